@@ -1,0 +1,7 @@
+"""``python -m study <verb>``."""
+
+import sys
+
+from study.cli import main
+
+sys.exit(main())

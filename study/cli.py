@@ -1,0 +1,252 @@
+"""``python -m study <verb>``: one verb per stage. Parsing only; each verb imports what it needs."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from study.errors import StudyError
+
+ROOT = Path(__file__).parent.parent
+STUDIES = ROOT / "config" / "studies"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one verb; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m study", description=__doc__)
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="verb")
+    for add in (_plan, _dataset, _weights, _run, _timings, _fit, _figures, _report, _retry, _schema):
+        add(verbs)
+    options = parser.parse_args(arguments)
+    try:
+        return int(options.call(options) or 0)
+    except StudyError as error:
+        _fail(str(error), getattr(options, "log", None))
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _fail(message: str, log: Path | None) -> None:
+    print(f"error: {message}", file=sys.stderr)
+    if log:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("a", encoding="utf-8") as file:
+            file.write(f"error: {message}\n")
+
+
+def _say(message: str, log: Path | None) -> None:
+    print(message, file=sys.stderr, flush=True)
+    if log:
+        with log.open("a", encoding="utf-8") as file:
+            file.write(message + "\n")
+
+
+Verbs = Any  # argparse has no public name for what add_subparsers returns
+
+
+def _verb(verbs: Verbs, name: str, call: Any, text: str, log: bool = True) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = verbs.add_parser(name, help=text, description=text)
+    parser.set_defaults(call=call)
+    if log:
+        parser.add_argument("--log", type=Path, help="also write what is said to this file")
+    return parser
+
+
+def _plan(verbs: Verbs) -> None:
+    parser = _verb(verbs, "plan", plan, "Print the runs of a study: name, factors, block, position.", log=False)
+    parser.add_argument("study")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the study")
+    parser.add_argument("--device", action="append", metavar="DEVICE", help="cpu or cuda, in place of the study's")
+
+
+def plan(options: argparse.Namespace) -> None:
+    """Print the table of runs."""
+    from study import planning
+
+    overrides = {}
+    for item in options.set:
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise StudyError(f"--set: {item!r} is not allowed: give key=value")
+        overrides[key] = value
+    config = {"studies": [options.study], "overrides": overrides, "devices": options.device or "auto"}
+    print(planning.table(planning.plans_for(config, STUDIES)[0]))
+
+
+def _dataset(verbs: Verbs) -> None:
+    parser = _verb(verbs, "dataset", dataset, "Draw, verify or download a dataset, and write its manifest.")
+    parser.add_argument("plan", type=Path)
+    parser.add_argument("dataset", help="name of the dataset in the plan")
+    parser.add_argument("--results", type=Path, default=Path("results"))
+
+
+def dataset(options: argparse.Namespace) -> None:
+    """Write the manifest of one dataset."""
+    from study.data.step import make
+
+    made = make(options.plan, options.dataset, options.results)
+    left_out = f", {len(made.left_out)} left out" if made.left_out else ""
+    _say(
+        f"data: {made.source}, {made.train_images} images to train and {made.valid_images} to validate, "
+        f"{len(made.classes)} classes{left_out}",
+        options.log,
+    )
+
+
+def _weights(verbs: Verbs) -> None:
+    parser = _verb(verbs, "weights", weights, "Decide where a model's weights come from, once per study.")
+    parser.add_argument("plan", type=Path)
+    parser.add_argument("weights", help="name of the decision in the plan")
+    parser.add_argument("--results", type=Path, default=Path("results"))
+
+
+def weights(options: argparse.Namespace) -> None:
+    """Write the decision for one model."""
+    from study.models import decide
+    from study.plan import read_plan, write_if_changed
+
+    planned = read_plan(options.plan)
+    settings = next(run.settings for run in planned.runs if run.weights == options.weights)
+    decision = decide(settings.model.name, settings.model.weights, settings.seed, options.results / "weights")
+    target = options.results / planned.name / "weights" / f"{options.weights}.json"
+    write_if_changed(target, decision.model_dump_json(indent=1))
+    _say(f"weights of {decision.model}: {decision.kind} ({decision.reason})", options.log)
+
+
+def _run(verbs: Verbs) -> None:
+    parser = _verb(verbs, "run", run, "Measure one planned run in a fresh process, and write its record.")
+    parser.add_argument("plan", type=Path)
+    parser.add_argument("run")
+    parser.add_argument("--session", type=int, default=1)
+    parser.add_argument("--counter", default="run", help="which run of how many, for the terminal")
+    parser.add_argument("--results", type=Path, default=Path("results"))
+
+
+def run(options: argparse.Namespace) -> None:
+    """Measure one run."""
+    from study.launch import end_with_parent, launch
+    from study.plan import read_plan
+
+    end_with_parent()
+    planned = read_plan(options.plan)
+    record = launch(
+        planned,
+        planned.run(options.run),
+        options.results,
+        options.session,
+        options.log or Path("results") / "logs" / f"{options.run}.log",
+        options.counter,
+    )
+    told = f"{record.measurement.fit_seconds:.2f} s" if record.measurement else record.message
+    _say(f"{options.counter}: {record.run}: {record.outcome}, {told}", options.log)
+
+
+def _timings(verbs: Verbs) -> None:
+    parser = _verb(verbs, "timings", timings, "Gather the records of a plan into one table.")
+    parser.add_argument("plan", type=Path)
+    parser.add_argument("--records", type=Path, required=True)
+    parser.add_argument("--output", type=Path, required=True)
+
+
+def timings(options: argparse.Namespace) -> None:
+    """Write the table of timings."""
+    from study.plan import read_plan
+    from study.timings import read_all, table, write_csv
+
+    planned = read_plan(options.plan)
+    write_csv(table(planned, read_all(planned, options.records)), options.output)
+
+
+def _fit(verbs: Verbs) -> None:
+    parser = _verb(verbs, "fit", fit, "Summarise the timings, fit the curve, and say what the data determine.")
+    parser.add_argument("plan", type=Path)
+    parser.add_argument("timings", type=Path)
+    parser.add_argument("--output", type=Path, required=True)
+
+
+def fit(options: argparse.Namespace) -> None:
+    """Write the analysis of one study."""
+    from study.plan import read_plan, write_if_changed
+    from study.stats.analysis import analyse
+    from study.timings import read_csv
+
+    planned = read_plan(options.plan)
+    analysis = analyse(planned.study, read_csv(options.timings))
+    options.output.unlink(missing_ok=True)  # a new time even where nothing changed: what follows is newer
+    write_if_changed(options.output, analysis.model_dump_json(indent=1))
+
+
+def _figures(verbs: Verbs) -> None:
+    parser = _verb(verbs, "figures", figures, "Draw the figures of a study as SVG and PNG.")
+    parser.add_argument("plan", type=Path)
+    parser.add_argument("timings", type=Path)
+    parser.add_argument("fit", type=Path)
+    parser.add_argument("--output", type=Path, required=True, help="folder of the figures")
+
+
+def figures(options: argparse.Namespace) -> None:
+    """Draw every figure of one study."""
+    from study.figures import draw_all
+    from study.plan import read_plan
+    from study.stats.analysis import read_analysis
+    from study.timings import read_csv
+
+    draw_all(read_plan(options.plan), read_csv(options.timings), read_analysis(options.fit), options.output)
+
+
+def _report(verbs: Verbs) -> None:
+    parser = _verb(verbs, "report", report, "Render one self-contained page over every selected study.")
+    parser.add_argument("studies", nargs="+", help="names of the studies")
+    parser.add_argument("--results", type=Path, default=Path("results"))
+    parser.add_argument("--output", type=Path, required=True)
+
+
+def report(options: argparse.Namespace) -> None:
+    """Write the report."""
+    from study.report import render
+
+    render(options.studies, options.results, options.output)
+
+
+def _retry(verbs: Verbs) -> None:
+    parser = _verb(verbs, "retry", retry, "Move records aside so that their runs are made again; deletes nothing.", log=False)
+    parser.add_argument("study")
+    parser.add_argument(
+        "--outcome",
+        action="append",
+        choices=["failed", "unavailable", "out_of_memory", "ok"],
+        help="which records (may be given again; default: failed and unavailable)",
+    )
+    parser.add_argument("--results", type=Path, default=Path("results"))
+
+
+def retry(options: argparse.Namespace) -> None:
+    """Move records to ``superseded``."""
+    from study.records import retire
+
+    folder = options.results / options.study / "records"
+    if not folder.is_dir():
+        known = sorted(path.parent.name for path in options.results.glob("*/records"))
+        raise StudyError(f"retry: no records of a study {options.study!r}; allowed: {', '.join(known) or 'none'}")
+    outcomes = set(options.outcome or ["failed", "unavailable"])
+    moved = retire(folder, outcomes)
+    for name in moved:
+        print(f"moved to superseded: {name}")
+    print(f"{len(moved)} record(s) moved; the next start measures their runs again")
+
+
+def _schema(verbs: Verbs) -> None:
+    _verb(verbs, "schema", schema, "Write workflow/schemas and config/README.md from the models.", log=False)
+
+
+def schema(options: argparse.Namespace) -> None:
+    """Write every generated file."""
+    from study.schema import generated_files
+
+    for path, text in generated_files().items():
+        target = ROOT / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+        print(path)

@@ -1,0 +1,325 @@
+"""The models of a study file and of ``config/config.yaml``: every key, its unit, its default, what is allowed.
+
+Nothing here touches torch or a file other than YAML. Errors are raised as one line
+that names the key, the value and what is allowed.
+"""
+
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from study import yaml
+from study.errors import StudyError
+
+Device = Literal["cpu", "cuda"]
+Total = Literal["fit_seconds", "blog_seconds", "train_seconds", "valid_seconds", "step_seconds"]
+
+
+class Strict(BaseModel):
+    """No unknown key, no silent conversion, no change after it was checked."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Dataset(Strict):
+    """Which images, and how they are split. Keys that a source has no use for are ignored by it."""
+
+    source: Literal["generated", "folder", "cifar10", "mnist"] = Field(
+        "generated",
+        description="`generated`: drawn from a seed, no network. `folder`: your own photographs, one "
+        "subfolder per class. `cifar10`, `mnist`: through torchvision, from disk where present.",
+    )
+    path: str | None = Field(
+        None,
+        description="`folder`: the folder that holds one subfolder per class. `cifar10`, `mnist`: the "
+        "folder as torchvision keeps it; without it the data are downloaded under `results/data`.",
+    )
+    classes: int = Field(2, ge=2, le=1000, description="`generated`: how many classes to draw.")
+    images: int = Field(1030, ge=4, description="`generated`: how many images to draw, all classes together.")
+    channels: Literal[1, 3] = Field(3, description="Colour channels of the images that the model sees.")
+    image_size: int = Field(
+        192, ge=8, le=4096, description="Side of the square that each image is squished to, in pixels."
+    )
+    valid_fraction: float = Field(
+        0.2,
+        gt=0,
+        lt=1,
+        description="Share of each class that is held out for validation (`cifar10` and `mnist` keep their own).",
+    )
+    seed: int = Field(42, ge=0, description="Seed of the drawing and of the split.")
+
+    @model_validator(mode="after")
+    def _folder_has_a_path(self) -> Self:
+        if self.source == "folder" and not self.path:
+            raise ValueError("dataset.path: None is not allowed where dataset.source is folder: name the folder")
+        return self
+
+    @property
+    def photographs(self) -> bool:
+        """Whether ``generated`` draws photographs as JPEG files (birds and woodland), else small arrays."""
+        return self.classes == 2 and self.channels == 3 and self.image_size > 32
+
+
+class Model(Strict):
+    """Which network, starting from which weights."""
+
+    name: str = Field("resnet18", min_length=1, description="A classification model of torchvision, by its name.")
+    weights: str = Field(
+        "imagenet",
+        min_length=1,
+        description="`imagenet`: torchvision's weights, downloaded once and checked. `none`: random weights from "
+        "the study's seed. Anything else is a path to a state dict (`.pt`, `.pth` or `.safetensors`).",
+    )
+
+
+class Training(Strict):
+    """The schedule: freeze, train the head, unfreeze, train everything."""
+
+    loop: Literal["fastai", "torch"] = Field(
+        "torch", description="`fastai`: stock `vision_learner(...).fine_tune(...)`. `torch`: the same schedule, bare."
+    )
+    freeze_epochs: int = Field(1, ge=0, le=10_000, description="Epochs with the body frozen.")
+    epochs: int = Field(3, ge=1, le=10_000, description="Epochs with everything trained.")
+    batch_size: int = Field(64, ge=1, description="Images per step. Never changed silently.")
+    learning_rate: float = Field(2e-3, gt=0, description="Base learning rate of the schedule.")
+    precision: Literal["fp32", "bf16", "fp16"] = Field(
+        "fp32", description="`bf16` and `fp16` are automatic mixed precision."
+    )
+    drop_last: bool = Field(
+        True, description="Drop the last partial batch of an epoch, as fastai does without saying so."
+    )
+    threads: int | Literal["auto"] = Field(
+        "auto", description="CPU threads of the training process; `auto` is torch's own choice."
+    )
+
+    @model_validator(mode="after")
+    def _at_least_one_thread(self) -> Self:
+        if self.threads != "auto" and self.threads < 1:
+            raise ValueError(f"threads: {self.threads} is not allowed: auto, or 1 and more")
+        return self
+
+
+class Loader(Strict):
+    """How images reach the model."""
+
+    kind: Literal["workers", "device"] = Field(
+        "workers",
+        description="`workers`: a DataLoader decodes each image in each epoch. `device`: all images are decoded "
+        "before the clock starts and stay on the device.",
+    )
+    workers: int | Literal["auto"] = Field(
+        "auto", description="Worker processes of the DataLoader; `auto` is fastai's default, min(16, CPUs)."
+    )
+
+    @model_validator(mode="after")
+    def _workers_are_not_negative(self) -> Self:
+        if self.workers != "auto" and not 0 <= self.workers <= 256:
+            raise ValueError(f"workers: {self.workers} is not allowed: auto, or 0 to 256")
+        return self
+
+
+class Settings(Strict):
+    """Everything that decides what one run does. A factor is any dotted key of it."""
+
+    device: Device = Field("cpu", description="Where the model trains.")
+    dataset: Dataset = Field(default_factory=lambda: Dataset.model_validate({}))
+    model: Model = Field(default_factory=lambda: Model.model_validate({}))
+    training: Training = Field(default_factory=lambda: Training.model_validate({}))
+    loader: Loader = Field(default_factory=lambda: Loader.model_validate({}))
+    seed: int = Field(1, ge=0, description="Seed of the runs' order, of random weights and of every run's own seed.")
+
+    @model_validator(mode="after")
+    def _stock_fastai_has_its_own_loader(self) -> Self:
+        if self.training.loop == "fastai" and self.loader.kind != "workers":
+            raise ValueError(
+                f"loader.kind: {self.loader.kind!r} is not allowed with training.loop fastai, "
+                "which brings its own loader: workers"
+            )
+        return self
+
+
+class Curve(Strict):
+    """What is fitted against what."""
+
+    x: str = Field("training.batch_size", description="The factor on the horizontal axis.")
+    y: Total = Field("fit_seconds", description="The time that is fitted, in seconds.")
+
+
+class Study(Settings):
+    """One file in `config/studies`."""
+
+    title: str = Field(min_length=1, description="A name for headings.")
+    question: str = Field(min_length=1, description="What the study asks, as one sentence.")
+    factors: dict[str, list[Any]] = Field(
+        default_factory=dict,
+        description="Dotted keys with their levels; the runs are the product of the levels times `replicates`.",
+    )
+    replicates: int = Field(3, ge=1, le=1000, description="How often each configuration is run, in randomised blocks.")
+    curve: Curve | None = Field(None, description="What is fitted against what; none for no fit.")
+    contrast: str | None = Field(None, description="The factor whose levels are compared as a ratio of times.")
+    published: str | None = Field(None, description="The study in `study/published.csv` to show beside the runs.")
+
+    @model_validator(mode="after")
+    def _factors_name_keys_and_levels(self) -> Self:
+        allowed = setting_keys()
+        for key, levels in self.factors.items():
+            if key not in allowed:
+                raise ValueError(f"factors: {key!r} names no key; allowed: {', '.join(allowed)}")
+            if not levels:
+                raise ValueError(f"factors.{key}: [] is not allowed: give at least one level")
+            if len({repr(level) for level in levels}) < len(levels):
+                raise ValueError(f"factors.{key}: {levels} holds a level twice: give each level once")
+        if self.curve and self.curve.x not in self.factors:
+            raise ValueError(f"curve.x: {self.curve.x!r} is no factor; allowed: {', '.join(self.factors) or 'none'}")
+        if self.curve and not all(type(level) in (int, float) for level in self.factors[self.curve.x]):
+            raise ValueError(f"curve.x: {self.curve.x!r} has levels that are no numbers: {self.factors[self.curve.x]}")
+        if self.contrast and self.contrast not in self.factors:
+            raise ValueError(f"contrast: {self.contrast!r} is no factor; allowed: {', '.join(self.factors) or 'none'}")
+        return self
+
+
+class Selection(Strict):
+    """`config/config.yaml`, and what `--config` changes of it."""
+
+    studies: list[str] = Field(default_factory=lambda: ["quickstart"], description="Files of `config/studies`, by name.")
+    devices: Literal["auto"] | list[Device] = Field(
+        "auto", description="`auto`: the devices that each study names. A list replaces them."
+    )
+    container: Literal["auto", "docker", "podman", "apptainer", "none"] = Field(
+        "auto",
+        description="Which engine runs the training. This version runs on the host: `auto` and `none`; "
+        "an engine named outright is an error.",
+    )
+    overrides: dict[str, Any] = Field(
+        default_factory=dict, description="Dotted keys of the chosen studies with new values or lists of levels."
+    )
+
+    @model_validator(mode="after")
+    def _something_is_selected(self) -> Self:
+        for key, value in (("studies", self.studies), ("devices", self.devices)):
+            if not value:
+                raise ValueError(f"{key}: [] is not allowed: name at least one")
+        return self
+
+
+def setting_keys(model: type[BaseModel] = Settings, prefix: str = "") -> list[str]:
+    """Every dotted key of the settings, in the order of the models."""
+    keys: list[str] = []
+    for name, field in model.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            keys += setting_keys(field.annotation, f"{prefix}{name}.")
+        else:
+            keys.append(prefix + name)
+    return keys
+
+
+def get(settings: BaseModel, key: str) -> Any:
+    """The value of the dotted ``key``."""
+    value: Any = settings
+    for part in key.split("."):
+        value = getattr(value, part)
+    return value
+
+
+def with_values(settings: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
+    """A copy of the nested ``settings`` with each dotted key of ``values`` set."""
+    result = {key: dict(value) if isinstance(value, dict) else value for key, value in settings.items()}
+    for key, value in values.items():
+        *sections, leaf = key.split(".")
+        target = result
+        for section in sections:
+            inner = target.get(section)
+            target[section] = dict(inner) if isinstance(inner, dict) else {}
+            target = target[section]
+        target[leaf] = value
+    return result
+
+
+def explain(error: ValidationError, model: type[BaseModel]) -> str:
+    """The errors of a validation in one line: key, value, what is allowed."""
+    lines = []
+    for item in error.errors():
+        # pydantic puts the member of a union behind the key ("threads.int"): only real keys are a user's.
+        path = [str(part) for part in item["loc"] if not str(part).startswith(("literal[", "int", "list["))]
+        key, value = ".".join(path), item["input"]
+        if item["type"] == "extra_forbidden":
+            *sections, leaf = path
+            lines.append(f"{key}: unknown key (value {value!r}); allowed: {', '.join(_fields_at(model, sections))}")
+        elif item["type"] == "missing":
+            lines.append(f"{key}: missing; it must be given")
+        elif item["type"] == "value_error":
+            message = str(item["ctx"]["error"])
+            lines.append(message if not path or message.startswith(path[0]) else f"{'.'.join(path)}.{message}")
+        else:
+            lines.append(f"{key}: {value!r} is not allowed: {item['msg'][0].lower()}{item['msg'][1:]}")
+    return "; ".join(dict.fromkeys(lines))
+
+
+def _fields_at(model: type[BaseModel], sections: list[str]) -> list[str]:
+    for section in sections:
+        annotation = model.model_fields[section].annotation if section in model.model_fields else None
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            model = annotation
+    return list(model.model_fields)
+
+
+def check_settings(values: dict[str, Any], source: str) -> Settings:
+    """The settings of one run, or one clear error that starts with ``source``."""
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise StudyError(f"{source}: {explain(error, Settings)}") from None
+
+
+def read_selection(values: dict[str, Any]) -> Selection:
+    """The selection from Snakemake's ``config``: scalars become lists, override leaves are parsed as YAML."""
+    values = dict(values)
+    for key in ("studies", "devices"):
+        if isinstance(values.get(key), str) and values[key] != "auto":
+            values[key] = [values[key]]
+    if values.get("container") is None and "container" in values:
+        values["container"] = "none"  # YAML may read a bare `none` as nothing
+    if isinstance(values.get("overrides"), dict):
+        values["overrides"] = {
+            key: yaml.parse_leaves(value, f"overrides: {key}") for key, value in values["overrides"].items()
+        }
+    elif values.get("overrides", {}) is None:
+        values["overrides"] = {}
+    try:
+        return Selection.model_validate(values)
+    except ValidationError as error:
+        raise StudyError(f"config: {explain(error, Selection)}") from None
+
+
+def read_study(name: str, folder: Path, selection: Selection) -> Study:
+    """The study ``name`` of ``folder`` with the selection's devices and overrides applied."""
+    available = sorted(path.stem for path in folder.glob("*.yaml"))
+    if name not in available:
+        raise StudyError(f"studies: unknown study {name!r}; allowed: {', '.join(available) or 'none'}")
+    values = yaml.read(folder / f"{name}.yaml")
+    source = f"study {name}"
+    if not isinstance(values, dict):
+        raise StudyError(f"{source}: the file must hold keys and values")
+    values = _override(values, selection)
+    try:
+        return Study.model_validate(values)
+    except ValidationError as error:
+        raise StudyError(f"{source}: {explain(error, Study)}") from None
+
+
+def _override(values: dict[str, Any], selection: Selection) -> dict[str, Any]:
+    """An override of a factor's key replaces its levels; a list for another key of a run makes it a factor."""
+    overrides = dict(selection.overrides)
+    if selection.devices != "auto":
+        overrides["device"] = list(selection.devices)
+    factors = dict(values.get("factors") or {})
+    plain: dict[str, Any] = {}
+    for key, value in overrides.items():
+        if key in factors or (key in setting_keys() and isinstance(value, list)):
+            factors[key] = value if isinstance(value, list) else [value]
+        else:
+            plain[key] = value
+    values = with_values(values, plain)
+    # An override may have set `factors` as a whole: what it names stands, the rest is kept.
+    return {**values, "factors": {**factors, **(plain.get("factors") or {})}}

@@ -1,0 +1,105 @@
+"""How decoded images reach the torch loop: worker processes, or tensors that already lie on the device."""
+
+import os
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader
+from torch.utils.data import Dataset as TorchDataset
+
+from study.config import Settings
+from study.data.images import ImageSet, decode
+
+Batch = tuple[torch.Tensor, torch.Tensor]
+
+
+def auto_workers() -> int:
+    """fastai's own default: one a CPU, sixteen at most."""
+    return min(16, len(os.sched_getaffinity(0)))
+
+
+@dataclass(frozen=True)
+class Loaders:
+    """Batches of uint8 images (n, channels, size, size) and int64 labels (n,)."""
+
+    train: Iterable[Batch]
+    valid: Iterable[Batch]
+    train_steps: int
+    workers: int
+
+
+def make_loaders(images: ImageSet, settings: Settings, device: torch.device, seed: int) -> Loaders:
+    """Loaders for both splits. With ``loader.kind: device`` every image is decoded here, before any clock."""
+    size = settings.training.batch_size
+    full, rest = divmod(len(images.train), size)
+    steps = full if settings.training.drop_last else full + bool(rest)
+    generator = torch.Generator().manual_seed(seed)
+    if settings.loader.kind == "device":
+        train = ResidentLoader(images, images.train, settings, device, size, generator)
+        valid = ResidentLoader(images, images.valid, settings, device, size, None)
+        return Loaders(train, valid, steps, 0)
+    workers = auto_workers() if settings.loader.workers == "auto" else settings.loader.workers
+    pin = device.type == "cuda"
+    train_loader: DataLoader[Batch] = DataLoader(
+        Decoded(images, images.train, settings),
+        batch_size=size,
+        shuffle=True,
+        drop_last=settings.training.drop_last,
+        num_workers=workers,
+        pin_memory=pin,
+        generator=generator,
+    )
+    valid_loader: DataLoader[Batch] = DataLoader(
+        Decoded(images, images.valid, settings), batch_size=size, num_workers=workers, pin_memory=pin
+    )
+    return Loaders(train_loader, valid_loader, steps, workers)
+
+
+class Decoded(TorchDataset[tuple[torch.Tensor, int]]):
+    """Decodes image ``index`` of a split each time it is asked for."""
+
+    def __init__(self, images: ImageSet, indices: list[int], settings: Settings) -> None:
+        self.images, self.indices = images, indices
+        self.channels, self.size = settings.dataset.channels, settings.dataset.image_size
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        number = self.indices[index]
+        return torch.from_numpy(decode(self.images.stored[number], self.channels, self.size)), self.images.labels[number]
+
+
+class ResidentLoader:
+    """Batches cut from one tensor on the device; shuffled anew in each epoch where a generator is given."""
+
+    def __init__(
+        self,
+        images: ImageSet,
+        indices: list[int],
+        settings: Settings,
+        device: torch.device,
+        batch_size: int,
+        generator: torch.Generator | None,
+    ) -> None:
+        dataset = settings.dataset
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:  # Pillow decodes outside Python's lock
+            pixels = pool.map(lambda i: decode(images.stored[i], dataset.channels, dataset.image_size), indices)
+            self.images = torch.from_numpy(np.stack(list(pixels))).to(device)
+        self.labels = torch.tensor([images.labels[i] for i in indices], device=device)
+        self.batch_size, self.generator = batch_size, generator
+        self.drop_last = settings.training.drop_last and generator is not None
+
+    def __iter__(self) -> Iterator[Batch]:
+        count = len(self.labels)
+        if self.generator is None:
+            order = torch.arange(count, device=self.images.device)
+        else:
+            order = torch.randperm(count, generator=self.generator).to(self.images.device)
+        stop = count - count % self.batch_size if self.drop_last else count
+        for start in range(0, stop, self.batch_size):
+            chosen = order[start : min(start + self.batch_size, stop)]
+            yield self.images[chosen], self.labels[chosen]

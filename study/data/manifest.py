@@ -1,0 +1,72 @@
+"""The list of a dataset's images: name, size, checksum, class and split. Made once, before any run."""
+
+import hashlib
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from study.config import Strict
+
+Split = Literal["train", "valid"]
+
+
+class Item(Strict):
+    """One file."""
+
+    name: str = Field(description="Path relative to the data's folder, with forward slashes.")
+    bytes: int = Field(ge=0, description="Size of the file.")
+    sha256: str = Field(description="Checksum of the file's content.")
+    label: str | None = Field(description="Class; null for a file that holds images of every class.")
+    split: Split | None = Field(description="`train` or `valid`; null for a file that holds both.")
+
+
+class LeftOut(Strict):
+    """A file that could not be used."""
+
+    name: str
+    reason: str
+
+
+class Manifest(Strict):
+    """What a dataset step leaves for every run."""
+
+    schema_version: Literal[1] = 1
+    source: str
+    generated: bool = Field(description="Whether the images were drawn and are no photographs.")
+    seed: int
+    valid_fraction: float
+    classes: list[str]
+    train_images: int
+    valid_images: int
+    items: list[Item]
+    left_out: list[LeftOut] = Field(default_factory=list)
+
+    @property
+    def sha256(self) -> str:
+        """One checksum for the whole dataset: names, contents, classes and split."""
+        text = "\n".join(f"{item.name}\0{item.sha256}\0{item.label}\0{item.split}" for item in self.items)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def split_counts(images: int, valid_fraction: float) -> int:
+    """How many of a class's images are held out: at least one, and one is left to train on."""
+    return min(max(round(images * valid_fraction), 1), images - 1)
+
+
+def assign_splits(names_by_class: dict[str, list[str]], valid_fraction: float, seed: int) -> dict[str, Split]:
+    """The split of each file: stratified by class, decided by a seeded hash of its name.
+
+    Ranking by hash keeps the split stable: a file that is added or removed moves few others.
+    """
+    splits: dict[str, Split] = {}
+    for names in names_by_class.values():
+        ranked = sorted(names, key=lambda name: hashlib.sha256(f"{seed}/{name}".encode()).digest())
+        held_out = split_counts(len(names), valid_fraction)
+        splits |= {name: "valid" if rank < held_out else "train" for rank, name in enumerate(ranked)}
+    return splits
+
+
+def read_manifest(path: Path) -> Manifest:
+    """The manifest that a dataset step wrote."""
+    return Manifest.model_validate_json(path.read_text(encoding="utf-8"))

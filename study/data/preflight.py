@@ -1,0 +1,96 @@
+"""What can be said of a dataset before any image is opened. Host side: no torch, no Pillow."""
+
+from pathlib import Path
+from typing import Any
+
+from study.config import Dataset, Settings
+from study.data.manifest import split_counts
+from study.errors import StudyError
+
+SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"}
+TRAIN_IMAGES = {"cifar10": 50_000, "mnist": 60_000}
+
+
+def class_files(folder: Path) -> dict[str, list[Path]]:
+    """The image files of each class: the subfolders of ``folder`` by name, their files by relative name.
+
+    Hidden files and folders are passed over, as are files with another ending.
+    """
+    classes = {}
+    for subfolder in sorted(folder.iterdir(), key=lambda path: path.name):
+        if subfolder.is_dir() and not subfolder.name.startswith("."):
+            files = sorted(
+                path
+                for path in subfolder.rglob("*")
+                if path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file()
+            )
+            if files:
+                classes[subfolder.name] = files
+    return classes
+
+
+def list_folder(dataset: Dataset) -> list[list[Any]]:
+    """Relative name, size in bytes and time of every image file, or one clear error."""
+    given = str(dataset.path)
+    folder = Path(given).expanduser()
+    if not folder.exists():
+        raise StudyError(f"dataset.path: {given!r} is not allowed: no such folder")
+    if not folder.is_dir():
+        raise StudyError(f"dataset.path: {given!r} is not allowed: it is a file; give a folder with one subfolder per class")
+    try:
+        classes = class_files(folder)
+    except OSError as error:
+        raise StudyError(f"dataset.path: {given!r} cannot be read: {error.strerror}") from None
+    check_classes({name: len(files) for name, files in classes.items()}, given)
+    listing = []
+    for files in classes.values():
+        for path in files:
+            status = path.stat()
+            listing.append([path.relative_to(folder).as_posix(), status.st_size, status.st_mtime_ns])
+    return listing
+
+
+def check_classes(counts: dict[str, int], path: str) -> None:
+    """At least two classes with at least two images each, or one clear error."""
+    if not counts:
+        raise StudyError(
+            f"dataset.path: {path!r} is not allowed: it holds no image in a subfolder; "
+            "give a folder with one subfolder per class"
+        )
+    if len(counts) < 2:
+        raise StudyError(
+            f"dataset.path: {path!r} is not allowed: it holds one class ({next(iter(counts))!r}); at least two are needed"
+        )
+    for name, count in counts.items():
+        if count < 2:
+            raise StudyError(
+                f"dataset.path: {path!r} is not allowed: class {name!r} has {count} image(s); "
+                "at least two are needed, one to train and one to validate"
+            )
+
+
+def expected_train_images(dataset: Dataset, listing: list[list[Any]] | None) -> int:
+    """How many images the training set will have if every file can be read."""
+    if dataset.source in TRAIN_IMAGES:
+        return TRAIN_IMAGES[dataset.source]
+    if listing is None:
+        counts = [len(range(index, dataset.images, dataset.classes)) for index in range(dataset.classes)]
+        if min(counts) < 2:
+            raise StudyError(
+                f"dataset.images: {dataset.images} is not allowed with dataset.classes {dataset.classes}: "
+                "each class needs at least two"
+            )
+    else:
+        names = [str(item[0]).split("/", 1)[0] for item in listing]
+        counts = [names.count(name) for name in set(names)]
+    return sum(count - split_counts(count, dataset.valid_fraction) for count in counts)
+
+
+def check_batch_size(settings: Settings, train_images: int, study: str) -> None:
+    """With drop_last a batch larger than the training set would train nothing at all."""
+    size = settings.training.batch_size
+    if settings.training.drop_last and size > train_images:
+        raise StudyError(
+            f"study {study}: training.batch_size: {size} is not allowed: the training set has {train_images} images "
+            f"and training.drop_last drops a partial batch; allowed: 1 to {train_images}, or drop_last: false"
+        )

@@ -1,0 +1,25 @@
+"""The dataset step: from a plan to a manifest, checked once more now that every image was opened."""
+
+from pathlib import Path
+
+from study.data import folder, generated, torchvision_sets
+from study.data.manifest import Manifest
+from study.data.preflight import check_batch_size
+from study.plan import read_plan, write_if_changed
+
+
+def make(plan_file: Path, dataset_id: str, results: Path) -> Manifest:
+    """Make the data of one dataset of the plan, and write its manifest last."""
+    plan = read_plan(plan_file)
+    runs = [run for run in plan.runs if run.dataset == dataset_id]
+    dataset, target = runs[0].settings.dataset, results / "data" / dataset_id
+    if dataset.source == "generated":
+        manifest = generated.draw(dataset, target)
+    elif dataset.source == "folder":
+        manifest = folder.verify(dataset)
+    else:
+        manifest = torchvision_sets.fetch(dataset, results)
+    for run in runs:
+        check_batch_size(run.settings, manifest.train_images, plan.name)
+    write_if_changed(target / "manifest.json", manifest.model_dump_json(indent=1))
+    return manifest

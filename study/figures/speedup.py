@@ -1,0 +1,44 @@
+"""How many times as fast one device is as another, at each level."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from study.figures.style import COLOURS, MARKERS, Drawn, batch_axis
+from study.plan import Plan
+from study.stats.analysis import Analysis
+from study.words import number, short_key
+
+
+def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
+    """Ratios of geometric means with intervals; None where nothing was compared."""
+    if not analysis.ratios:
+        return None
+    figure = Figure(figsize=(7, 3.9))
+    axes = figure.subplots()
+    every = [(ratio.x if ratio.x is not None else float(place), ratio) for place, ratio in enumerate(analysis.ratios)]
+    for index, faster in enumerate(dict.fromkeys(ratio.faster for ratio in analysis.ratios)):
+        mine = [(x, ratio) for x, ratio in every if ratio.faster == faster]
+        values = np.array([ratio.ratio.value for _, ratio in mine])
+        low = np.array([ratio.ratio.low or ratio.ratio.value for _, ratio in mine])
+        high = np.array([ratio.ratio.high or ratio.ratio.value for _, ratio in mine])
+        axes.errorbar(
+            [x for x, _ in mine], values, [values - low, high - values], fmt=f"-{MARKERS[index]}", capsize=4,
+            color=COLOURS[index], label=f"{mine[0][1].slower} over {faster}",
+        )
+        for (x, _), value, top in zip(mine, values, high, strict=True):
+            axes.annotate(f"{number(value)}x", (x, top), (0, 5), textcoords="offset points", ha="center", fontsize=9)
+    axes.axhline(1, color="0.4", linewidth=1, linestyle=":")
+    if all(ratio.x is not None for ratio in analysis.ratios):
+        batch_axis(axes, sorted({x for x, _ in every}), short_key(plan.study.curve.x if plan.study.curve else None))
+    else:
+        axes.set_xticks([x for x, _ in every], [ratio.label for _, ratio in every])
+    axes.set(ylabel="ratio of times", ylim=(0, max(ratio.ratio.high or ratio.ratio.value for _, ratio in every) * 1.18))
+    axes.legend(loc="best")
+    text = ", ".join(f"{ratio.label}: {number(ratio.ratio.value)}" for ratio in analysis.ratios)
+    return Drawn(
+        figure,
+        "Speedup",
+        f"Ratio of {analysis.y}, paired within blocks, with 95% t intervals. The dotted line is no difference.",
+        f"Ratio of times at each level. {text}.",
+    )

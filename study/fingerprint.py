@@ -1,0 +1,93 @@
+"""What a run's key is made of: everything known before it starts that could change its result."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from study.config import Dataset, Settings
+
+PACKAGE = Path(__file__).parent
+ROOT = PACKAGE.parent
+
+# Only what a run executes between its start and its last sample: an edit elsewhere measures nothing again.
+MEASURED = (
+    "job.py",
+    "models.py",
+    "data/manifest.py",
+    "data/images.py",
+    "data/loaders.py",
+    "measure/clock.py",
+    "measure/memory.py",
+    "measure/samples.py",
+    "train/schedule.py",
+)
+
+
+def digest(value: Any) -> str:
+    """Eight hex digits of the SHA-256 of ``value`` as canonical JSON."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:8]
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of the file's content, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def code_sha256(files: Iterable[str]) -> str:
+    """SHA-256 over the named files of the package, names and contents."""
+    total = hashlib.sha256()
+    for name in sorted(files):
+        total.update(name.encode() + b"\0" + (PACKAGE / name).read_bytes() + b"\0")
+    return total.hexdigest()
+
+
+def stat_of(path: Path) -> list[Any]:
+    """Name, size in bytes and modification time of a file: cheap enough to look at on every start."""
+    status = path.stat()
+    return [path.name, status.st_size, status.st_mtime_ns]
+
+
+def dataset_identity(dataset: Dataset, listing: list[list[Any]] | None) -> dict[str, Any]:
+    """What decides a dataset's manifest: the keys that its source uses, its drawing code or its files.
+
+    ``listing`` holds name, size and time of every file of a ``folder``.
+    """
+    source = dataset.source
+    if source == "generated":
+        keys: tuple[str, ...] = ("classes", "images", "valid_fraction", "seed")
+        if not dataset.photographs:
+            keys += ("channels", "image_size")
+        code = code_sha256(["data/generated.py", "data/manifest.py"])
+        return {"source": source, "code": code} | {key: getattr(dataset, key) for key in keys}
+    if source == "folder":
+        return {
+            "source": source,
+            "valid_fraction": dataset.valid_fraction,
+            "seed": dataset.seed,
+            "files": listing,
+            "code": code_sha256(["data/folder.py", "data/manifest.py"]),
+        }
+    return {"source": source, "code": code_sha256(["data/torchvision_sets.py", "data/manifest.py"])}
+
+
+def run_identity(settings: Settings, dataset_id: str, weights_id: str, engine: str) -> dict[str, Any]:
+    """What decides one run: its settings, its data, its weights, the measured code, the lock, the engine."""
+    values = settings.model_dump()
+    values["dataset"] = {
+        "id": dataset_id,
+        "image_size": settings.dataset.image_size,
+        "channels": settings.dataset.channels,
+    }
+    values["model"]["weights"] = weights_id
+    identity = {
+        "settings": values,
+        "code": code_sha256([*MEASURED, f"train/{settings.training.loop}_loop.py"]),
+        "lock": file_sha256(ROOT / "requirements.lock"),
+        "engine": engine,
+    }
+    if engine != "none":
+        identity["dockerfile"] = file_sha256(ROOT / "docker" / "Dockerfile")
+    return identity

@@ -1,0 +1,141 @@
+"""The training process: reads one job file, trains, leaves one result. Runs inside the container.
+
+``python -m study.job JOB SCRATCH``. Files are touched here and nowhere below.
+"""
+
+import json
+import random
+import sys
+import time
+import traceback
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from study.config import Strict
+from study.data.images import open_set
+from study.data.manifest import read_manifest
+from study.errors import StudyError
+from study.measure.machine import describe
+from study.models import read_state
+from study.plan import Run
+from study.records import DataUsed, JobResult, anonymous
+from study.train.schedule import TrainingJob
+from study.weights import Weights, read_weights
+
+RESULT = "result.json"
+
+
+class Job(Strict):
+    """What a launcher asks a training process to do. Paths are relative to the working directory."""
+
+    run: Run
+    study: str
+    results: str
+    seed: int
+
+
+class ProgressLines:
+    """Writes ``progress <done> <total> <words>`` on standard output, at most a few times a second."""
+
+    def __init__(self) -> None:
+        self.last = 0.0
+
+    def __call__(self, done: int, total: int, words: str) -> None:
+        """Say how far the run is."""
+        now = time.monotonic()
+        if now - self.last > 0.3 or done == total:
+            self.last = now
+            print(f"progress {done} {total} {words}", flush=True)
+
+
+def execute(job: Job) -> JobResult:
+    """Train, and turn every way in which that can end into a result."""
+    weights: Weights | None = None
+    used: DataUsed | None = None
+    try:
+        settings = job.run.settings
+        if settings.device == "cuda" and not torch.cuda.is_available():
+            return JobResult(outcome="unavailable", message="torch finds no CUDA device that it can use")
+        seed_everything(job.seed, settings.training.threads)
+        results = Path(job.results)
+        folder = results / "data" / job.run.dataset
+        manifest = read_manifest(folder / "manifest.json")
+        weights = read_weights(results / job.study / "weights" / f"{job.run.weights}.json")
+        used = DataUsed(
+            source=manifest.source,
+            generated=manifest.generated,
+            sha256=manifest.sha256,
+            classes=manifest.classes,
+            train_images=manifest.train_images,
+            valid_images=manifest.valid_images,
+            left_out=len(manifest.left_out),
+        )
+        torch.hub.set_dir(str(results / "weights"))  # stock fastai looks for ImageNet's weights there
+        training_job = TrainingJob(
+            settings=settings,
+            images=open_set(manifest, settings.dataset, folder, results),
+            weights=weights,
+            state=_state(weights, settings.model.weights, results),
+            device=torch.device(settings.device),
+            seed=job.seed,
+            progress=ProgressLines(),
+        )
+        if settings.training.loop == "fastai":
+            from study.train.fastai_loop import train
+        else:
+            from study.train.torch_loop import train
+        measurement = train(training_job)
+    except Exception as error:  # every end is a result: the other runs go on, and the report shows this one
+        traceback.print_exc()
+        outcome = "out_of_memory" if is_out_of_memory(error) else "failed"
+        message = str(error).strip().splitlines()[0] if str(error).strip() else ""
+        if not isinstance(error, StudyError):
+            message = f"{error.__class__.__name__}: {message}"
+        return JobResult.model_validate(
+            {"outcome": outcome, "message": anonymous(message), "data": used, "weights": weights}
+        )
+    return JobResult(
+        outcome="ok", measurement=measurement, machine=describe(settings.device), data=used, weights=weights
+    )
+
+
+def _state(weights: Weights, requested: str, results: Path) -> dict[str, torch.Tensor] | None:
+    if weights.kind == "imagenet":
+        return dict(read_state(results / "weights" / "checkpoints" / str(weights.file)))
+    if weights.kind == "file":
+        return dict(read_state(Path(requested).expanduser()))
+    return None
+
+
+def seed_everything(seed: int, threads: int | str) -> None:
+    """Seeds of every generator in use, and the CPU threads where the study names them."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
+    if isinstance(threads, int):
+        torch.set_num_threads(threads)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an allocation failed, on the device or on the host."""
+    if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
+        return True
+    text = str(error)
+    return isinstance(error, (RuntimeError, OSError)) and any(
+        sign in text for sign in ("out of memory", "not enough memory", "Cannot allocate memory")
+    )
+
+
+def main(job_file: str, scratch: str) -> None:
+    """Execute the job file, and leave the result in ``scratch`` in one piece."""
+    job = Job.model_validate_json(Path(job_file).read_text(encoding="utf-8"))
+    result = execute(job)
+    temporary = Path(scratch) / f".{RESULT}"
+    temporary.write_text(json.dumps(result.model_dump(mode="json"), allow_nan=False), encoding="utf-8")
+    temporary.replace(Path(scratch) / RESULT)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])

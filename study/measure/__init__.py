@@ -1,0 +1,1 @@
+"""Clock, memory and machine: what a run is measured with."""

@@ -1,0 +1,27 @@
+"""Peak memory of this process and of its device."""
+
+import resource
+import sys
+
+import torch
+
+from study.measure.samples import Memory
+
+
+def reset_peak(device: torch.device) -> None:
+    """Start the window of the device's peak."""
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+
+
+def peak(device: torch.device) -> Memory:
+    """Peaks in bytes: of the device since :func:`reset_peak`, of the process since its start."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    if device.type != "cuda":
+        return Memory(host_resident_bytes=resident)
+    return Memory(
+        device_allocated_bytes=torch.cuda.max_memory_allocated(device),
+        device_reserved_bytes=torch.cuda.max_memory_reserved(device),
+        host_resident_bytes=resident,
+    )

@@ -1,0 +1,84 @@
+"""The raw samples of one run, as both loops return them. Times in seconds, memory in bytes."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from study.config import Strict
+
+PHASES = ("data_wait", "transfer", "device_transform", "forward", "backward", "optimizer")
+
+
+class Step(Strict):
+    """One training step. The phases follow each other without a gap and add up to the step."""
+
+    epoch: int = Field(ge=1, description="Epoch of the whole schedule, frozen ones included, from 1.")
+    images: int = Field(ge=0)
+    warm_up: bool = Field(description="Marked by `measure.samples.mark_warm_up`; kept, and left out of steady figures.")
+    data_wait_seconds: float
+    transfer_seconds: float
+    device_transform_seconds: float
+    forward_seconds: float
+    backward_seconds: float
+    optimizer_seconds: float
+
+    @property
+    def seconds(self) -> float:
+        """The whole step."""
+        return sum(float(getattr(self, f"{phase}_seconds")) for phase in PHASES)
+
+
+class Epoch(Strict):
+    """One epoch: training and validation apart."""
+
+    stage: Literal["frozen", "unfrozen"]
+    train_seconds: float
+    valid_seconds: float
+    images: int = Field(description="Images really trained on: without what drop_last left out.")
+    steps: int
+    train_loss: float | None = Field(description="Mean over the epoch's images; null where it is no finite number.")
+    valid_loss: float | None
+    accuracy: float | None = Field(description="Share of the validation images classified correctly, 0 to 1.")
+
+
+class Memory(Strict):
+    """Peaks over the run, in bytes; null where the device does not tell."""
+
+    device_allocated_bytes: int | None = None
+    device_reserved_bytes: int | None = None
+    host_resident_bytes: int | None = None
+
+
+class Measurement(Strict):
+    """What a loop returns."""
+
+    setup_seconds: float = Field(description="Building the loaders, and decoding where images stay on the device.")
+    model_seconds: float = Field(description="Building the model, loading its weights, moving it to the device.")
+    fit_seconds: float = Field(description="Wall time of the whole schedule, validation and warm-up included.")
+    epochs: list[Epoch]
+    steps: list[Step]
+    memory: Memory
+    parameters: int = Field(description="Parameters of the model, trained or not.")
+    body_sha256: str = Field(description="Checksum of the body's weights before the first step.")
+    threads: int = Field(description="CPU threads that torch used.")
+    workers: int = Field(description="Worker processes of the loader.")
+
+
+def mark_warm_up(steps: list[Step], stages: list[str]) -> list[Step]:
+    """Mark the first steps of each stage that are still slow.
+
+    ``stages[i]`` is the stage of epoch ``i + 1``. The first step of a stage is always warm-up: it pays
+    for the loader's start, the allocator and the first use of each kernel. The steps after it are too
+    for as long as they take more than 1.5 times the median of the stage's second half, up to half of
+    the stage.
+    """
+    marked: list[Step] = []
+    for stage in dict.fromkeys(stages):
+        group = [step for step in steps if stages[step.epoch - 1] == stage]
+        settled = sorted(step.seconds for step in group[len(group) // 2 :])
+        limit = 1.5 * settled[len(settled) // 2] if settled else 0.0
+        slow = 1
+        while slow < len(group) // 2 and group[slow].seconds > limit:
+            slow += 1
+        marked += [step.model_copy(update={"warm_up": index < slow}) for index, step in enumerate(group)]
+    return marked

@@ -1,0 +1,193 @@
+"""From a study to its runs: factors x replicates, their names, keys and seeded order."""
+
+import itertools
+import json
+import random
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from study import fingerprint
+from study.config import Selection, Settings, Strict, Study, check_settings, get, read_study, with_values
+from study.data import preflight
+from study.errors import StudyError
+
+SHORT = {"training.batch_size": "bs", "loader.workers": "workers", "dataset.image_size": "px", "training.epochs": "epochs"}
+
+
+class Run(Strict):
+    """One planned run. ``key`` names its design; the record is ``<name>.<key>.json``."""
+
+    name: str = Field(description="Readable, unique in the study, safe as a file name.")
+    key: str = Field(description="Eight hex digits over all that decides the result.")
+    settings: Settings = Field(description="The resolved configuration.")
+    factors: dict[str, Any] = Field(description="This run's level of each factor.")
+    block: int = Field(description="Replicate: each block holds every configuration once.")
+    position: int = Field(description="Place in the seeded order of the whole study, from 1.")
+    dataset: str = Field(description="The folder under `results/data` with this run's manifest.")
+    weights: str = Field(description="The file under `weights` with the decision for this run's model.")
+    unavailable: str | None = Field(None, description="Why this machine cannot run it.")
+
+    @property
+    def file(self) -> str:
+        """The record's file name."""
+        return f"{self.name}.{self.key}.json"
+
+
+class Plan(Strict):
+    """A study and its runs, in the order in which they are to be executed."""
+
+    name: str
+    study: Study
+    runs: list[Run]
+    engine: str
+    engine_reason: str
+
+    def run(self, name: str) -> Run:
+        """The run called ``name``."""
+        for run in self.runs:
+            if run.name == name:
+                return run
+        raise StudyError(f"run: {self.name} plans no run {name!r}; allowed: {', '.join(run.name for run in self.runs)}")
+
+
+def make_plan(name: str, study: Study, engine: str, engine_reason: str, absent: dict[str, str | None]) -> Plan:
+    """Every run of ``study``, checked as far as it can be without opening an image.
+
+    ``absent`` tells for each device why it cannot serve (None: it can).
+    """
+    base = {key: value for key, value in study.model_dump().items() if key in Settings.model_fields}
+    configurations = []
+    for levels in itertools.product(*study.factors.values()):
+        factors = dict(zip(study.factors, levels, strict=True))
+        settings = check_settings(with_values(base, factors), f"study {name}")
+        dataset_id, train_images = _dataset(settings)
+        preflight.check_batch_size(settings, train_images, name)
+        weights_id = _weights(settings, name)
+        identity = fingerprint.run_identity(settings, dataset_id, weights_id, engine)
+        configurations.append((_label(factors, study), factors, settings, dataset_id, weights_id, identity))
+    labels = _unique([item[0] for item in configurations], [item[1] for item in configurations])
+
+    runs = []
+    for block in range(1, study.replicates + 1):
+        order = list(range(len(configurations)))
+        random.Random(f"{study.seed}/{block}").shuffle(order)
+        for index in order:
+            _, factors, settings, dataset_id, weights_id, identity = configurations[index]
+            runs.append(
+                Run(
+                    name=f"{labels[index]}-r{block}",
+                    key=fingerprint.digest(identity),
+                    settings=settings,
+                    factors=factors,
+                    block=block,
+                    position=len(runs) + 1,
+                    dataset=dataset_id,
+                    weights=weights_id,
+                    unavailable=absent.get(settings.device),
+                )
+            )
+    return Plan(name=name, study=study, runs=runs, engine=engine, engine_reason=engine_reason)
+
+
+def plan_all(
+    selection: Selection, folder: Path, engine: str, engine_reason: str, absent: dict[str, str | None]
+) -> list[Plan]:
+    """The plans of every selected study."""
+    names = list(dict.fromkeys(selection.studies))
+    return [make_plan(name, read_study(name, folder, selection), engine, engine_reason, absent) for name in names]
+
+
+def _dataset(settings: Settings) -> tuple[str, int]:
+    dataset = settings.dataset
+    listing = preflight.list_folder(dataset) if dataset.source == "folder" else None
+    identity = fingerprint.dataset_identity(dataset, listing)
+    return f"{dataset.source}.{fingerprint.digest(identity)}", preflight.expected_train_images(dataset, listing)
+
+
+def _weights(settings: Settings, study: str) -> str:
+    name, weights = settings.model.name, settings.model.weights
+    identity: dict[str, Any] = {"model": name, "weights": weights}
+    label = weights
+    if weights == "none":
+        identity["seed"] = settings.seed
+    elif weights != "imagenet":
+        path = Path(weights).expanduser()
+        if not path.is_file():
+            raise StudyError(
+                f"study {study}: model.weights: {weights!r} is not allowed: no such file; allowed: imagenet, none, a path"
+            )
+        identity["weights"], label = fingerprint.stat_of(path), "file"
+    return f"{_slug(name)}-{label}.{fingerprint.digest(identity)}"
+
+
+def _label(factors: dict[str, Any], study: Study) -> str:
+    """``bs16-cpu``: the curve's factor first, the device last."""
+    first = study.curve.x if study.curve else None
+    keys = sorted(factors, key=lambda key: (key != first, key == "device", list(factors).index(key)))
+    return "-".join(_part(key, factors[key]) for key in keys) or "run"
+
+
+def _part(key: str, level: Any) -> str:
+    if isinstance(level, str) and key not in SHORT:
+        return _slug(level)
+    return SHORT.get(key, key.rsplit(".", 1)[-1].replace("_", "")) + _slug(level)
+
+
+def _slug(level: Any) -> str:
+    text = str(level).lower() if isinstance(level, bool) else str(level)
+    safe = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_")
+    # Names of photographs' folders and the like lose letters: a digest keeps them apart.
+    return safe if safe == text or re.fullmatch(r"[\d.]+", text) else f"{safe[:24]}_{fingerprint.digest(text)[:4]}"
+
+
+def _unique(labels: list[str], factors: list[dict[str, Any]]) -> list[str]:
+    return [
+        label if labels.count(label) == 1 else f"{label}-{fingerprint.digest(levels)[:4]}"
+        for label, levels in zip(labels, factors, strict=True)
+    ]
+
+
+def table(plan: Plan) -> str:
+    """The runs as text: name, factors, block, position, and where a run cannot be made, why."""
+    head = ["position", "block", "name", *plan.study.factors, "key", ""]
+    rows = [
+        [
+            str(run.position),
+            str(run.block),
+            run.name,
+            *(str(get(run.settings, key)) for key in plan.study.factors),
+            run.key,
+            f"unavailable: {run.unavailable}" if run.unavailable else "",
+        ]
+        for run in plan.runs
+    ]
+    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [head, *rows]
+    )
+
+
+def write_if_changed(path: Path, text: str) -> None:
+    """Leave the file, and its time, alone where its content is already ``text``."""
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.tmp")
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+
+
+def write_plans(plans: Iterable[Plan], results: Path) -> None:
+    """``results/plan.json`` (what is selected) and one ``results/<study>/plan.json`` for each study."""
+    plans = list(plans)
+    for plan in plans:
+        write_if_changed(results / plan.name / "plan.json", plan.model_dump_json(indent=1))
+    write_if_changed(results / "plan.json", json.dumps({"studies": [plan.name for plan in plans]}, indent=1))
+
+
+def read_plan(path: Path) -> Plan:
+    """The plan that :func:`write_plans` left."""
+    return Plan.model_validate_json(path.read_text(encoding="utf-8"))

@@ -1,0 +1,106 @@
+"""What Snakemake asks at its start: the plans of a configuration, written, locked, and what is still missing."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from study import container, devices
+from study.config import read_selection
+from study.errors import StudyError
+from study.plan import Plan, Run, plan_all, table, write_plans
+from study.records import last_session
+
+__all__ = ["Workflow", "plans_for", "start", "table"]
+
+
+@dataclass(frozen=True)
+class Workflow:
+    """The plans of one start, and the places of their files under ``results``."""
+
+    plans: list[Plan]
+    results: Path
+    sessions: dict[str, int]
+    pending: list[tuple[str, str]]
+
+    def plan(self, study: str) -> Plan:
+        """The plan of a study."""
+        return next(plan for plan in self.plans if plan.name == study)
+
+    def runs(self, study: str) -> list[Run]:
+        """The runs that this machine can make."""
+        return [run for run in self.plan(study).runs if not run.unavailable]
+
+    def records(self, study: str) -> list[str]:
+        """Every record that the analysis of a study reads."""
+        return [f"{self.results}/{study}/records/{run.file}" for run in self.runs(study)]
+
+    def preparation(self) -> list[str]:
+        """Every manifest and every decision about weights: an input of each run, so that no run has
+        jobs of its own before it, which would break the order."""
+        files = [f"{self.results}/data/{run.dataset}/manifest.json" for plan in self.plans for run in self.runs(plan.name)]
+        files += [
+            f"{self.results}/{plan.name}/weights/{run.weights}.json" for plan in self.plans for run in self.runs(plan.name)
+        ]
+        return list(dict.fromkeys(files))
+
+    def dataset_plan(self, dataset: str) -> str:
+        """The plan file in which a dataset is described."""
+        name = next(plan.name for plan in self.plans if any(run.dataset == dataset for run in plan.runs))
+        return f"{self.results}/{name}/plan.json"
+
+    def order(self, study: str, run: str, key: str) -> int:
+        """Priority of a run: the seeded order, study after study; the first is the highest."""
+        every = [(plan.name, item.name, item.key) for plan in self.plans for item in plan.runs]
+        return len(every) - every.index((study, run, key))
+
+    def counter(self, study: str, run: str) -> str:
+        """Which run of how many of this start."""
+        place = self.pending.index((study, run)) + 1 if (study, run) in self.pending else 0
+        return f"run {place} of {len(self.pending)}"
+
+
+def plans_for(config: dict[str, Any], studies: Path) -> list[Plan]:
+    """The plans of a configuration on this machine, or one clear error."""
+    selection = read_selection(config)
+    engine = container.choose(selection.container)
+    absent = {device: devices.absent(device) for device in ("cpu", "cuda")}
+    return plan_all(selection, studies, engine.name, engine.reason, absent)
+
+
+def start(config: dict[str, Any], studies: Path, results: Path, dry_run: bool) -> tuple[Workflow, FileLock | None]:
+    """Plan, lock the results and write the plans. The lock lives as long as the returned object.
+
+    A dry run takes no lock, and writes no plan while another start holds it.
+    """
+    plans = plans_for(config, studies)
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+        probe = results / f".probe-{os.getpid()}"
+        probe.write_text("")
+        probe.unlink()
+        lock: FileLock | None = FileLock(results / ".lock")
+        assert lock is not None
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            if not dry_run:
+                raise StudyError(
+                    f"{results}: another start of the pipeline is at work in this folder; wait until it has ended"
+                ) from None
+            lock = None
+        if lock:
+            write_plans(plans, results)
+    except OSError as error:
+        raise StudyError(f"{results}: the results folder cannot be written ({error.strerror})") from None
+    folders = {plan.name: results / plan.name / "records" for plan in plans}
+    pending = [
+        (plan.name, run.name)
+        for plan in plans
+        for run in plan.runs
+        if not run.unavailable and not (folders[plan.name] / run.file).exists()
+    ]
+    sessions = {name: last_session(folder) + 1 for name, folder in folders.items()}
+    return Workflow(plans, results, sessions, pending), lock

@@ -1,0 +1,165 @@
+"""The record of one run: its model, an atomic write that never overwrites, reading, moving aside."""
+
+import getpass
+import os
+import re
+import socket
+import tempfile
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from study.config import Settings, Strict
+from study.errors import StudyError
+from study.measure.machine import Machine
+from study.measure.samples import Measurement
+from study.weights import Weights
+
+Outcome = Literal["ok", "out_of_memory", "failed", "unavailable"]
+
+
+class DataUsed(Strict):
+    """The dataset of the run."""
+
+    source: str
+    generated: bool
+    sha256: str = Field(description="Checksum over names, contents, classes and split.")
+    classes: list[str]
+    train_images: int
+    valid_images: int
+    left_out: int = Field(description="Files that could not be decoded.")
+
+
+class JobResult(Strict):
+    """What the training process leaves for its launcher."""
+
+    outcome: Outcome
+    message: str | None = Field(None, description="Why the outcome is not ok; no host, user or path.")
+    measurement: Measurement | None = None
+    machine: Machine | None = None
+    data: DataUsed | None = None
+    weights: Weights | None = None
+
+
+class Software(Strict):
+    """The code that measured, and what it ran in."""
+
+    study_version: str
+    git_commit: str | None
+    git_dirty: bool | None
+    lock_sha256: str
+    engine: str
+    engine_reason: str
+    image: str | None = Field(None, description="Digest of the container's image.")
+
+
+class Record(JobResult):
+    """One run, whole. Raw samples only: every statistic is computed on read."""
+
+    schema_version: Literal[1] = 1
+    study: str
+    run: str
+    key: str
+    session: int = Field(ge=1, description="One start of the pipeline that measured something.")
+    block: int = Field(ge=1)
+    position: int = Field(ge=1, description="Place in the study's seeded order.")
+    started: str = Field(description="UTC, ISO 8601.")
+    factors: dict[str, Any]
+    settings: Settings
+    seed: int = Field(description="The run's own seed, from the study's seed and the run's name.")
+    process_seconds: float = Field(description="The whole process: start-up, imports, data, model, fit.")
+    software: Software
+
+
+def without_paths(settings: Settings) -> Settings:
+    """The settings with every path cut to its base name: people share records."""
+    values = settings.model_dump()
+    for section, key in (("dataset", "path"), ("model", "weights")):
+        if values[section][key]:
+            values[section][key] = Path(values[section][key]).name
+    return Settings.model_validate(values)
+
+
+def anonymous(text: str) -> str:
+    """``text`` without absolute paths, host and user."""
+    for known in (os.getcwd(), str(Path.home()), tempfile.gettempdir()):
+        if len(known) > 1:
+            text = text.replace(known + os.sep, "").replace(known, "…")
+    text = re.sub(r"(?<![\w.])(?:[A-Za-z]:)?[\\/](?:[^\s'\":,;()<>|\\/]+[\\/])+", "", text)
+    for name in (socket.gethostname(), _user()):
+        if name:
+            text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "…", text)
+    return text
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container's user may have no name
+        return ""
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write ``text`` as ``path`` in one piece; a file that is already there stays as it is, and is an error."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.stem[:60]}.", suffix=".tmp", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o644)
+        _publish(name, path)
+    except FileExistsError:
+        raise StudyError(f"{path.name}: this record exists already and is kept") from None
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _publish(temporary: str, path: Path) -> None:
+    """Give the complete file its name; unlike a rename, a link fails where the name is taken."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        if path.exists():
+            raise FileExistsError from None
+        os.rename(temporary, path)
+
+
+def read_record(path: Path) -> Record:
+    """The record in a file, checked."""
+    try:
+        return Record.model_validate_json(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, ValidationError) as error:
+        reason = str(error).splitlines()[0]
+        raise StudyError(f"{path.name}: no valid record ({reason}); move it away to measure that run again") from None
+
+
+def last_session(folder: Path) -> int:
+    """The highest session among the records of a study, 0 where there are none. A broken file counts as none."""
+    sessions = [0]
+    for path in folder.glob("*.json"):
+        match = re.search(r'"session":\s*(\d+)', path.read_text(encoding="utf-8", errors="replace"))
+        if match:
+            sessions.append(int(match.group(1)))
+    return max(sessions)
+
+
+def retire(folder: Path, outcomes: set[str]) -> list[str]:
+    """Move records with one of ``outcomes`` to ``superseded``, so that their runs are made again; their names."""
+    moved = []
+    for path in sorted(folder.glob("*.json")):
+        if read_record(path).outcome not in outcomes:
+            continue
+        target = folder / "superseded" / path.name
+        target.parent.mkdir(exist_ok=True)
+        number = 1
+        while target.exists():
+            number += 1
+            target = folder / "superseded" / f"{path.stem}.{number}.json"
+        path.rename(target)
+        moved.append(path.name)
+    return moved

@@ -1,0 +1,39 @@
+"""One self-contained page over every selected study."""
+
+import base64
+import json
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from study.plan import read_plan
+from study.report.context import StudyView, view
+from study.stats.analysis import read_analysis
+from study.timings import read_all, read_csv
+from study.words import bytes_words, number, short_key
+
+
+def render(studies: list[str], results: Path, output: Path) -> None:
+    """Write the report over ``studies`` to ``output``, in one piece."""
+    environment = Environment(
+        loader=PackageLoader("study.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
+    )
+    environment.filters |= {"number": number, "bytes": bytes_words, "key": short_key}
+    template = environment.get_template("report.html.j2")
+    text = template.render(studies=[_read(name, results) for name in studies])
+    output.parent.mkdir(parents=True, exist_ok=True)
+    temporary = output.with_name(f".{output.name}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(output)
+
+
+def _read(name: str, results: Path) -> StudyView:
+    folder = results / name
+    plan = read_plan(folder / "plan.json")
+    figures = json.loads((folder / "figures" / "index.json").read_text(encoding="utf-8"))
+    for figure in figures:
+        data = (folder / "figures" / f"{figure['name']}.svg").read_bytes()
+        figure["source"] = "data:image/svg+xml;base64," + base64.b64encode(data).decode()
+    return view(
+        plan, read_all(plan, folder / "records"), read_csv(folder / "timings.csv"), read_analysis(folder / "fit.json"), figures
+    )

@@ -1,0 +1,148 @@
+"""What the page says about one study, as values for the template."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from study.plan import Plan
+from study.records import Record
+from study.stats.analysis import Analysis
+from study.words import bytes_words, short_key
+
+
+@dataclass(frozen=True)
+class StudyView:
+    """One study's part of the page."""
+
+    name: str
+    title: str
+    question: str
+    answer: list[str]
+    banners: list[str]
+    warnings: list[str]
+    figures: list[dict[str, str]]
+    analysis: Analysis
+    axis: str
+    facts: list[tuple[str, str]]
+    runs: list[dict[str, Any]]
+    counts: str
+
+
+def view(
+    plan: Plan, records: dict[str, Record], frame: pd.DataFrame, analysis: Analysis, figures: list[dict[str, str]]
+) -> StudyView:
+    """Everything that the template shows of one study."""
+    study = plan.study
+    done = [record for record in records.values() if record.outcome == "ok"]
+    return StudyView(
+        name=plan.name,
+        title=study.title,
+        question=study.question,
+        answer=analysis.answer,
+        banners=_banners(list(records.values())),
+        warnings=[*analysis.warnings, *_left_out(records)],
+        figures=figures,
+        analysis=analysis,
+        axis=short_key(study.curve.x) if study.curve else ", ".join(short_key(key) for key in study.factors) or "setting",
+        facts=_facts(plan, records),
+        runs=_runs(frame, analysis.y),
+        counts=f"{len(done)} of {len(plan.runs)} planned runs succeeded",
+    )
+
+
+def _banners(records: list[Record]) -> list[str]:
+    banners = []
+    if any(record.data and record.data.generated for record in records):
+        banners.append("The images are generated, not photographs: times stand, accuracies hold for drawn images alone.")
+    random = {record.weights.reason for record in records if record.weights and record.weights.kind == "random"}
+    for reason in sorted(random):
+        banners.append(
+            f"Every run starts from random weights ({reason}): times stand, accuracies are not transfer learning."
+        )
+    return banners
+
+
+def _left_out(records: dict[str, Record]) -> list[str]:
+    counts = {record.data.left_out for record in records.values() if record.data and record.data.left_out}
+    return [f"{max(counts)} file(s) could not be decoded and were left out; the manifest lists them."] if counts else []
+
+
+def _facts(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
+    """What was run on what, once; what differs between runs is shown with all its values."""
+    study, facts = plan.study, []
+    training = study.training
+    stages = f"{training.freeze_epochs} frozen and {training.epochs} unfrozen epochs"
+    facts.append(("Job", f"{study.model.name}, {training.loop} loop, {stages}, {study.dataset.image_size} px, {training.precision}"))
+    facts.append(("Factors", "; ".join(f"{short_key(k)}: {', '.join(map(str, v))}" for k, v in study.factors.items()) or "none"))
+    facts.append(("Replicates", f"{study.replicates}, in randomised complete blocks (seed {study.seed})"))
+    used = [record for record in records.values() if record.outcome == "ok"]
+
+    def add(name: str, values: list[str | None]) -> None:
+        distinct = sorted({value for value in values if value})
+        if distinct:
+            facts.append((name, "; ".join(distinct)))
+
+    add("Data", [_data(record) for record in used])
+    add("Weights", [f"{r.weights.kind}: {r.weights.reason}" if r.weights else None for r in used])
+    add("Device", [_device(record) for record in used])
+    add("Processor", [_processor(record) for record in used])
+    add("Loader", [_loader(record) for record in used])
+    add("Software", [_software(record) for record in used])
+    add("Engine", [f"{r.software.engine if r.software.engine != 'none' else 'host'} ({r.software.engine_reason})" for r in used])
+    return facts
+
+
+def _data(record: Record) -> str | None:
+    if record.data is None:
+        return None
+    name = record.settings.dataset.path if record.data.source == "folder" else record.data.source
+    return (
+        f"{name}: {record.data.train_images} images to train, {record.data.valid_images} to validate, "
+        f"{len(record.data.classes)} classes (checksum {record.data.sha256[:12]})"
+    )
+
+
+def _device(record: Record) -> str | None:
+    machine = record.machine
+    if machine is None:
+        return None
+    cuda = f", driver {machine.driver}, CUDA {machine.cuda}, cuDNN {machine.cudnn}" if machine.cuda else ""
+    return f"{record.settings.device}: {machine.device_name}{cuda}"
+
+
+def _processor(record: Record) -> str | None:
+    machine = record.machine
+    if machine is None or record.measurement is None:
+        return None
+    return (
+        f"{machine.cpu_name}, {machine.cpu_cores} cores, {machine.cpu_threads} threads, {bytes_words(machine.memory_bytes)}; "
+        f"{record.measurement.threads} torch threads"
+    )
+
+
+def _loader(record: Record) -> str | None:
+    if record.measurement is None:
+        return None
+    if record.settings.loader.kind == "device":
+        return "images decoded before the clock starts, resident on the device"
+    return f"{record.measurement.workers} worker processes"
+
+
+def _software(record: Record) -> str | None:
+    machine = record.machine
+    if machine is None:
+        return None
+    libraries = ", ".join(f"{name} {version}" for name, version in machine.libraries.items())
+    commit = (record.software.git_commit or "unknown")[:12] + (", changed since" if record.software.git_dirty else "")
+    return f"Python {machine.python}, {libraries}; commit {commit}"
+
+
+def _runs(frame: pd.DataFrame, y: str) -> list[dict[str, Any]]:
+    columns = ["run", "outcome", y, "accuracy", "steps", "images_processed", "peak_device_allocated_bytes", "peak_host_resident_bytes", "session"]
+    shown = frame.reindex(columns=columns).rename(columns={y: "seconds"})
+    return [
+        {key: None if pd.isna(value) else value for key, value in row.items()} for row in shown.to_dict(orient="records")
+    ]
+
+

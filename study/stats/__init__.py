@@ -1,0 +1,1 @@
+"""What the timings say, and what they do not. Values in, values out."""

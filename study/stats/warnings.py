@@ -1,0 +1,104 @@
+"""What a reader must know before believing the numbers, as sentences beside them."""
+
+from typing import Any
+
+import pandas as pd
+
+from study.config import Study
+from study.words import listed, short_key
+
+SPREAD_LIMIT = 0.10
+"""pyperf flags a standard deviation of 10% of the mean."""
+EXTREME_LIMIT = 0.50
+"""pyperf flags an extreme 50% from the median."""
+PROCESS_MINIMUM = 3
+
+
+def warnings_of(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> list[str]:
+    """Every warning that the table of timings gives rise to."""
+    found = [*_outcomes(frame), *_replicates(study), *_sessions(frame), *_environment(frame)]
+    if y in frame:
+        usable = frame[(frame["outcome"] == "ok") & frame[y].notna()]
+        found += [*_noise(study, usable, y), *_work(usable, x), *_batches(usable)]
+    return found
+
+
+def _outcomes(frame: pd.DataFrame) -> list[str]:
+    found = []
+    for (outcome, message), rows in frame[frame["outcome"] != "ok"].groupby(["outcome", "message"], dropna=False, sort=False):
+        name = str(outcome).replace("_", " ")
+        runs = listed(rows["run"].tolist()) if len(rows) <= 4 else f"{len(rows)} runs"
+        found.append(f"{name[0].upper()}{name[1:]}: {runs} ({message}).")
+    return found
+
+
+def _replicates(study: Study) -> list[str]:
+    if study.replicates >= PROCESS_MINIMUM:
+        return []
+    return [f"{study.replicates} run(s) a setting: three are the least from which an interval is worth reading."]
+
+
+def _sessions(frame: pd.DataFrame) -> list[str]:
+    sessions = frame["session"].dropna().nunique() if "session" in frame else 0
+    if sessions < 2:
+        return []
+    return [f"The runs come from {sessions} starts of the pipeline; the machine may have changed in between."]
+
+
+def _environment(frame: pd.DataFrame) -> list[str]:
+    found = []
+    for column, name in (("software", "software"), ("weights", "starting weights")):
+        values = sorted(set(frame[column].dropna())) if column in frame else []
+        if len(values) > 1:
+            found.append(f"The runs used different {name}: {'; '.join(values)}.")
+    if "device_name" in frame:
+        for device, rows in frame.dropna(subset=["device_name"]).groupby("device"):
+            if rows["device_name"].nunique() > 1:
+                found.append(f"The runs on {device} come from different machines: {'; '.join(sorted(set(rows['device_name'])))}.")
+    return found
+
+
+def _noise(study: Study, usable: pd.DataFrame, y: str) -> list[str]:
+    keys = list(study.factors) or ["device"]
+    wide, extreme = [], []
+    for level, rows in usable.groupby(keys, sort=False):
+        times = rows[y]
+        name = _label(level)
+        if len(times) >= 2 and times.std() >= SPREAD_LIMIT * times.mean():
+            wide.append(f"{name} ({times.std() / times.mean():.0%})")
+        if len(times) >= 3 and (abs(times - times.median()) >= EXTREME_LIMIT * times.median()).any():
+            extreme.append(name)
+    found = []
+    if wide:
+        found.append(f"The standard deviation between runs is 10% of the mean or more: {'; '.join(wide)}.")
+    if extreme:
+        found.append(f"A run lies 50% or more from the median: {'; '.join(extreme)}.")
+    return found
+
+
+def _label(level: Any) -> str:
+    return ", ".join(map(str, level)) if isinstance(level, tuple) else str(level)
+
+
+def _work(usable: pd.DataFrame, x: str | None) -> list[str]:
+    if "images_processed" not in usable or usable["images_processed"].nunique() < 2:
+        return []
+    low, high = int(usable["images_processed"].min()), int(usable["images_processed"].max())
+    what = f" along {short_key(x)}" if x else ""
+    return [
+        f"The settings do different amounts of work{what}: {low} to {high} images in the whole schedule, "
+        "for the last partial batch is dropped or kept."
+    ]
+
+
+def _batches(usable: pd.DataFrame) -> list[str]:
+    found = []
+    if "train_images" in usable:
+        whole = usable[usable["training.batch_size"] >= usable["train_images"]]
+        for size in sorted(set(whole["training.batch_size"])):
+            images = int(whole[whole["training.batch_size"] == size]["train_images"].iloc[0])
+            found.append(f"Batch size {size}: one batch holds the whole training set of {images} images.")
+    if "step_seconds" in usable and usable["step_seconds"].isna().any():
+        sizes = sorted(set(usable[usable["step_seconds"].isna()]["training.batch_size"]))
+        found.append(f"Batch size {listed([str(size) for size in sizes])}: no step is left once warm-up is put aside.")
+    return found

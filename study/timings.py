@@ -1,0 +1,115 @@
+"""Records to one tidy table: a row for each planned run, units in the names."""
+
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pandas as pd
+
+from study.config import get
+from study.errors import StudyError
+from study.plan import Plan, Run
+from study.records import Record, read_record
+
+
+def read_all(plan: Plan, folder: Path) -> dict[str, Record]:
+    """The records that the plan names, by run; runs that this machine cannot make have none."""
+    return {run.name: read_record(folder / run.file) for run in plan.runs if not run.unavailable}
+
+
+def table(plan: Plan, records: dict[str, Record]) -> pd.DataFrame:
+    """One row a run, in the planned order. Factors are columns of their own, by their dotted keys."""
+    return pd.DataFrame([_row(plan, run, records.get(run.name)) for run in plan.runs])
+
+
+def _row(plan: Plan, run: Run, record: Record | None) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "study": plan.name,
+        "run": run.name,
+        "key": run.key,
+        "block": run.block,
+        "position": run.position,
+        "device": run.settings.device,
+        "training.batch_size": run.settings.training.batch_size,
+    }
+    row |= {key: _cell(get(run.settings, key)) for key in plan.study.factors}
+    if record is None:
+        return row | {"outcome": "unavailable", "message": run.unavailable}
+    row |= {
+        "outcome": record.outcome,
+        "message": record.message,
+        "session": record.session,
+        "started": record.started,
+        "process_seconds": record.process_seconds,
+        "device_name": record.machine.device_name if record.machine else None,
+        "weights": record.weights.kind if record.weights else None,
+        "software": _software(record),
+    }
+    return row | _measured(record)
+
+
+def _cell(value: Any) -> Any:
+    return value if isinstance(value, (bool, int, float)) else str(value)
+
+
+def _software(record: Record) -> str:
+    versions = record.machine.libraries if record.machine else {}
+    commit = (record.software.git_commit or "unknown")[:8] + ("+" if record.software.git_dirty else "")
+    return ", ".join(f"{name} {versions[name]}" for name in ("torch", "fastai") if name in versions) + f", commit {commit}"
+
+
+def _measured(record: Record) -> dict[str, Any]:
+    measured = record.measurement
+    if measured is None:
+        return {}
+    steady = [step for step in measured.steps if not step.warm_up]
+    seconds = [step.seconds for step in steady if measured.epochs[step.epoch - 1].stage == "unfrozen"]
+    step_seconds = median(seconds) if seconds else None
+    full = max((step.images for step in measured.steps), default=0)
+    last = measured.epochs[-1]
+    return {
+        "setup_seconds": measured.setup_seconds,
+        "model_seconds": measured.model_seconds,
+        "fit_seconds": measured.fit_seconds,
+        "blog_seconds": measured.model_seconds + measured.fit_seconds,
+        "train_seconds": sum(epoch.train_seconds for epoch in measured.epochs),
+        "valid_seconds": sum(epoch.valid_seconds for epoch in measured.epochs),
+        "step_seconds": step_seconds,
+        "steady_images_per_second": full / step_seconds if step_seconds else None,
+        "data_wait_share": _share(measured, "data_wait_seconds"),
+        "images_processed": sum(epoch.images for epoch in measured.epochs),
+        "images_per_epoch": sum(epoch.images for epoch in measured.epochs) / len(measured.epochs),
+        "steps": sum(epoch.steps for epoch in measured.epochs),
+        "warm_up_steps": sum(step.warm_up for step in measured.steps),
+        "train_images": record.data.train_images if record.data else None,
+        "valid_images": record.data.valid_images if record.data else None,
+        "accuracy": last.accuracy,
+        "valid_loss": last.valid_loss,
+        "peak_device_allocated_bytes": measured.memory.device_allocated_bytes,
+        "peak_host_resident_bytes": measured.memory.host_resident_bytes,
+        "parameters": measured.parameters,
+        "threads": measured.threads,
+        "workers": measured.workers,
+    }
+
+
+def _share(measured: Any, phase: str) -> float | None:
+    """Part of the training time that a phase took, over every step."""
+    total = sum(step.seconds for step in measured.steps)
+    return sum(getattr(step, phase) for step in measured.steps) / total if total else None
+
+
+def write_csv(frame: pd.DataFrame, path: Path) -> None:
+    """Write the table in one piece."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.tmp")
+    frame.to_csv(temporary, index=False)
+    temporary.replace(path)
+
+
+def read_csv(path: Path) -> pd.DataFrame:
+    """The table of timings, or one clear error."""
+    try:
+        return pd.read_csv(path)
+    except (OSError, ValueError) as error:
+        raise StudyError(f"{path.name}: cannot be read as a table ({error.__class__.__name__})") from None

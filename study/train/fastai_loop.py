@@ -1,0 +1,201 @@
+"""Stock fastai, as a tutorial writes it, measured by a callback that changes nothing."""
+
+import contextlib
+import io
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import fastai.data.load
+import torch
+import torchvision.models
+from fastai.callback.core import Callback
+from fastai.callback.progress import ProgressCallback
+from fastai.data.block import CategoryBlock, DataBlock
+from fastai.data.transforms import IndexSplitter
+from fastai.learner import Learner
+from fastai.metrics import error_rate
+from fastai.torch_core import set_seed
+from fastai.vision.all import ImageBlock, Normalize, PILImage, PILImageBW, Resize, create_body, imagenet_stats, vision_learner
+from fastai.vision.learner import _default_meta, model_meta
+
+from study import models
+from study.measure.clock import StepRecorder, clock_for
+from study.measure.memory import peak, reset_peak
+from study.measure.samples import Epoch, Measurement, Step, mark_warm_up
+from study.train.schedule import TrainingJob, finite, mean_loss, stage_names
+
+ProgressCallback  # noqa: B018 - importing it is what makes a script's Learner show its bar, as `vision.all` does
+
+
+class Measure(Callback):
+    """Marks phases and counts images. Runs after every other callback, so that their work is inside the phases."""
+
+    order = 1000
+
+    def __init__(self, job: TrainingJob) -> None:
+        self.job = job
+        self.recorder = StepRecorder(clock_for(job.device))
+        self.stages = stage_names(job.settings)
+        self.steps: list[Step] = []
+        self.epochs: list[Epoch] = []
+        self.losses: list[tuple[torch.Tensor, int]] = []
+        self.done = 0
+        self.marking = False
+
+    def before_train(self) -> None:
+        """The epoch starts."""
+        self.losses = []
+        self.epoch_started = time.perf_counter()
+        self.marking = True
+        self.recorder.begin()
+
+    def before_batch(self) -> None:
+        """The loader has waited, moved and transformed by now."""
+        if self.marking:
+            self.recorder.mark("device_transform")
+
+    def before_backward(self) -> None:
+        """The loss is there."""
+        self.recorder.mark("forward")
+
+    def after_backward(self) -> None:
+        """The gradients are there."""
+        self.recorder.mark("backward")
+
+    def after_batch(self) -> None:
+        """The step is complete; ``zero_grad`` and fastai's own bookkeeping are in its last phase."""
+        if self.marking:
+            images = len(self.learn.yb[0])
+            self.recorder.mark("optimizer")
+            self.recorder.end_step(images)
+            self.losses.append((self.learn.loss.detach(), images))
+            self.done += 1
+            epoch = len(self.epochs)
+            total = self.learn.n_iter * len(self.stages)
+            self.job.progress(self.done, total, f"epoch {epoch + 1} ({self.stages[epoch]})")
+
+    def after_train(self) -> None:
+        """The epoch's training is over, on the device too."""
+        self.marking = False
+        self.epoch_steps = self.recorder.finish(len(self.epochs) + 1)
+        self.train_seconds = time.perf_counter() - self.epoch_started
+
+    def before_validate(self) -> None:
+        """Validation is timed apart."""
+        self.valid_started = time.perf_counter()
+
+    def after_validate(self) -> None:
+        """The end of validation."""
+        self.recorder.clock.settle()
+        self.valid_seconds = time.perf_counter() - self.valid_started
+
+    def after_epoch(self) -> None:
+        """fastai's recorder has its values: training loss, validation loss, error rate."""
+        _, valid_loss, errors = (float(value) for value in self.learn.recorder.values[-1])
+        self.steps += self.epoch_steps
+        self.epochs.append(
+            Epoch(
+                stage="frozen" if self.stages[len(self.epochs)] == "frozen" else "unfrozen",
+                train_seconds=self.train_seconds,
+                valid_seconds=self.valid_seconds,
+                images=sum(step.images for step in self.epoch_steps),
+                steps=len(self.epoch_steps),
+                train_loss=mean_loss(self.losses),
+                valid_loss=finite(valid_loss),
+                accuracy=finite(1 - errors),
+            )
+        )
+
+    @contextlib.contextmanager
+    def loader_marks(self) -> Iterator[None]:
+        """Mark where the loader's iterator has waited and moved: it does both before any batch event."""
+        stock = fastai.data.load.to_device
+
+        def marked(batch: Any, *args: Any, **kwargs: Any) -> Any:
+            if self.marking:
+                self.recorder.mark("data_wait")
+            moved = stock(batch, *args, **kwargs)
+            if self.marking:
+                self.recorder.mark("transfer")
+            return moved
+
+        fastai.data.load.to_device = marked
+        try:
+            yield
+        finally:
+            fastai.data.load.to_device = stock
+
+
+def make_dataloaders(job: TrainingJob) -> Any:
+    """The data block of the tutorials, on the manifest's split."""
+    images, settings = job.images, job.settings
+    block = DataBlock(
+        blocks=(ImageBlock(PILImageBW if settings.dataset.channels == 1 else PILImage), CategoryBlock(images.classes)),
+        get_items=lambda numbers: numbers,
+        get_x=lambda number: images.stored[number],
+        get_y=lambda number: images.classes[images.labels[number]],
+        splitter=IndexSplitter(images.valid),
+        item_tfms=[Resize(settings.dataset.image_size, method="squish")],
+    )
+    training, loader = settings.training, settings.loader
+    own = {} if loader.workers == "auto" else {"num_workers": loader.workers}
+    # fastai drops the last partial batch wherever it shuffles; only asking for it keeps it.
+    own |= {} if training.drop_last else {"drop_last": False}
+    return block.dataloaders(list(range(len(images.labels))), bs=training.batch_size, device=job.device, **own)
+
+
+def make_learner(job: TrainingJob, dataloaders: Any) -> Learner:
+    """The tutorials' learner.
+
+    ``pretrained=False`` would silently leave out the ImageNet normalisation, so that random weights
+    would train on another input: here they get the same pipeline and the same frozen start.
+    """
+    architecture = getattr(torchvision.models, job.settings.model.name)
+    one_channel = {"n_in": 1} if job.settings.dataset.channels == 1 else {}
+    if job.weights.kind == "imagenet":
+        learner = vision_learner(dataloaders, architecture, metrics=error_rate, **one_channel)
+    else:
+        learner = vision_learner(dataloaders, architecture, metrics=error_rate, pretrained=False, **one_channel)
+        if not one_channel:
+            full = models.backbone(job.settings.model.name, job.settings.seed, job.state)
+            cut = model_meta.get(architecture, _default_meta)["cut"]
+            learner.model[0].load_state_dict(create_body(full, 3, False, cut).state_dict())
+            dataloaders.add_tfms([Normalize.from_stats(*imagenet_stats)], "after_batch")
+        learner.freeze()
+    precision = job.settings.training.precision
+    return {"fp32": lambda: learner, "fp16": learner.to_fp16, "bf16": learner.to_bf16}[precision]()
+
+
+def train(job: TrainingJob) -> Measurement:
+    """Train as ``job`` says, and return what was measured."""
+    training = job.settings.training
+    set_seed(job.seed)
+    started = time.perf_counter()
+    dataloaders = make_dataloaders(job)
+    setup_seconds = time.perf_counter() - started
+    reset_peak(job.device)
+    started = time.perf_counter()
+    learner = make_learner(job, dataloaders)
+    model_seconds = time.perf_counter() - started
+    body_sha256 = models.body_sha256(learner.model[0].state_dict())
+
+    measure = Measure(job)
+    learner.add_cb(measure)
+    with measure.loader_marks(), contextlib.redirect_stdout(io.StringIO()):  # fastai's own bar and table
+        started = time.perf_counter()
+        learner.fine_tune(training.epochs, base_lr=training.learning_rate, freeze_epochs=training.freeze_epochs)
+        measure.recorder.clock.settle()
+        fit_seconds = time.perf_counter() - started
+    return Measurement(
+        setup_seconds=setup_seconds,
+        model_seconds=model_seconds,
+        fit_seconds=fit_seconds,
+        epochs=measure.epochs,
+        steps=mark_warm_up(measure.steps, measure.stages),
+        memory=peak(job.device),
+        parameters=sum(parameter.numel() for parameter in learner.model.parameters()),
+        body_sha256=body_sha256,
+        threads=torch.get_num_threads(),
+        workers=dataloaders.train.num_workers,
+    )

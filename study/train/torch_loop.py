@@ -1,0 +1,201 @@
+"""Our own loop: plain PyTorch, the same schedule as fastai's ``fine_tune``, every phase marked."""
+
+import time
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+from torch import nn
+
+from study import models
+from study.data.loaders import Loaders, make_loaders
+from study.measure.clock import StepRecorder, clock_for
+from study.measure.memory import peak, reset_peak
+from study.measure.samples import Epoch, Measurement, Step, mark_warm_up
+from study.train.schedule import (
+    EPSILON,
+    IMAGENET_MEAN,
+    IMAGENET_STD,
+    MOMENTA,
+    SQUARE_MOMENTUM,
+    WEIGHT_DECAY,
+    Stage,
+    TrainingJob,
+    finite,
+    mean_loss,
+    stage_names,
+    stages,
+)
+
+NORMALISATION = (nn.modules.batchnorm._BatchNorm, nn.LayerNorm, nn.GroupNorm)
+
+
+class Trainer:
+    """One model with its optimizer and its loaders."""
+
+    def __init__(self, job: TrainingJob, loaders: Loaders) -> None:
+        self.job, self.loaders = job, loaders
+        settings, device = job.settings, job.device
+        model = models.backbone(settings.model.name, settings.seed, job.state)
+        self.body_sha256 = models.body_sha256(models.body_state(model))
+        self.model = models.with_new_head(model, len(job.images.classes), job.seed).to(device)
+        self.groups = layer_groups(self.model)
+        self.optimizer = make_optimizer(self.groups)
+        self.loss = nn.CrossEntropyLoss()
+        self.scaler = torch.amp.GradScaler(device.type, enabled=settings.training.precision == "fp16")
+        self.recorder = StepRecorder(clock_for(device))
+        self.mean = torch.tensor(IMAGENET_MEAN, device=device).view(1, 3, 1, 1)
+        self.std = torch.tensor(IMAGENET_STD, device=device).view(1, 3, 1, 1)
+        self.total_steps = loaders.train_steps * len(stage_names(settings))
+        self.done = 0
+
+    def prepare(self, images: torch.Tensor) -> torch.Tensor:
+        """uint8 (n, c, s, s) to normalised float (n, 3, s, s), on the device."""
+        return (images.float().div_(255).expand(-1, 3, -1, -1) - self.mean) / self.std
+
+    def autocast(self) -> AbstractContextManager[object]:
+        """Mixed precision where the settings ask for it."""
+        kind = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(self.job.settings.training.precision)
+        return torch.autocast(self.job.device.type, kind) if kind else nullcontext()
+
+    def train_epoch(self, stage: Stage, number: int, epoch: int) -> tuple[float, list[Step], float | None]:
+        """Epoch ``number`` of the stage, ``epoch`` of the schedule: seconds, steps, mean loss."""
+        self.model.train()
+        losses: list[tuple[torch.Tensor, int]] = []
+        started = time.perf_counter()
+        self.recorder.begin()
+        for index, (images, labels) in enumerate(self.loaders.train):
+            self.recorder.mark("data_wait")
+            self.set_rates(stage, (number + index / self.loaders.train_steps) / stage.epochs)
+            losses.append((self.step(images, labels), len(images)))
+            self.recorder.end_step(len(images))
+            self.done += 1
+            self.job.progress(self.done, self.total_steps, f"epoch {epoch} ({stage.name})")
+        steps = self.recorder.finish(epoch)
+        return time.perf_counter() - started, steps, mean_loss(losses)
+
+    def step(self, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """One step; returns the loss, still on the device."""
+        mark = self.recorder.mark
+        images = images.to(self.job.device, non_blocking=True)
+        labels = labels.to(self.job.device, non_blocking=True)
+        mark("transfer")
+        inputs = self.prepare(images)
+        mark("device_transform")
+        with self.autocast():
+            loss: torch.Tensor = self.loss(self.model(inputs), labels)
+        mark("forward")
+        self.scaler.scale(loss).backward()
+        mark("backward")
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.optimizer.zero_grad()
+        mark("optimizer")
+        return loss.detach()
+
+    def set_rates(self, stage: Stage, progress: float) -> None:
+        """The cycle's learning rates and momentum for the next step."""
+        rates, momentum = stage.rates(progress), stage.momentum(progress)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rates[group["layer_group"]]
+            group["betas"] = (momentum, SQUARE_MOMENTUM)
+
+    @torch.no_grad()
+    def validate(self) -> tuple[float, float | None, float | None]:
+        """Seconds, mean loss and accuracy over the validation images."""
+        self.model.eval()
+        started = time.perf_counter()
+        losses, correct, images = [], torch.zeros((), device=self.job.device), 0
+        for batch, batch_labels in self.loaders.valid:
+            inputs = self.prepare(batch.to(self.job.device, non_blocking=True))
+            labels = batch_labels.to(self.job.device, non_blocking=True)
+            with self.autocast():
+                outputs = self.model(inputs)
+                losses.append((self.loss(outputs, labels), len(labels)))
+            correct += (outputs.argmax(1) == labels).sum()
+            images += len(labels)
+        loss, accuracy = mean_loss(losses), finite(float(correct) / images)
+        return time.perf_counter() - started, loss, accuracy
+
+
+def train(job: TrainingJob) -> Measurement:
+    """Train as ``job`` says, and return what was measured."""
+    started = time.perf_counter()
+    loaders = make_loaders(job.images, job.settings, job.device, job.seed)
+    setup_seconds = time.perf_counter() - started
+    reset_peak(job.device)
+    started = time.perf_counter()
+    trainer = Trainer(job, loaders)
+    trainer.recorder.clock.settle()
+    model_seconds = time.perf_counter() - started
+
+    epochs: list[Epoch] = []
+    steps: list[Step] = []
+    started = time.perf_counter()
+    for stage in stages(job.settings, len(trainer.groups)):
+        set_frozen(trainer.groups, stage.name == "frozen")
+        for number in range(stage.epochs):
+            train_seconds, new_steps, train_loss = trainer.train_epoch(stage, number, len(epochs) + 1)
+            valid_seconds, valid_loss, accuracy = trainer.validate()
+            steps += new_steps
+            epochs.append(
+                Epoch(
+                    stage=stage.name,
+                    train_seconds=train_seconds,
+                    valid_seconds=valid_seconds,
+                    images=sum(step.images for step in new_steps),
+                    steps=len(new_steps),
+                    train_loss=train_loss,
+                    valid_loss=valid_loss,
+                    accuracy=accuracy,
+                )
+            )
+    fit_seconds = time.perf_counter() - started
+    return Measurement(
+        setup_seconds=setup_seconds,
+        model_seconds=model_seconds,
+        fit_seconds=fit_seconds,
+        epochs=epochs,
+        steps=mark_warm_up(steps, stage_names(job.settings)),
+        memory=peak(job.device),
+        parameters=sum(parameter.numel() for parameter in trainer.model.parameters()),
+        body_sha256=trainer.body_sha256,
+        threads=torch.get_num_threads(),
+        workers=loaders.workers,
+    )
+
+
+def layer_groups(model: nn.Module) -> list[list[nn.Module]]:
+    """Modules in groups of one learning rate: a residual network in three as fastai splits it, others in two."""
+    head = models.head_name(model)
+    children = [module for name, module in model.named_children() if name != head]
+    if isinstance(getattr(model, "layer4", None), nn.Module) and head == "fc":
+        return [children[:6], children[6:], [model.get_submodule(head)]]
+    leaves = [m for name, m in model.named_modules() if name != head and not list(m.children())]
+    return [leaves, [model.get_submodule(head)]]
+
+
+def make_optimizer(groups: list[list[nn.Module]]) -> torch.optim.AdamW:
+    """AdamW with fastai's constants; no weight decay on normalisation layers and biases."""
+    parameter_groups = []
+    for number, modules in enumerate(groups):
+        decayed, plain = [], []
+        for module in modules:
+            for part in module.modules():
+                for name, parameter in part.named_parameters(recurse=False):
+                    bare = isinstance(part, NORMALISATION) or name == "bias"
+                    (plain if bare else decayed).append(parameter)
+        for parameters, decay in ((decayed, WEIGHT_DECAY), (plain, 0.0)):
+            if parameters:
+                parameter_groups.append({"params": parameters, "weight_decay": decay, "layer_group": number})
+    return torch.optim.AdamW(parameter_groups, lr=1e-3, betas=(MOMENTA[0], SQUARE_MOMENTUM), eps=EPSILON)
+
+
+def set_frozen(groups: list[list[nn.Module]], frozen: bool) -> None:
+    """Freeze all but the last group; normalisation layers always train, as in fastai (``train_bn``)."""
+    for number, modules in enumerate(groups):
+        for module in modules:
+            for part in module.modules():
+                trains = not frozen or number == len(groups) - 1 or isinstance(part, NORMALISATION)
+                for parameter in part.parameters(recurse=False):
+                    parameter.requires_grad_(trains)
+

@@ -1,0 +1,25 @@
+"""The decision where a model's weights come from, as a value. Host side: no torch."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from study.config import Strict
+
+
+class Weights(Strict):
+    """The decision for one model of a study: made once, before any run, and followed by every run."""
+
+    model: str
+    requested: str = Field(description="`imagenet`, `none`, or the base name of the file that was asked for.")
+    kind: Literal["imagenet", "file", "random"]
+    file: str | None = Field(description="Base name of the file.")
+    sha256: str | None = Field(description="Checksum of the file.")
+    body_sha256: str = Field(description="Checksum of the body's tensors, which every run starts from.")
+    reason: str = Field(description="Why this kind.")
+
+
+def read_weights(path: Path) -> Weights:
+    """The decision that the weights step wrote."""
+    return Weights.model_validate_json(path.read_text(encoding="utf-8"))

@@ -1,0 +1,45 @@
+"""Numbers and keys as people read them."""
+
+from collections.abc import Sequence
+
+SHORT_KEYS = {
+    "training.batch_size": "batch size",
+    "loader.workers": "loader workers",
+    "model.name": "model",
+    "dataset.image_size": "image size",
+}
+TOTALS = {
+    "fit_seconds": "training time (s)",
+    "blog_seconds": "training time with model construction (s)",
+    "train_seconds": "training time without validation (s)",
+    "valid_seconds": "validation time (s)",
+    "step_seconds": "step time (s)",
+}
+
+
+def short_key(key: str | None) -> str:
+    """A dotted key in words."""
+    return SHORT_KEYS.get(str(key), str(key).rsplit(".", 1)[-1].replace("_", " "))
+
+
+def listed(items: Sequence[str]) -> str:
+    """``a, b and c``."""
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def number(value: float) -> str:
+    """Three significant digits, without an exponent where it reads well."""
+    if value == 0 or not 1e-4 <= abs(value) < 1e6:
+        return f"{value:.3g}"
+    whole = len(str(int(abs(value)))) if abs(value) >= 1 else 0
+    return f"{value:.{max(0, 3 - whole)}f}" if whole else f"{value:.3g}"
+
+
+def seconds_words(value: float, low: float | None, high: float | None) -> str:
+    """A time with its interval."""
+    return f"{number(value)} s" + (f" (95%: {number(low)} to {number(high)})" if low is not None and high is not None else "")
+
+
+def bytes_words(value: float) -> str:
+    """Bytes in MiB or GiB."""
+    return f"{value / 2**30:.2f} GiB" if value >= 2**30 else f"{value / 2**20:.0f} MiB"

@@ -1,0 +1,34 @@
+# The plans of this start. Everything that needs thought is in study/planning.py, where it is tested.
+
+import os
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+BASE = Path(str(workflow.basedir))
+sys.path.insert(0, str(BASE))
+# Each rule's `python -m study` is the interpreter that runs Snakemake, with this checkout's package.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+os.environ["PYTHONPATH"] = os.pathsep.join([str(BASE), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+
+from study.errors import StudyError
+from study.planning import start
+
+try:
+    FLOW, LOCK = start(config, BASE / "config" / "studies", Path("results"), workflow.output_settings.dryrun)
+except StudyError as error:
+    raise WorkflowError(str(error)) from None
+
+STUDIES = [plan.name for plan in FLOW.plans]
+
+
+wildcard_constraints:
+    study="|".join(STUDIES),
+    run=r"[A-Za-z0-9_.-]+",
+    key="[0-9a-f]{8}",
+
+
+def code(*patterns):
+    """The modules that an analysis step runs: editing one makes its outputs again, and nothing else."""
+    return sorted(str(path) for pattern in patterns for path in BASE.glob(f"study/{pattern}"))

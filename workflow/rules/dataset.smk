@@ -1,0 +1,24 @@
+# Data and weights: steps of their own, before any run. Their names hold a key, so a missing file is
+# the only reason to make one.
+
+
+rule dataset:
+    input:
+        plan=lambda wc: ancient(FLOW.dataset_plan(wc.dataset)),
+    output:
+        "results/data/{dataset}/manifest.json",
+    log:
+        "results/logs/data/{dataset}.log",
+    shell:
+        "exec python -m study dataset {input.plan:q} {wildcards.dataset:q} --log {log:q}"
+
+
+rule weights:
+    input:
+        plan=ancient("results/{study}/plan.json"),
+    output:
+        "results/{study}/weights/{weights}.json",
+    log:
+        "results/logs/{study}/weights/{weights}.log",
+    shell:
+        "exec python -m study weights {input.plan:q} {wildcards.weights:q} --log {log:q}"

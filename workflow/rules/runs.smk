@@ -1,0 +1,21 @@
+# One run is one process, alone on the machine: it takes every core. Every preparation is an input of
+# every run, for a job with work of its own before it would not keep the seeded order.
+# `update` keeps Snakemake from deleting a record, whatever it is told to make again.
+
+
+rule measure:
+    input:
+        plan=ancient("results/{study}/plan.json"),
+        preparation=ancient(FLOW.preparation()),
+    output:
+        update("results/{study}/records/{run}.{key}.json"),
+    log:
+        "results/logs/{study}/{run}.{key}.log",
+    threads: workflow.cores
+    priority: lambda wc: FLOW.order(wc.study, wc.run, wc.key)
+    params:
+        session=lambda wc: FLOW.sessions[wc.study],
+        counter=lambda wc: FLOW.counter(wc.study, wc.run),
+    shell:
+        "exec python -m study run {input.plan:q} {wildcards.run:q} --session {params.session}"
+        " --counter {params.counter:q} --log {log:q}"
