@@ -7,11 +7,12 @@ from snakemake.utils import min_version
 min_version("9.0")
 
 
-configfile: workflow.source_path("config/config.yaml")
+configfile: f"{workflow.basedir}/config/config.yaml"
 
 
-# With --sdm apptainer Snakemake would use it; the runs' own containers are study/container.py's.
-container: None
+# The base that docker/Dockerfile builds on, named here for Snakemake's linter. Snakemake itself can
+# only use Apptainer; the runs' own containers are the business of study/container.py.
+container: "docker://python:3.11-slim-bookworm"
 
 
 include: "workflow/rules/common.smk"

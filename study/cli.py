@@ -211,7 +211,9 @@ def report(options: argparse.Namespace) -> None:
 
 
 def _retry(verbs: Verbs) -> None:
-    parser = _verb(verbs, "retry", retry, "Move records aside so that their runs are made again; deletes nothing.", log=False)
+    parser = _verb(
+        verbs, "retry", retry, "Move records aside so that their runs are made again; deletes nothing.", log=False
+    )
     parser.add_argument("study")
     parser.add_argument(
         "--outcome",

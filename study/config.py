@@ -4,6 +4,7 @@ Nothing here touches torch or a file other than YAML. Errors are raised as one l
 that names the key, the value and what is allowed.
 """
 
+import re
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -172,8 +173,6 @@ class Study(Settings):
                 raise ValueError(f"factors.{key}: {levels} holds a level twice: give each level once")
         if self.curve and self.curve.x not in self.factors:
             raise ValueError(f"curve.x: {self.curve.x!r} is no factor; allowed: {', '.join(self.factors) or 'none'}")
-        if self.curve and not all(type(level) in (int, float) for level in self.factors[self.curve.x]):
-            raise ValueError(f"curve.x: {self.curve.x!r} has levels that are no numbers: {self.factors[self.curve.x]}")
         if self.contrast and self.contrast not in self.factors:
             raise ValueError(f"contrast: {self.contrast!r} is no factor; allowed: {', '.join(self.factors) or 'none'}")
         return self
@@ -182,7 +181,9 @@ class Study(Settings):
 class Selection(Strict):
     """`config/config.yaml`, and what `--config` changes of it."""
 
-    studies: list[str] = Field(default_factory=lambda: ["quickstart"], description="Files of `config/studies`, by name.")
+    studies: list[str] = Field(
+        default_factory=lambda: ["quickstart"], description="Files of `config/studies`, by name."
+    )
     devices: Literal["auto"] | list[Device] = Field(
         "auto", description="`auto`: the devices that each study names. A list replaces them."
     )
@@ -239,12 +240,13 @@ def with_values(settings: dict[str, Any], values: dict[str, Any]) -> dict[str, A
 def explain(error: ValidationError, model: type[BaseModel]) -> str:
     """The errors of a validation in one line: key, value, what is allowed."""
     lines = []
-    for item in error.errors():
-        # pydantic puts the member of a union behind the key ("threads.int"): only real keys are a user's.
-        path = [str(part) for part in item["loc"] if not str(part).startswith(("literal[", "int", "list["))]
+    items = [(_path(item["loc"]), item) for item in error.errors()]
+    for path, item in items:
+        if any(len(other) > len(path) and other[: len(path)] == path for other, _ in items):
+            continue  # a member of a union that does not fit at all says less than one that nearly does
         key, value = ".".join(path), item["input"]
         if item["type"] == "extra_forbidden":
-            *sections, leaf = path
+            sections = path[:-1]
             lines.append(f"{key}: unknown key (value {value!r}); allowed: {', '.join(_fields_at(model, sections))}")
         elif item["type"] == "missing":
             lines.append(f"{key}: missing; it must be given")
@@ -254,6 +256,11 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
         else:
             lines.append(f"{key}: {value!r} is not allowed: {item['msg'][0].lower()}{item['msg'][1:]}")
     return "; ".join(dict.fromkeys(lines))
+
+
+def _path(location: tuple[int | str, ...]) -> list[str]:
+    """The key that an error is about; pydantic puts the member of a union behind it ("threads.int")."""
+    return [str(part) for part in location if not re.match(r"literal\[|list\[|int$|str$", str(part))]
 
 
 def _fields_at(model: type[BaseModel], sections: list[str]) -> list[str]:

@@ -6,7 +6,7 @@ import shutil
 import socket
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 import torchvision.models
@@ -63,7 +63,8 @@ def _load_body(model: nn.Module, name: str, state: State) -> None:
 
 def head_name(model: nn.Module) -> str:
     """The dotted name of the classifying layer: the last linear one."""
-    return [name for name, module in model.named_modules() if isinstance(module, nn.Linear)][-1]
+    names: list[str] = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
+    return names[-1]
 
 
 def with_new_head(model: nn.Module, classes: int, seed: int) -> nn.Module:
@@ -97,6 +98,7 @@ def body_state(model: nn.Module) -> dict[str, torch.Tensor]:
 def read_state(path: Path) -> State:
     """The state dict in a file; code in it is never run."""
     try:
+        state: Any
         if path.suffix == ".safetensors":
             from safetensors.torch import load_file
 
@@ -158,10 +160,10 @@ def _from_file(
 
 
 def fetch_imagenet(name: str, hub: Path) -> Path:
-    """torchvision's default weights as ``hub/checkpoints/<file>``: from torch's own cache, or downloaded and checked."""
-    weights = torchvision.models.get_model_weights(name).DEFAULT  # type: ignore[attr-defined]
+    """torchvision's default weights in ``hub/checkpoints``: from torch's own cache, or downloaded and checked."""
+    weights = torchvision.models.get_model_weights(name).DEFAULT
     file_name = weights.url.rsplit("/", 1)[-1]
-    target = hub / "checkpoints" / file_name
+    target: Path = hub / "checkpoints" / file_name
     prefix = target.stem.rsplit("-", 1)[-1]  # torchvision's file names end in the start of their checksum
     cached = Path(torch.hub.get_dir()) / "checkpoints" / file_name
     for path in (target, cached):

@@ -15,7 +15,12 @@ from study.config import Selection, Settings, Strict, Study, check_settings, get
 from study.data import preflight
 from study.errors import StudyError
 
-SHORT = {"training.batch_size": "bs", "loader.workers": "workers", "dataset.image_size": "px", "training.epochs": "epochs"}
+SHORT = {
+    "training.batch_size": "bs",
+    "loader.workers": "workers",
+    "dataset.image_size": "px",
+    "training.epochs": "epochs",
+}
 
 
 class Run(Strict):
@@ -69,9 +74,13 @@ def make_plan(name: str, study: Study, engine: str, engine_reason: str, absent: 
         weights_id = _weights(settings, name)
         identity = fingerprint.run_identity(settings, dataset_id, weights_id, engine)
         configurations.append((_label(factors, study), factors, settings, dataset_id, weights_id, identity))
+    if study.curve and not all(type(level) in (int, float) for level in study.factors[study.curve.x]):
+        raise StudyError(
+            f"study {name}: curve.x: {study.curve.x!r} has levels that are no numbers: {study.factors[study.curve.x]}"
+        )
     labels = _unique([item[0] for item in configurations], [item[1] for item in configurations])
 
-    runs = []
+    runs: list[Run] = []
     for block in range(1, study.replicates + 1):
         order = list(range(len(configurations)))
         random.Random(f"{study.seed}/{block}").shuffle(order)
@@ -118,7 +127,8 @@ def _weights(settings: Settings, study: str) -> str:
         path = Path(weights).expanduser()
         if not path.is_file():
             raise StudyError(
-                f"study {study}: model.weights: {weights!r} is not allowed: no such file; allowed: imagenet, none, a path"
+                f"study {study}: model.weights: {weights!r} is not allowed: no such file; "
+                "allowed: imagenet, none, a path"
             )
         identity["weights"], label = fingerprint.stat_of(path), "file"
     return f"{_slug(name)}-{label}.{fingerprint.digest(identity)}"

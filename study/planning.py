@@ -40,9 +40,13 @@ class Workflow:
     def preparation(self) -> list[str]:
         """Every manifest and every decision about weights: an input of each run, so that no run has
         jobs of its own before it, which would break the order."""
-        files = [f"{self.results}/data/{run.dataset}/manifest.json" for plan in self.plans for run in self.runs(plan.name)]
+        files = [
+            f"{self.results}/data/{run.dataset}/manifest.json" for plan in self.plans for run in self.runs(plan.name)
+        ]
         files += [
-            f"{self.results}/{plan.name}/weights/{run.weights}.json" for plan in self.plans for run in self.runs(plan.name)
+            f"{self.results}/{plan.name}/weights/{run.weights}.json"
+            for plan in self.plans
+            for run in self.runs(plan.name)
         ]
         return list(dict.fromkeys(files))
 

@@ -8,7 +8,7 @@ FILE = Path(__file__).parent / "published.csv"
 
 
 def published_times(study: str) -> pd.DataFrame:
-    """Published training times of a study by batch size: columns ``table``, ``hardware``, ``batch_size``, ``seconds``."""
+    """Published training times of a study: columns ``table``, ``hardware``, ``batch_size``, ``seconds``."""
     frame = pd.read_csv(FILE)
     rows = frame[(frame["study"] == study) & (frame["metric"] == "fit_time") & frame["batch_size"].notna()]
     return rows.assign(seconds=rows["value"])[["table", "hardware", "batch_size", "seconds"]].reset_index(drop=True)

@@ -35,7 +35,7 @@ class JobResult(Strict):
     """What the training process leaves for its launcher."""
 
     outcome: Outcome
-    message: str | None = Field(None, description="Why the outcome is not ok; no host, user or path.")
+    message: str | None = Field(default=None, description="Why the outcome is not ok; no host, user or path.")
     measurement: Measurement | None = None
     machine: Machine | None = None
     data: DataUsed | None = None
@@ -51,7 +51,7 @@ class Software(Strict):
     lock_sha256: str
     engine: str
     engine_reason: str
-    image: str | None = Field(None, description="Digest of the container's image.")
+    image: str | None = Field(default=None, description="Digest of the container's image.")
 
 
 class Record(JobResult):
@@ -83,7 +83,7 @@ def without_paths(settings: Settings) -> Settings:
 
 def anonymous(text: str) -> str:
     """``text`` without absolute paths, host and user."""
-    for known in (os.getcwd(), str(Path.home()), tempfile.gettempdir()):
+    for known in (str(Path.cwd()), str(Path.home()), tempfile.gettempdir()):
         if len(known) > 1:
             text = text.replace(known + os.sep, "").replace(known, "…")
     text = re.sub(r"(?<![\w.])(?:[A-Za-z]:)?[\\/](?:[^\s'\":,;()<>|\\/]+[\\/])+", "", text)
@@ -109,7 +109,7 @@ def write_new(path: Path, text: str) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, 0o644)
+        Path(name).chmod(0o644)
         _publish(name, path)
     except FileExistsError:
         raise StudyError(f"{path.name}: this record exists already and is kept") from None
@@ -126,7 +126,7 @@ def _publish(temporary: str, path: Path) -> None:
     except OSError:  # a file system without hard links
         if path.exists():
             raise FileExistsError from None
-        os.rename(temporary, path)
+        Path(temporary).rename(path)
 
 
 def read_record(path: Path) -> Record:

@@ -55,7 +55,9 @@ def _cell(value: Any) -> Any:
 def _software(record: Record) -> str:
     versions = record.machine.libraries if record.machine else {}
     commit = (record.software.git_commit or "unknown")[:8] + ("+" if record.software.git_dirty else "")
-    return ", ".join(f"{name} {versions[name]}" for name in ("torch", "fastai") if name in versions) + f", commit {commit}"
+    return (
+        ", ".join(f"{name} {versions[name]}" for name in ("torch", "fastai") if name in versions) + f", commit {commit}"
+    )
 
 
 def _measured(record: Record) -> dict[str, Any]:

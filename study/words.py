@@ -17,6 +17,12 @@ TOTALS = {
 }
 
 
+def device_words(label: str, article: bool = False) -> str:
+    """A device, or a group of levels, as people say it."""
+    names = {"cpu": "CPU", "cuda": "GPU"}
+    return ("the " if article and label in names else "") + names.get(label, label)
+
+
 def short_key(key: str | None) -> str:
     """A dotted key in words."""
     return SHORT_KEYS.get(str(key), str(key).rsplit(".", 1)[-1].replace("_", " "))
@@ -37,7 +43,9 @@ def number(value: float) -> str:
 
 def seconds_words(value: float, low: float | None, high: float | None) -> str:
     """A time with its interval."""
-    return f"{number(value)} s" + (f" (95%: {number(low)} to {number(high)})" if low is not None and high is not None else "")
+    return f"{number(value)} s" + (
+        f" (95%: {number(low)} to {number(high)})" if low is not None and high is not None else ""
+    )
 
 
 def bytes_words(value: float) -> str:

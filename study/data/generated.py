@@ -130,7 +130,9 @@ def _trunks(rng: np.random.Generator, image: Image.Image, fewest: int, most: int
         x, lean, half = rng.uniform(0, width), rng.normal(0, 18), rng.uniform(2, 15)
         top = rng.uniform(-0.2, 0.35) * height
         colour = _pick(rng, BARK)
-        pen.polygon([(x - half, height), (x + lean - half / 2, top), (x + lean + half / 2, top), (x + half, height)], colour)
+        pen.polygon(
+            [(x - half, height), (x + lean - half / 2, top), (x + lean + half / 2, top), (x + half, height)], colour
+        )
         for _ in range(int(rng.integers(0, 4))):
             start = rng.uniform(top, height * 0.7)
             reach, rise = rng.normal(0, 60), rng.uniform(10, 70)
@@ -169,19 +171,30 @@ def _bird(rng: np.random.Generator, image: Image.Image) -> None:
     body, wing = _pick(rng, PLUMAGE), _pick(rng, PLUMAGE)
     half, depth = length / 2, length * float(rng.uniform(0.17, 0.3))
     pen.polygon(
-        [(middle - half * 0.7, middle), (middle - half * 1.6, middle - depth / 2), (middle - half * 1.5, middle + depth / 2)],
+        [
+            (middle - half * 0.7, middle),
+            (middle - half * 1.6, middle - depth / 2),
+            (middle - half * 1.5, middle + depth / 2),
+        ],
         wing,
     )
     pen.ellipse([middle - half, middle - depth, middle + half, middle + depth], body)
     head = depth * float(rng.uniform(0.6, 0.85))
     x, y = middle + half * 0.95, middle - depth * 0.6
     pen.ellipse([x - head, y - head, x + head, y + head], _shade(rng, body, 10))
-    pen.polygon([(x + head * 0.8, y - head * 0.3), (x + head * 1.9, y + head * 0.1), (x + head * 0.8, y + head * 0.4)], _pick(rng, BARK))
+    pen.polygon(
+        [(x + head * 0.8, y - head * 0.3), (x + head * 1.9, y + head * 0.1), (x + head * 0.8, y + head * 0.4)],
+        _pick(rng, BARK),
+    )
     if rng.random() < 0.65:
         for side in (1.0, float(rng.uniform(-1, 1))):
             span = length * float(rng.uniform(0.5, 1.1)) * side
             pen.polygon(
-                [(middle - half * 0.5, middle), (middle - half * 0.7, middle - span), (middle + half * 0.5, middle - depth / 3)],
+                [
+                    (middle - half * 0.5, middle),
+                    (middle - half * 0.7, middle - span),
+                    (middle + half * 0.5, middle - depth / 3),
+                ],
                 _shade(rng, wing, 12),
             )
     if rng.random() < 0.5:
@@ -207,7 +220,9 @@ def _draw_patterns(dataset: Dataset, folder: Path) -> Manifest:
     folder.mkdir(parents=True, exist_ok=True)
     images, labels = patterns(dataset)
     classes = [f"class{number:03d}" for number in range(dataset.classes)]
-    by_class = {name: [str(i) for i in range(number, dataset.images, dataset.classes)] for number, name in enumerate(classes)}
+    by_class = {
+        name: [str(i) for i in range(number, dataset.images, dataset.classes)] for number, name in enumerate(classes)
+    }
     splits = assign_splits(by_class, dataset.valid_fraction, dataset.seed)
     valid = np.array([splits[str(index)] == "valid" for index in range(dataset.images)])
     for name, array in (("images", images), ("labels", labels), ("valid", valid)):
@@ -232,9 +247,9 @@ def patterns(dataset: Dataset) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """One smooth template a class, shifted, scaled and buried in another class's template and noise."""
     rng = np.random.default_rng([dataset.seed, dataset.classes])
     side, channels = dataset.image_size, dataset.channels
-    templates = np.stack([
-        np.stack([_field(rng, side, side, (4, 7)) for _ in range(channels)], axis=-1) for _ in range(dataset.classes)
-    ])
+    templates = np.stack(
+        [np.stack([_field(rng, side, side, (4, 7)) for _ in range(channels)], axis=-1) for _ in range(dataset.classes)]
+    )
     labels = np.arange(dataset.images, dtype=np.int64) % dataset.classes
     images = np.empty((dataset.images, side, side, channels), np.uint8)
     reach = max(side // 6, 1)

@@ -31,10 +31,15 @@ class ImageSet:
 def open_set(manifest: Manifest, dataset: Dataset, folder: Path, results: Path) -> ImageSet:
     """The images of a manifest. ``folder`` holds the manifest, and what was drawn beside it."""
     if manifest.source in torchvision_sets.CLASS:
-        splits = [torchvision_sets.open_split(manifest.source, torchvision_sets.root(dataset, results), t) for t in (True, False)]
+        splits = [
+            torchvision_sets.open_split(manifest.source, torchvision_sets.root(dataset, results), t)
+            for t in (True, False)
+        ]
         arrays = [array for split in splits for array in np.asarray(split.data)]
         labels = [int(label) for split in splits for label in split.targets]
-        return ImageSet(arrays, labels, list(range(len(splits[0]))), list(range(len(splits[0]), len(arrays))), manifest.classes)
+        return ImageSet(
+            arrays, labels, list(range(len(splits[0]))), list(range(len(splits[0]), len(arrays))), manifest.classes
+        )
     if all(item.label is None for item in manifest.items):
         images, labels_array, mask = (np.load(folder / f"{name}.npy") for name in ("images", "labels", "valid"))
         return ImageSet(

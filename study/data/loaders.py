@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -58,7 +59,7 @@ def make_loaders(images: ImageSet, settings: Settings, device: torch.device, see
     return Loaders(train_loader, valid_loader, steps, workers)
 
 
-class Decoded(TorchDataset[tuple[torch.Tensor, int]]):
+class Decoded(TorchDataset[Any]):
     """Decodes image ``index`` of a split each time it is asked for."""
 
     def __init__(self, images: ImageSet, indices: list[int], settings: Settings) -> None:
@@ -70,7 +71,9 @@ class Decoded(TorchDataset[tuple[torch.Tensor, int]]):
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
         number = self.indices[index]
-        return torch.from_numpy(decode(self.images.stored[number], self.channels, self.size)), self.images.labels[number]
+        return torch.from_numpy(decode(self.images.stored[number], self.channels, self.size)), self.images.labels[
+            number
+        ]
 
 
 class ResidentLoader:

@@ -36,7 +36,9 @@ def list_folder(dataset: Dataset) -> list[list[Any]]:
     if not folder.exists():
         raise StudyError(f"dataset.path: {given!r} is not allowed: no such folder")
     if not folder.is_dir():
-        raise StudyError(f"dataset.path: {given!r} is not allowed: it is a file; give a folder with one subfolder per class")
+        raise StudyError(
+            f"dataset.path: {given!r} is not allowed: it is a file; give a folder with one subfolder per class"
+        )
     try:
         classes = class_files(folder)
     except OSError as error:
@@ -59,7 +61,8 @@ def check_classes(counts: dict[str, int], path: str) -> None:
         )
     if len(counts) < 2:
         raise StudyError(
-            f"dataset.path: {path!r} is not allowed: it holds one class ({next(iter(counts))!r}); at least two are needed"
+            f"dataset.path: {path!r} is not allowed: it holds one class ({next(iter(counts))!r}); "
+            "at least two are needed"
         )
     for name, count in counts.items():
         if count < 2:

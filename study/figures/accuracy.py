@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from study.figures.style import COLOURS, MARKERS, Drawn, batch_axis
 from study.plan import Plan
 from study.stats.analysis import Analysis
-from study.words import short_key
+from study.words import device_words, short_key
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
@@ -21,18 +21,25 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     for index, group in enumerate(analysis.groups):
         levels = [level for level in group.levels if level.accuracy is not None]
         axes.plot(
-            [level.x for level in levels], [100 * (level.accuracy or 0) for level in levels], f"-{MARKERS[index % 6]}",
-            color=COLOURS[index % 6], label=f"mean: {group.label}",
+            [level.x or 0 for level in levels],
+            [100 * (level.accuracy or 0) for level in levels],
+            f"-{MARKERS[index % 6]}",
+            color=COLOURS[index % 6],
+            label=f"mean: {device_words(group.label)}",
         )
     batch_axis(axes, sorted({float(value) for value in ok[curve.x]}), short_key(curve.x))
     axes.set(ylabel="validation accuracy (%)", ylim=(0, 104))
     axes.legend(loc="lower left")
     text = "; ".join(
-        f"{group.label} {level.label}: {level.accuracy:.0%}" for group in analysis.groups for level in group.levels if level.accuracy is not None
+        f"{group.label} {level.label}: {level.accuracy:.0%}"
+        for group in analysis.groups
+        for level in group.levels
+        if level.accuracy is not None
     )
     return Drawn(
         figure,
         "Accuracy",
-        "Share of the validation images classified correctly after the last epoch, at one learning rate for every setting.",
+        "Share of the validation images classified correctly after the last epoch; "
+        "the learning rate is the same for every setting.",
         f"Validation accuracy. {text}.",
     )

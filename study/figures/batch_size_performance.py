@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from study.figures.style import BEST, COLOURS, Drawn, batch_axis
 from study.plan import Plan
 from study.stats.analysis import Analysis, Group, Level
-from study.words import TOTALS, listed, number, short_key
+from study.words import TOTALS, device_words, listed, number, short_key
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
@@ -26,10 +26,10 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     for (bars, line), group in zip(rows, groups, strict=True):
         levels = [level for level in group.levels if level.time]
         _bars(bars, levels, group)
-        bars.set(title=f"{group.label}: mean and 95% interval", xlabel=name, ylabel=y)
+        bars.set(title=f"{device_words(group.label)}: mean and 95% interval", xlabel=name, ylabel=y)
         _line(line, levels, group, _points(frame, plan, group, curve.x, curve.y))
         batch_axis(line, [float(level.x or 0) for level in levels], name)
-        line.set(title=f"{group.label}: every run, the fastest mean marked", ylabel=y, ylim=(0, None))
+        line.set(title=f"{device_words(group.label)}: every run, the fastest mean marked", ylabel=y, ylim=(0, None))
         line.legend(loc="lower left", frameon=True)
     return Drawn(figure, f"{name.capitalize()} and time", _caption(groups), _alt(groups, name))
 
@@ -37,7 +37,15 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
 def _bars(axes: Axes, levels: list[Level], group: Group) -> None:
     values = [level.time.value for level in levels if level.time]
     colours = [BEST if level.label == group.best else COLOURS[0] for level in levels]
-    sns.barplot(x=[level.label for level in levels], y=values, hue=list(range(len(levels))), palette=colours, legend=False, ax=axes)
+    sns.barplot(
+        x=[level.label for level in levels],
+        y=values,
+        hue=list(range(len(levels))),
+        palette=colours,
+        legend=False,
+        saturation=1,
+        ax=axes,
+    )
     tops = []
     for index, level in enumerate(levels):
         assert level.time is not None
@@ -64,7 +72,16 @@ def _line(axes: Axes, levels: list[Level], group: Group, points: pd.DataFrame) -
     axes.plot(points["x"], points["y"], ".", color="0.45", markersize=6, label="one run", zorder=2)
     axes.plot(xs, means, "-o", color=COLOURS[0], label="geometric mean", zorder=3)
     best = next(index for index, level in enumerate(levels) if level.label == group.best)
-    axes.plot(xs[best], means[best], "*", color=BEST, markersize=17, markeredgecolor="white", label=f"fastest mean: {group.best}", zorder=4)
+    axes.plot(
+        xs[best],
+        means[best],
+        "*",
+        color=BEST,
+        markersize=17,
+        markeredgecolor="white",
+        label=f"fastest mean: {group.best}",
+        zorder=4,
+    )
     if group.curve and group.curve.alpha_printed:
         law = group.curve.power.parameters
         grid = np.geomspace(min(xs), max(xs), 100)
@@ -76,12 +93,10 @@ def _caption(groups: list[Group]) -> str:
     for group in groups:
         rest = [label for label in group.indistinguishable if label != group.best]
         parts.append(
-            f"On {group.label} the smallest mean is at {group.best}; "
+            f"On {device_words(group.label, article=True)} the smallest mean is at {group.best}; "
             + (f"{listed(rest)} cannot be told from it." if rest else "no other can be mistaken for it.")
         )
-    return (
-        "Geometric means over processes, with 95% t intervals from log time = setting + block. " + " ".join(parts)
-    )
+    return "Geometric means over processes, with 95% t intervals from log time = setting + block. " + " ".join(parts)
 
 
 def _alt(groups: list[Group], name: str) -> str:

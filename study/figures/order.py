@@ -2,6 +2,7 @@
 
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from study.figures.style import COLOURS, MARKERS, Drawn
 from study.plan import Plan
@@ -27,11 +28,11 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
         axes.plot(place[mine], relative[mine], MARKERS[index % 6], color=COLOURS[index % 6], label=f"session {name}")
     axes.axhline(1, color="0.4", linewidth=1, linestyle=":")
     axes.set(xlabel="order of execution", ylabel="time over its setting's mean")
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     figure.legend(*axes.get_legend_handles_labels(), loc="outside right upper")
     return Drawn(
         figure,
         "Order",
-        "Each run's time over the mean of its setting, as executed. A slope or a step is the machine, not the setting.",
+        "Each run's time over the mean of its setting, as executed. A slope or a step is the machine.",
         f"Relative time of {len(ok)} runs in the order of execution, from {relative.min():.2f} to {relative.max():.2f}.",
     )

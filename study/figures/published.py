@@ -7,7 +7,7 @@ from study.figures.style import COLOURS, MARKERS, Drawn, batch_axis
 from study.plan import Plan
 from study.published import published_times
 from study.stats.analysis import Analysis
-from study.words import short_key
+from study.words import device_words, short_key
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
@@ -21,14 +21,21 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     axes = figure.subplots()
     for index, ((table, hardware), rows) in enumerate(published.groupby(["table", "hardware"], sort=False)):
         axes.plot(
-            rows["batch_size"], rows["seconds"], f"--{MARKERS[index]}", color=COLOURS[index], markerfacecolor="white",
+            rows["batch_size"],
+            rows["seconds"],
+            f"--{MARKERS[index]}",
+            color=COLOURS[index],
+            markerfacecolor="white",
             label=f"published, {table}: {hardware}",
         )
     for index, group in enumerate(analysis.groups, start=2):
         timed = [level for level in group.levels if level.time]
         axes.plot(
-            [level.x for level in timed], [level.time.value for level in timed if level.time], f"-{MARKERS[index % 6]}",
-            color=COLOURS[index % 6], label=f"measured here: {group.label}",
+            [level.x or 0 for level in timed],
+            [level.time.value for level in timed if level.time],
+            f"-{MARKERS[index % 6]}",
+            color=COLOURS[index % 6],
+            label=f"measured here: {device_words(group.label)}",
         )
     ticks = sorted({*published["batch_size"], *(level.x or 0 for group in analysis.groups for level in group.levels)})
     batch_axis(axes, [float(tick) for tick in ticks], short_key(plan.study.curve.x))
@@ -40,7 +47,9 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
         "The published times",
         f"Published times are single runs on other hardware.{gap} Times measured here are geometric means.",
         "Published times against batch size: "
-        + "; ".join(f"{table} {size:g}: {seconds:g} s" for table, _, size, seconds in published.itertuples(index=False)),
+        + "; ".join(
+            f"{table} {size:g}: {seconds:g} s" for table, _, size, seconds in published.itertuples(index=False)
+        ),
     )
 
 

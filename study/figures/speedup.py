@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from study.figures.style import COLOURS, MARKERS, Drawn, batch_axis
 from study.plan import Plan
 from study.stats.analysis import Analysis
-from study.words import number, short_key
+from study.words import device_words, number, short_key
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
@@ -23,8 +23,13 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
         low = np.array([ratio.ratio.low or ratio.ratio.value for _, ratio in mine])
         high = np.array([ratio.ratio.high or ratio.ratio.value for _, ratio in mine])
         axes.errorbar(
-            [x for x, _ in mine], values, [values - low, high - values], fmt=f"-{MARKERS[index]}", capsize=4,
-            color=COLOURS[index], label=f"{mine[0][1].slower} over {faster}",
+            [x for x, _ in mine],
+            values,
+            [values - low, high - values],
+            fmt=f"-{MARKERS[index]}",
+            capsize=4,
+            color=COLOURS[index],
+            label=f"{device_words(mine[0][1].slower)} over {device_words(faster)}",
         )
         for (x, _), value, top in zip(mine, values, high, strict=True):
             axes.annotate(f"{number(value)}x", (x, top), (0, 5), textcoords="offset points", ha="center", fontsize=9)

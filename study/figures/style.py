@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 matplotlib.use("Agg")
 
-import seaborn as sns  # noqa: E402 - the backend is chosen before pyplot is imported
+import seaborn as sns
 
 COLOURS = ("#1f4e79", "#d9822b", "#7fb3d5", "#6b2d5c", "#b8b8b8", "#2e8b57")
 MARKERS = ("o", "s", "^", "D", "v", "P")

@@ -10,15 +10,19 @@ from study.plan import read_plan
 from study.report.context import StudyView, view
 from study.stats.analysis import read_analysis
 from study.timings import read_all, read_csv
-from study.words import bytes_words, number, short_key
+from study.words import bytes_words, device_words, number
 
 
 def render(studies: list[str], results: Path, output: Path) -> None:
     """Write the report over ``studies`` to ``output``, in one piece."""
     environment = Environment(
-        loader=PackageLoader("study.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
+        loader=PackageLoader("study.report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
     )
-    environment.filters |= {"number": number, "bytes": bytes_words, "key": short_key}
+    environment.filters |= {"number": number, "bytes": bytes_words, "device": device_words}
     template = environment.get_template("report.html.j2")
     text = template.render(studies=[_read(name, results) for name in studies])
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -35,5 +39,9 @@ def _read(name: str, results: Path) -> StudyView:
         data = (folder / "figures" / f"{figure['name']}.svg").read_bytes()
         figure["source"] = "data:image/svg+xml;base64," + base64.b64encode(data).decode()
     return view(
-        plan, read_all(plan, folder / "records"), read_csv(folder / "timings.csv"), read_analysis(folder / "fit.json"), figures
+        plan,
+        read_all(plan, folder / "records"),
+        read_csv(folder / "timings.csv"),
+        read_analysis(folder / "fit.json"),
+        figures,
     )

@@ -44,7 +44,9 @@ def view(
         warnings=[*analysis.warnings, *_left_out(records)],
         figures=figures,
         analysis=analysis,
-        axis=short_key(study.curve.x) if study.curve else ", ".join(short_key(key) for key in study.factors) or "setting",
+        axis=short_key(study.curve.x)
+        if study.curve
+        else ", ".join(short_key(key) for key in study.factors) or "setting",
         facts=_facts(plan, records),
         runs=_runs(frame, analysis.y),
         counts=f"{len(done)} of {len(plan.runs)} planned runs succeeded",
@@ -54,7 +56,9 @@ def view(
 def _banners(records: list[Record]) -> list[str]:
     banners = []
     if any(record.data and record.data.generated for record in records):
-        banners.append("The images are generated, not photographs: times stand, accuracies hold for drawn images alone.")
+        banners.append(
+            "The images are generated, not photographs: times stand, accuracies hold for drawn images alone."
+        )
     random = {record.weights.reason for record in records if record.weights and record.weights.kind == "random"}
     for reason in sorted(random):
         banners.append(
@@ -73,8 +77,15 @@ def _facts(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
     study, facts = plan.study, []
     training = study.training
     stages = f"{training.freeze_epochs} frozen and {training.epochs} unfrozen epochs"
-    facts.append(("Job", f"{study.model.name}, {training.loop} loop, {stages}, {study.dataset.image_size} px, {training.precision}"))
-    facts.append(("Factors", "; ".join(f"{short_key(k)}: {', '.join(map(str, v))}" for k, v in study.factors.items()) or "none"))
+    facts.append(
+        (
+            "Job",
+            f"{study.model.name}, {training.loop} loop, {stages}, {study.dataset.image_size} px, {training.precision}",
+        )
+    )
+    facts.append(
+        ("Factors", "; ".join(f"{short_key(k)}: {', '.join(map(str, v))}" for k, v in study.factors.items()) or "none")
+    )
     facts.append(("Replicates", f"{study.replicates}, in randomised complete blocks (seed {study.seed})"))
     used = [record for record in records.values() if record.outcome == "ok"]
 
@@ -89,8 +100,13 @@ def _facts(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
     add("Processor", [_processor(record) for record in used])
     add("Loader", [_loader(record) for record in used])
     add("Software", [_software(record) for record in used])
-    add("Engine", [f"{r.software.engine if r.software.engine != 'none' else 'host'} ({r.software.engine_reason})" for r in used])
+    add("Engine", [_engine(record) for record in used])
     return facts
+
+
+def _engine(record: Record) -> str:
+    name = record.software.engine
+    return f"{'host' if name == 'none' else name} ({record.software.engine_reason})"
 
 
 def _data(record: Record) -> str | None:
@@ -116,8 +132,9 @@ def _processor(record: Record) -> str | None:
     if machine is None or record.measurement is None:
         return None
     return (
-        f"{machine.cpu_name}, {machine.cpu_cores} cores, {machine.cpu_threads} threads, {bytes_words(machine.memory_bytes)}; "
-        f"{record.measurement.threads} torch threads"
+        f"{machine.cpu_name}, {machine.cpu_cores} cores, {machine.cpu_threads} threads, "
+        f"{bytes_words(machine.memory_bytes)}"
+        f"; {record.measurement.threads} torch threads"
     )
 
 
@@ -139,10 +156,19 @@ def _software(record: Record) -> str | None:
 
 
 def _runs(frame: pd.DataFrame, y: str) -> list[dict[str, Any]]:
-    columns = ["run", "outcome", y, "accuracy", "steps", "images_processed", "peak_device_allocated_bytes", "peak_host_resident_bytes", "session"]
+    columns = [
+        "run",
+        "outcome",
+        y,
+        "accuracy",
+        "steps",
+        "images_processed",
+        "peak_device_allocated_bytes",
+        "peak_host_resident_bytes",
+        "session",
+    ]
     shown = frame.reindex(columns=columns).rename(columns={y: "seconds"})
     return [
-        {key: None if pd.isna(value) else value for key, value in row.items()} for row in shown.to_dict(orient="records")
+        {str(key): None if pd.isna(value) else value for key, value in row.items()}
+        for row in shown.to_dict(orient="records")
     ]
-
-

@@ -10,7 +10,7 @@ from study.config import Strict, Study
 from study.stats.curve import CurveFit, fit_curve
 from study.stats.summary import Interval, LogModel, fit_log_model
 from study.stats.warnings import warnings_of
-from study.words import listed, seconds_words, short_key
+from study.words import device_words, listed, seconds_words, short_key
 
 
 class Estimate(Strict):
@@ -116,7 +116,10 @@ def _group(study: Study, label: str, part: pd.DataFrame, x: str | None, y: str) 
         if len(usable)
         else None
     )
-    levels = [_level(name, rows, usable[usable["level"] == name], model, x) for name, rows in part.groupby("level", sort=False)]
+    levels = [
+        _level(name, rows, usable[usable["level"] == name], model, x)
+        for name, rows in part.groupby("level", sort=False)
+    ]
     if x:
         levels.sort(key=lambda level: level.x or 0)
     best, same = _best(levels, model)
@@ -210,7 +213,7 @@ def _answer(groups: list[Group], ratios: list[Ratio], x: str | None, y: str) -> 
 
 
 def _group_answer(group: Group, x: str | None, y: str) -> str:
-    where = f"On {group.label}" if group.label in ("cpu", "cuda") else f"With {group.label}"
+    where = f"{'On' if group.label in ('cpu', 'cuda') else 'With'} {device_words(group.label, article=True)}"
     best = next((level for level in group.levels if level.label == group.best), None)
     if best is None or best.time is None:
         return f"{where} no run has succeeded."
@@ -240,4 +243,5 @@ def _ratio_answer(ratios: list[Ratio]) -> str:
 
     spread = words(high) if low is high else f"{words(low)} to {words(high)}"
     work = "" if all(ratio.same_work for ratio in ratios) else " They did not train on equally many images."
-    return f"The time on {low.slower} over the time on {low.faster} is {spread}.{work}"
+    slower, faster = device_words(low.slower, article=True), device_words(low.faster, article=True)
+    return f"The time on {slower} over the time on {faster} is {spread}.{work}"

@@ -73,7 +73,11 @@ def fit_curve(batch_sizes: Sequence[float], seconds: Sequence[float], blocks: Se
         )
         for name, parameters, rss in (
             ("constant", {"T0": float(constant[0][0])}, constant[1]),
-            ("power", {"c": float(scale * REFERENCE**alpha), "alpha": alpha, "Tmin": float(floor)}, float(losses[best])),
+            (
+                "power",
+                {"c": float(scale * REFERENCE**alpha), "alpha": alpha, "Tmin": float(floor)},
+                float(losses[best]),
+            ),
         )
     ]
     interval = _profile_interval(losses, count)
@@ -92,7 +96,7 @@ def fit_curve(batch_sizes: Sequence[float], seconds: Sequence[float], blocks: Se
 
 
 def _weights(sizes: NDArray[np.float64], times: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One over the mean time at each batch size. A mean of one run is that run's own noise: then one over the mean of all."""
+    """One over the mean time at each batch size; without replicates that is mere noise: then over the mean of all."""
     if len(set(sizes)) == len(sizes):
         return np.full(len(times), 1 / times.mean())
     return 1 / np.array([times[sizes == size].mean() for size in sizes])
@@ -163,7 +167,8 @@ def _judge(constant: Fitted, power: Fitted, interval: Bounds | None, differs_p: 
         return False, (
             "Each batch size was run once, so chance cannot be told from shape"
             + (
-                "; the power law follows the points more closely than a constant, which replicates would have to confirm."
+                "; the power law follows the points more closely than a constant, "
+                "which replicates would have to confirm."
                 if better
                 else ", and no power law follows the points better than a constant."
             )

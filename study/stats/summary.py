@@ -74,7 +74,7 @@ def fit_log_model(seconds: Sequence[float], levels: Sequence[Hashable], blocks: 
         design[row, names.index(level)] = 1
         design[row, len(names) :] = _contrast(block_names.index(block), len(block_names))
     logs = np.log(np.asarray(seconds, float))
-    inverse = np.linalg.pinv(design.T @ design)
+    inverse: NDArray[np.float64] = np.linalg.pinv(design.T @ design).astype(np.float64)
     solution = inverse @ design.T @ logs
     degrees = count - int(np.linalg.matrix_rank(design))
     residual = float(((logs - design @ solution) ** 2).sum())

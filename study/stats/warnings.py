@@ -25,7 +25,9 @@ def warnings_of(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> lis
 
 def _outcomes(frame: pd.DataFrame) -> list[str]:
     found = []
-    for (outcome, message), rows in frame[frame["outcome"] != "ok"].groupby(["outcome", "message"], dropna=False, sort=False):
+    for (outcome, message), rows in frame[frame["outcome"] != "ok"].groupby(
+        ["outcome", "message"], dropna=False, sort=False
+    ):
         name = str(outcome).replace("_", " ")
         runs = listed(rows["run"].tolist()) if len(rows) <= 4 else f"{len(rows)} runs"
         found.append(f"{name[0].upper()}{name[1:]}: {runs} ({message}).")
@@ -54,7 +56,9 @@ def _environment(frame: pd.DataFrame) -> list[str]:
     if "device_name" in frame:
         for device, rows in frame.dropna(subset=["device_name"]).groupby("device"):
             if rows["device_name"].nunique() > 1:
-                found.append(f"The runs on {device} come from different machines: {'; '.join(sorted(set(rows['device_name'])))}.")
+                found.append(
+                    f"The runs on {device} come from different machines: {'; '.join(sorted(set(rows['device_name'])))}."
+                )
     return found
 
 

@@ -16,7 +16,16 @@ from fastai.data.transforms import IndexSplitter
 from fastai.learner import Learner
 from fastai.metrics import error_rate
 from fastai.torch_core import set_seed
-from fastai.vision.all import ImageBlock, Normalize, PILImage, PILImageBW, Resize, create_body, imagenet_stats, vision_learner
+from fastai.vision.all import (
+    ImageBlock,
+    Normalize,
+    PILImage,
+    PILImageBW,
+    Resize,
+    create_body,
+    imagenet_stats,
+    vision_learner,
+)
 from fastai.vision.learner import _default_meta, model_meta
 
 from study import models
@@ -197,5 +206,5 @@ def train(job: TrainingJob) -> Measurement:
         parameters=sum(parameter.numel() for parameter in learner.model.parameters()),
         body_sha256=body_sha256,
         threads=torch.get_num_threads(),
-        workers=dataloaders.train.num_workers,
+        workers=dataloaders.train.fake_l.num_workers,
     )

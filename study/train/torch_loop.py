@@ -178,7 +178,8 @@ def make_optimizer(groups: list[list[nn.Module]]) -> torch.optim.AdamW:
     """AdamW with fastai's constants; no weight decay on normalisation layers and biases."""
     parameter_groups = []
     for number, modules in enumerate(groups):
-        decayed, plain = [], []
+        decayed: list[nn.Parameter] = []
+        plain: list[nn.Parameter] = []
         for module in modules:
             for part in module.modules():
                 for name, parameter in part.named_parameters(recurse=False):
@@ -198,4 +199,3 @@ def set_frozen(groups: list[list[nn.Module]], frozen: bool) -> None:
                 trains = not frozen or number == len(groups) - 1 or isinstance(part, NORMALISATION)
                 for parameter in part.parameters(recurse=False):
                     parameter.requires_grad_(trains)
-

@@ -4,8 +4,6 @@ import os
 import sys
 from pathlib import Path
 
-from snakemake.exceptions import WorkflowError
-
 BASE = Path(str(workflow.basedir))
 sys.path.insert(0, str(BASE))
 # Each rule's `python -m study` is the interpreter that runs Snakemake, with this checkout's package.
@@ -18,7 +16,7 @@ from study.planning import start
 try:
     FLOW, LOCK = start(config, BASE / "config" / "studies", Path("results"), workflow.output_settings.dryrun)
 except StudyError as error:
-    raise WorkflowError(str(error)) from None
+    sys.exit(f"error: {error}")
 
 STUDIES = [plan.name for plan in FLOW.plans]
 

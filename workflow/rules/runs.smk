@@ -11,8 +11,8 @@ rule measure:
         update("results/{study}/records/{run}.{key}.json"),
     log:
         "results/logs/{study}/{run}.{key}.log",
-    threads: workflow.cores
     priority: lambda wc: FLOW.order(wc.study, wc.run, wc.key)
+    threads: workflow.cores
     params:
         session=lambda wc: FLOW.sessions[wc.study],
         counter=lambda wc: FLOW.counter(wc.study, wc.run),

@@ -1,0 +1,101 @@
+"""The generated files: JSON Schemas in ``workflow/schemas`` and the table of keys in ``config/README.md``."""
+
+import json
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from study.config import Curve, Dataset, Loader, Model, Selection, Settings, Study, Training
+from study.data.manifest import Manifest
+from study.plan import Plan
+from study.records import Record
+from study.stats.analysis import Analysis
+from study.weights import Weights
+
+SCHEMAS: dict[str, type[BaseModel]] = {
+    "config": Selection,
+    "study": Study,
+    "plan": Plan,
+    "manifest": Manifest,
+    "weights": Weights,
+    "record": Record,
+    "fit": Analysis,
+}
+
+
+def generated_files() -> dict[str, str]:
+    """Every generated file's text by its path from the root."""
+    files = {
+        f"workflow/schemas/{name}.schema.json": json.dumps(
+            {"$schema": "https://json-schema.org/draft/2020-12/schema"} | model.model_json_schema(),
+            indent=1,
+            ensure_ascii=False,
+        )
+        + "\n"
+        for name, model in SCHEMAS.items()
+    }
+    return files | {"config/README.md": _readme()}
+
+
+def _readme() -> str:
+    own = {key: field for key, field in Study.model_fields.items() if key not in Settings.model_fields}
+    plain = {key: field for key, field in Settings.model_fields.items() if key in ("device", "seed")}
+    sections = [
+        "# Configuration",
+        "Generated from the models in `study/config.py` by `make schema`; a test fails when it differs.",
+        "## `config/config.yaml`",
+        "What `snakemake --config key=value` changes, too. Strings inside `overrides` are read as YAML.",
+        _table(Selection.model_fields),
+        "## `config/studies/<name>.yaml`",
+        "Unknown keys are refused. Any dotted key of the tables below can be a factor: "
+        "`factors: {training.batch_size: [16, 32]}`.",
+        _table(own),
+        "### `curve`",
+        _table(Curve.model_fields, "curve."),
+        "### Keys of every run",
+        _table(plain),
+    ]
+    for name, model in (("dataset", Dataset), ("model", Model), ("training", Training), ("loader", Loader)):
+        sections += [f"### `{name}`", str(model.__doc__).strip(), _table(model.model_fields, f"{name}.")]
+    return "\n\n".join(sections) + "\n"
+
+
+def _table(fields: dict[str, FieldInfo], prefix: str = "") -> str:
+    rows = ["| key | default | allowed | what it does |", "| --- | --- | --- | --- |"]
+    for name, field in fields.items():
+        rows.append(f"| `{prefix}{name}` | {_default(field)} | {_allowed(field)} | {field.description or ''} |")
+    return "\n".join(rows)
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    value: Any = field.get_default(call_default_factory=True, validated_data={})
+    return "none" if value is None else f"`{json.dumps(value)}`"
+
+
+def _allowed(field: FieldInfo) -> str:
+    bounds = []
+    for limit in field.metadata:
+        for sign, name in (("≥", "ge"), (">", "gt"), ("≤", "le"), ("<", "lt")):
+            if getattr(limit, name, None) is not None:
+                bounds.append(f"{sign} {getattr(limit, name)}")
+    return ", ".join([_words(field.annotation), *bounds])
+
+
+def _words(annotation: Any) -> str:
+    """A type as a reader of YAML knows it."""
+    inner, origin = get_args(annotation), get_origin(annotation)
+    if origin is Literal:
+        return ", ".join(f"`{value}`" for value in inner)
+    if origin is list:
+        return "list of " + ("anything" if inner[0] is Any else _words(inner[0]))
+    if origin is dict:
+        return "keys with " + ("values" if inner[1] is Any else _words(inner[1]))
+    if inner:
+        return " or ".join(_words(item) for item in inner)
+    if annotation is type(None):
+        return "none"
+    names = {int: "whole number", float: "number", str: "text", bool: "`true`, `false`"}
+    return names.get(annotation, f"the keys of `{annotation.__name__.lower()}`")
