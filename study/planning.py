@@ -1,6 +1,7 @@
 """What Snakemake asks at its start: the plans of a configuration, written, locked, and what is still missing."""
 
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from study.errors import StudyError
 from study.plan import Plan, Run, plan_all, table, write_plans
 from study.records import last_session
 
-__all__ = ["Workflow", "plans_for", "start", "table"]
+__all__ = ["Workflow", "plans_for", "start", "table", "use_this_checkout"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,13 @@ class Workflow:
         """Which run of how many of this start."""
         place = self.pending.index((study, run)) + 1 if (study, run) in self.pending else 0
         return f"run {place} of {len(self.pending)}"
+
+
+def use_this_checkout(base: Path) -> None:
+    """Let each rule's `python -m study` be the interpreter that runs Snakemake, with this checkout's package."""
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(base), before]) if before else str(base)
 
 
 def plans_for(config: dict[str, Any], studies: Path) -> list[Plan]:

@@ -33,6 +33,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     return Drawn(
         figure,
         "Order",
-        "Each run's time over the mean of its setting, as executed. A slope or a step is the machine.",
-        f"Relative time of {len(ok)} runs in the order of execution, from {relative.min():.2f} to {relative.max():.2f}.",
+        "Each run's time over the mean of its setting, as executed. A slope or a step is the machine, not the setting.",
+        f"Relative time of {len(ok)} runs in the order of execution, "
+        f"from {relative.min():.2f} to {relative.max():.2f}.",
     )

@@ -1,17 +1,14 @@
 # The plans of this start. Everything that needs thought is in study/planning.py, where it is tested.
 
-import os
 import sys
 from pathlib import Path
 
 BASE = Path(str(workflow.basedir))
 sys.path.insert(0, str(BASE))
-# Each rule's `python -m study` is the interpreter that runs Snakemake, with this checkout's package.
-os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-os.environ["PYTHONPATH"] = os.pathsep.join([str(BASE), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
-
 from study.errors import StudyError
-from study.planning import start
+from study.planning import start, use_this_checkout
+
+use_this_checkout(BASE)
 
 try:
     FLOW, LOCK = start(config, BASE / "config" / "studies", Path("results"), workflow.output_settings.dryrun)

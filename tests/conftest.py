@@ -1,0 +1,53 @@
+"""Small studies, small images, and a copy of the checkout to run Snakemake in."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from study.config import Study
+from study.plan import Plan, make_plan
+
+ROOT = Path(__file__).parent.parent
+HERE: dict[str, str | None] = {"cpu": None, "cuda": "no GPU in this test"}
+
+
+def study_values(**changes: Any) -> dict[str, Any]:
+    """A study that takes seconds; ``changes`` replace top-level keys."""
+    values: dict[str, Any] = {
+        "title": "Tiny",
+        "question": "Does the pipeline work?",
+        "dataset": {"source": "generated", "images": 20, "image_size": 40},
+        "model": {"name": "resnet18", "weights": "none"},
+        "training": {"loop": "torch", "freeze_epochs": 1, "epochs": 1, "batch_size": 4},
+        "loader": {"kind": "device"},
+        "factors": {"device": ["cpu"], "training.batch_size": [4, 8]},
+        "replicates": 1,
+        "curve": {"x": "training.batch_size", "y": "fit_seconds"},
+    }
+    return values | changes
+
+
+def tiny_plan(**changes: Any) -> Plan:
+    """The plan of a tiny study on a machine without a GPU."""
+    return make_plan("tiny", Study.model_validate(study_values(**changes)), "none", "asked for", HERE)
+
+
+def write_photos(folder: Path, classes: dict[str, int], size: tuple[int, int] = (60, 40)) -> Path:
+    """A folder with so many small photographs a class."""
+    rng = np.random.default_rng(0)
+    for number, (name, count) in enumerate(classes.items()):
+        (folder / name).mkdir(parents=True)
+        for index in range(count):
+            pixels = rng.integers(0, 120, (size[1], size[0], 3), dtype=np.uint8)
+            pixels[..., number % 3] += 100
+            Image.fromarray(pixels).save(folder / name / f"{index:03d}.jpg")
+    return folder
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """Two classes of ten photographs, in a folder whose name is not easy."""
+    return write_photos(tmp_path / "my \"best\" photo's 写真", {"oiseau é": 10, "森 's": 10})

@@ -1,0 +1,116 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml as pyyaml
+
+from study import yaml
+from study.config import Selection, read_selection, read_study
+from study.errors import StudyError
+from study.plan import Plan, plan_all
+from tests.conftest import HERE, study_values
+
+
+def plan_of(folder: Path, values: dict[str, Any], **config: Any) -> Plan:
+    (folder / "tiny.yaml").write_text(pyyaml.safe_dump(values), encoding="utf-8")
+    selection = read_selection({"studies": ["tiny"], **config})
+    return plan_all(selection, folder, "none", "", HERE)[0]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        ({"training.batch_size": 0}, ["training.batch_size", "0", "greater than or equal to 1"]),
+        ({"training.batch_size": "-1"}, ["training.batch_size", "-1", "greater than or equal to 1"]),
+        ({"training.batch_size": "many"}, ["training.batch_size", "'many'", "integer"]),
+        ({"training.batch_size": ["16", "1.5"]}, ["training.batch_size", "1.5", "integer"]),
+        ({"training.bach_size": 16}, ["training.bach_size", "16", "allowed", "batch_size"]),
+        ({"trainin.batch_size": 16}, ["trainin", "allowed", "training"]),
+        ({"factors": {"training.bach_size": [1]}}, ["factors", "training.bach_size", "allowed", "training.batch_size"]),
+        ({"factors": {"training.epochs": []}}, ["factors.training.epochs", "[]", "at least one"]),
+        ({"factors": {"training.epochs": [1, 1]}}, ["factors.training.epochs", "[1, 1]", "once"]),
+        ({"training.epochs": 0}, ["training.epochs", "0"]),
+        ({"training.loop": "keras"}, ["training.loop", "'keras'", "'fastai' or 'torch'"]),
+        ({"training.loop": "fastai"}, ["loader.kind", "'device'", "fastai", "workers"]),
+        ({"training.threads": 0}, ["threads", "0", "auto"]),
+        ({"loader.workers": -1}, ["workers", "-1", "0 to 256"]),
+        ({"dataset.valid_fraction": 1.0}, ["dataset.valid_fraction", "1.0", "less than 1"]),
+        ({"dataset.images": 5, "dataset.classes": 4}, ["dataset.images", "5", "at least two"]),
+        ({"dataset.source": "folder"}, ["dataset.path", "None"]),
+        ({"model.weights": "nowhere.pt"}, ["model.weights", "'nowhere.pt'", "no such file"]),
+        ({"training.batch_size": [500]}, ["training.batch_size", "500", "16 images", "drop_last"]),
+        ({"replicates": 0}, ["replicates", "0"]),
+        ({"curve": {"x": "training.epochs"}}, ["curve.x", "'training.epochs'", "allowed"]),
+        ({"contrast": "training.epochs"}, ["contrast", "'training.epochs'", "allowed"]),
+        ({"device": "tpu"}, ["device", "'tpu'", "'cpu' or 'cuda'"]),
+    ],
+)
+def test_bad_input_is_one_line_that_names_the_key_and_the_value(
+    tmp_path: Path, overrides: dict[str, Any], words: list[str]
+) -> None:
+    with pytest.raises(StudyError) as caught:
+        plan_of(tmp_path, study_values(), overrides=overrides)
+    assert "\n" not in str(caught.value)
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"studies": ["nope"]}, ["studies", "'nope'", "allowed: tiny"]),
+        ({"studies": []}, ["studies", "[]"]),
+        ({"devices": ["tpu"]}, ["devices", "'tpu'", "'cpu' or 'cuda'"]),
+        ({"container": "lxc"}, ["container", "'lxc'", "'docker'"]),
+        ({"colour": "red"}, ["colour", "unknown key", "'red'", "allowed: studies"]),
+    ],
+)
+def test_a_bad_selection_is_one_line_too(tmp_path: Path, config: dict[str, Any], words: list[str]) -> None:
+    with pytest.raises(StudyError) as caught:
+        plan_of(tmp_path, study_values(), **config)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_override_leaves_are_parsed_as_yaml(tmp_path: Path) -> None:
+    overrides = {
+        "training.batch_size": ["2", "4"],
+        "training.drop_last": "false",
+        "curve": "null",
+        "training.learning_rate": "1e-3",
+        "dataset.path": "./photos",
+    }
+    plan = plan_of(tmp_path, study_values(), overrides=overrides)
+    assert plan.study.factors["training.batch_size"] == [2, 4]
+    assert plan.study.training.drop_last is False
+    assert plan.study.curve is None
+    assert plan.study.training.learning_rate == 1e-3
+    assert plan.study.dataset.path == "./photos"
+
+
+def test_an_override_of_a_factor_replaces_its_levels_and_a_list_makes_a_new_factor(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, study_values(), overrides={"training.batch_size": 2, "training.epochs": [1, 2]})
+    assert plan.study.factors == {"device": ["cpu"], "training.batch_size": [2], "training.epochs": [1, 2]}
+
+
+def test_devices_replace_the_levels_of_the_device(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, study_values(), devices="cuda")
+    assert {run.settings.device for run in plan.runs} == {"cuda"}
+    assert all(run.unavailable for run in plan.runs)
+
+
+def test_the_shipped_studies_are_valid_and_the_default_is_quickstart() -> None:
+    folder = Path(__file__).parents[2] / "config" / "studies"
+    for path in folder.glob("*.yaml"):
+        assert read_study(path.stem, folder, Selection.model_validate({})).question.endswith("?")
+    config = yaml.read(folder.parent / "config.yaml")
+    assert read_selection(config).studies == ["quickstart"]
+
+
+def test_a_study_that_is_no_yaml_or_holds_a_key_twice_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "broken.yaml").write_text("title: [", encoding="utf-8")
+    with pytest.raises(StudyError, match=r"broken\.yaml, line 1: not valid YAML"):
+        read_study("broken", tmp_path, read_selection({}))
+    (tmp_path / "twice.yaml").write_text("title: a\ntitle: b\n", encoding="utf-8")
+    with pytest.raises(StudyError, match=r"twice\.yaml, line 2: .*'title' is given twice"):
+        read_study("twice", tmp_path, read_selection({}))

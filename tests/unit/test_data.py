@@ -1,0 +1,233 @@
+import gzip
+import io
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from study.config import Dataset
+from study.data import folder, generated, torchvision_sets
+from study.data.images import decode, open_set
+from study.data.manifest import assign_splits
+from study.data.preflight import expected_train_images, list_folder
+from study.errors import StudyError
+from tests.conftest import write_photos
+
+
+def dataset(**values: Any) -> Dataset:
+    return Dataset.model_validate(values)
+
+
+def test_photographs_are_the_same_to_the_byte_on_a_second_drawing(tmp_path: Path) -> None:
+    wanted = dataset(images=12, image_size=64)
+    first, second = (generated.draw(wanted, tmp_path / name) for name in ("a", "b"))
+    assert first == second
+    other = generated.draw(dataset(images=12, image_size=64, seed=7), tmp_path / "c")
+    assert {item.sha256 for item in other.items}.isdisjoint(item.sha256 for item in first.items)
+
+
+def test_photographs_have_the_size_and_weight_of_photographs() -> None:
+    sizes = []
+    for number in range(24):
+        image = generated.photograph(42, number)
+        assert abs(image.width - 400) <= 40
+        assert abs(image.height - 300) <= 40
+        buffer = io.BytesIO()
+        image.save(buffer, "JPEG", quality=88)
+        sizes.append(len(buffer.getvalue()))
+    assert 15_000 < min(sizes)
+    assert max(sizes) < 80_000
+    assert 20_000 < np.median(sizes) < 60_000
+
+
+def test_no_mean_colour_tells_the_two_classes_apart() -> None:
+    """Learnable by shapes, not by colour: the best threshold on any channel's mean misses often."""
+    means = np.array([np.asarray(generated.photograph(1, n)).mean((0, 1)) for n in range(80)])
+    bird = np.arange(80) % 2 == 0
+    for channel in range(3):
+        right = [max(hit, 1 - hit) for cut in means[:, channel] if (hit := ((means[:, channel] > cut) == bird).mean())]
+        assert max(right) < 0.85
+
+
+def test_patterns_take_the_shapes_of_cifar10_and_mnist(tmp_path: Path) -> None:
+    for name, values, shape in (
+        ("cifar", {"classes": 10, "images": 60, "channels": 3, "image_size": 32}, (60, 32, 32, 3)),
+        ("mnist", {"classes": 10, "images": 60, "channels": 1, "image_size": 28}, (60, 28, 28)),
+    ):
+        wanted = dataset(**values)
+        manifest = generated.draw(wanted, tmp_path / name)
+        assert np.load(tmp_path / name / "images.npy").shape == shape
+        images = open_set(manifest, wanted, tmp_path / name, tmp_path)
+        assert len(images.train) == manifest.train_images == 50
+        assert len(images.valid) == 10
+        assert decode(images.stored[0], wanted.channels, wanted.image_size).shape[0] == wanted.channels
+        assert generated.draw(wanted, tmp_path / "again") == manifest
+
+
+def test_patterns_are_learnable_but_not_trivial() -> None:
+    """A nearest-mean classifier beats chance and makes mistakes."""
+    images, labels = generated.patterns(dataset(classes=4, images=400, channels=1, image_size=28))
+    flat = images.reshape(400, -1).astype(float)
+    means = np.stack([flat[:200][labels[:200] == c].mean(0) for c in range(4)])
+    guess = ((flat[200:, None] - means) ** 2).sum(-1).argmin(1)
+    assert 0.4 < (guess == labels[200:]).mean() < 1.0
+
+
+def test_the_split_is_stratified_and_stable() -> None:
+    names = {"a": [f"a/{i}" for i in range(50)], "b": [f"b/{i}" for i in range(10)]}
+    splits = assign_splits(names, 0.2, 42)
+    assert sum(splits[name] == "valid" for name in names["a"]) == 10
+    assert sum(splits[name] == "valid" for name in names["b"]) == 2
+    assert assign_splits({k: v[::-1] for k, v in names.items()}, 0.2, 42) == splits
+    assert assign_splits(names, 0.2, 43) != splits
+    more = assign_splits({"a": names["a"] + ["a/new"], "b": names["b"]}, 0.2, 42)
+    assert sum(more[name] != split for name, split in splits.items()) <= 1
+
+
+def test_every_class_keeps_an_image_in_each_split() -> None:
+    for fraction in (0.01, 0.99):
+        splits = assign_splits({"a": ["1", "2"]}, fraction, 0)
+        assert sorted(splits.values()) == ["train", "valid"]
+
+
+def odd_images(where: Path) -> dict[str, Path]:
+    """One file of each odd kind."""
+    where.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(3)
+    rgb = Image.fromarray(rng.integers(0, 256, (30, 50, 3), dtype=np.uint8))
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    files = {
+        "grey.jpg": (rgb.convert("L"), {}),
+        "cmyk.jpg": (rgb.convert("CMYK"), {}),
+        "palette.png": (rgb.convert("P"), {"transparency": 0}),
+        "alpha.png": (rgb.convert("RGBA"), {}),
+        "grey_alpha.png": (rgb.convert("LA"), {}),
+        "bits16.png": (Image.fromarray(rng.integers(0, 65536, (30, 50), dtype=np.uint16)), {}),
+        "bilevel.png": (rgb.convert("1"), {}),
+        "rotated.jpg": (rgb, {"exif": exif}),
+        "modern.webp": (rgb, {}),
+        "animated.gif": (rgb.convert("P"), {"save_all": True, "append_images": [rgb.convert("P")]}),
+        "dot.png": (rgb.resize((1, 1)), {}),
+        "huge.jpg": (rgb.resize((9000, 6000)), {}),
+        "UPPER.JPG": (rgb, {}),
+    }
+    paths = {}
+    for name, (image, options) in files.items():
+        paths[name] = where / name
+        image.save(paths[name], **options)
+    return paths
+
+
+def test_odd_images_are_decoded_to_the_shape_that_the_model_sees(tmp_path: Path) -> None:
+    for name, path in odd_images(tmp_path).items():
+        assert folder.why_unreadable(path) is None, name
+        for channels in (1, 3):
+            pixels = decode(path, channels, 16)
+            assert pixels.shape == (channels, 16, 16), name
+            assert pixels.dtype == np.uint8
+            assert name == "dot.png" or pixels.std() > 1, name
+
+
+def test_an_exif_rotation_is_applied(tmp_path: Path) -> None:
+    halves = np.zeros((20, 40, 3), np.uint8)
+    halves[:, :20] = 255  # white on the left; turned by 90 degrees clockwise: white on top
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.fromarray(halves).save(tmp_path / "r.png", exif=exif)
+    pixels = decode(tmp_path / "r.png", 3, 16)
+    assert pixels[:, 2].mean() > 200
+    assert pixels[:, -3].mean() < 50
+
+
+def test_transparent_pixels_are_white_not_what_lies_under_them(tmp_path: Path) -> None:
+    Image.new("RGBA", (20, 20), (0, 0, 0, 0)).save(tmp_path / "t.png")
+    assert decode(tmp_path / "t.png", 3, 8).min() == 255
+
+
+def test_unreadable_files_are_left_out_with_the_reason(photos: Path) -> None:
+    first = sorted(photos.iterdir())[0]
+    (first / "text.jpg").write_text("no image")
+    (first / "empty.png").write_bytes(b"")
+    whole = (first / "000.jpg").read_bytes()
+    (first / "cut.jpg").write_bytes(whole[: len(whole) // 2])
+    (first / "notes.txt").write_text("not an image's name")
+    manifest = folder.verify(dataset(source="folder", path=str(photos)))
+    assert {Path(item.name).name for item in manifest.left_out} == {"text.jpg", "empty.png", "cut.jpg"}
+    assert all(item.reason and str(photos) not in item.reason for item in manifest.left_out)
+    assert len(manifest.items) == 20
+    assert manifest.train_images == 16
+
+
+def test_a_bomb_is_left_out_instead_of_filling_the_memory(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    first = sorted(photos.iterdir())[0]
+    assert "bomb" in str(folder.why_unreadable(first / "000.jpg"))
+
+
+@pytest.mark.parametrize(
+    ("classes", "words"),
+    [
+        ({}, "holds no image in a subfolder"),
+        ({"a": 5}, "it holds one class ('a')"),
+        ({"a": 5, "b": 1}, "class 'b' has 1 image(s)"),
+    ],
+)
+def test_a_folder_that_is_no_dataset_is_one_clear_error(tmp_path: Path, classes: dict[str, int], words: str) -> None:
+    (tmp_path / "data").mkdir()
+    write_photos(tmp_path / "data", classes)
+    with pytest.raises(StudyError) as caught:
+        list_folder(dataset(source="folder", path=str(tmp_path / "data")))
+    assert words in str(caught.value)
+    assert "dataset.path" in str(caught.value)
+
+
+def test_a_class_that_loses_all_its_files_is_an_error_that_names_one(photos: Path) -> None:
+    first = sorted(photos.iterdir())[0]
+    for path in first.iterdir():
+        path.write_text("broken")
+    with pytest.raises(StudyError, match=r"has 0 image\(s\).*10 file\(s\) cannot be decoded, first"):
+        folder.verify(dataset(source="folder", path=str(photos)))
+
+
+def test_a_folder_that_is_a_file_or_is_not_there_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StudyError, match="it is a file"):
+        list_folder(dataset(source="folder", path=str(tmp_path / "file")))
+    with pytest.raises(StudyError, match="no such folder"):
+        list_folder(dataset(source="folder", path=str(tmp_path / "nowhere")))
+
+
+def test_the_expected_training_set_is_the_one_of_the_manifest(tmp_path: Path, photos: Path) -> None:
+    drawn = dataset(images=30, image_size=64, valid_fraction=0.3)
+    assert expected_train_images(drawn, None) == generated.draw(drawn, tmp_path / "x").train_images
+    own = dataset(source="folder", path=str(photos))
+    assert expected_train_images(own, list_folder(own)) == folder.verify(own).train_images
+
+
+def test_mnist_is_read_from_disk_as_torchvision_keeps_it(tmp_path: Path) -> None:
+    raw = tmp_path / "MNIST" / "raw"
+    raw.mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    for part, count in (("train", 30), ("t10k", 10)):
+        pixels, labels = rng.integers(0, 256, (count, 28, 28), dtype=np.uint8), rng.integers(0, 10, count, dtype=np.uint8)
+        _idx(raw / f"{part}-images-idx3-ubyte", struct.pack(">IIII", 2051, count, 28, 28) + pixels.tobytes())
+        _idx(raw / f"{part}-labels-idx1-ubyte", struct.pack(">II", 2049, count) + labels.tobytes())
+    wanted = dataset(source="mnist", path=str(tmp_path), channels=1, image_size=28)
+    manifest = torchvision_sets.fetch(wanted, tmp_path / "results")
+    assert (manifest.train_images, manifest.valid_images, len(manifest.classes)) == (30, 10, 10)
+    images = open_set(manifest, wanted, tmp_path, tmp_path / "results")
+    assert decode(images.stored[images.valid[0]], 1, 28).shape == (1, 28, 28)
+
+
+def _idx(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    path.with_name(path.name + ".gz").write_bytes(gzip.compress(content))
+
+
+def test_a_folder_without_mnist_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match=r"dataset\.path.*finds no mnist there"):
+        torchvision_sets.fetch(dataset(source="mnist", path=str(tmp_path)), tmp_path)

@@ -1,0 +1,105 @@
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from study import container, launch
+from study.errors import StudyError
+from study.plan import write_plans
+from study.records import read_record
+from tests.conftest import tiny_plan
+
+
+def fake(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """Let the training process be a line of Python; ``scratch`` is its folder."""
+    prefix = "import sys, json, os, signal, pathlib; scratch = pathlib.Path(sys.argv[1]);"
+    monkeypatch.setattr(
+        container, "command", lambda engine, job, scratch: [sys.executable, "-c", prefix + code, str(scratch)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome", "words"),
+    [
+        ("sys.exit(3)", "failed", "exit code 3"),
+        ("os.kill(os.getpid(), signal.SIGSEGV)", "failed", "SIGSEGV"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "failed", "SIGKILL"),
+        ("(scratch / 'result.json').write_text('{}')", "failed", "no valid result"),
+        (
+            "(scratch / 'result.json').write_text(json.dumps({'outcome': 'out_of_memory', 'message': 'asked for 9 GiB'}))",
+            "out_of_memory",
+            "9 GiB",
+        ),
+    ],
+)
+def test_every_end_of_a_process_becomes_a_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, outcome: str, words: str
+) -> None:
+    fake(monkeypatch, code)
+    plan = tiny_plan()
+    run = plan.runs[0]
+    launch.launch(plan, run, tmp_path, 4, tmp_path / "run.log", "run 1 of 2")
+    record = read_record(tmp_path / "tiny" / "records" / run.file)
+    assert (record.outcome, record.session, record.block, record.position) == (outcome, 4, run.block, run.position)
+    assert words in str(record.message)
+
+
+def test_a_kill_for_want_of_memory_is_told_from_another_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake(monkeypatch, "os.kill(os.getpid(), signal.SIGKILL)")
+    counts = iter([7, 8])
+    monkeypatch.setattr(launch, "oom_kills", lambda: next(counts))
+    plan = tiny_plan()
+    record = launch.launch(plan, plan.runs[0], tmp_path, 1, tmp_path / "run.log", "")
+    assert record.outcome == "out_of_memory"
+
+
+def test_a_run_with_a_record_is_not_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = tiny_plan()
+    path = tmp_path / "tiny" / "records" / plan.runs[0].file
+    path.parent.mkdir(parents=True)
+    path.write_text("precious")
+    fake(monkeypatch, "(scratch.parent / 'started').write_text('')")
+    with pytest.raises(StudyError, match="is kept"):
+        launch.launch(plan, plan.runs[0], tmp_path, 1, tmp_path / "run.log", "")
+    assert path.read_text() == "precious"
+
+
+def test_progress_is_plain_lines_in_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake(monkeypatch, "[print(f'progress {n} 3 epoch {n}') for n in (1, 2, 3)]; print('a warning')")
+    plan = tiny_plan()
+    launch.launch(plan, plan.runs[0], tmp_path, 1, tmp_path / "run.log", "")
+    lines = (tmp_path / "run.log").read_text().splitlines()
+    assert lines == ["epoch 1: step 1 of 3", "epoch 2: step 2 of 3", "epoch 3: step 3 of 3", "a warning"]
+
+
+def test_cores_of_snakemake_do_not_reach_the_process_and_a_cpu_run_sees_no_gpu() -> None:
+    inherited = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PATH": "/bin", "CUDA_VISIBLE_DEVICES": "0"}
+    cpu, cuda = (container.environment(device, inherited) for device in ("cpu", "cuda"))
+    assert not any(name.endswith("_NUM_THREADS") for name in cpu)
+    assert (cpu["CUDA_VISIBLE_DEVICES"], cuda["CUDA_VISIBLE_DEVICES"], cpu["PATH"]) == ("", "0", "/bin")
+
+
+def test_an_engine_named_outright_that_cannot_serve_is_an_error() -> None:
+    assert container.choose("auto").name == "none"
+    assert container.choose("auto").reason
+    with pytest.raises(StudyError, match="container: 'docker' cannot serve"):
+        container.choose("docker")
+
+
+def test_each_run_has_a_seed_of_its_own_that_does_not_change() -> None:
+    assert launch.run_seed(1, "bs4-cpu-r1") == launch.run_seed(1, "bs4-cpu-r1")
+    assert len({launch.run_seed(seed, f"bs4-cpu-r{r}") for seed in (1, 2) for r in (1, 2, 3)}) == 6
+
+
+def test_plans_keep_their_time_where_nothing_changed(tmp_path: Path) -> None:
+    plan = tiny_plan()
+    write_plans([plan], tmp_path)
+    path = tmp_path / "tiny" / "plan.json"
+    os.utime(path, ns=(5, 5))
+    write_plans([plan], tmp_path)
+    assert path.stat().st_mtime_ns == 5
+    write_plans([tiny_plan(replicates=2)], tmp_path)
+    assert path.stat().st_mtime_ns != 5
+    assert json.loads((tmp_path / "plan.json").read_text()) == {"studies": ["tiny"]}

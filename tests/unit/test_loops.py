@@ -1,0 +1,226 @@
+"""Two loops, one contract; stock fastai stays stock."""
+
+import contextlib
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from fastai.callback.core import Callback
+from fastai.vision.all import Normalize
+
+from study import models
+from study.data import generated
+from study.data.images import open_set
+from study.measure.samples import Measurement
+from study.plan import Run
+from study.train import fastai_loop, torch_loop
+from study.train.schedule import TrainingJob, stages
+from tests.conftest import tiny_plan
+
+LOOPS: dict[str, Callable[[TrainingJob], Measurement]] = {"torch": torch_loop.train, "fastai": fastai_loop.train}
+LOADERS = {"torch": {"kind": "workers", "workers": 0}, "fastai": {"kind": "workers", "workers": 0}}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("images")
+
+
+def make_job(folder: Path, run: Run, weights: str = "none") -> TrainingJob:
+    settings = run.settings
+    target = folder / run.dataset
+    manifest = generated.draw(settings.dataset, target)
+    decision = models.decide(settings.model.name, weights, settings.seed, folder)
+    return TrainingJob(
+        settings=settings,
+        images=open_set(manifest, settings.dataset, target, folder),
+        weights=decision,
+        state=None,
+        device=torch.device("cpu"),
+        seed=3,
+        progress=lambda done, total, words: None,
+    )
+
+
+def tiny_run(loop: str = "torch", **changes: Any) -> Run:
+    training = {"loop": loop, "freeze_epochs": 1, "epochs": 2, "batch_size": 6} | changes.pop("training", {})
+    values = {"training": training, "loader": LOADERS[loop], "factors": {}, "curve": None} | changes
+    return tiny_plan(**values).runs[0]
+
+
+@pytest.mark.parametrize("loop", ["torch", "fastai"])
+@pytest.mark.parametrize(("drop_last", "steps", "images"), [(True, 2, 12), (False, 3, 16)])
+def test_both_loops_return_the_same_measurements(
+    folder: Path, loop: str, drop_last: bool, steps: int, images: int
+) -> None:
+    measured = LOOPS[loop](make_job(folder, tiny_run(loop, training={"drop_last": drop_last})))
+    assert [epoch.stage for epoch in measured.epochs] == ["frozen", "unfrozen", "unfrozen"]
+    assert [(epoch.steps, epoch.images) for epoch in measured.epochs] == [(steps, images)] * 3
+    assert [step.epoch for step in measured.steps] == [1] * steps + [2] * steps + [3] * steps
+    assert measured.steps[0].warm_up
+    assert measured.steps[steps].warm_up
+    for epoch in measured.epochs:
+        assert epoch.train_loss is not None
+        assert epoch.valid_loss is not None
+        assert epoch.accuracy in {0, 0.25, 0.5, 0.75, 1}
+    assert measured.memory.host_resident_bytes is not None
+
+
+@pytest.mark.parametrize("loop", ["torch", "fastai"])
+def test_phases_add_up_to_the_epoch_and_epochs_to_the_fit(folder: Path, loop: str) -> None:
+    run = tiny_run(loop, training={"batch_size": 8}, dataset={"images": 60, "image_size": 64})
+    measured = LOOPS[loop](make_job(folder, run))
+    for number, epoch in enumerate(measured.epochs, start=1):
+        total = sum(step.seconds for step in measured.steps if step.epoch == number)
+        assert 0.9 * epoch.train_seconds < total <= epoch.train_seconds
+    spent = sum(epoch.train_seconds + epoch.valid_seconds for epoch in measured.epochs)
+    assert 0.85 * measured.fit_seconds < spent <= measured.fit_seconds
+    for step in measured.steps:
+        assert min(step.forward_seconds, step.backward_seconds, step.optimizer_seconds) > 0
+
+
+def test_both_loops_start_from_the_same_random_body(folder: Path) -> None:
+    bodies = {loop: LOOPS[loop](make_job(folder, tiny_run(loop))).body_sha256 for loop in LOOPS}
+    decided = models.decide("resnet18", "none", 1, folder).body_sha256
+    assert set(bodies.values()) == {decided}
+
+
+def test_random_weights_get_the_pipeline_of_stock_pretrained_fastai(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stock ``pretrained=True`` against ours without weights: same transforms, same frozen parameters, same groups."""
+    job = make_job(folder, tiny_run("fastai"))
+    # Stock code with torchvision's download replaced: nothing can be downloaded in a test.
+    monkeypatch.setattr(torch.hub, "load_state_dict_from_url", lambda *a, **k: models.backbone("resnet18", 0).state_dict())
+    monkeypatch.setattr(
+        "torchvision.models._api.load_state_dict_from_url", lambda *a, **k: models.backbone("resnet18", 0).state_dict()
+    )
+    from fastai.metrics import error_rate
+    from fastai.vision.all import resnet18, vision_learner
+
+    stock_loaders = fastai_loop.make_dataloaders(job)
+    stock = vision_learner(stock_loaders, resnet18, metrics=error_rate)
+    own_loaders = fastai_loop.make_dataloaders(job)
+    own = fastai_loop.make_learner(job, own_loaders)
+
+    def names(loaders: Any) -> list[str]:
+        return [type(transform).__name__ for transform in loaders.after_batch.fs]
+
+    assert "Normalize" in names(stock_loaders)
+    assert names(own_loaders) == names(stock_loaders)
+    normal = {
+        which: next(t for t in loaders.after_batch.fs if isinstance(t, Normalize))
+        for which, loaders in (("own", own_loaders), ("stock", stock_loaders))
+    }
+    assert torch.equal(normal["own"].mean, normal["stock"].mean)
+    assert torch.equal(normal["own"].std, normal["stock"].std)
+    frozen = {which: [p.requires_grad for p in learner.model.parameters()] for which, learner in (("own", own), ("stock", stock))}
+    assert frozen["own"] == frozen["stock"]
+    assert not all(frozen["own"])
+    assert [len(group) for group in own.opt.param_lists] == [len(group) for group in stock.opt.param_lists]
+    plain = vision_learner(fastai_loop.make_dataloaders(job), resnet18, pretrained=False)
+    assert "Normalize" not in names(plain.dls), "fastai no longer leaves it out silently: drop our own step"
+
+
+def test_our_schedule_is_the_one_that_fastai_follows(folder: Path) -> None:
+    """Learning rates and momentum of every step, as fastai's optimizer had them."""
+    job = make_job(folder, tiny_run("fastai"))
+    seen: list[tuple[list[float], float]] = []
+
+    class Watch(Callback):
+        order = 2000
+
+        def before_batch(self) -> None:
+            if self.training:
+                seen.append(([h["lr"] for h in self.opt.hypers], self.opt.hypers[0]["mom"]))
+
+    learner = fastai_loop.make_learner(job, fastai_loop.make_dataloaders(job))
+    learner.add_cb(Watch())
+    with contextlib.redirect_stdout(io.StringIO()):
+        learner.fine_tune(2, base_lr=job.settings.training.learning_rate, freeze_epochs=1)
+    ours = []
+    for stage in stages(job.settings, 3):
+        for step in range(2 * stage.epochs):
+            progress = step / (2 * stage.epochs)
+            ours.append((list(stage.rates(progress)), stage.momentum(progress)))
+    assert len(seen) == len(ours) == 6
+    for (rates, momentum), (our_rates, our_momentum) in zip(seen, ours, strict=True):
+        assert our_rates == pytest.approx(rates, rel=1e-6)
+        assert our_momentum == pytest.approx(momentum, rel=1e-6)
+
+
+def test_our_freezing_and_groups_are_fastais(folder: Path) -> None:
+    job = make_job(folder, tiny_run("fastai"))
+    learner = fastai_loop.make_learner(job, fastai_loop.make_dataloaders(job))
+    learner.freeze()
+    groups = torch_loop.layer_groups(models.with_new_head(models.backbone("resnet18", 1), 2, 1))
+    assert [sum(p.numel() for m in group for p in m.parameters()) for group in groups[:2]] == [
+        sum(p.numel() for p in group) for group in learner.opt.param_lists[:2]
+    ]
+    torch_loop.set_frozen(groups, True)
+    ours = [p.requires_grad for group in groups[:2] for m in group for p in m.parameters()]
+    assert ours == [p.requires_grad for p in learner.model[0].parameters()]
+
+
+def test_the_callback_changes_nothing(folder: Path) -> None:
+    """The same seed with and without it: the same weights to the bit."""
+    job = make_job(folder, tiny_run("fastai"))
+    states = []
+    for measured in (True, False):
+        fastai_loop.set_seed(5)
+        learner = fastai_loop.make_learner(job, fastai_loop.make_dataloaders(job))
+        callback = fastai_loop.Measure(job)
+        if measured:
+            learner.add_cb(callback)
+        with callback.loader_marks(), contextlib.redirect_stdout(io.StringIO()):
+            learner.fine_tune(1)
+        states.append({key: value.clone() for key, value in learner.model.state_dict().items()})
+    assert all(torch.equal(states[0][key], states[1][key]) for key in states[0])
+
+
+def test_the_frozen_stage_changes_the_head_and_normalisation_alone(folder: Path) -> None:
+    job = make_job(folder, tiny_run("torch"))
+    trainer = torch_loop.Trainer(job, torch_loop.make_loaders(job.images, job.settings, job.device, 1))
+    torch_loop.set_frozen(trainer.groups, True)
+    before = {key: value.clone() for key, value in trainer.model.named_parameters()}
+    trainer.train_epoch(stages(job.settings, 3)[0], 0, 1)
+    changed = {key for key, value in trainer.model.named_parameters() if not torch.equal(before[key], value)}
+    assert {"fc.weight", "fc.bias"} <= changed
+    assert all("bn" in key or "downsample.1" in key or key.startswith("fc") for key in changed)
+
+
+@pytest.mark.parametrize("kind", ["workers", "device"])
+def test_the_torch_loop_learns_what_can_be_learned(folder: Path, kind: str) -> None:
+    run = tiny_run(
+        "torch",
+        loader={"kind": kind, "workers": 1},
+        dataset={"images": 300, "classes": 3, "channels": 1, "image_size": 24},
+        training={"epochs": 6, "batch_size": 8, "learning_rate": 5e-3},
+    )
+    measured = torch_loop.train(make_job(folder, run))
+    assert measured.epochs[-1].accuracy is not None
+    assert measured.epochs[-1].accuracy > 0.6  # chance is a third
+    assert measured.workers == (1 if kind == "workers" else 0)
+
+
+def test_the_same_seed_trains_the_same_model(folder: Path) -> None:
+    losses = [torch_loop.train(make_job(folder, tiny_run("torch"))).epochs[-1].train_loss for _ in range(2)]
+    assert losses[0] == losses[1]
+
+
+@pytest.mark.parametrize("loop", ["torch", "fastai"])
+def test_progress_reaches_its_total(folder: Path, loop: str) -> None:
+    seen: list[tuple[int, int]] = []
+    job = make_job(folder, tiny_run(loop))
+    job = TrainingJob(**{**job.__dict__, "progress": lambda done, total, words: seen.append((done, total))})
+    LOOPS[loop](job)
+    assert seen == [(done, 6) for done in range(1, 7)]
+
+
+@pytest.mark.parametrize("loop", ["torch", "fastai"])
+def test_bf16_trains_too(folder: Path, loop: str) -> None:
+    run = tiny_run(loop, training={"precision": "bf16", "epochs": 1})
+    assert LOOPS[loop](make_job(folder, run)).epochs[-1].train_loss is not None

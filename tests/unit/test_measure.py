@@ -1,0 +1,59 @@
+import time
+
+import pytest
+
+from study.measure.clock import HostClock, StepRecorder
+from study.measure.samples import PHASES, Step, mark_warm_up
+
+
+def step(seconds: float, epoch: int = 1) -> Step:
+    phases = {f"{phase}_seconds": 0.0 for phase in PHASES} | {"forward_seconds": seconds}
+    return Step(epoch=epoch, images=4, warm_up=False, **phases)
+
+
+def test_a_planted_wait_is_found_in_its_phase_and_step() -> None:
+    recorder = StepRecorder(HostClock())
+    recorder.begin()
+    for number in range(3):
+        for phase in PHASES:
+            if (number, phase) == (1, "transfer"):
+                time.sleep(0.05)
+            recorder.mark(phase)
+        recorder.end_step(4)
+    steps = recorder.finish(2)
+    assert [s.epoch for s in steps] == [2, 2, 2]
+    assert steps[1].transfer_seconds > 0.045
+    others = [getattr(s, f"{p}_seconds") for n, s in enumerate(steps) for p in PHASES if (n, p) != (1, "transfer")]
+    assert max(others) < 0.04
+
+
+def test_a_recorder_starts_each_epoch_afresh() -> None:
+    recorder = StepRecorder(HostClock())
+    for epoch in (1, 2):
+        recorder.begin()
+        for phase in PHASES:
+            recorder.mark(phase)
+        recorder.end_step(4)
+        assert [s.epoch for s in recorder.finish(epoch)] == [epoch]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "warm"),
+    [
+        ([1, 1, 1, 1, 1, 1], 1),
+        ([9, 5, 2, 1, 1, 1, 1, 1], 3),
+        ([9, 9, 9, 9, 1, 1], 3),  # half of the stage at most
+        ([1], 1),
+        ([5, 1], 1),
+        ([1, 1, 1, 9, 1, 1], 1),  # a slow step later is noise, not warm-up
+    ],
+)
+def test_warm_up_is_the_slow_start_and_at_least_the_first_step(seconds: list[float], warm: int) -> None:
+    marked = mark_warm_up([step(s) for s in seconds], ["unfrozen"])
+    assert [s.warm_up for s in marked] == [True] * warm + [False] * (len(seconds) - warm)
+
+
+def test_each_stage_warms_up_by_itself() -> None:
+    steps = [step(1, 1), step(1, 1), step(3, 2), step(3, 2), step(3, 3), step(3, 3)]
+    marked = mark_warm_up(steps, ["frozen", "unfrozen", "unfrozen"])
+    assert [s.warm_up for s in marked] == [True, False, True, False, False, False]

@@ -1,0 +1,145 @@
+import hashlib
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torchvision.models
+from safetensors.torch import save_file
+
+from study import models
+from study.errors import StudyError
+
+
+def test_an_unknown_model_is_named_with_its_neighbours() -> None:
+    with pytest.raises(StudyError, match=r"model\.name: 'resnt18' is not allowed: no such model; near: .*resnet18"):
+        models.backbone("resnt18", 0)
+
+
+@pytest.mark.parametrize("name", ["resnet18", "alexnet", "mobilenet_v3_small", "vit_b_32", "densenet121", "swin_t"])
+def test_the_head_of_any_family_is_replaced_for_the_classes_at_hand(name: str) -> None:
+    model = models.with_new_head(models.backbone(name, 0), 7, 1).eval()
+    assert model(torch.zeros(1, 3, 224, 224)).shape == (1, 7)
+
+
+def test_resnet18_with_a_linear_head_for_two_classes_has_the_published_number_of_parameters() -> None:
+    """11,176,512 of the body and 1,026 of the head: 11,177,538, as the design's table of studies says."""
+    model = models.with_new_head(models.backbone("resnet18", 0), 2, 0)
+    assert sum(parameter.numel() for parameter in model.parameters()) == 11_177_538
+
+
+def test_random_weights_are_decided_by_the_seed_and_say_so() -> None:
+    first, second = (models.decide("resnet18", "none", 5, Path("hub")) for _ in range(2))
+    assert first == second
+    assert first.kind == "random"
+    assert first.reason == "random weights were asked for"
+    assert models.decide("resnet18", "none", 6, Path("hub")).body_sha256 != first.body_sha256
+
+
+@pytest.mark.parametrize("suffix", ["pt", "safetensors", "nested.pth"])
+def test_a_weights_file_is_followed_whatever_its_head(tmp_path: Path, suffix: str) -> None:
+    state = models.with_new_head(models.backbone("resnet18", 9), 11, 9).state_dict()
+    path = tmp_path / f"my weights.{suffix}"
+    if suffix == "safetensors":
+        save_file(state, path)
+    else:
+        torch.save({"state_dict": state} if "nested" in suffix else state, path)
+    decision = models.decide("resnet18", str(path), 1, tmp_path)
+    assert (decision.kind, decision.file) == ("file", path.name)
+    assert decision.body_sha256 == models.decide("resnet18", "none", 9, tmp_path).body_sha256
+
+
+def test_a_file_that_is_no_weights_file_or_for_another_model_is_one_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "text.pt").write_text("no weights")
+    torch.save([1, 2], tmp_path / "list.pt")
+    torch.save(torchvision.models.resnet34().state_dict(), tmp_path / "resnet34.pt")
+    torch.save(torchvision.models.resnet50().state_dict(), tmp_path / "resnet50.pt")
+    for name, words in (
+        ("text.pt", r"'text\.pt' is no weights file"),
+        ("list.pt", r"'list\.pt' is no state dict"),
+        ("resnet34.pt", "not for resnet18: layer1.2.bn1.bias is not part of it"),
+        ("resnet50.pt", "not for resnet18: "),
+    ):
+        with pytest.raises(StudyError, match=words) as caught:
+            models.decide("resnet18", str(tmp_path / name), 1, tmp_path)
+        assert "\n" not in str(caught.value)
+        assert "model.weights" in str(caught.value)
+
+
+def test_a_weights_file_can_run_no_code(tmp_path: Path) -> None:
+    class Planted:
+        def __reduce__(self) -> Any:
+            return (Path.write_text, (tmp_path / "ran", "code ran"))
+
+    torch.save({"weight": Planted()}, tmp_path / "evil.pt")
+    with pytest.raises(StudyError, match="is no weights file"):
+        models.decide("resnet18", str(tmp_path / "evil.pt"), 1, tmp_path)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    """A local server of a folder, in the place of the one that torchvision names."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args, directory=str(folder))
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as httpd:
+        thread = threading.Thread(target=httpd.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{httpd.server_port}", folder
+        httpd.shutdown()
+
+
+def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, url: str) -> None:
+    """Let torchvision's ResNet-18 weights be at ``url``, and its cache be empty."""
+
+    class Enum:
+        class DEFAULT:
+            pass
+
+    Enum.DEFAULT.url = url  # type: ignore[attr-defined]
+    Enum.DEFAULT.get_state_dict = staticmethod(  # type: ignore[attr-defined]
+        lambda **options: torch.hub.load_state_dict_from_url(url, **options)
+    )
+    monkeypatch.setattr(torchvision.models, "get_model_weights", lambda name: Enum)
+    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "cache"))
+
+
+def test_imagenet_weights_are_downloaded_once_and_checked(
+    tmp_path: Path, server: tuple[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, folder = server
+    torch.save(models.backbone("resnet18", 3).state_dict(), folder / "x.pth")
+    name = f"resnet18-{hashlib.sha256((folder / 'x.pth').read_bytes()).hexdigest()[:8]}.pth"
+    (folder / "x.pth").rename(folder / name)
+    serve(monkeypatch, tmp_path, f"{url}/{name}")
+    decision = models.decide("resnet18", "imagenet", 1, tmp_path / "hub")
+    assert (decision.kind, decision.file) == ("imagenet", name)
+    assert decision.body_sha256 == models.decide("resnet18", "none", 3, tmp_path).body_sha256
+
+    (folder / name).unlink()  # the second time nothing is asked of the server
+    assert models.decide("resnet18", "imagenet", 1, tmp_path / "hub") == decision
+
+
+def test_a_download_with_the_wrong_checksum_or_none_at_all_falls_back_with_the_reason(
+    tmp_path: Path, server: tuple[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, folder = server
+    torch.save({"a": torch.zeros(1)}, folder / "resnet18-00000000.pth")
+    for file, words in (("resnet18-00000000.pth", "invalid hash"), ("missing-00000000.pth", "not found")):
+        serve(monkeypatch, tmp_path, f"{url}/{file}")
+        decision = models.decide("resnet18", "imagenet", 1, tmp_path / "hub")
+        assert decision.kind == "random"
+        assert decision.reason.startswith("ImageNet weights could not be had: ")
+        assert words in decision.reason
+        assert decision.body_sha256 == models.decide("resnet18", "none", 1, tmp_path).body_sha256

@@ -1,0 +1,125 @@
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from study import fingerprint
+from study.config import Study
+from study.plan import make_plan, table
+from tests.conftest import HERE, study_values, tiny_plan, write_photos
+
+
+def test_names_are_readable_unique_and_safe() -> None:
+    plan = tiny_plan(factors={"device": ["cpu", "cuda"], "training.batch_size": [4, 8]}, replicates=2)
+    names = [run.name for run in plan.runs]
+    assert {"bs4-cpu-r1", "bs8-cuda-r2"} <= set(names)
+    assert len(set(names)) == len(names) == 8
+    odd = tiny_plan(factors={"training.learning_rate": [0.1, 0.01], "training.drop_last": [True, False]}, curve=None)
+    assert len({run.name for run in odd.runs}) == 4
+    assert all(re.fullmatch(r"[A-Za-z0-9_.-]+", run.file) for run in [*plan.runs, *odd.runs])
+
+
+def test_levels_that_differ_only_in_odd_letters_keep_names_apart(tmp_path: Path) -> None:
+    levels = [str(write_photos(tmp_path / name, {"a": 5, "b": 5})) for name in ("写真 1", "写真 '1")]
+    dataset = {"source": "folder", "path": levels[0], "image_size": 40}
+    plan = tiny_plan(
+        dataset=dataset, factors={"dataset.path": levels}, training={"batch_size": 4, "loop": "torch"}, curve=None
+    )
+    assert len({run.name for run in plan.runs}) == 2
+    assert all(re.fullmatch(r"[A-Za-z0-9_.-]+", run.file) for run in plan.runs)
+
+
+def test_each_block_holds_every_configuration_once_in_an_order_of_its_own() -> None:
+    plan = tiny_plan(factors={"training.batch_size": [1, 2, 3, 4, 5, 6, 7, 8]}, replicates=4)
+    orders = []
+    for block in range(1, 5):
+        runs = [run for run in plan.runs if run.block == block]
+        assert Counter(run.factors["training.batch_size"] for run in runs) == Counter(range(1, 9))
+        assert [run.position for run in runs] == list(range(8 * block - 7, 8 * block + 1))
+        orders.append(tuple(run.factors["training.batch_size"] for run in runs))
+    assert len(set(orders)) == 4
+    assert tiny_plan(factors={"training.batch_size": [1, 2, 3, 4, 5, 6, 7, 8]}, replicates=4) == plan
+    other = tiny_plan(factors={"training.batch_size": [1, 2, 3, 4, 5, 6, 7, 8]}, replicates=4, seed=2)
+    assert [run.name for run in other.runs] != [run.name for run in plan.runs]
+
+
+def test_adding_a_level_or_a_replicate_keeps_the_records_of_the_others() -> None:
+    before = {run.file for run in tiny_plan().runs}
+    more = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [2, 4, 8]}, replicates=3)
+    assert before < {run.file for run in more.runs}
+
+
+@pytest.mark.parametrize("edited", ["train/torch_loop.py", "job.py", "models.py", "measure/clock.py", "data/loaders.py"])
+def test_an_edit_of_the_measured_code_makes_new_records(edited: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {run.file for run in tiny_plan().runs}
+    _pretend_edit(monkeypatch, edited)
+    assert before.isdisjoint(run.file for run in tiny_plan().runs)
+
+
+@pytest.mark.parametrize("edited", ["train/fastai_loop.py", "report/context.py", "stats/curve.py", "launch.py"])
+def test_an_edit_elsewhere_keeps_every_record(edited: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {run.file for run in tiny_plan().runs}
+    _pretend_edit(monkeypatch, edited)
+    assert before == {run.file for run in tiny_plan().runs}
+
+
+def _pretend_edit(monkeypatch: pytest.MonkeyPatch, edited: str) -> None:
+    read = Path.read_bytes
+    target = fingerprint.PACKAGE / edited
+    assert target.is_file()
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + (b"\n# edited" if path == target else b""))
+
+
+def test_every_module_that_a_run_executes_is_in_its_key() -> None:
+    """What a training process imports of the package is measured code, or is named here with its reason."""
+    import subprocess
+    import sys
+
+    found = subprocess.run(
+        [sys.executable, "-c", "import study.job, study.train.torch_loop, sys; print(*sorted(sys.modules))"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=fingerprint.ROOT,
+    )
+    modules = {name for name in found.stdout.split() if name.startswith("study.")}
+    files = {name.removeprefix("study.").replace(".", "/") + ".py" for name in modules}
+    only_values = {
+        "config.py", "errors.py", "yaml.py", "fingerprint.py", "plan.py", "records.py", "weights.py",  # values, no work
+        "measure/machine.py",  # read after the last sample
+        "data/preflight.py", "data/torchvision_sets.py",  # the latter is in the dataset's own key
+    }  # fmt: skip
+    packages = {"data.py", "measure.py", "train.py"}
+    assert files - only_values - packages == {*fingerprint.MEASURED, "train/torch_loop.py"}
+
+
+def test_data_of_a_folder_are_in_the_key_by_names_sizes_and_times(photos: Path) -> None:
+    import os
+
+    changes = {
+        "dataset": {"source": "folder", "path": str(photos), "image_size": 40},
+        "factors": {"training.batch_size": [4]},
+    }
+    before = tiny_plan(**changes).runs[0].key
+    assert tiny_plan(**changes).runs[0].key == before
+    first = next(photos.rglob("*.jpg"))
+    os.utime(first, ns=(1, 1))
+    touched = tiny_plan(**changes).runs[0].key
+    first.unlink()
+    assert len({before, touched, tiny_plan(**changes).runs[0].key}) == 3
+
+
+def test_the_table_shows_name_factors_block_and_position() -> None:
+    text = table(tiny_plan(factors={"device": ["cpu", "cuda"], "training.batch_size": [4]}))
+    head = text.splitlines()[0].split()
+    assert head[:3] == ["position", "block", "name"]
+    assert {"device", "training.batch_size"} <= set(head)
+    assert "bs4-cpu-r1" in text
+    assert "unavailable: no GPU in this test" in text
+
+
+def test_a_study_without_factors_is_one_run_a_replicate() -> None:
+    values = study_values(factors={}, curve=None, replicates=2)
+    plan = make_plan("one", Study.model_validate(values | {"training": {"batch_size": 4}}), "none", "", HERE)
+    assert [run.name for run in plan.runs] == ["run-r1", "run-r2"]

@@ -1,0 +1,181 @@
+import getpass
+import json
+import os
+import socket
+import stat
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from study.errors import StudyError
+from study.measure.machine import describe
+from study.measure.samples import PHASES, Epoch, Measurement, Memory, Step
+from study.plan import Plan
+from study.records import (
+    JobResult,
+    Record,
+    Software,
+    anonymous,
+    last_session,
+    read_record,
+    retire,
+    without_paths,
+    write_new,
+)
+from study.weights import Weights
+from tests.conftest import ROOT, tiny_plan
+
+WEIGHTS = Weights(
+    model="resnet18", requested="none", kind="random", file=None, sha256=None, body_sha256="ab", reason="asked for"
+)
+
+
+def make_record(plan: Plan, number: int = 0, outcome: str = "ok", fit_seconds: float = 1.0, session: int = 1) -> Record:
+    """A record of the plan's run ``number``, as a launcher writes it."""
+    run = plan.runs[number]
+    phases = {f"{phase}_seconds": 0.01 for phase in PHASES}
+    measured = Measurement(
+        setup_seconds=0.1,
+        model_seconds=0.2,
+        fit_seconds=fit_seconds,
+        epochs=[
+            Epoch(
+                stage="unfrozen", train_seconds=0.8, valid_seconds=0.1, images=16, steps=2,
+                train_loss=1.0, valid_loss=1.0, accuracy=0.5,
+            )
+        ],
+        steps=[Step(epoch=1, images=8, warm_up=index == 0, **phases) for index in range(2)],
+        memory=Memory(host_resident_bytes=10**8),
+        parameters=10,
+        body_sha256="ab",
+        threads=2,
+        workers=0,
+    )  # fmt: skip
+    good = outcome == "ok"
+    return Record(
+        outcome=outcome,  # type: ignore[arg-type]
+        message=None if good else "planted",
+        measurement=measured if good else None,
+        machine=describe("cpu") if good else None,
+        data=None,
+        weights=WEIGHTS,
+        study=plan.name,
+        run=run.name,
+        key=run.key,
+        session=session,
+        block=run.block,
+        position=run.position,
+        started=f"2026-01-01T00:{run.position:02d}:00+00:00",
+        factors=run.factors,
+        settings=run.settings,
+        seed=1,
+        process_seconds=2.0,
+        software=Software(
+            study_version="0", git_commit=None, git_dirty=None, lock_sha256="00", engine="none", engine_reason="asked"
+        ),
+    )
+
+
+def write_records(plan: Plan, folder: Path, outcomes: list[str] | None = None) -> None:
+    """A record for every run of the plan."""
+    for number, run in enumerate(plan.runs):
+        outcome = outcomes[number] if outcomes else "ok"
+        write_new(folder / run.file, make_record(plan, number, outcome).model_dump_json(indent=1))
+
+
+def test_a_record_is_never_overwritten(tmp_path: Path) -> None:
+    write_new(tmp_path / "records" / "a.json", "first")
+    with pytest.raises(StudyError, match=r"a\.json: this record exists already and is kept"):
+        write_new(tmp_path / "records" / "a.json", "second")
+    assert (tmp_path / "records" / "a.json").read_text() == "first"
+    assert [path.name for path in (tmp_path / "records").iterdir()] == ["a.json"]
+
+
+def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_new(tmp_path / "a.json", "text")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_record_is_written_where_there_are_no_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*paths: str) -> None:
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refused)
+    write_new(tmp_path / "a.json", "first")
+    with pytest.raises(StudyError, match="is kept"):
+        write_new(tmp_path / "a.json", "second")
+    assert (tmp_path / "a.json").read_text() == "first"
+    assert stat.S_IMODE((tmp_path / "a.json").stat().st_mode) == 0o644
+
+
+def test_a_record_validates_against_the_published_schema_and_reads_back(tmp_path: Path) -> None:
+    plan = tiny_plan()
+    schema = json.loads((ROOT / "workflow/schemas/record.schema.json").read_text(encoding="utf-8"))
+    for outcome in ("ok", "failed", "out_of_memory", "unavailable"):
+        record = make_record(plan, outcome=outcome)
+        path = tmp_path / f"{outcome}.json"
+        write_new(path, record.model_dump_json())
+        jsonschema.validate(json.loads(path.read_text()), schema)
+        assert read_record(path) == record
+    broken = json.loads(make_record(plan).model_dump_json()) | {"colour": "red"}
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(broken, schema)
+
+
+def test_a_broken_record_is_named_and_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "bs4.json").write_text('{"session": 1')
+    with pytest.raises(StudyError, match=r"bs4\.json: no valid record"):
+        read_record(tmp_path / "bs4.json")
+    assert (tmp_path / "bs4.json").read_text() == '{"session": 1'
+
+
+def test_messages_hold_no_host_user_or_absolute_path() -> None:
+    text = (
+        f"FileNotFoundError: {Path.cwd()}/data/x.jpg and {Path.home()}/.cache/y.pt and /srv/secret-lab/photos/z.png "
+        f"on {socket.gethostname()} for {getpass.getuser()}; \"/opt/a b/c.py\" C:\\Users\\me\\d.txt"
+    )
+    cleaned = anonymous(text)
+    for name in ("x.jpg", "y.pt", "z.png", "c.py", "d.txt"):
+        assert name in cleaned
+    for secret in (str(Path.cwd()), str(Path.home()), "secret-lab", "/srv", "Users"):
+        assert secret not in cleaned
+    assert socket.gethostname() not in cleaned
+    assert f"for {getpass.getuser()}" not in cleaned
+    assert anonymous("ratio 3/4 of 5 and/or 6") == "ratio 3/4 of 5 and/or 6"
+
+
+def test_paths_in_the_settings_are_cut_to_their_base_names(photos: Path) -> None:
+    plan = tiny_plan(dataset={"source": "folder", "path": str(photos), "image_size": 40})
+    cut = without_paths(plan.runs[0].settings)
+    assert cut.dataset.path == photos.name
+    assert str(photos.parent) not in cut.model_dump_json()
+
+
+def test_retry_moves_failed_records_aside_and_deletes_nothing(tmp_path: Path) -> None:
+    plan = tiny_plan(factors={"training.batch_size": [2, 4, 8]})
+    write_records(plan, tmp_path, ["failed", "ok", "unavailable"])
+    assert len(retire(tmp_path, {"failed", "unavailable"})) == 2
+    assert len(list(tmp_path.glob("*.json"))) == 1
+    write_new(tmp_path / plan.runs[0].file, make_record(plan, 0, "failed", session=2).model_dump_json())
+    retire(tmp_path, {"failed"})
+    kept = sorted((tmp_path / "superseded").iterdir())
+    assert len(kept) == 3
+    assert sorted(read_record(path).session for path in kept) == [1, 1, 2]
+
+
+def test_the_session_counts_the_starts_that_measured(tmp_path: Path) -> None:
+    plan = tiny_plan()
+    assert last_session(tmp_path) == 0
+    write_new(tmp_path / "a.json", make_record(plan, session=3).model_dump_json(indent=1))
+    (tmp_path / "broken.json").write_text("{")
+    assert last_session(tmp_path) == 3
+
+
+def test_a_result_without_a_measurement_needs_no_machine() -> None:
+    assert JobResult(outcome="failed", message="planted").measurement is None

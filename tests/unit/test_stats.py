@@ -1,0 +1,155 @@
+import lmfit
+import numpy as np
+import pytest
+
+from study.published import published_times
+from study.stats.curve import CurveFit, aicc, fit_curve
+from study.stats.summary import fit_log_model, level_test
+
+SIZES = [8, 16, 32, 64, 128, 256, 512]
+
+
+def planted(alpha: float, noise: float, replicates: int = 5, seed: int = 0, drift: float = 0.0) -> CurveFit:
+    """A fit to T(b) = 15 (16/b)^alpha + 5 with lognormal noise and a drift from block to block."""
+    rng = np.random.default_rng(seed)
+    sizes = np.tile(SIZES, replicates)
+    blocks = np.repeat(np.arange(replicates), len(SIZES))
+    seconds = (15 * (16 / sizes) ** alpha + 5) * np.exp(rng.normal(0, noise, len(sizes)) + drift * blocks)
+    return fit_curve(sizes.tolist(), seconds.tolist(), blocks.tolist())
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 1.5])
+def test_a_planted_alpha_is_recovered(alpha: float) -> None:
+    fit = planted(alpha, 0.01)
+    assert fit.power.parameters["alpha"] == pytest.approx(alpha, abs=0.1)
+    assert fit.alpha_interval is not None
+    assert fit.alpha_interval.low is not None
+    assert fit.alpha_interval.high is not None
+    assert fit.alpha_interval.low <= alpha <= fit.alpha_interval.high
+    assert fit.alpha_printed
+    assert "alpha" in fit.verdict
+
+
+def test_the_interval_covers_the_planted_alpha_as_often_as_it_says() -> None:
+    inside = 0
+    for seed in range(200):
+        interval = planted(1.0, 0.05, replicates=3, seed=seed).alpha_interval
+        assert interval is not None
+        inside += (interval.low or 0.0) <= 1.0 <= (interval.high or 9.9)
+    assert 0.89 <= inside / 200 <= 0.99
+
+
+def test_a_drift_between_blocks_does_not_blur_the_curve() -> None:
+    steady, drifting = planted(1.0, 0.02), planted(1.0, 0.02, drift=0.3)
+    assert drifting.power.parameters["alpha"] == pytest.approx(steady.power.parameters["alpha"], abs=0.05)
+
+
+def test_the_interval_is_the_one_of_lmfit() -> None:
+    """lmfit's profile (``conf_interval``) of the same weighted residuals."""
+    rng = np.random.default_rng(4)
+    sizes = np.repeat(SIZES, 5).astype(float)
+    seconds = (15 * 16 / sizes + 5) * np.exp(rng.normal(0, 0.03, len(sizes)))
+    weights = 1 / np.array([seconds[sizes == size].mean() for size in sizes])
+
+    def residual(p: lmfit.Parameters) -> object:
+        return (p["c"] * (sizes / 64) ** -p["alpha"] + p["Tmin"] - seconds) * weights
+
+    parameters = lmfit.Parameters()
+    for name, value in (("c", 4.0), ("alpha", 0.9), ("Tmin", 5.0)):
+        parameters.add(name, value)
+    minimizer = lmfit.Minimizer(residual, parameters)
+    result = minimizer.minimize()
+    bounds = lmfit.conf_interval(minimizer, result, p_names=["alpha"], sigmas=[0.95])["alpha"]
+    fit = fit_curve(sizes.tolist(), seconds.tolist(), [0] * len(sizes))
+    assert fit.power.parameters["alpha"] == pytest.approx(result.params["alpha"].value, abs=0.01)
+    assert fit.alpha_interval is not None
+    assert fit.alpha_interval.low == pytest.approx(bounds[0][1], abs=0.015)
+    assert fit.alpha_interval.high == pytest.approx(bounds[-1][1], abs=0.015)
+
+
+def test_no_law_fits_the_blogs_five_points_better_than_a_constant() -> None:
+    times = published_times("batch-size")
+    table = times[times["table"] == "table"]
+    fit = fit_curve(table["batch_size"].tolist(), table["seconds"].tolist(), [1] * 5)
+    assert fit.constant.parameters["T0"] == pytest.approx(9.798, abs=0.001)
+    assert fit.power.aicc is None  # undefined: n - k - 1 = 0
+    assert not fit.alpha_printed
+    assert fit.alpha_interval is not None
+    assert (fit.alpha_interval.low, fit.alpha_interval.high) == (None, None)
+    assert "nothing here shows that the law describes them better" in fit.verdict
+
+
+def test_the_blogs_two_runs_together_do_not_tell_one_batch_size_from_another() -> None:
+    times = published_times("batch-size")
+    fit = fit_curve(times["batch_size"].tolist(), times["seconds"].tolist(), times["table"].tolist())
+    assert fit.differs_p is not None
+    assert fit.differs_p > 0.05
+    assert "A constant describes the times" in fit.verdict
+    wide = times.pivot_table(index="batch_size", columns="table", values="seconds")
+    gap = (wide["figure"] - wide["table"]).abs()
+    assert (round(gap.min(), 2), round(gap.max(), 2)) == (0.25, 3.12)
+
+
+def test_pure_noise_prints_no_alpha() -> None:
+    rng = np.random.default_rng(1)
+    printed = 0
+    for _ in range(100):
+        seconds = np.exp(rng.normal(1.5, 0.05, 15))
+        fit = fit_curve(np.tile([16, 32, 64, 128, 256], 3).tolist(), seconds.tolist(), np.repeat([1, 2, 3], 5).tolist())
+        printed += fit.alpha_printed
+    assert printed == 0
+
+
+def test_a_u_shape_prints_no_alpha() -> None:
+    rng = np.random.default_rng(2)
+    sizes = np.tile([16, 32, 64, 128, 256], 5)
+    seconds = (4 + 60 / sizes + sizes / 40) * np.exp(rng.normal(0, 0.02, 25))
+    fit = fit_curve(sizes.tolist(), seconds.tolist(), np.repeat(range(5), 5).tolist())
+    assert not fit.alpha_printed
+    assert fit.differs_p is not None
+    assert fit.differs_p < 0.05
+
+
+def test_one_run_a_setting_cannot_tell_chance_from_shape() -> None:
+    fit = fit_curve([8, 16, 32, 64, 128, 256], [30.0, 18.0, 12.0, 9.0, 7.5, 6.7], [1] * 6)
+    assert not fit.alpha_printed
+    assert "run once" in fit.verdict
+
+
+def test_aicc_is_undefined_where_it_divides_by_nothing() -> None:
+    assert aicc(1.0, 5, 3) is None
+    assert aicc(1.0, 10, 1) == pytest.approx(10 * np.log(0.1) + 4 + 12 / 7)
+
+
+def test_intervals_cover_the_planted_mean_as_often_as_they_say() -> None:
+    """Three replicates, block effects ten times the noise: the pooled interval still covers 95% of ratios."""
+    rng = np.random.default_rng(7)
+    inside = 0
+    for _ in range(400):
+        levels = np.tile([0, 1, 2, 3, 4], 3)
+        blocks = np.repeat([0, 1, 2], 5)
+        logs = levels * 0.1 + rng.normal(0, 0.3, 3)[blocks] + rng.normal(0, 0.03, 15)
+        ratio = fit_log_model(np.exp(logs).tolist(), levels.tolist(), blocks.tolist()).ratio(3, 1)
+        assert ratio.low is not None
+        assert ratio.high is not None
+        inside += ratio.low <= np.exp(0.2) <= ratio.high
+    assert 0.92 <= inside / 400 <= 0.98
+
+
+def test_means_are_those_of_balanced_data_by_hand() -> None:
+    model = fit_log_model([2.0, 8.0, 3.0, 27.0], ["a", "a", "b", "b"], [1, 2, 1, 2])
+    assert model.mean("a").value == pytest.approx(4.0)
+    assert model.mean("b").value == pytest.approx(9.0)
+    assert model.degrees == 1
+
+
+def test_an_unbalanced_block_does_not_bias_the_means() -> None:
+    """Level b was run in the slow block alone: its mean is set against that block."""
+    model = fit_log_model([1.0, 10.0, 2.0, 20.0, 30.0], ["a", "a", "c", "c", "b"], [1, 2, 1, 2, 2])
+    assert model.ratio("b", "a").value == pytest.approx(3.0)
+
+
+def test_single_runs_have_no_interval_and_no_test() -> None:
+    model = fit_log_model([1.0, 2.0], ["a", "b"], [1, 1])
+    assert model.mean("a").low is None
+    assert level_test([1.0, 2.0], ["a", "b"], [1, 1]) is None
