@@ -139,9 +139,9 @@ def read_record(path: Path) -> Record:
 
 
 def last_session(folder: Path) -> int:
-    """The highest session among the records of a study, 0 where there are none. A broken file counts as none."""
+    """The highest session among a study's records, superseded ones too; 0 where there are none."""
     sessions = [0]
-    for path in folder.glob("*.json"):
+    for path in folder.rglob("*.json"):
         match = re.search(r'"session":\s*(\d+)', path.read_text(encoding="utf-8", errors="replace"))
         if match:
             sessions.append(int(match.group(1)))

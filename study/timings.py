@@ -19,7 +19,8 @@ def read_all(plan: Plan, folder: Path) -> dict[str, Record]:
 
 def table(plan: Plan, records: dict[str, Record]) -> pd.DataFrame:
     """One row a run, in the planned order. Factors are columns of their own, by their dotted keys."""
-    return pd.DataFrame([_row(plan, run, records.get(run.name)) for run in plan.runs])
+    frame = pd.DataFrame([_row(plan, run, records.get(run.name)) for run in plan.runs])
+    return frame.astype(object).where(frame.notna(), float("nan")).infer_objects()
 
 
 def _row(plan: Plan, run: Run, record: Record | None) -> dict[str, Any]:

@@ -50,4 +50,4 @@ def write_photos(folder: Path, classes: dict[str, int], size: tuple[int, int] = 
 @pytest.fixture
 def photos(tmp_path: Path) -> Path:
     """Two classes of ten photographs, in a folder whose name is not easy."""
-    return write_photos(tmp_path / "my \"best\" photo's 写真", {"oiseau é": 10, "森 's": 10})
+    return write_photos(tmp_path / 'my "best" photo\'s 写真', {"oiseau é": 10, "森 's": 10})

@@ -9,11 +9,21 @@ from study.errors import StudyError
 from study.fingerprint import file_sha256
 
 CLASS = {"cifar10": "CIFAR10", "mnist": "MNIST"}
+UNPACKED = {"cifar10": "cifar-10-batches-py/data_batch_1", "mnist": "MNIST/raw/train-images-idx3-ubyte"}
+ARCHIVES = {"cifar10": "cifar-10-python.tar.gz", "mnist": "MNIST/raw/*.gz"}
 
 
 def root(dataset: Dataset, results: Path) -> Path:
-    """Where torchvision keeps the files."""
-    return Path(dataset.path).expanduser() if dataset.path else results / "data" / "downloads"
+    """Where torchvision finds the files: the given folder, or ``results`` for what was downloaded or unpacked.
+
+    A given folder may hold the packed files alone and may not be written: they are unpacked elsewhere.
+    """
+    if not dataset.path:
+        return results / "data" / "downloads"
+    given = Path(dataset.path).expanduser()
+    if not (given / UNPACKED[dataset.source]).exists() and any(given.glob(ARCHIVES[dataset.source])):
+        return results / "data" / "unpacked"
+    return given
 
 
 def open_split(source: str, folder: Path, train: bool, download: bool = False) -> Any:
@@ -28,22 +38,16 @@ def fetch(dataset: Dataset, results: Path) -> Manifest:
     folder = root(dataset, results)
     source = dataset.source
     try:
-        try:
-            splits = [open_split(source, folder, train) for train in (True, False)]
-        except RuntimeError:
-            if dataset.path:
-                raise StudyError(
-                    f"dataset.path: {dataset.path!r} is not allowed: torchvision finds no {source} there"
-                ) from None
-            splits = [open_split(source, folder, train, download=True) for train in (True, False)]
+        if not (folder / UNPACKED[source]).exists():
+            _bring(dataset, folder)
+        train, valid = (open_split(source, folder, part) for part in (True, False))
     except (OSError, RuntimeError) as error:
         reason = str(error).splitlines()[0]
         raise StudyError(
-            f"dataset.source: {source!r} could not be downloaded ({reason}); put the files on disk and name their "
+            f"dataset.source: {source!r} could not be had ({reason}); put the files on disk and name their "
             "folder as dataset.path, or use dataset.source: generated"
         ) from None
-    train, valid = splits
-    files = sorted(path for path in _files(source, folder) if path.is_file())
+    files = sorted(path for path in (folder / UNPACKED[source]).parent.iterdir() if path.is_file())
     return Manifest(
         source=source,
         generated=False,
@@ -65,7 +69,18 @@ def fetch(dataset: Dataset, results: Path) -> Manifest:
     )
 
 
-def _files(source: str, folder: Path) -> list[Path]:
-    if source == "mnist":
-        return list((folder / "MNIST" / "raw").iterdir())
-    return list((folder / "cifar-10-batches-py").iterdir())
+def _bring(dataset: Dataset, folder: Path) -> None:
+    """Unpack the given archives, or download them (torchvision then checks them by their MD5)."""
+    from torchvision.datasets.utils import extract_archive
+
+    if not dataset.path:
+        open_split(dataset.source, folder, train=True, download=True)
+        return
+    given = Path(dataset.path).expanduser()
+    archives = sorted(given.glob(ARCHIVES[dataset.source]))
+    if not archives:
+        raise StudyError(f"dataset.path: {dataset.path!r} is not allowed: torchvision finds no {dataset.source} there")
+    for archive in archives:
+        target = folder / archive.relative_to(given).parent
+        target.mkdir(parents=True, exist_ok=True)
+        extract_archive(str(archive), str(target))

@@ -135,7 +135,6 @@ def _level_label(row: "pd.Series[Any]", keys: list[str]) -> str:
 
 def _level(name: Any, rows: pd.DataFrame, usable: pd.DataFrame, model: LogModel | None, x: str | None) -> Level:
     time = model.mean(name) if model and len(usable) else None
-    epochs = usable["steps"].sum()
     return Level(
         label=str(name),
         x=float(rows[x].iloc[0]) if x else None,
@@ -143,7 +142,7 @@ def _level(name: Any, rows: pd.DataFrame, usable: pd.DataFrame, model: LogModel 
         time=_estimate(time) if time else None,
         accuracy=_mean(usable, "accuracy"),
         images_per_second=_median(usable, "steady_images_per_second"),
-        images_per_epoch=_mean(usable, "images_per_epoch") if epochs else None,
+        images_per_epoch=_mean(usable, "images_per_epoch"),
         outcomes={str(key): int(value) for key, value in rows["outcome"].value_counts().items()},
     )
 

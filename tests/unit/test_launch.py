@@ -28,7 +28,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
         ("os.kill(os.getpid(), signal.SIGKILL)", "failed", "SIGKILL"),
         ("(scratch / 'result.json').write_text('{}')", "failed", "no valid result"),
         (
-            "(scratch / 'result.json').write_text(json.dumps({'outcome': 'out_of_memory', 'message': 'asked for 9 GiB'}))",
+            "(scratch / 'result.json').write_text(json.dumps({'outcome': 'out_of_memory', 'message': '9 GiB'}))",
             "out_of_memory",
             "9 GiB",
         ),

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 import torch
 from fastai.callback.core import Callback
+from fastai.torch_core import set_seed
 from fastai.vision.all import Normalize
 
 from study import models
 from study.data import generated
 from study.data.images import open_set
+from study.data.loaders import make_loaders
 from study.measure.samples import Measurement
 from study.plan import Run
 from study.train import fastai_loop, torch_loop
@@ -94,7 +96,9 @@ def test_random_weights_get_the_pipeline_of_stock_pretrained_fastai(
     """Stock ``pretrained=True`` against ours without weights: same transforms, same frozen parameters, same groups."""
     job = make_job(folder, tiny_run("fastai"))
     # Stock code with torchvision's download replaced: nothing can be downloaded in a test.
-    monkeypatch.setattr(torch.hub, "load_state_dict_from_url", lambda *a, **k: models.backbone("resnet18", 0).state_dict())
+    monkeypatch.setattr(
+        torch.hub, "load_state_dict_from_url", lambda *a, **k: models.backbone("resnet18", 0).state_dict()
+    )
     monkeypatch.setattr(
         "torchvision.models._api.load_state_dict_from_url", lambda *a, **k: models.backbone("resnet18", 0).state_dict()
     )
@@ -117,7 +121,10 @@ def test_random_weights_get_the_pipeline_of_stock_pretrained_fastai(
     }
     assert torch.equal(normal["own"].mean, normal["stock"].mean)
     assert torch.equal(normal["own"].std, normal["stock"].std)
-    frozen = {which: [p.requires_grad for p in learner.model.parameters()] for which, learner in (("own", own), ("stock", stock))}
+    frozen = {
+        which: [p.requires_grad for p in learner.model.parameters()]
+        for which, learner in (("own", own), ("stock", stock))
+    }
     assert frozen["own"] == frozen["stock"]
     assert not all(frozen["own"])
     assert [len(group) for group in own.opt.param_lists] == [len(group) for group in stock.opt.param_lists]
@@ -170,7 +177,7 @@ def test_the_callback_changes_nothing(folder: Path) -> None:
     job = make_job(folder, tiny_run("fastai"))
     states = []
     for measured in (True, False):
-        fastai_loop.set_seed(5)
+        set_seed(5)
         learner = fastai_loop.make_learner(job, fastai_loop.make_dataloaders(job))
         callback = fastai_loop.Measure(job)
         if measured:
@@ -183,7 +190,7 @@ def test_the_callback_changes_nothing(folder: Path) -> None:
 
 def test_the_frozen_stage_changes_the_head_and_normalisation_alone(folder: Path) -> None:
     job = make_job(folder, tiny_run("torch"))
-    trainer = torch_loop.Trainer(job, torch_loop.make_loaders(job.images, job.settings, job.device, 1))
+    trainer = torch_loop.Trainer(job, make_loaders(job.images, job.settings, job.device, 1))
     torch_loop.set_frozen(trainer.groups, True)
     before = {key: value.clone() for key, value in trainer.model.named_parameters()}
     trainer.train_epoch(stages(job.settings, 3)[0], 0, 1)

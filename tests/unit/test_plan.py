@@ -50,7 +50,9 @@ def test_adding_a_level_or_a_replicate_keeps_the_records_of_the_others() -> None
     assert before < {run.file for run in more.runs}
 
 
-@pytest.mark.parametrize("edited", ["train/torch_loop.py", "job.py", "models.py", "measure/clock.py", "data/loaders.py"])
+@pytest.mark.parametrize(
+    "edited", ["train/torch_loop.py", "job.py", "models.py", "measure/clock.py", "data/loaders.py"]
+)
 def test_an_edit_of_the_measured_code_makes_new_records(edited: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = {run.file for run in tiny_plan().runs}
     _pretend_edit(monkeypatch, edited)

@@ -138,7 +138,7 @@ def test_a_broken_record_is_named_and_not_touched(tmp_path: Path) -> None:
 def test_messages_hold_no_host_user_or_absolute_path() -> None:
     text = (
         f"FileNotFoundError: {Path.cwd()}/data/x.jpg and {Path.home()}/.cache/y.pt and /srv/secret-lab/photos/z.png "
-        f"on {socket.gethostname()} for {getpass.getuser()}; \"/opt/a b/c.py\" C:\\Users\\me\\d.txt"
+        f'on {socket.gethostname()} for {getpass.getuser()}; "/opt/a b/c.py" C:\\Users\\me\\d.txt'
     )
     cleaned = anonymous(text)
     for name in ("x.jpg", "y.pt", "z.png", "c.py", "d.txt"):

@@ -1,0 +1,52 @@
+"""On real photographs and MNIST, where they lie beside the checkout. Never needed: skipped where they are absent."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from study.config import Dataset
+from study.data import folder, torchvision_sets
+from study.data.images import decode, open_set
+from tests.conftest import ROOT
+from tests.workflow.conftest import Checkout, copy_checkout
+
+DATA = ROOT.parent / "shared" / "data"
+
+
+def needed(name: str) -> Path:
+    if not (DATA / name).is_dir():
+        pytest.skip(f"no real data beside this checkout (shared/data/{name})")
+    return DATA / name
+
+
+def test_every_real_photograph_is_read_and_split() -> None:
+    photos = needed("photos")
+    manifest = folder.verify(Dataset(source="folder", path=str(photos)))
+    assert manifest.classes == ["bird", "forest"]
+    assert (manifest.train_images, manifest.valid_images, manifest.left_out) == (96, 24, [])
+
+
+def test_the_whole_of_mnist_is_read_from_its_packed_files(tmp_path: Path) -> None:
+    """The files beside the checkout are packed and not to be written: they are unpacked under the results."""
+    wanted = Dataset(source="mnist", path=str(needed("mnist")), channels=1, image_size=28)
+    manifest = torchvision_sets.fetch(wanted, tmp_path)
+    images = open_set(manifest, wanted, tmp_path, tmp_path)
+    assert decode(images.stored[images.valid[-1]], 1, 28).std() > 10
+    assert (manifest.train_images, manifest.valid_images) == (60_000, 10_000)
+
+
+def test_quickstart_on_real_photographs_shows_accuracy_and_weights(tmp_path: Path) -> None:
+    photos = needed("photos")
+    checkout: Checkout = copy_checkout(tmp_path / "checkout")
+    overrides = {
+        "dataset.source": "folder",
+        "dataset.path": str(photos),
+        "training.batch_size": [8, 32],
+        "replicates": 1,
+    }
+    checkout.good("studies=[quickstart]", "devices=[cpu]", f"overrides={json.dumps(overrides)}")
+    page = (checkout.root / "results" / "report.html").read_text(encoding="utf-8")
+    assert "96 images to train, 24 to validate, 2 classes" in page
+    assert "accuracy" in page
+    assert "ImageNet" in page

@@ -1,0 +1,193 @@
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from study.figures import draw_all
+from study.plan import Plan, write_plans
+from study.records import write_new
+from study.report import render
+from study.stats.analysis import Analysis, analyse
+from study.timings import read_all, read_csv, table, write_csv
+from tests.conftest import tiny_plan
+from tests.unit.test_records import make_record
+
+FACTORS = {"device": ["cpu", "cuda"], "training.batch_size": [2, 4, 8]}
+
+
+def analysed(
+    plan: Plan, results: Path, times: dict[str, float] | None = None, outcomes: dict[str, str] | None = None
+) -> Analysis:
+    """Records of the plan's runs, and all that follows from them, under ``results``."""
+    for number, run in enumerate(plan.runs):
+        if not run.unavailable:
+            name = run.name.rsplit("-r", 1)[0]
+            record = make_record(
+                plan, number, (outcomes or {}).get(name, "ok"), (times or {}).get(name, 1.0 + number / 100)
+            )
+            write_new(results / plan.name / "records" / run.file, record.model_dump_json())
+    folder = results / plan.name
+    write_plans([plan], results)
+    frame = table(plan, read_all(plan, folder / "records"))
+    write_csv(frame, folder / "timings.csv")
+    analysis = analyse(plan.study, read_csv(folder / "timings.csv"))
+    (folder / "fit.json").write_text(analysis.model_dump_json())
+    draw_all(plan, read_csv(folder / "timings.csv"), analysis, folder / "figures")
+    render([plan.name], results, results / "report.html")
+    return analysis
+
+
+def with_gpu(plan: Plan) -> Plan:
+    return plan.model_copy(update={"runs": [run.model_copy(update={"unavailable": None}) for run in plan.runs]})
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, and the text."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_report_is_one_file_that_asks_the_network_for_nothing(tmp_path: Path) -> None:
+    analysed(tiny_plan(factors=FACTORS, replicates=3), tmp_path)
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert not re.search(r"""(src|href)=["'](?!data:|#)""", text)
+    assert "@import" not in text
+    page = Page(tmp_path / "report.html")
+    images = [attributes for tag, attributes in page.tags if tag == "img"]
+    assert len(images) >= 3
+    assert all(len(str(image["alt"])) > 30 for image in images)
+    assert ("html", {"lang": "en"}) in page.tags
+    assert all("scope" in attributes for tag, attributes in page.tags if tag == "th")
+
+
+def test_the_report_gives_question_answer_interval_and_what_ran(tmp_path: Path) -> None:
+    plan = with_gpu(tiny_plan(factors=FACTORS, replicates=3, contrast="device"))
+    times = {
+        f"bs{b}-{d}": t
+        for d, base in (("cpu", 10.0), ("cuda", 1.0))
+        for b, t in ((2, base * 2), (4, base), (8, base * 1.5))
+    }
+    analysis = analysed(plan, tmp_path, times)
+    page = Page(tmp_path / "report.html")
+    assert "Does the pipeline work?" in page.text
+    assert "On the CPU the fastest is batch size 4, 10.0 s" in page.text
+    assert "On the GPU the fastest is batch size 4, 1.00 s" in page.text
+    assert "The time on the CPU over the time on the GPU is 10" in page.text
+    assert [ratio.ratio.value for ratio in analysis.ratios] == pytest.approx([10, 10, 10])
+    assert "random: asked for" in page.text
+    assert (tmp_path / "tiny" / "figures" / "speedup.svg").is_file()
+    assert (tmp_path / "tiny" / "figures" / "batch_size_performance.png").is_file()
+
+
+def test_speedup_pairs_within_blocks(tmp_path: Path) -> None:
+    """Blocks that differ by a factor of three leave no trace in the ratio."""
+    plan = with_gpu(tiny_plan(factors=FACTORS, replicates=4, contrast="device"))
+    rng = np.random.default_rng(0)
+    results = tmp_path / "tiny" / "records"
+    for number, run in enumerate(plan.runs):
+        base = (6.0 if run.settings.device == "cpu" else 2.0) * 3.0 ** (run.block % 2) * rng.normal(1, 0.01)
+        write_new(results / run.file, make_record(plan, number, fit_seconds=base).model_dump_json())
+    analysis = analyse(plan.study, table(plan, read_all(plan, results)))
+    for ratio in analysis.ratios:
+        assert ratio.ratio.low is not None
+        assert ratio.ratio.high is not None
+        assert 2.9 < ratio.ratio.low < ratio.ratio.value < ratio.ratio.high < 3.1
+
+
+def test_failures_and_absent_devices_are_shown_and_the_rest_is_analysed(tmp_path: Path) -> None:
+    plan = tiny_plan(factors=FACTORS, replicates=3)
+    analysis = analysed(plan, tmp_path, outcomes={"bs8-cpu": "out_of_memory"})
+    assert [level.runs for level in analysis.groups[0].levels] == [3, 3, 0]
+    assert any(w.startswith("Unavailable: 9 runs (no GPU in this test)") for w in analysis.warnings)
+    assert any(w.startswith("Out of memory: ") and "planted" in w for w in analysis.warnings)
+    text = Page(tmp_path / "report.html").text
+    assert "out of memory" in text
+    assert "6 of 18 planned runs succeeded" in text
+
+
+def test_a_study_in_which_nothing_succeeded_still_has_a_report(tmp_path: Path) -> None:
+    analysed(tiny_plan(replicates=2), tmp_path, outcomes={"bs4-cpu": "failed", "bs8-cpu": "failed"})
+    assert "On the CPU no run has succeeded." in Page(tmp_path / "report.html").text
+
+
+def test_a_study_on_an_absent_device_alone_still_has_a_report(tmp_path: Path) -> None:
+    analysed(tiny_plan(factors={"device": ["cuda"], "training.batch_size": [4]}), tmp_path)
+    text = Page(tmp_path / "report.html").text
+    assert "No run has succeeded yet" in text
+    assert "no GPU in this test" in text
+
+
+def test_a_study_without_a_curve_compares_its_levels(tmp_path: Path) -> None:
+    plan = tiny_plan(
+        factors={"training.drop_last": [True, False]}, curve=None, replicates=3, contrast="training.drop_last"
+    )
+    analysis = analysed(plan, tmp_path, {"droplast" + v + s: t for v, s, t in (("true", "", 1.0), ("false", "", 2.0))})
+    assert {level.label for level in analysis.groups[0].levels} == {"True", "False"}
+    assert "Does the pipeline work?" in Page(tmp_path / "report.html").text
+
+
+def test_warnings_stand_beside_the_number(tmp_path: Path) -> None:
+    plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [2, 4]}, replicates=3)
+    folder = tmp_path / "tiny" / "records"
+    for number, run in enumerate(plan.runs):
+        slow = run.factors["training.batch_size"] == 4 and run.block == 2
+        record = make_record(plan, number, fit_seconds=5.0 if slow else 1.0, session=run.block)
+        write_new(folder / run.file, record.model_dump_json())
+    warnings = analyse(plan.study, table(plan, read_all(plan, folder))).warnings
+    assert any("10% of the mean or more: cpu, 4" in warning for warning in warnings)
+    assert any("50% or more from the median: cpu, 4" in warning for warning in warnings)
+    assert any("3 starts of the pipeline" in warning for warning in warnings)
+
+
+def test_the_same_records_give_the_same_page(tmp_path: Path) -> None:
+    plan = tiny_plan(replicates=2)
+    for name in ("a", "b"):
+        analysed(plan, tmp_path / name)
+    assert (tmp_path / "a" / "report.html").read_bytes() == (tmp_path / "b" / "report.html").read_bytes()
+
+
+def test_names_of_classes_and_studies_cannot_inject_markup(tmp_path: Path) -> None:
+    analysed(tiny_plan(title="<script>alert(1)</script>", question="Is <b>this</b> safe?"), tmp_path)
+    tags = [tag for tag, _ in Page(tmp_path / "report.html").tags]
+    assert "script" not in tags
+    assert "b" not in tags
+
+
+def test_the_page_fits_a_phone(tmp_path: Path) -> None:
+    """In a real browser the page is no wider than its window; only the tables scroll, inside their boxes."""
+    browser = next((path for name in ("chromium", "google-chrome") if (path := shutil.which(name))), None)
+    if browser is None:
+        pytest.skip("no Chromium on this machine; .ci/run installs it")
+    plan = with_gpu(tiny_plan(factors=FACTORS, replicates=3, contrast="device"))
+    analysed(plan, tmp_path)
+    report = (tmp_path / "report.html").read_text(encoding="utf-8")
+    probe = (
+        "<!doctype html><title>probe</title><iframe id=f width=360 height=700></iframe><script>"
+        f"const f = document.getElementById('f'); f.srcdoc = {json.dumps(report).replace('</', '<' + chr(92) + '/')};"
+        "f.onload = () => {const d = f.contentDocument.documentElement;"
+        "document.title = 'width ' + d.scrollWidth + ' of ' + d.clientWidth}</script>"
+    )
+    (tmp_path / "probe.html").write_text(probe, encoding="utf-8")
+    found = subprocess.run(
+        [browser, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}",
+         "--virtual-time-budget=5000", "--dump-dom", (tmp_path / "probe.html").as_uri()],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    match = re.search(r"<title>width (\d+) of (\d+)</title>", found.stdout)
+    assert match, found.stdout[:500]
+    assert int(match.group(1)) <= int(match.group(2)) <= 360

@@ -1,0 +1,268 @@
+"""The pipeline as a user runs it: real processes, real records. The tests of a class build on each other."""
+
+import getpass
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import jsonschema
+import psutil
+import pytest
+
+from study.records import Record
+from tests.conftest import ROOT, write_photos
+from tests.workflow.conftest import Checkout, copy_checkout, environment
+
+
+@pytest.fixture(scope="class")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """One copy for the tests of a class, in a folder with spaces, quotes and other letters."""
+    return copy_checkout(tmp_path_factory.mktemp("shared") / 'a "copy" of 研究\'s')
+
+
+def read(content: bytes) -> Record:
+    return Record.model_validate_json(content)
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+class TestOneStudyFromStartToEnd:
+    def test_the_first_start_measures_every_run_in_the_planned_order(self, shared: Checkout) -> None:
+        said = shared.good("overrides={replicates: 2}")
+        assert (shared.root / "results" / "report.html").is_file()
+        records = [read(content) for content in shared.records().values()]
+        assert {record.outcome for record in records} == {"ok"}
+        assert len(records) == 4
+        executed = [record.position for record in sorted(records, key=lambda record: record.started)]
+        told = re.findall(r"run (\d) of 4: (bs\d-cpu-r\d): ok", said)
+        assert [int(number) for number, _ in told] == executed == [1, 2, 3, 4]
+        assert {record.session for record in records} == {1}
+
+    def test_records_validate_and_hold_no_host_user_or_path(self, shared: Checkout) -> None:
+        schema = json.loads((ROOT / "workflow/schemas/record.schema.json").read_text(encoding="utf-8"))
+        for content in shared.records().values():
+            jsonschema.validate(json.loads(content), schema)
+            text = content.decode()
+            assert not re.search(r'"(/|[A-Z]:\\\\)', text)
+            assert str(shared.root.parent) not in text
+            names = re.findall(r'": "([^"]*)"', text)
+            assert not any(name in (socket.gethostname(), getpass.getuser()) for name in names)
+
+    def test_a_second_start_measures_nothing_and_changes_nothing(self, shared: Checkout) -> None:
+        before = shared.records()
+        times = {path: path.stat().st_mtime_ns for path in (shared.root / "results").rglob("*") if path.is_file()}
+        assert "Nothing to be done" in shared.good("overrides={replicates: 2}")
+        assert shared.records() == before
+        after = {path: path.stat().st_mtime_ns for path in (shared.root / "results").rglob("*") if path.is_file()}
+        assert after == times
+
+    def test_an_added_level_measures_its_own_runs_as_a_new_session(self, shared: Checkout) -> None:
+        before = shared.records()
+        shared.good("overrides={replicates: 2, training.batch_size: [4, 8, 16]}")
+        after = shared.records()
+        assert before.items() <= after.items()
+        added = [read(after[name]) for name in after.keys() - before.keys()]
+        assert {record.run for record in added} == {"bs16-cpu-r1", "bs16-cpu-r2"}
+        assert {record.session for record in added} == {2}
+        page = (shared.root / "results" / "report.html").read_text(encoding="utf-8")
+        assert "The runs come from 2 starts of the pipeline" in page
+
+    def test_a_change_of_the_report_renders_it_again_and_measures_nothing(self, shared: Checkout) -> None:
+        before = shared.records()
+        edit(shared.root / "study" / "report" / "templates" / "report.html.j2", "Before you believe it", "Mind that")
+        shared.good("overrides={replicates: 2, training.batch_size: [4, 8, 16]}")
+        assert shared.records() == before
+        assert "Mind that" in (shared.root / "results" / "report.html").read_text(encoding="utf-8")
+
+    def test_fewer_levels_measure_nothing_and_the_analysis_follows(self, shared: Checkout) -> None:
+        before = shared.records()
+        shared.good("overrides={replicates: 1}")
+        assert shared.records() == before
+        assert len((shared.root / "results/tiny/timings.csv").read_text(encoding="utf-8").splitlines()) == 3
+
+    def test_an_order_to_make_everything_again_deletes_no_record(self, shared: Checkout) -> None:
+        before = shared.records()
+        done = shared.snakemake("overrides={replicates: 1}", extra=["--forceall"])
+        assert shared.records() == before
+        assert done.returncode != 0
+        assert "is kept" in done.stdout + done.stderr
+
+    def test_changed_measured_code_that_fails_leaves_the_old_records_and_a_record_of_the_failure(
+        self, shared: Checkout
+    ) -> None:
+        before = shared.records()
+        loop = shared.root / "study" / "train" / "torch_loop.py"
+        edit(
+            loop,
+            '    """Train as ``job`` says',
+            '    raise ValueError("planted in " + __file__)\n    """Train as ``job`` says',
+        )
+        shared.good("overrides={replicates: 1}")
+        after = shared.records()
+        assert before.items() <= after.items()
+        new = [read(after[name]) for name in after.keys() - before.keys()]
+        assert {record.run for record in new} == {"bs4-cpu-r1", "bs8-cpu-r1"}
+        assert {record.outcome for record in new} == {"failed"}
+        assert {record.message for record in new} == {"ValueError: planted in study/train/torch_loop.py"}
+        page = (shared.root / "results" / "report.html").read_text(encoding="utf-8")
+        assert "planted in study/train/torch_loop.py" in page
+
+    def test_retry_brings_the_failed_runs_back_and_deletes_nothing(self, shared: Checkout) -> None:
+        before = shared.records()
+        done = subprocess.run(
+            [*shared.command()[:1], "-m", "study", "retry", "tiny"],
+            cwd=shared.root, env=environment(), capture_output=True, text=True,
+        )  # fmt: skip
+        assert "2 record(s) moved" in done.stdout
+        aside = {path.name: path.read_bytes() for path in (shared.root / "results/tiny/records/superseded").iterdir()}
+        assert shared.records() | aside == before
+        shared.good("overrides={replicates: 1}")
+        again = [read(shared.records()[name]) for name in aside]
+        assert [record.outcome for record in again] == ["failed", "failed"]
+        assert min(record.session for record in again) > max(read(content).session for content in aside.values())
+
+
+def test_a_killed_start_loses_the_interrupted_run_alone(checkout: Checkout) -> None:
+    checkout.study("tiny", factors={"device": ["cpu"], "training.batch_size": [4, 8, 16]}, curve=None)
+    process = subprocess.Popen(
+        checkout.command(), cwd=checkout.root, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    try:
+        _wait_for(lambda: len(checkout.records()) == 1 and _jobs(checkout.root), 180)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        _wait_for(lambda: not _jobs(checkout.root), 20)  # nothing measures on unseen
+    finally:
+        process.kill()
+    before = checkout.records()
+    assert len(before) == 1
+    checkout.good()
+    after = checkout.records()
+    assert before.items() <= after.items()
+    assert sorted(read(content).session for content in after.values()) == [1, 2, 2]
+    assert {read(content).outcome for content in after.values()} == {"ok"}
+
+
+def _jobs(root: Path) -> list[int]:
+    """Training processes that work in the checkout."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "cwd"]):
+        if "study.job" in (process.info["cmdline"] or []) and process.info["cwd"] == str(root):
+            found.append(process.pid)
+    return found
+
+
+def _wait_for(condition: object, seconds: float) -> None:
+    assert callable(condition)
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+def test_two_starts_in_one_folder_do_not_meet(checkout: Checkout) -> None:
+    process = subprocess.Popen(
+        checkout.command(), cwd=checkout.root, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        _wait_for(lambda: (checkout.root / "results" / "tiny" / "plan.json").is_file(), 60)
+        second = checkout.snakemake()
+        assert second.returncode == 1
+        assert "error: results: another start of the pipeline is at work" in second.stderr
+        assert checkout.snakemake(extra=["--dry-run"]).returncode == 0
+    finally:
+        process.terminate()
+        process.wait()
+    _wait_for(lambda: not _jobs(checkout.root), 20)
+
+
+def test_photographs_of_a_user_with_odd_files_and_names(checkout: Checkout) -> None:
+    photos = write_photos(checkout.root.parent / 'my "photos", d\'été', {"oiseau é": 12, "森 's": 12})
+    (photos / "oiseau é" / "broken one.jpg").write_text("no image")
+    said = checkout.good(
+        f"overrides={json.dumps({'dataset.source': 'folder', 'dataset.path': os.path.relpath(photos, checkout.root)})}"
+    )
+    assert "1 left out" in said
+    manifest = json.loads(next(checkout.root.glob("results/data/folder.*/manifest.json")).read_text(encoding="utf-8"))
+    assert manifest["classes"] == sorted(["oiseau é", "森 's"])
+    assert [item["name"] for item in manifest["left_out"]] == ["oiseau é/broken one.jpg"]
+    page = (checkout.root / "results" / "report.html").read_text(encoding="utf-8")
+    assert "could not be decoded" in page
+    assert "random: random weights were asked for" in page
+    for content in checkout.records().values():
+        assert read(content).settings.dataset.path == photos.name
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (["overrides={training.batch_size: many}"], ["training.batch_size", "'many'"]),
+        (["overrides={training.bach_size: 4}"], ["training.bach_size", "unknown key"]),
+        (["overrides={dataset.source: folder, dataset.path: Snakefile}"], ["dataset.path", "'Snakefile'", "a file"]),
+        (["overrides={training.batch_size: [17]}"], ["training.batch_size", "17", "16 images"]),
+    ],
+)
+def test_bad_input_is_one_line_before_any_work(checkout: Checkout, config: list[str], words: list[str]) -> None:
+    done = checkout.snakemake(*config)
+    errors = [line for line in done.stderr.splitlines() if "rror" in line]
+    assert done.returncode == 1
+    assert len(errors) == 1
+    assert all(word in errors[0] for word in words)
+    assert "Traceback" not in done.stderr
+    assert not (checkout.root / "results").exists()
+
+
+def test_a_batch_of_the_whole_set_is_said_where_the_partial_batch_is_kept(checkout: Checkout) -> None:
+    checkout.good("overrides={training.batch_size: [32], training.drop_last: false, curve: null}")
+    page = (checkout.root / "results" / "report.html").read_text(encoding="utf-8")
+    assert "Batch size 32: one batch holds the whole training set of 16 images." in page
+
+
+def test_a_results_folder_that_cannot_be_written_is_one_line(checkout: Checkout) -> None:
+    (checkout.root / "results").write_text("a file in its place")
+    done = checkout.snakemake()
+    assert done.returncode == 1
+    assert "error: results: the results folder cannot be written" in done.stderr
+    assert (checkout.root / "results").read_text() == "a file in its place"
+
+
+def test_a_weights_file_that_is_none_stops_before_any_run(checkout: Checkout) -> None:
+    (checkout.root / "my weights.pt").write_text("no weights")
+    done = checkout.snakemake("overrides={model.weights: my weights.pt}")
+    assert done.returncode == 1
+    assert "error: model.weights: 'my weights.pt' is no weights file" in done.stderr
+    assert checkout.records() == {}
+
+
+def test_a_run_out_of_memory_is_recorded_and_the_others_go_on(checkout: Checkout) -> None:
+    """A planted allocation that no machine can serve, at one batch size."""
+    edit(
+        checkout.root / "study" / "train" / "torch_loop.py",
+        "        inputs = self.prepare(images)\n        mark(",
+        "        inputs = self.prepare(images)\n        torch.empty(2**60 if len(images) == 8 else 1)\n        mark(",
+    )
+    checkout.good()
+    records = {record.run: record for record in map(read, checkout.records().values())}
+    assert records["bs4-cpu-r1"].outcome == "ok"
+    assert records["bs8-cpu-r1"].outcome == "out_of_memory"
+    assert "you tried to allocate 4611686018427387904 bytes" in str(records["bs8-cpu-r1"].message)
+    page = (checkout.root / "results" / "report.html").read_text(encoding="utf-8")
+    assert "out of memory" in page
+
+
+def test_a_fastai_study_runs_end_to_end(checkout: Checkout) -> None:
+    checkout.good("overrides={training.loop: fastai, loader.kind: workers, training.batch_size: [8]}")
+    (record,) = map(read, checkout.records().values())
+    assert record.measurement is not None
+    assert [epoch.images for epoch in record.measurement.epochs] == [16, 16]
+    assert record.weights is not None
+    assert record.measurement.body_sha256 == record.weights.body_sha256
