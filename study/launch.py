@@ -84,7 +84,7 @@ def software(engine: container.Engine) -> Software:
     return Software(
         study_version=__version__,
         git_commit=commit,
-        git_dirty=None if changed is None else bool(changed),
+        git_dirty=None if commit is None or changed is None else bool(changed),
         lock_sha256=file_sha256(ROOT / "requirements.lock"),
         engine=engine.name,
         engine_reason=engine.reason,

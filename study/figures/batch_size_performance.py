@@ -8,7 +8,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from study.figures.style import BEST, COLOURS, Drawn, batch_axis
+from study.figures.style import BEST, COLOURS, LABEL_BOX, Drawn, batch_axis
 from study.plan import Plan
 from study.stats.analysis import Analysis, Group, Level
 from study.words import TOTALS, device_words, listed, number, short_key
@@ -55,7 +55,7 @@ def _bars(axes: Axes, levels: list[Level], group: Group) -> None:
         tops.append(level.time.high or level.time.value)
     room = max(tops) * 0.025
     for index, (value, top) in enumerate(zip(values, tops, strict=True)):
-        axes.text(index, top + room, f"{number(value)} s", ha="center", va="bottom", fontsize=9)
+        axes.text(index, top + room, f"{number(value)} s", ha="center", va="bottom", fontsize=9, bbox=LABEL_BOX)
     axes.set_ylim(0, max(tops) * 1.13)
 
 

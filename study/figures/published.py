@@ -28,7 +28,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
             markerfacecolor="white",
             label=f"published, {table}: {hardware}",
         )
-    for index, group in enumerate(analysis.groups, start=2):
+    for index, group in enumerate(analysis.groups, start=3):
         timed = [level for level in group.levels if level.time]
         axes.plot(
             [level.x or 0 for level in timed],

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from study.figures.style import COLOURS, MARKERS, Drawn, batch_axis
+from study.figures.style import COLOURS, LABEL_BOX, MARKERS, Drawn, batch_axis
 from study.plan import Plan
 from study.stats.analysis import Analysis
 from study.words import device_words, number, short_key
@@ -32,7 +32,15 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
             label=f"{device_words(mine[0][1].slower)} over {device_words(faster)}",
         )
         for (x, _), value, top in zip(mine, values, high, strict=True):
-            axes.annotate(f"{number(value)}x", (x, top), (0, 5), textcoords="offset points", ha="center", fontsize=9)
+            axes.annotate(
+                f"{number(value)}x",
+                (x, top),
+                (0, 5),
+                textcoords="offset points",
+                ha="center",
+                fontsize=9,
+                bbox=LABEL_BOX,
+            )
     axes.axhline(1, color="0.4", linewidth=1, linestyle=":")
     if all(ratio.x is not None for ratio in analysis.ratios):
         batch_axis(axes, sorted({x for x, _ in every}), short_key(plan.study.curve.x if plan.study.curve else None))

@@ -13,6 +13,8 @@ import seaborn as sns
 COLOURS = ("#1f4e79", "#d9822b", "#7fb3d5", "#6b2d5c", "#b8b8b8", "#2e8b57")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 BEST = "#b03a2e"
+LABEL_BOX = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+"""Keeps a grid line out of a number."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pandas as pd
 from study.plan import Plan
 from study.records import Record
 from study.stats.analysis import Analysis
-from study.words import bytes_words, short_key
+from study.words import TOTALS, bytes_words, short_key
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class StudyView:
     figures: list[dict[str, str]]
     analysis: Analysis
     axis: str
+    total: str
     facts: list[tuple[str, str]]
     runs: list[dict[str, Any]]
     counts: str
@@ -47,6 +48,7 @@ def view(
         axis=short_key(study.curve.x)
         if study.curve
         else ", ".join(short_key(key) for key in study.factors) or "setting",
+        total=TOTALS[analysis.y].replace(" (s)", ""),
         facts=_facts(plan, records),
         runs=_runs(frame, analysis.y),
         counts=f"{len(done)} of {len(plan.runs)} planned runs succeeded",

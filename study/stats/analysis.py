@@ -30,6 +30,7 @@ class Level(Strict):
     time: Estimate | None = Field(description="Seconds; null where no run succeeded.")
     accuracy: float | None = Field(description="Mean over the runs, 0 to 1.")
     images_per_second: float | None = Field(description="Median of the steady steps' rate.")
+    data_wait_share: float | None = Field(description="Share of the training time spent waiting for data; median.")
     images_per_epoch: float | None = Field(description="Images really trained on, mean over epochs.")
     outcomes: dict[str, int]
 
@@ -72,7 +73,7 @@ def analyse(study: Study, frame: pd.DataFrame) -> Analysis:
     group_keys = [key for key in study.factors if key != x] if x else [key for key in study.factors if key == "device"]
     groups = [
         _group(study, label, part, x, y)
-        for label, part in _split(frame, group_keys)
+        for label, part in _split(frame, group_keys, study)
         if (part["outcome"] != "unavailable").any()
     ]
     ratios = _ratios(study, frame, y, x) if study.contrast else []
@@ -90,11 +91,14 @@ def read_analysis(path: Path) -> Analysis:
     return Analysis.model_validate_json(path.read_text(encoding="utf-8"))
 
 
-def _split(frame: pd.DataFrame, keys: list[str]) -> list[tuple[str, pd.DataFrame]]:
+def _split(frame: pd.DataFrame, keys: list[str], study: Study) -> list[tuple[str, pd.DataFrame]]:
+    """The parts of the table that differ in none of ``keys``, in the order of the study's levels."""
     if not keys:
         return [(str(frame["device"].iloc[0]), frame)]
-    parts = frame.groupby(keys, sort=False, dropna=False)
-    return [(", ".join(map(str, level if isinstance(level, tuple) else (level,))), part) for level, part in parts]
+    parts = [(level, part) for level, part in frame.groupby(keys, sort=False, dropna=False)]
+    orders = [[str(level) for level in study.factors[key]] for key in keys]
+    parts.sort(key=lambda item: [order.index(str(name)) for order, name in zip(orders, item[0], strict=True)])
+    return [(", ".join(map(str, level)), part) for level, part in parts]
 
 
 def _usable(frame: pd.DataFrame, y: str) -> pd.DataFrame:
@@ -142,6 +146,7 @@ def _level(name: Any, rows: pd.DataFrame, usable: pd.DataFrame, model: LogModel 
         time=_estimate(time) if time else None,
         accuracy=_mean(usable, "accuracy"),
         images_per_second=_median(usable, "steady_images_per_second"),
+        data_wait_share=_median(usable, "data_wait_share"),
         images_per_epoch=_mean(usable, "images_per_epoch"),
         outcomes={str(key): int(value) for key, value in rows["outcome"].value_counts().items()},
     )
@@ -207,7 +212,7 @@ def _ratios(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> list[Ra
 def _answer(groups: list[Group], ratios: list[Ratio], x: str | None, y: str) -> list[str]:
     sentences = [_group_answer(group, x, y) for group in groups]
     for faster in dict.fromkeys(ratio.faster for ratio in ratios):
-        sentences.append(_ratio_answer([ratio for ratio in ratios if ratio.faster == faster]))
+        sentences.append(_ratio_answer([ratio for ratio in ratios if ratio.faster == faster], x))
     return sentences or ["No run has succeeded yet, so there is no answer."]
 
 
@@ -232,15 +237,16 @@ def _group_answer(group: Group, x: str | None, y: str) -> str:
     return f"{where} the fastest is {name}, {time}; {told}.{verdict}"
 
 
-def _ratio_answer(ratios: list[Ratio]) -> str:
+def _ratio_answer(ratios: list[Ratio], x: str | None) -> str:
     low = min(ratios, key=lambda ratio: ratio.ratio.value)
     high = max(ratios, key=lambda ratio: ratio.ratio.value)
 
     def words(ratio: Ratio) -> str:
         bounds = f" (95%: {ratio.ratio.low:.3g} to {ratio.ratio.high:.3g})" if ratio.ratio.low is not None else ""
-        return f"{ratio.ratio.value:.3g}{bounds} at {ratio.label}"
+        at = f"{short_key(x)} {ratio.label}" if ratio.x is not None else ratio.label
+        return f"{ratio.ratio.value:.3g}{bounds} at {at}"
 
-    spread = words(high) if low is high else f"{words(low)} to {words(high)}"
+    spread = words(high) if low is high else f"between {words(low)} and {words(high)}"
     work = "" if all(ratio.same_work for ratio in ratios) else " They did not train on equally many images."
     slower, faster = device_words(low.slower, article=True), device_words(low.faster, article=True)
     return f"The time on {slower} over the time on {faster} is {spread}.{work}"

@@ -5,13 +5,14 @@ from typing import Any
 import pandas as pd
 
 from study.config import Study
-from study.words import listed, short_key
+from study.words import device_words, listed, short_key
 
 SPREAD_LIMIT = 0.10
 """pyperf flags a standard deviation of 10% of the mean."""
 EXTREME_LIMIT = 0.50
 """pyperf flags an extreme 50% from the median."""
 PROCESS_MINIMUM = 3
+WAITING_LIMIT = 0.5
 
 
 def warnings_of(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> list[str]:
@@ -19,7 +20,7 @@ def warnings_of(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> lis
     found = [*_outcomes(frame), *_replicates(study), *_sessions(frame), *_environment(frame)]
     if y in frame:
         usable = frame[(frame["outcome"] == "ok") & frame[y].notna()]
-        found += [*_noise(study, usable, y), *_work(usable, x), *_batches(usable)]
+        found += [*_noise(study, usable, y), *_work(usable, x), *_batches(usable), *_waiting(usable)]
     return found
 
 
@@ -105,4 +106,20 @@ def _batches(usable: pd.DataFrame) -> list[str]:
     if "step_seconds" in usable and usable["step_seconds"].isna().any():
         sizes = sorted(set(usable[usable["step_seconds"].isna()]["training.batch_size"]))
         found.append(f"Batch size {listed([str(size) for size in sizes])}: no step is left once warm-up is put aside.")
+    return found
+
+
+def _waiting(usable: pd.DataFrame) -> list[str]:
+    if "data_wait_share" not in usable:
+        return []
+    found = []
+    for device, rows in usable.groupby("device", sort=False):
+        shares = rows.groupby("training.batch_size")["data_wait_share"].median()
+        waiting = shares[shares >= WAITING_LIMIT]
+        if len(waiting):
+            sizes = listed([str(size) for size in waiting.index])
+            found.append(
+                f"On {device_words(str(device), article=True)} training waits for data at least half of the time "
+                f"at batch size {sizes}: these times are the loader's more than the device's."
+            )
     return found
