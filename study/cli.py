@@ -1,6 +1,7 @@
 """``python -m study <verb>``: one verb per stage. Parsing only; each verb imports what it needs."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +21,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         add(verbs)
     options = parser.parse_args(arguments)
     try:
-        return int(options.call(options) or 0)
+        code = int(options.call(options) or 0)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # `python -m study plan x | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except StudyError as error:
         _fail(str(error), getattr(options, "log", None))
         return 1
