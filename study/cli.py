@@ -69,7 +69,7 @@ def _plan(verbs: Verbs) -> None:
 
 def plan(options: argparse.Namespace) -> None:
     """Print the table of runs."""
-    from study import planning
+    from study import planning, yaml
 
     overrides = {}
     for item in options.set:
@@ -77,7 +77,10 @@ def plan(options: argparse.Namespace) -> None:
         if not equals:
             raise StudyError(f"--set: {item!r} is not allowed: give key=value")
         overrides[key] = value
-    config = {"studies": [options.study], "overrides": overrides, "devices": options.device or "auto"}
+    config = yaml.read(STUDIES.parent / "config.yaml") | {"studies": [options.study]}
+    config["overrides"] = (config.get("overrides") or {}) | overrides
+    if options.device:
+        config["devices"] = options.device
     print(planning.table(planning.plans_for(config, STUDIES)[0]))
 
 
@@ -179,7 +182,7 @@ def fit(options: argparse.Namespace) -> None:
     from study.timings import read_csv
 
     planned = read_plan(options.plan)
-    analysis = analyse(planned.study, read_csv(options.timings))
+    analysis = analyse(planned.study, read_csv(options.timings, planned.study))
     options.output.unlink(missing_ok=True)  # a new time even where nothing changed: what follows is newer
     write_if_changed(options.output, analysis.model_dump_json(indent=1))
 
@@ -199,7 +202,8 @@ def figures(options: argparse.Namespace) -> None:
     from study.stats.analysis import read_analysis
     from study.timings import read_csv
 
-    draw_all(read_plan(options.plan), read_csv(options.timings), read_analysis(options.fit), options.output)
+    planned = read_plan(options.plan)
+    draw_all(planned, read_csv(options.timings, planned.study), read_analysis(options.fit), options.output)
 
 
 def _report(verbs: Verbs) -> None:

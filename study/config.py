@@ -40,7 +40,11 @@ class Dataset(Strict):
     images: int = Field(1030, ge=4, description="`generated`: how many images to draw, all classes together.")
     channels: Literal[1, 3] = Field(3, description="Colour channels of the images that the model sees.")
     image_size: int = Field(
-        192, ge=8, le=4096, description="Side of the square that each image is squished to, in pixels."
+        192,
+        ge=8,
+        le=4096,
+        description="Side of the square that each image is squished to, in pixels. `generated` draws photographs "
+        "for two classes in colour above 32 pixels, and patterns of this size otherwise.",
     )
     valid_fraction: float = Field(
         0.2,
@@ -221,6 +225,14 @@ def get(settings: BaseModel, key: str) -> Any:
     for part in key.split("."):
         value = getattr(value, part)
     return value
+
+
+def shown(study: Study, key: str, level: Any) -> Any:
+    """A level as tables show it: a path by its base name, where that tells it from the other levels."""
+    if isinstance(level, bool) or not isinstance(level, (int, float)):
+        names = [Path(str(other)).name for other in study.factors.get(key, [])]
+        return Path(str(level)).name if names.count(Path(str(level)).name) == 1 else str(level)
+    return level
 
 
 def with_values(settings: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:

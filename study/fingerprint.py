@@ -13,6 +13,7 @@ ROOT = PACKAGE.parent
 
 # Only what a run executes between its start and its last sample: an edit elsewhere measures nothing again.
 MEASURED = (
+    "cpus.py",
     "job.py",
     "models.py",
     "data/manifest.py",
@@ -53,7 +54,7 @@ def stat_of(path: Path) -> list[Any]:
 def dataset_identity(dataset: Dataset, listing: list[list[Any]] | None) -> dict[str, Any]:
     """What decides a dataset's manifest: the keys that its source uses, its drawing code or its files.
 
-    ``listing`` holds name, size and time of every file of a ``folder``.
+    ``listing`` holds name, size and time of every file that a user gave.
     """
     source = dataset.source
     if source == "generated":
@@ -70,7 +71,8 @@ def dataset_identity(dataset: Dataset, listing: list[list[Any]] | None) -> dict[
             "files": listing,
             "code": code_sha256(["data/folder.py", "data/manifest.py"]),
         }
-    return {"source": source, "code": code_sha256(["data/torchvision_sets.py", "data/manifest.py"])}
+    code = code_sha256(["data/torchvision_sets.py", "data/manifest.py"])
+    return {"source": source, "files": listing, "code": code}
 
 
 def run_identity(settings: Settings, dataset_id: str, weights_id: str, engine: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import torch
 from study.config import Strict
 from study.data.images import open_set
 from study.data.manifest import read_manifest
+from study.data.preflight import check_batch_size
 from study.errors import StudyError
 from study.measure.machine import describe
 from study.models import read_state
@@ -62,6 +63,7 @@ def execute(job: Job) -> JobResult:
         results = Path(job.results)
         folder = results / "data" / job.run.dataset
         manifest = read_manifest(folder / "manifest.json")
+        check_batch_size(settings, manifest.train_images, job.study)
         weights = read_weights(results / job.study / "weights" / f"{job.run.weights}.json")
         used = DataUsed(
             source=manifest.source,

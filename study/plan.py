@@ -112,7 +112,7 @@ def plan_all(
 
 def _dataset(settings: Settings) -> tuple[str, int]:
     dataset = settings.dataset
-    listing = preflight.list_folder(dataset) if dataset.source == "folder" else None
+    listing = preflight.list_files(dataset)
     identity = fingerprint.dataset_identity(dataset, listing)
     return f"{dataset.source}.{fingerprint.digest(identity)}", preflight.expected_train_images(dataset, listing)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from study.config import get
+from study.config import Study, get, shown
 from study.errors import StudyError
 from study.plan import Plan, Run
 from study.records import Record, read_record
@@ -33,7 +33,7 @@ def _row(plan: Plan, run: Run, record: Record | None) -> dict[str, Any]:
         "device": run.settings.device,
         "training.batch_size": run.settings.training.batch_size,
     }
-    row |= {key: _cell(get(run.settings, key)) for key in plan.study.factors}
+    row |= {key: shown(plan.study, key, get(run.settings, key)) for key in plan.study.factors}
     if record is None:
         return row | {"outcome": "unavailable", "message": run.unavailable}
     row |= {
@@ -47,10 +47,6 @@ def _row(plan: Plan, run: Run, record: Record | None) -> dict[str, Any]:
         "software": _software(record),
     }
     return row | _measured(record)
-
-
-def _cell(value: Any) -> Any:
-    return value if isinstance(value, (bool, int, float)) else str(value)
 
 
 def _software(record: Record) -> str:
@@ -110,9 +106,10 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
     temporary.replace(path)
 
 
-def read_csv(path: Path) -> pd.DataFrame:
-    """The table of timings, or one clear error."""
+def read_csv(path: Path, study: Study) -> pd.DataFrame:
+    """The table of timings, or one clear error. Levels that are text stay text, also ``NA`` and ``001``."""
+    text = {key: str for key, levels in study.factors.items() if any(isinstance(level, str) for level in levels)}
     try:
-        return pd.read_csv(path)
+        return pd.read_csv(path, dtype=text, keep_default_na=False, na_values=[""])
     except (OSError, ValueError) as error:
         raise StudyError(f"{path.name}: cannot be read as a table ({error.__class__.__name__})") from None

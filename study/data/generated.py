@@ -5,7 +5,6 @@ Both photograph classes share sky, foliage, colour casts and grain, so that no s
 them apart: a network has to look at shapes and texture.
 """
 
-import os
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter
 
 from study.config import Dataset
+from study.cpus import usable_cpus
 from study.data.manifest import Item, Manifest, assign_splits
 from study.fingerprint import file_sha256
 
@@ -36,7 +36,7 @@ def _draw_photographs(dataset: Dataset, folder: Path) -> Manifest:
     for label in CLASSES:
         (folder / label).mkdir(parents=True, exist_ok=True)
     jobs = [(dataset.seed, number, str(folder / name)) for number, name in enumerate(names)]
-    with ProcessPoolExecutor(max_workers=min(len(os.sched_getaffinity(0)), 8)) as pool:
+    with ProcessPoolExecutor(max_workers=min(usable_cpus(), 8)) as pool:
         list(pool.map(_save_photograph, jobs, chunksize=16))
     by_class = {label: names[index::2] for index, label in enumerate(CLASSES)}
     splits = assign_splits(by_class, dataset.valid_fraction, dataset.seed)

@@ -1,6 +1,5 @@
 """How decoded images reach the torch loop: worker processes, or tensors that already lie on the device."""
 
-import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from torch.utils.data import DataLoader
 from torch.utils.data import Dataset as TorchDataset
 
 from study.config import Settings
+from study.cpus import usable_cpus
 from study.data.images import ImageSet, decode
 
 Batch = tuple[torch.Tensor, torch.Tensor]
@@ -19,7 +19,7 @@ Batch = tuple[torch.Tensor, torch.Tensor]
 
 def auto_workers() -> int:
     """fastai's own default: one a CPU, sixteen at most."""
-    return min(16, len(os.sched_getaffinity(0)))
+    return min(16, usable_cpus())
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class ResidentLoader:
         generator: torch.Generator | None,
     ) -> None:
         dataset = settings.dataset
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:  # Pillow decodes outside Python's lock
+        with ThreadPoolExecutor(usable_cpus()) as pool:  # Pillow decodes outside Python's lock
             pixels = pool.map(lambda i: decode(images.stored[i], dataset.channels, dataset.image_size), indices)
             self.images = torch.from_numpy(np.stack(list(pixels))).to(device)
         self.labels = torch.tensor([images.labels[i] for i in indices], device=device)

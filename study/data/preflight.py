@@ -5,6 +5,7 @@ from typing import Any
 
 from study.config import Dataset, Settings
 from study.data.manifest import split_counts
+from study.data.torchvision_sets import ARCHIVES, UNPACKED
 from study.errors import StudyError
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"}
@@ -29,9 +30,35 @@ def class_files(folder: Path) -> dict[str, list[Path]]:
     return classes
 
 
+def list_files(dataset: Dataset) -> list[list[Any]] | None:
+    """Relative name, size in bytes and time of every file that the user gave; None where none was given."""
+    if dataset.source == "generated" or not dataset.path:
+        return None
+    folder = _given_folder(dataset.path)
+    if dataset.source == "folder":
+        return list_folder(dataset)
+    places = {Path(UNPACKED[dataset.source]).parent, Path(ARCHIVES[dataset.source]).parent}
+    files = sorted({path for place in places for path in (folder / place).glob("*") if path.is_file()})
+    return _stat(folder, files)
+
+
 def list_folder(dataset: Dataset) -> list[list[Any]]:
     """Relative name, size in bytes and time of every image file, or one clear error."""
     given = str(dataset.path)
+    folder = _given_folder(given)
+    try:
+        classes = class_files(folder)
+    except OSError as error:
+        raise StudyError(f"dataset.path: {given!r} cannot be read: {error.strerror}") from None
+    check_classes({name: len(files) for name, files in classes.items()}, given)
+    return _stat(folder, [path for files in classes.values() for path in files])
+
+
+def _stat(folder: Path, files: list[Path]) -> list[list[Any]]:
+    return [[path.relative_to(folder).as_posix(), path.stat().st_size, path.stat().st_mtime_ns] for path in files]
+
+
+def _given_folder(given: str) -> Path:
     folder = Path(given).expanduser()
     if not folder.exists():
         raise StudyError(f"dataset.path: {given!r} is not allowed: no such folder")
@@ -39,17 +66,7 @@ def list_folder(dataset: Dataset) -> list[list[Any]]:
         raise StudyError(
             f"dataset.path: {given!r} is not allowed: it is a file; give a folder with one subfolder per class"
         )
-    try:
-        classes = class_files(folder)
-    except OSError as error:
-        raise StudyError(f"dataset.path: {given!r} cannot be read: {error.strerror}") from None
-    check_classes({name: len(files) for name, files in classes.items()}, given)
-    listing = []
-    for files in classes.values():
-        for path in files:
-            status = path.stat()
-            listing.append([path.relative_to(folder).as_posix(), status.st_size, status.st_mtime_ns])
-    return listing
+    return folder
 
 
 def check_classes(counts: dict[str, int], path: str) -> None:

@@ -41,7 +41,7 @@ def _read(name: str, results: Path) -> StudyView:
     return view(
         plan,
         read_all(plan, folder / "records"),
-        read_csv(folder / "timings.csv"),
+        read_csv(folder / "timings.csv", plan.study),
         read_analysis(folder / "fit.json"),
         figures,
     )

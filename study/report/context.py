@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from study.config import shown
 from study.plan import Plan
 from study.records import Record
 from study.stats.analysis import Analysis
@@ -85,9 +86,8 @@ def _facts(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
             f"{study.model.name}, {training.loop} loop, {stages}, {study.dataset.image_size} px, {training.precision}",
         )
     )
-    facts.append(
-        ("Factors", "; ".join(f"{short_key(k)}: {', '.join(map(str, v))}" for k, v in study.factors.items()) or "none")
-    )
+    levels = [f"{short_key(k)}: {', '.join(str(shown(study, k, x)) for x in v)}" for k, v in study.factors.items()]
+    facts.append(("Factors", "; ".join(levels) or "none"))
     facts.append(("Replicates", f"{study.replicates}, in randomised complete blocks (seed {study.seed})"))
     used = [record for record in records.values() if record.outcome == "ok"]
 
@@ -169,8 +169,8 @@ def _runs(frame: pd.DataFrame, y: str) -> list[dict[str, Any]]:
         "peak_host_resident_bytes",
         "session",
     ]
-    shown = frame.reindex(columns=columns).rename(columns={y: "seconds"})
+    table = frame.reindex(columns=columns).rename(columns={y: "seconds"})
     return [
         {str(key): None if pd.isna(value) else value for key, value in row.items()}
-        for row in shown.to_dict(orient="records")
+        for row in table.to_dict(orient="records")
     ]

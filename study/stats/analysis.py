@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 from pydantic import Field
 
-from study.config import Strict, Study
+from study.config import Strict, Study, shown
 from study.stats.curve import CurveFit, fit_curve
 from study.stats.summary import Interval, LogModel, fit_log_model
 from study.stats.warnings import warnings_of
@@ -96,7 +96,7 @@ def _split(frame: pd.DataFrame, keys: list[str], study: Study) -> list[tuple[str
     if not keys:
         return [(str(frame["device"].iloc[0]), frame)]
     parts = [(level, part) for level, part in frame.groupby(keys, sort=False, dropna=False)]
-    orders = [[str(level) for level in study.factors[key]] for key in keys]
+    orders = [[str(shown(study, key, level)) for level in study.factors[key]] for key in keys]
     parts.sort(key=lambda item: [order.index(str(name)) for order, name in zip(orders, item[0], strict=True)])
     return [(", ".join(map(str, level)), part) for level, part in parts]
 
@@ -183,10 +183,11 @@ def _ratios(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> list[Ra
     contrast = str(study.contrast)
     usable = _usable(frame, y)
     others = [key for key in study.factors if key != contrast]
-    levels = [level for level in study.factors[contrast] if (usable[contrast].astype(str) == str(level)).any()]
+    names = [str(shown(study, contrast, level)) for level in study.factors[contrast]]
+    levels = [name for name in names if (usable[contrast].astype(str) == name).any()]
     result: list[Ratio] = []
     for other in levels[1:]:
-        first, second = (usable[usable[contrast].astype(str) == str(level)] for level in (levels[0], other))
+        first, second = (usable[usable[contrast].astype(str) == level] for level in (levels[0], other))
         pairs = first.merge(second, on=[*others, "session_block"], suffixes=("_a", "_b"))
         if pairs.empty:
             continue
@@ -200,8 +201,8 @@ def _ratios(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> list[Ra
                 Ratio(
                     label=label,
                     x=float(at[x].iloc[0]) if x and x in at else None,
-                    slower=str(levels[0]),
-                    faster=str(other),
+                    slower=levels[0],
+                    faster=other,
                     ratio=_estimate(model.mean(label)),
                     same_work=bool((at["images_processed_a"] == at["images_processed_b"]).all()),
                 )

@@ -14,7 +14,7 @@ from study.records import write_new
 from study.report import render
 from study.stats.analysis import Analysis, analyse
 from study.timings import read_all, read_csv, table, write_csv
-from tests.conftest import tiny_plan
+from tests.conftest import tiny_plan, write_photos
 from tests.unit.test_records import make_record
 
 FACTORS = {"device": ["cpu", "cuda"], "training.batch_size": [2, 4, 8]}
@@ -35,9 +35,9 @@ def analysed(
     write_plans([plan], results)
     frame = table(plan, read_all(plan, folder / "records"))
     write_csv(frame, folder / "timings.csv")
-    analysis = analyse(plan.study, read_csv(folder / "timings.csv"))
+    analysis = analyse(plan.study, read_csv(folder / "timings.csv", plan.study))
     (folder / "fit.json").write_text(analysis.model_dump_json())
-    draw_all(plan, read_csv(folder / "timings.csv"), analysis, folder / "figures")
+    draw_all(plan, read_csv(folder / "timings.csv", plan.study), analysis, folder / "figures")
     render([plan.name], results, results / "report.html")
     return analysis
 
@@ -139,6 +139,22 @@ def test_a_study_without_a_curve_compares_its_levels(tmp_path: Path) -> None:
     analysis = analysed(plan, tmp_path, {"droplast" + v + s: t for v, s, t in (("true", "", 1.0), ("false", "", 2.0))})
     assert {level.label for level in analysis.groups[0].levels} == {"True", "False"}
     assert "Does the pipeline work?" in Page(tmp_path / "report.html").text
+
+
+def test_levels_that_are_paths_are_shown_by_their_names_and_kept_apart(tmp_path: Path) -> None:
+    paths = [str(write_photos(tmp_path / "secret" / name, {"a": 5, "b": 5})) for name in ("NA", "001")]
+    plan = tiny_plan(
+        dataset={"source": "folder", "path": paths[0], "image_size": 40},
+        factors={"dataset.path": paths, "training.batch_size": [2, 4]},
+        replicates=3,
+        contrast="dataset.path",
+    )
+    analysis = analysed(plan, tmp_path / "results")
+    assert [group.label for group in analysis.groups] == ["NA", "001"]
+    assert [len(group.levels) for group in analysis.groups] == [2, 2]
+    assert [(ratio.slower, ratio.faster) for ratio in analysis.ratios] == [("NA", "001")] * 2
+    assert "secret" not in (tmp_path / "results" / "report.html").read_text(encoding="utf-8")
+    assert "secret" not in (tmp_path / "results" / "tiny" / "timings.csv").read_text(encoding="utf-8")
 
 
 def test_warnings_stand_beside_the_number(tmp_path: Path) -> None:
