@@ -231,3 +231,15 @@ def test_progress_reaches_its_total(folder: Path, loop: str) -> None:
 def test_bf16_trains_too(folder: Path, loop: str) -> None:
     run = tiny_run(loop, training={"precision": "bf16", "epochs": 1})
     assert LOOPS[loop](make_job(folder, run)).epochs[-1].train_loss is not None
+
+
+@pytest.mark.parametrize("loop", ["torch", "fastai"])
+def test_a_schedule_without_a_frozen_stage_trains_everything_at_once(folder: Path, loop: str) -> None:
+    measured = LOOPS[loop](make_job(folder, tiny_run(loop, training={"freeze_epochs": 0, "epochs": 1})))
+    assert [epoch.stage for epoch in measured.epochs] == ["unfrozen"]
+
+
+@pytest.mark.parametrize("loop", ["torch", "fastai"])
+def test_one_channel_trains_in_both_loops(folder: Path, loop: str) -> None:
+    run = tiny_run(loop, dataset={"images": 20, "channels": 1, "image_size": 28}, training={"epochs": 1})
+    assert LOOPS[loop](make_job(folder, run)).epochs[-1].accuracy is not None
