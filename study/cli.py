@@ -231,22 +231,40 @@ def _retry(verbs: Verbs) -> None:
         choices=["failed", "unavailable", "out_of_memory", "ok"],
         help="which records (may be given again; default: failed and unavailable)",
     )
+    parser.add_argument(
+        "--weights",
+        action="store_true",
+        help="instead: look for ImageNet weights again, and move the random runs aside",
+    )
     parser.add_argument("--results", type=Path, default=Path("results"))
 
 
 def retry(options: argparse.Namespace) -> None:
     """Move records to ``superseded``."""
-    from study.records import retire
+    from study.planning import lock_results
+    from study.records import Record, move_aside, retire
+    from study.weights import fell_back, read_weights
 
     folder = options.results / options.study / "records"
     if not folder.is_dir():
         known = sorted(path.parent.name for path in options.results.glob("*/records"))
         raise StudyError(f"retry: no records of a study {options.study!r}; allowed: {', '.join(known) or 'none'}")
     outcomes = set(options.outcome or ["failed", "unavailable"])
-    moved = retire(folder, outcomes)
+
+    def chosen(record: Record) -> bool:
+        if options.weights:
+            return record.weights is not None and fell_back(record.weights)
+        return record.outcome in outcomes
+
+    with lock_results(options.results):
+        moved = retire(folder, chosen)
+        if options.weights:
+            for path in sorted((folder.parent / "weights").glob("*.json")):
+                if fell_back(read_weights(path)):
+                    moved.append(move_aside(path).name)
     for name in moved:
         print(f"moved to superseded: {name}")
-    print(f"{len(moved)} record(s) moved; the next start measures their runs again")
+    print(f"{len(moved)} file(s) moved; the next start makes them again")
 
 
 def _schema(verbs: Verbs) -> None:

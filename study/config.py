@@ -54,12 +54,6 @@ class Dataset(Strict):
     )
     seed: int = Field(42, ge=0, description="Seed of the drawing and of the split.")
 
-    @model_validator(mode="after")
-    def _folder_has_a_path(self) -> Self:
-        if self.source == "folder" and not self.path:
-            raise ValueError("dataset.path: None is not allowed where dataset.source is folder: name the folder")
-        return self
-
     @property
     def photographs(self) -> bool:
         """Whether ``generated`` draws photographs as JPEG files (birds and woodland), else small arrays."""
@@ -124,8 +118,8 @@ class Loader(Strict):
         return self
 
 
-class Settings(Strict):
-    """Everything that decides what one run does. A factor is any dotted key of it."""
+class Keys(Strict):
+    """The keys that decide what a run does, before factors are applied. A factor is any dotted key of it."""
 
     device: Device = Field("cpu", description="Where the model trains.")
     dataset: Dataset = Field(default_factory=lambda: Dataset.model_validate({}))
@@ -134,12 +128,31 @@ class Settings(Strict):
     loader: Loader = Field(default_factory=lambda: Loader.model_validate({}))
     seed: int = Field(1, ge=0, description="Seed of the runs' order, of random weights and of every run's own seed.")
 
+
+class Settings(Keys):
+    """One run's keys, with a level of each factor: here they must go together."""
+
+    @model_validator(mode="after")
+    def _folder_has_a_path(self) -> Self:
+        if self.dataset.source == "folder" and not self.dataset.path:
+            raise ValueError("dataset.path: None is not allowed where dataset.source is folder: name the folder")
+        return self
+
     @model_validator(mode="after")
     def _stock_fastai_has_its_own_loader(self) -> Self:
         if self.training.loop == "fastai" and self.loader.kind != "workers":
             raise ValueError(
                 f"loader.kind: {self.loader.kind!r} is not allowed with training.loop fastai, "
                 "which brings its own loader: workers"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _mixed_precision_of_fastai_is_for_a_gpu(self) -> Self:
+        if self.training.loop == "fastai" and self.device == "cpu" and self.training.precision != "fp32":
+            raise ValueError(
+                f"training.precision: {self.training.precision!r} is not allowed with training.loop fastai on device "
+                "cpu, where fastai trains in fp32 all the same: fp32"
             )
         return self
 
@@ -151,7 +164,7 @@ class Curve(Strict):
     y: Total = Field("fit_seconds", description="The time that is fitted, in seconds.")
 
 
-class Study(Settings):
+class Study(Keys):
     """One file in `config/studies`."""
 
     title: str = Field(min_length=1, description="A name for headings.")
@@ -208,7 +221,10 @@ class Selection(Strict):
         return self
 
 
-def setting_keys(model: type[BaseModel] = Settings, prefix: str = "") -> list[str]:
+SECTIONS = ("dataset", "model", "training", "loader")
+
+
+def setting_keys(model: type[BaseModel] = Keys, prefix: str = "") -> list[str]:
     """Every dotted key of the settings, in the order of the models."""
     keys: list[str] = []
     for name, field in model.model_fields.items():
@@ -329,10 +345,18 @@ def read_study(name: str, folder: Path, selection: Selection) -> Study:
 
 def _override(values: dict[str, Any], selection: Selection) -> dict[str, Any]:
     """An override of a factor's key replaces its levels; a list for another key of a run makes it a factor."""
-    overrides = dict(selection.overrides)
+    overrides: dict[str, Any] = {}
+    for key, value in selection.overrides.items():  # {"training": {"epochs": 2}} changes one key, not the section
+        if key in SECTIONS and isinstance(value, dict):
+            overrides |= {f"{key}.{leaf}": item for leaf, item in value.items()}
+        else:
+            overrides[key] = value
     if selection.devices != "auto":
         overrides["device"] = list(selection.devices)
-    factors = dict(values.get("factors") or {})
+    given = values.get("factors") or {}
+    if not isinstance(given, dict) or not isinstance(overrides.get("factors", {}), dict):
+        return values | {"factors": overrides.get("factors", given)}  # the model says what is wrong with it
+    factors = dict(given)
     plain: dict[str, Any] = {}
     for key, value in overrides.items():
         if key in factors or (key in setting_keys() and isinstance(value, list)):

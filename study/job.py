@@ -13,15 +13,17 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from study.config import Strict
+from study.config import Settings, Strict
 from study.data.images import open_set
 from study.data.manifest import read_manifest
 from study.data.preflight import check_batch_size
 from study.errors import StudyError
-from study.measure.machine import describe
-from study.models import read_state
+from study.measure.machine import Machine, describe
+from study.measure.samples import Measurement
+from study.models import imagenet_model, read_state
 from study.plan import Run
-from study.records import DataUsed, JobResult, anonymous
+from study.privacy import anonymous
+from study.records import DataUsed, JobResult
 from study.train.schedule import TrainingJob
 from study.weights import Weights, read_weights
 
@@ -55,10 +57,12 @@ def execute(job: Job) -> JobResult:
     """Train, and turn every way in which that can end into a result."""
     weights: Weights | None = None
     used: DataUsed | None = None
+    settings = job.run.settings
     try:
-        settings = job.run.settings
         if settings.device == "cuda" and not torch.cuda.is_available():
-            return JobResult(outcome="unavailable", message="torch finds no CUDA device that it can use")
+            return JobResult(
+                outcome="unavailable", message="torch finds no CUDA device that it can use", machine=describe("cpu")
+            )
         seed_everything(job.seed, settings.training.threads)
         results = Path(job.results)
         folder = results / "data" / job.run.dataset
@@ -89,23 +93,40 @@ def execute(job: Job) -> JobResult:
         else:
             from study.train.torch_loop import train
         measurement = train(training_job)
+        _check_start(measurement, weights, settings)
     except Exception as error:  # every end is a result: the other runs go on, and the report shows this one
         traceback.print_exc()
         outcome = "out_of_memory" if is_out_of_memory(error) else "failed"
         message = str(error).strip().splitlines()[0] if str(error).strip() else ""
         if not isinstance(error, StudyError):
             message = f"{error.__class__.__name__}: {message}"
+        message = anonymous(message, settings.dataset.path, settings.model.weights)
         return JobResult.model_validate(
-            {"outcome": outcome, "message": anonymous(message), "data": used, "weights": weights}
+            {"outcome": outcome, "message": message, "machine": _machine(settings), "data": used, "weights": weights}
         )
     return JobResult(
         outcome="ok", measurement=measurement, machine=describe(settings.device), data=used, weights=weights
     )
 
 
+def _check_start(measurement: Measurement, weights: Weights, settings: Settings) -> None:
+    """Each run starts from the weights that were decided; with one channel stock fastai changes the first layer."""
+    adapted = settings.training.loop == "fastai" and settings.dataset.channels == 1
+    if measurement.body_sha256 != weights.body_sha256 and not adapted:
+        raise RuntimeError("the run did not start from the weights that were decided for it")
+
+
+def _machine(settings: Settings) -> Machine | None:
+    """The machine, also after a failure; None where the device itself no longer answers."""
+    try:
+        return describe(settings.device)
+    except Exception:
+        return None
+
+
 def _state(weights: Weights, requested: str, results: Path) -> dict[str, torch.Tensor] | None:
     if weights.kind == "imagenet":
-        return dict(read_state(results / "weights" / "checkpoints" / str(weights.file)))
+        return dict(imagenet_model(weights.model, results / "weights").state_dict())
     if weights.kind == "file":
         return dict(read_state(Path(requested).expanduser()))
     return None

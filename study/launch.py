@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
+from filelock import FileLock, Timeout
 from pydantic import ValidationError
 from tqdm import tqdm
 
@@ -22,7 +23,8 @@ from study import __version__, container
 from study.errors import StudyError
 from study.fingerprint import ROOT, file_sha256
 from study.plan import Plan, Run
-from study.records import JobResult, Record, Software, anonymous, without_paths, write_new
+from study.privacy import anonymous
+from study.records import JobResult, Record, Software, without_paths, write_new
 
 
 def launch(plan: Plan, run: Run, results: Path, session: int, log: Path, counter: str) -> Record:
@@ -35,20 +37,22 @@ def launch(plan: Plan, run: Run, results: Path, session: int, log: Path, counter
         raise StudyError(f"{path.name}: this record exists already and is kept; see `python -m study retry`")
     engine = container.Engine(plan.engine, plan.engine_reason)
     seed = run_seed(plan.study.seed, run.name)
-    started, clock = datetime.now(UTC), time.perf_counter()
     log.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="study-") as scratch_name, log.open("w", encoding="utf-8") as file:
         scratch = Path(scratch_name)
         job = {"run": run.model_dump(), "study": plan.name, "results": str(results), "seed": seed}
         (scratch / "job.json").write_text(json.dumps(job, ensure_ascii=False), encoding="utf-8")
-        kills = oom_kills()
-        code = _execute(
-            container.command(engine, scratch / "job.json", scratch),
-            container.environment(run.settings.device, dict(os.environ)),
-            file,
-            f"{counter}: {run.name}",
-        )
-        result = _result(scratch / "result.json", code, oom_kills() > kills)
+        with alone_on_this_machine(f"{counter}: {run.name}"):
+            started, clock, kills = datetime.now(UTC), time.perf_counter(), oom_kills()
+            code = _execute(
+                container.command(engine, scratch / "job.json", scratch),
+                container.environment(run.settings.device, dict(os.environ)),
+                file,
+                f"{counter}: {run.name}",
+            )
+            process_seconds = time.perf_counter() - clock
+            killed = oom_kills() > kills
+        result = _result(scratch / "result.json", code, killed)
     record = Record(
         **{name: getattr(result, name) for name in JobResult.model_fields},
         study=plan.name,
@@ -61,11 +65,30 @@ def launch(plan: Plan, run: Run, results: Path, session: int, log: Path, counter
         factors={key: _without_path(value) for key, value in run.factors.items()},
         settings=without_paths(run.settings),
         seed=seed,
-        process_seconds=time.perf_counter() - clock,
+        process_seconds=process_seconds,
         software=software(engine),
     )
     write_new(path, record.model_dump_json(indent=1))
     return record
+
+
+@contextmanager
+def alone_on_this_machine(title: str) -> Iterator[None]:
+    """Hold the machine's one lock for measuring: a second pipeline, in whatever folder, waits for its turn."""
+    lock = FileLock(Path(tempfile.gettempdir()) / "study-measures.lock", mode=0o666)
+    try:
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            print(f"{title}: waiting, for another pipeline measures on this machine", file=sys.stderr, flush=True)
+            lock.acquire()
+    except OSError:  # the file is another user's and closed to us: better to measure than not to
+        yield
+        return
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _without_path(value: Any) -> Any:
@@ -105,7 +128,10 @@ def _result(path: Path, code: int, oom_killed: bool) -> JobResult:
     """What the process left, or what its end tells."""
     if path.is_file():
         try:
-            return JobResult.model_validate_json(path.read_text(encoding="utf-8"))
+            result = JobResult.model_validate_json(path.read_text(encoding="utf-8"))
+            if result.outcome == "failed" and oom_killed:  # a worker of the loader was killed, not the process
+                return result.model_copy(update={"outcome": "out_of_memory"})
+            return result
         except ValidationError as error:
             reason = str(error).splitlines()[0]
             return JobResult(outcome="failed", message=anonymous(f"the process left no valid result: {reason}"))

@@ -14,18 +14,19 @@ from torch import nn
 
 from study.errors import StudyError
 from study.fingerprint import file_sha256
+from study.privacy import anonymous
 from study.weights import Weights
 
 State = Mapping[str, torch.Tensor]
-# These return a tuple in training, and the schedule here has no use for their second loss.
-WITH_AUXILIARY_OUTPUT = ("googlenet", "inception_v3")
+# The first two return a tuple in training; the head of the others is no linear layer.
+WITHOUT_PLAIN_HEAD = ("googlenet", "inception_v3", "squeezenet1_0", "squeezenet1_1")
 DOWNLOAD_TIMEOUT_SECONDS = 20
 
 
 def available() -> list[str]:
     """Names of the models that can be chosen."""
     names = torchvision.models.list_models(module=torchvision.models)
-    return [name for name in names if name not in WITH_AUXILIARY_OUTPUT]
+    return [name for name in names if name not in WITHOUT_PLAIN_HEAD]
 
 
 def backbone(name: str, seed: int, state: State | None = None) -> nn.Module:
@@ -49,10 +50,12 @@ def _load_body(model: nn.Module, name: str, state: State) -> None:
     own = model.state_dict()
     body = {key: value for key, value in state.items() if not key.startswith(f"{head}.")}
     wanted = {key for key in own if not key.startswith(f"{head}.")}
-    for key in sorted(wanted ^ set(body)):
+    # torch itself accepts files from before batches were counted.
+    counters = {key for key in wanted if key.endswith("num_batches_tracked")}
+    for key in sorted((wanted ^ set(body)) - counters):
         trouble = "is missing" if key in wanted else "is not part of it"
         raise StudyError(f"model.weights: the file is not for {name}: {key} {trouble}")
-    for key in sorted(wanted):
+    for key in sorted(wanted & set(body)):
         if own[key].shape != body[key].shape:
             raise StudyError(
                 f"model.weights: the file is not for {name}: {key} has shape {tuple(body[key].shape)}, "
@@ -131,11 +134,23 @@ def decide(name: str, requested: str, seed: int, hub: Path) -> Weights:
     backbone(name, seed)  # an unknown name is an error of its own, not a failed download
     try:
         path = fetch_imagenet(name, hub)
+        model = imagenet_model(name, hub)
     except (OSError, RuntimeError, ValueError) as error:
-        reason = str(getattr(error, "reason", None) or error).splitlines()[0]
+        said = str(getattr(error, "reason", None) or error).strip() or error.__class__.__name__
+        reason = anonymous(said.splitlines()[0])
         return _random(name, requested, seed, f"ImageNet weights could not be had: {reason}")
-    model = backbone(name, seed, read_state(path))
     return _from_file(name, requested, "imagenet", path, model, "torchvision's ImageNet weights")
+
+
+def imagenet_model(name: str, hub: Path) -> nn.Module:
+    """torchvision's model with its default weights from ``hub``: its own builder knows how to read old files."""
+    before = torch.hub.get_dir()
+    torch.hub.set_dir(str(hub))
+    try:
+        model: nn.Module = torchvision.models.get_model(name, weights="DEFAULT")
+    finally:
+        torch.hub.set_dir(before)
+    return model
 
 
 def _random(name: str, requested: str, seed: int, reason: str) -> Weights:

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import random
 import re
 from collections.abc import Iterable
@@ -67,8 +68,9 @@ def make_plan(name: str, study: Study, engine: str, engine_reason: str, absent: 
     base = {key: value for key, value in study.model_dump().items() if key in Settings.model_fields}
     configurations = []
     for levels in itertools.product(*study.factors.values()):
-        factors = dict(zip(study.factors, levels, strict=True))
-        settings = check_settings(with_values(base, factors), f"study {name}")
+        given = dict(zip(study.factors, levels, strict=True))
+        settings = check_settings(with_values(base, given), f"study {name}")
+        factors = {key: get(settings, key) for key in given}  # as checked: 1 may have become 1.0
         dataset_id, train_images = _dataset(settings)
         preflight.check_batch_size(settings, train_images, name)
         weights_id = _weights(settings, name)
@@ -99,7 +101,12 @@ def make_plan(name: str, study: Study, engine: str, engine_reason: str, absent: 
                     unavailable=absent.get(settings.device),
                 )
             )
-    return Plan(name=name, study=study, runs=runs, engine=engine, engine_reason=engine_reason)
+    levels_as_checked = {key: list(dict.fromkeys(item[1][key] for item in configurations)) for key in study.factors}
+    for key, distinct in levels_as_checked.items():
+        if len(distinct) < len(study.factors[key]):
+            raise StudyError(f"study {name}: factors.{key}: {study.factors[key]} holds a level twice")
+    checked = study.model_copy(update={"factors": levels_as_checked})
+    return Plan(name=name, study=checked, runs=runs, engine=engine, engine_reason=engine_reason)
 
 
 def plan_all(
@@ -124,14 +131,22 @@ def _weights(settings: Settings, study: str) -> str:
     if weights == "none":
         identity["seed"] = settings.seed
     elif weights != "imagenet":
-        path = Path(weights).expanduser()
-        if not path.is_file():
+        path = _existing_file(weights)
+        if path is None:
             raise StudyError(
                 f"study {study}: model.weights: {weights!r} is not allowed: no such file; "
                 "allowed: imagenet, none, a path"
             )
         identity["weights"], label = fingerprint.stat_of(path), "file"
     return f"{_slug(name)}-{label}.{fingerprint.digest(identity)}"
+
+
+def _existing_file(given: str) -> Path | None:
+    try:
+        path = Path(given).expanduser()
+        return path if path.is_file() else None
+    except (OSError, RuntimeError):  # a name that is too long, a user that does not exist
+        return None
 
 
 def _label(factors: dict[str, Any], study: Study) -> str:
@@ -149,6 +164,8 @@ def _part(key: str, level: Any) -> str:
 
 def _slug(level: Any) -> str:
     text = str(level).lower() if isinstance(level, bool) else str(level)
+    if isinstance(level, str) and os.sep in level:  # a path's base name: names of runs are shared
+        return f"{_slug(Path(level).name)[:24]}_{fingerprint.digest(text)[:4]}"
     safe = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_")
     # Names of photographs' folders and the like lose letters: a digest keeps them apart.
     return safe if safe == text or re.fullmatch(r"[\d.]+", text) else f"{safe[:24]}_{fingerprint.digest(text)[:4]}"
@@ -193,6 +210,8 @@ def write_if_changed(path: Path, text: str) -> None:
 def write_plans(plans: Iterable[Plan], results: Path) -> None:
     """``results/plan.json`` (what is selected) and one ``results/<study>/plan.json`` for each study."""
     plans = list(plans)
+    if not plans:
+        return
     for plan in plans:
         write_if_changed(results / plan.name / "plan.json", plan.model_dump_json(indent=1))
     write_if_changed(results / "plan.json", json.dumps({"studies": [plan.name for plan in plans]}, indent=1))

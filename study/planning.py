@@ -35,8 +35,11 @@ class Workflow:
         return [run for run in self.plan(study).runs if not run.unavailable]
 
     def records(self, study: str) -> list[str]:
-        """Every record that the analysis of a study reads."""
-        return [f"{self.results}/{study}/records/{run.file}" for run in self.runs(study)]
+        """Every record that the analysis of a study reads: those to be made, and those that are there
+        although their device is away."""
+        folder = self.results / study / "records"
+        runs = self.plan(study).runs
+        return [str(folder / run.file) for run in runs if not run.unavailable or (folder / run.file).exists()]
 
     def preparation(self) -> list[str]:
         """Every manifest and every decision about weights: an input of each run, so that no run has
@@ -82,28 +85,22 @@ def plans_for(config: dict[str, Any], studies: Path) -> list[Plan]:
     return plan_all(selection, studies, engine.name, engine.reason, absent)
 
 
-def start(config: dict[str, Any], studies: Path, results: Path, dry_run: bool) -> tuple[Workflow, FileLock | None]:
+def start(config: dict[str, Any], studies: Path, results: Path, read_only: bool) -> tuple[Workflow, FileLock | None]:
     """Plan, lock the results and write the plans. The lock lives as long as the returned object.
 
-    A dry run takes no lock, and writes no plan while another start holds it.
+    A start that only looks (a dry run, a lint) takes no lock, and writes a plan only where there is none.
     """
     plans = plans_for(config, studies)
+    lock: FileLock | None = None
     try:
         results.mkdir(parents=True, exist_ok=True)
         probe = results / f".probe-{os.getpid()}"
         probe.write_text("")
         probe.unlink()
-        lock: FileLock | None = FileLock(results / ".lock")
-        assert lock is not None
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            if not dry_run:
-                raise StudyError(
-                    f"{results}: another start of the pipeline is at work in this folder; wait until it has ended"
-                ) from None
-            lock = None
-        if lock:
+        if read_only:
+            write_plans([plan for plan in plans if not (results / plan.name / "plan.json").exists()], results)
+        else:
+            lock = lock_results(results)
             write_plans(plans, results)
     except OSError as error:
         raise StudyError(f"{results}: the results folder cannot be written ({error.strerror})") from None
@@ -116,3 +113,15 @@ def start(config: dict[str, Any], studies: Path, results: Path, dry_run: bool) -
     ]
     sessions = {name: last_session(folder) + 1 for name, folder in folders.items()}
     return Workflow(plans, results, sessions, pending), lock
+
+
+def lock_results(results: Path) -> FileLock:
+    """The lock of a results folder, or one clear error where another process holds it."""
+    lock = FileLock(results / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise StudyError(
+            f"{results}: another start of the pipeline is at work in this folder; wait until it has ended"
+        ) from None
+    return lock

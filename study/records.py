@@ -1,10 +1,9 @@
 """The record of one run: its model, an atomic write that never overwrites, reading, moving aside."""
 
-import getpass
 import os
 import re
-import socket
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -81,25 +80,6 @@ def without_paths(settings: Settings) -> Settings:
     return Settings.model_validate(values)
 
 
-def anonymous(text: str) -> str:
-    """``text`` without absolute paths, host and user."""
-    for known in (str(Path.cwd()), str(Path.home()), tempfile.gettempdir()):
-        if len(known) > 1:
-            text = text.replace(known + os.sep, "").replace(known, "…")
-    text = re.sub(r"(?<![\w.])(?:[A-Za-z]:)?[\\/](?:[^\s'\":,;()<>|\\/]+[\\/])+", "", text)
-    for name in (socket.gethostname(), _user()):
-        if name:
-            text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "…", text)
-    return text
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):  # a container's user may have no name
-        return ""
-
-
 def write_new(path: Path, text: str) -> None:
     """Write ``text`` as ``path`` in one piece; a file that is already there stays as it is, and is an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -148,18 +128,17 @@ def last_session(folder: Path) -> int:
     return max(sessions)
 
 
-def retire(folder: Path, outcomes: set[str]) -> list[str]:
-    """Move records with one of ``outcomes`` to ``superseded``, so that their runs are made again; their names."""
-    moved = []
-    for path in sorted(folder.glob("*.json")):
-        if read_record(path).outcome not in outcomes:
-            continue
-        target = folder / "superseded" / path.name
-        target.parent.mkdir(exist_ok=True)
-        number = 1
-        while target.exists():
-            number += 1
-            target = folder / "superseded" / f"{path.stem}.{number}.json"
-        path.rename(target)
-        moved.append(path.name)
-    return moved
+def retire(folder: Path, chosen: Callable[[Record], bool]) -> list[str]:
+    """Move the chosen records to ``superseded``, so that their runs are made again; their names."""
+    return [move_aside(path).name for path in sorted(folder.glob("*.json")) if chosen(read_record(path))]
+
+
+def move_aside(path: Path) -> Path:
+    """Move a file into the folder ``superseded`` beside it, under a name that is free."""
+    target = path.parent / "superseded" / path.name
+    target.parent.mkdir(exist_ok=True)
+    number = 1
+    while target.exists():
+        number += 1
+        target = path.parent / "superseded" / f"{path.stem}.{number}.json"
+    return path.rename(target)

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from study.config import Curve, Dataset, Loader, Model, Selection, Settings, Study, Training
+from study.config import Curve, Dataset, Keys, Loader, Model, Selection, Study, Training
 from study.data.manifest import Manifest
 from study.plan import Plan
 from study.records import Record
@@ -39,8 +39,8 @@ def generated_files() -> dict[str, str]:
 
 
 def _readme() -> str:
-    own = {key: field for key, field in Study.model_fields.items() if key not in Settings.model_fields}
-    plain = {key: field for key, field in Settings.model_fields.items() if key in ("device", "seed")}
+    own = {key: field for key, field in Study.model_fields.items() if key not in Keys.model_fields}
+    plain = {key: field for key, field in Keys.model_fields.items() if key in ("device", "seed")}
     sections = [
         "# Configuration",
         "Generated from the models in `study/config.py` by `make schema`; a test fails when it differs.",

@@ -13,8 +13,12 @@ from study.records import Record, read_record
 
 
 def read_all(plan: Plan, folder: Path) -> dict[str, Record]:
-    """The records that the plan names, by run; runs that this machine cannot make have none."""
-    return {run.name: read_record(folder / run.file) for run in plan.runs if not run.unavailable}
+    """The records that the plan names, by run. A run that this machine cannot make may have none."""
+    return {
+        run.name: read_record(folder / run.file)
+        for run in plan.runs
+        if not run.unavailable or (folder / run.file).exists()
+    }
 
 
 def table(plan: Plan, records: dict[str, Record]) -> pd.DataFrame:

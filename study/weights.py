@@ -23,3 +23,8 @@ class Weights(Strict):
 def read_weights(path: Path) -> Weights:
     """The decision that the weights step wrote."""
     return Weights.model_validate_json(path.read_text(encoding="utf-8"))
+
+
+def fell_back(weights: Weights) -> bool:
+    """Whether ImageNet weights were asked for and could not be had."""
+    return weights.requested == "imagenet" and weights.kind == "random"

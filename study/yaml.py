@@ -14,6 +14,8 @@ class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[str] = set()
         for key_node, _ in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise yaml.MarkedYAMLError(problem="a key must be plain text", problem_mark=key_node.start_mark)
             if key_node.value in seen:
                 raise yaml.MarkedYAMLError(
                     problem=f"key {key_node.value!r} is given twice", problem_mark=key_node.start_mark
@@ -50,9 +52,18 @@ def read(path: Path) -> Any:
 
 
 def parse_leaves(value: Any, source: str) -> Any:
-    """``value`` with every string in it parsed as YAML: Snakemake hands nested values over as strings."""
+    """``value`` with every string in it parsed as YAML: Snakemake hands nested values over as strings.
+
+    What YAML reads as text stays as it was given, with its ``#``; so does what is no YAML at all.
+    """
     if isinstance(value, dict):
         return {key: parse_leaves(item, source) for key, item in value.items()}
     if isinstance(value, list):
         return [parse_leaves(item, source) for item in value]
-    return parse(value, source) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    try:
+        parsed = parse(value, source)
+    except StudyError:
+        return value
+    return value if isinstance(parsed, str) and not value.startswith(("'", '"')) else parsed

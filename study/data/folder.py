@@ -1,13 +1,11 @@
 """A user's own photographs: one subfolder per class, every file verified by decoding it whole."""
 
-import warnings
 from pathlib import Path
 
-from PIL import Image
-
 from study.config import Dataset
+from study.data.images import decode
 from study.data.manifest import Item, LeftOut, Manifest, assign_splits
-from study.data.preflight import check_classes, class_files
+from study.data.preflight import check_classes, class_files, other_files
 from study.errors import StudyError
 from study.fingerprint import file_sha256
 
@@ -16,7 +14,10 @@ def verify(dataset: Dataset) -> Manifest:
     """The manifest of the folder; a file that cannot be decoded is left out, with the reason."""
     given = str(dataset.path)
     folder = Path(given).expanduser()
-    left_out: list[LeftOut] = []
+    left_out = [
+        LeftOut(name=path.relative_to(folder).as_posix(), reason=f"its ending {path.suffix!r} is no image's")
+        for path in other_files(folder)
+    ]
     names: dict[str, list[str]] = {}
     for label, files in class_files(folder).items():
         names[label] = []
@@ -57,13 +58,9 @@ def verify(dataset: Dataset) -> Manifest:
 
 
 def why_unreadable(path: Path) -> str | None:
-    """Why the image cannot be decoded; None where it can. Pillow's own limit guards against bombs."""
+    """Why a run could not decode the image; None where it can. Pillow's own limit guards against bombs."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with Image.open(path) as image:
-                image.load()
-    except Exception as error:  # Pillow's decoders raise nearly anything on a broken file
-        text = str(error).replace(str(path), path.name) or error.__class__.__name__
-        return text.splitlines()[0]
+        decode(path, 3, 8)
+    except StudyError as error:
+        return str(error).removeprefix(f"{path.name}: cannot be decoded: ")
     return None

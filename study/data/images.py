@@ -1,5 +1,6 @@
 """From a manifest to decoded images, the same for every source. No torch, except for torchvision's own sets."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,19 +62,34 @@ def open_set(manifest: Manifest, dataset: Dataset, folder: Path, results: Path) 
 
 
 def decode(stored: Stored, channels: int, size: int) -> NDArray[np.uint8]:
-    """One image squished to a square, (channels, size, size) uint8."""
+    """One image squished to a square, (channels, size, size) uint8.
+
+    Raises :class:`StudyError` with the file's name where it cannot be decoded.
+    """
     if isinstance(stored, Path):
         try:
-            with Image.open(stored) as opened:
-                image = to_channels(ImageOps.exif_transpose(opened), channels)
-        except OSError as error:
-            raise StudyError(f"{stored.name}: cannot be read any more: {error.__class__.__name__}") from None
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # Pillow warns of large images; its error above that stays
+                with Image.open(stored) as opened:
+                    image = to_channels(upright(opened), channels)
+        except Exception as error:  # Pillow's decoders raise nearly anything on a broken file
+            reason = str(error).replace(str(stored), stored.name).splitlines() or [error.__class__.__name__]
+            raise StudyError(f"{stored.name}: cannot be decoded: {reason[0]}") from None
     else:
         image = to_channels(Image.fromarray(stored), channels)
     if image.size != (size, size):
         image = image.resize((size, size), Image.Resampling.BILINEAR)
     pixels = np.array(image)
     return pixels[None] if channels == 1 else np.ascontiguousarray(pixels.transpose(2, 0, 1))
+
+
+def upright(image: Image.Image) -> Image.Image:
+    """The image as its EXIF data say it was held; as it is where they are damaged."""
+    image.load()
+    try:
+        return ImageOps.exif_transpose(image)
+    except Exception:  # damaged EXIF data raise nearly anything, and the pixels are sound
+        return image
 
 
 def to_channels(image: Image.Image, channels: int) -> Image.Image:
@@ -83,7 +99,9 @@ def to_channels(image: Image.Image, channels: int) -> Image.Image:
         top = max(float(values.max()), 1.0)
         scale = 255.0 if top <= 255 else 65535.0 if top <= 65535 else top
         image = Image.fromarray(np.clip(values * (255.0 / scale), 0, 255).astype(np.uint8))
-    if image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
+    if image.mode in ("La", "RGBa"):  # premultiplied: Pillow converts these to one mode alone
+        image = image.convert("LA" if image.mode == "La" else "RGBA")
+    if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
         image = image.convert("RGBA")
         image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
     return image.convert("L" if channels == 1 else "RGB")

@@ -8,26 +8,30 @@ from study.data.manifest import split_counts
 from study.data.torchvision_sets import ARCHIVES, UNPACKED
 from study.errors import StudyError
 
-SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"}
+SUFFIXES = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"}
 TRAIN_IMAGES = {"cifar10": 50_000, "mnist": 60_000}
 
 
 def class_files(folder: Path) -> dict[str, list[Path]]:
     """The image files of each class: the subfolders of ``folder`` by name, their files by relative name.
 
-    Hidden files and folders are passed over, as are files with another ending.
+    Hidden files and folders are passed over; a subfolder without an image is a class without images.
     """
     classes = {}
     for subfolder in sorted(folder.iterdir(), key=lambda path: path.name):
         if subfolder.is_dir() and not subfolder.name.startswith("."):
-            files = sorted(
-                path
-                for path in subfolder.rglob("*")
-                if path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file()
-            )
-            if files:
-                classes[subfolder.name] = files
+            classes[subfolder.name] = [path for path in _visible(subfolder) if path.suffix.lower() in SUFFIXES]
     return classes
+
+
+def other_files(folder: Path) -> list[Path]:
+    """Files in the classes' folders whose ending is no image's."""
+    subfolders = (path for path in sorted(folder.iterdir()) if path.is_dir() and not path.name.startswith("."))
+    return [path for subfolder in subfolders for path in _visible(subfolder) if path.suffix.lower() not in SUFFIXES]
+
+
+def _visible(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if not path.name.startswith(".") and path.is_file())
 
 
 def list_files(dataset: Dataset) -> list[list[Any]] | None:
@@ -59,19 +63,20 @@ def _stat(folder: Path, files: list[Path]) -> list[list[Any]]:
 
 
 def _given_folder(given: str) -> Path:
-    folder = Path(given).expanduser()
-    if not folder.exists():
-        raise StudyError(f"dataset.path: {given!r} is not allowed: no such folder")
-    if not folder.is_dir():
-        raise StudyError(
-            f"dataset.path: {given!r} is not allowed: it is a file; give a folder with one subfolder per class"
-        )
+    try:
+        folder = Path(given).expanduser()
+        if not folder.exists():
+            raise StudyError(f"dataset.path: {given!r} is not allowed: no such folder")
+        if not folder.is_dir():
+            raise StudyError(f"dataset.path: {given!r} is not allowed: it is a file; give a folder")
+    except (OSError, RuntimeError) as error:
+        raise StudyError(f"dataset.path: {given!r} cannot be read: {error}") from None
     return folder
 
 
 def check_classes(counts: dict[str, int], path: str) -> None:
     """At least two classes with at least two images each, or one clear error."""
-    if not counts:
+    if not any(counts.values()):
         raise StudyError(
             f"dataset.path: {path!r} is not allowed: it holds no image in a subfolder; "
             "give a folder with one subfolder per class"

@@ -17,20 +17,24 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     figure = Figure(figsize=(7, 3.9))
     axes = figure.subplots()
     every = [(ratio.x if ratio.x is not None else float(place), ratio) for place, ratio in enumerate(analysis.ratios)]
-    for index, faster in enumerate(dict.fromkeys(ratio.faster for ratio in analysis.ratios)):
-        mine = [(x, ratio) for x, ratio in every if ratio.faster == faster]
+    lines = list(dict.fromkeys((ratio.slower, ratio.faster, ratio.others) for ratio in analysis.ratios))
+    for index, line in enumerate(lines):
+        mine = [(x, ratio) for x, ratio in every if (ratio.slower, ratio.faster, ratio.others) == line]
         values = np.array([ratio.ratio.value for _, ratio in mine])
         low = np.array([ratio.ratio.low or ratio.ratio.value for _, ratio in mine])
         high = np.array([ratio.ratio.high or ratio.ratio.value for _, ratio in mine])
+        slower, faster, others = line
         axes.errorbar(
             [x for x, _ in mine],
             values,
             [values - low, high - values],
-            fmt=f"-{MARKERS[index]}",
+            fmt=f"-{MARKERS[index % len(MARKERS)]}",
             capsize=4,
-            color=COLOURS[index],
-            label=f"{device_words(mine[0][1].slower)} over {device_words(faster)}",
+            color=COLOURS[index % len(COLOURS)],
+            label=f"{device_words(slower)} over {device_words(faster)}" + (f", {others}" if others else ""),
         )
+        if len(lines) > 2:
+            continue  # the numbers would lie on each other; the table has them
         for (x, _), value, top in zip(mine, values, high, strict=True):
             axes.annotate(
                 f"{number(value)}x",

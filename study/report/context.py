@@ -9,6 +9,7 @@ from study.config import shown
 from study.plan import Plan
 from study.records import Record
 from study.stats.analysis import Analysis
+from study.weights import fell_back
 from study.words import TOTALS, bytes_words, short_key
 
 
@@ -62,17 +63,23 @@ def _banners(records: list[Record]) -> list[str]:
         banners.append(
             "The images are generated, not photographs: times stand, accuracies hold for drawn images alone."
         )
-    random = {record.weights.reason for record in records if record.weights and record.weights.kind == "random"}
-    for reason in sorted(random):
-        banners.append(
-            f"Every run starts from random weights ({reason}): times stand, accuracies are not transfer learning."
-        )
+    weighted = [record for record in records if record.weights]
+    random = [record for record in weighted if record.weights and record.weights.kind == "random"]
+    for reason in sorted({record.weights.reason for record in random if record.weights}):
+        who = "Every run starts" if len(random) == len(weighted) else f"{len(random)} of {len(weighted)} runs start"
+        banners.append(f"{who} from random weights ({reason}): times stand, accuracies are not transfer learning.")
+    if any(record.weights and fell_back(record.weights) for record in random):
+        banners.append(f"To look for ImageNet weights again: python -m study retry {records[0].study} --weights")
     return banners
 
 
 def _left_out(records: dict[str, Record]) -> list[str]:
     counts = {record.data.left_out for record in records.values() if record.data and record.data.left_out}
-    return [f"{max(counts)} file(s) could not be decoded and were left out; the manifest lists them."] if counts else []
+    return (
+        [f"{max(counts)} file(s) of the folder were left out; the manifest lists each with the reason."]
+        if counts
+        else []
+    )
 
 
 def _facts(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:

@@ -50,6 +50,7 @@ class Ratio(Strict):
 
     label: str
     x: float | None
+    others: str = Field(description="Levels of the factors that are neither the contrast nor the curve's.")
     slower: str
     faster: str
     ratio: Estimate
@@ -81,7 +82,7 @@ def analyse(study: Study, frame: pd.DataFrame) -> Analysis:
         y=y,
         groups=groups,
         ratios=ratios,
-        answer=_answer(groups, ratios, x, y),
+        answer=_answer(groups, ratios, x, y, study.contrast),
         warnings=warnings_of(study, frame, y, x),
     )
 
@@ -135,6 +136,12 @@ def _group(study: Study, label: str, part: pd.DataFrame, x: str | None, y: str) 
 
 def _level_label(row: "pd.Series[Any]", keys: list[str]) -> str:
     return ", ".join(f"{row[key]:g}" if isinstance(row[key], float) else str(row[key]) for key in keys) or "the run"
+
+
+def _ratio_label(row: "pd.Series[Any]", keys: list[str], x: str | None) -> str:
+    """The other factors' levels in words, the curve's with its name: ``batch size 64, bf16``."""
+    ordered = sorted(keys, key=lambda key: key != x)
+    return ", ".join(f"{short_key(key)} {row[key]:g}" if key == x else str(row[key]) for key in ordered)
 
 
 def _level(name: Any, rows: pd.DataFrame, usable: pd.DataFrame, model: LogModel | None, x: str | None) -> Level:
@@ -191,7 +198,7 @@ def _ratios(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> list[Ra
         pairs = first.merge(second, on=[*others, "session_block"], suffixes=("_a", "_b"))
         if pairs.empty:
             continue
-        labels = pairs.apply(lambda row: _level_label(row, others), axis=1)
+        labels = pairs.apply(lambda row: _ratio_label(row, others, x), axis=1)
         quotients = pairs[f"{y}_a"] / pairs[f"{y}_b"]
         # The ratio of the means within blocks: a block's own factor cancels, what is left is the noise.
         model = fit_log_model(quotients.tolist(), labels.tolist(), pairs["session_block"].tolist())
@@ -201,6 +208,7 @@ def _ratios(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> list[Ra
                 Ratio(
                     label=label,
                     x=float(at[x].iloc[0]) if x and x in at else None,
+                    others=_ratio_label(at.iloc[0], [key for key in others if key != x], x),
                     slower=levels[0],
                     faster=other,
                     ratio=_estimate(model.mean(label)),
@@ -210,10 +218,10 @@ def _ratios(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> list[Ra
     return sorted(result, key=lambda ratio: (ratio.faster, ratio.x or 0))
 
 
-def _answer(groups: list[Group], ratios: list[Ratio], x: str | None, y: str) -> list[str]:
+def _answer(groups: list[Group], ratios: list[Ratio], x: str | None, y: str, contrast: str | None) -> list[str]:
     sentences = [_group_answer(group, x, y) for group in groups]
     for faster in dict.fromkeys(ratio.faster for ratio in ratios):
-        sentences.append(_ratio_answer([ratio for ratio in ratios if ratio.faster == faster], x))
+        sentences.append(_ratio_answer([ratio for ratio in ratios if ratio.faster == faster], str(contrast)))
     return sentences or ["No run has succeeded yet, so there is no answer."]
 
 
@@ -238,16 +246,18 @@ def _group_answer(group: Group, x: str | None, y: str) -> str:
     return f"{where} the fastest is {name}, {time}; {told}.{verdict}"
 
 
-def _ratio_answer(ratios: list[Ratio], x: str | None) -> str:
+def _ratio_answer(ratios: list[Ratio], contrast: str) -> str:
     low = min(ratios, key=lambda ratio: ratio.ratio.value)
     high = max(ratios, key=lambda ratio: ratio.ratio.value)
 
     def words(ratio: Ratio) -> str:
         bounds = f" (95%: {ratio.ratio.low:.3g} to {ratio.ratio.high:.3g})" if ratio.ratio.low is not None else ""
-        at = f"{short_key(x)} {ratio.label}" if ratio.x is not None else ratio.label
-        return f"{ratio.ratio.value:.3g}{bounds} at {at}"
+        at = f" at {ratio.label}" if ratio.label else ""
+        return f"{ratio.ratio.value:.3g}{bounds}{at}"
 
     spread = words(high) if low is high else f"between {words(low)} and {words(high)}"
     work = "" if all(ratio.same_work for ratio in ratios) else " They did not train on equally many images."
-    slower, faster = device_words(low.slower, article=True), device_words(low.faster, article=True)
-    return f"The time on {slower} over the time on {faster} is {spread}.{work}"
+    if contrast == "device":
+        slower, faster = device_words(low.slower, article=True), device_words(low.faster, article=True)
+        return f"The time on {slower} over the time on {faster} is {spread}.{work}"
+    return f"The time with {short_key(contrast)} {low.slower} over that with {low.faster} is {spread}.{work}"

@@ -52,7 +52,7 @@ def fit_curve(batch_sizes: Sequence[float], seconds: Sequence[float], blocks: Se
     """Fit both laws to one entry a run. A bare table without blocks gives every run the same block."""
     sizes, times = np.asarray(batch_sizes, float), np.asarray(seconds, float)
     model = fit_log_model(seconds, batch_sizes, blocks)
-    lost = len(set(blocks)) - 1
+    lost = model.block_columns
     adjusted = times / np.exp(model.block_effects)
     weights = _weights(sizes, adjusted)
     count = len(times) - lost

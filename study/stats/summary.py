@@ -34,6 +34,8 @@ class LogModel:
     """Unscaled: times the residual variance it is the covariance of ``effects``."""
     block_effects: NDArray[np.float64]
     """Log effect of the block of each observation; they average to zero over the blocks."""
+    block_columns: int
+    """Degrees of freedom that the blocks took."""
     residual_variance: float | None
     degrees: int
     """Residual degrees of freedom."""
@@ -63,47 +65,82 @@ class LogModel:
 def fit_log_model(seconds: Sequence[float], levels: Sequence[Hashable], blocks: Sequence[Hashable]) -> LogModel:
     """Least squares of log seconds on levels and blocks.
 
-    ``seconds``, ``levels`` and ``blocks`` hold one entry for each run. Blocks that cannot be told from
-    levels (each configuration once) leave no residual, and then no interval.
+    ``seconds``, ``levels`` and ``blocks`` hold one entry for each run. Block effects average to zero within
+    each set of blocks that share levels. Between sets that share none (a level that was added later and
+    measured by itself) nothing tells the machine's change from the level's: it counts as the level's, and
+    :func:`separate_sets` lets a caller warn. One level alone needs no blocks: each would be its own run.
     """
     names = list(dict.fromkeys(levels))
-    block_names = list(dict.fromkeys(blocks))
-    count, columns = len(seconds), len(names) + len(block_names) - 1
-    design = np.zeros((count, columns))
-    for row, (level, block) in enumerate(zip(levels, blocks, strict=True)):
-        design[row, names.index(level)] = 1
-        design[row, len(names) :] = _contrast(block_names.index(block), len(block_names))
+    sets = [] if len(names) == 1 else separate_sets(levels, blocks)
+    coding = _block_coding([members for _, members in sets])
+    design = np.array(
+        [
+            [float(level == name) for name in names] + (list(coding[block]) if coding else [])
+            for level, block in zip(levels, blocks, strict=True)
+        ]
+    )
     logs = np.log(np.asarray(seconds, float))
     inverse: NDArray[np.float64] = np.linalg.pinv(design.T @ design).astype(np.float64)
     solution = inverse @ design.T @ logs
-    degrees = count - int(np.linalg.matrix_rank(design))
+    degrees = len(seconds) - int(np.linalg.matrix_rank(design))
     residual = float(((logs - design @ solution) ** 2).sum())
     return LogModel(
         levels=list(names),
         effects=solution[: len(names)],
         covariance=inverse[: len(names), : len(names)],
         block_effects=design[:, len(names) :] @ solution[len(names) :],
+        block_columns=design.shape[1] - len(names),
         residual_variance=residual / degrees if degrees > 0 else None,
         degrees=degrees,
     )
 
 
-def _contrast(index: int, count: int) -> NDArray[np.float64]:
-    """Sum-to-zero coding: the last block is minus all others."""
-    row = np.zeros(count - 1)
-    if index < count - 1:
-        row[index] = 1
-    else:
-        row[:] = -1
-    return row
+def separate_sets(
+    levels: Sequence[Hashable], blocks: Sequence[Hashable]
+) -> list[tuple[list[Hashable], list[Hashable]]]:
+    """Levels and blocks in sets that are connected: by a block that holds two levels, a level in two blocks."""
+    sets: list[tuple[list[Hashable], list[Hashable]]] = []
+    for level, block in dict.fromkeys(zip(levels, blocks, strict=True)):
+        touched = [item for item in sets if level in item[0] or block in item[1]]
+        merged = (
+            list(dict.fromkeys([*(name for item in touched for name in item[0]), level])),
+            list(dict.fromkeys([*(name for item in touched for name in item[1]), block])),
+        )
+        sets = [item for item in sets if item not in touched] + [merged]
+    return sets
+
+
+def _block_coding(sets: list[list[Hashable]]) -> dict[Hashable, NDArray[np.float64]]:
+    """Sum-to-zero coding within each set: the last block of a set is minus its others."""
+    columns = sum(len(members) - 1 for members in sets)
+    coding: dict[Hashable, NDArray[np.float64]] = {}
+    first = 0
+    for members in sets:
+        last = first + len(members) - 1
+        for index, block in enumerate(members):
+            row = np.zeros(columns)
+            if first + index < last:
+                row[first + index] = 1
+            else:
+                row[first:last] = -1
+            coding[block] = row
+        first = last
+    return coding
 
 
 def level_test(seconds: Sequence[float], levels: Sequence[Hashable], blocks: Sequence[Hashable]) -> float | None:
     """p of the F test that no level differs from another, blocks accounted for; None without replicates."""
     full = fit_log_model(seconds, levels, blocks)
-    bare = fit_log_model(seconds, [0] * len(seconds), blocks)
-    extra = bare.degrees - full.degrees
-    if not full.residual_variance or not bare.residual_variance or extra <= 0:
+    if not full.residual_variance or len(full.levels) < 2:
         return None
-    between = (bare.residual_variance * bare.degrees - full.residual_variance * full.degrees) / extra
+    # The same model without levels: blocks alone, in one set.
+    names = list(dict.fromkeys(blocks))
+    design = np.array([[float(block == name) for name in names] for block in blocks])
+    logs = np.log(np.asarray(seconds, float))
+    fitted = design @ np.linalg.lstsq(design, logs, rcond=None)[0]
+    bare_degrees = len(seconds) - len(names)
+    extra = bare_degrees - full.degrees
+    if extra <= 0:
+        return None
+    between = (float(((logs - fitted) ** 2).sum()) - full.residual_variance * full.degrees) / extra
     return float(stats.f.sf(between / full.residual_variance, extra, full.degrees))

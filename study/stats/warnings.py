@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 
 from study.config import Study
+from study.stats.summary import separate_sets
 from study.words import device_words, listed, short_key
 
 SPREAD_LIMIT = 0.10
@@ -20,7 +21,13 @@ def warnings_of(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> lis
     found = [*_outcomes(frame), *_replicates(study), *_sessions(frame), *_environment(frame)]
     if y in frame:
         usable = frame[(frame["outcome"] == "ok") & frame[y].notna()]
-        found += [*_noise(study, usable, y), *_work(usable, x), *_batches(usable), *_waiting(usable)]
+        found += [
+            *_apart(study, usable, x),
+            *_noise(study, usable, y),
+            *_work(usable, x),
+            *_batches(usable),
+            *_waiting(usable),
+        ]
     return found
 
 
@@ -123,3 +130,23 @@ def _waiting(usable: pd.DataFrame) -> list[str]:
                 f"at batch size {sizes}: these times are the loader's more than the device's."
             )
     return found
+
+
+def _apart(study: Study, usable: pd.DataFrame, x: str | None) -> list[str]:
+    """Levels that share no block with the others: the machine's change counts as the level's."""
+    found = []
+    keys = [key for key in study.factors if key != x]
+    groups = [part for _, part in usable.groupby(keys, sort=False)] if keys and x else [usable]
+    for part in groups:
+        if x is None or part.empty:
+            continue
+        blocks = part["session"].astype(int).astype(str) + "." + part["block"].astype(int).astype(str)
+        sets = separate_sets(part[x].tolist(), blocks.tolist())
+        if len(sets) > 1:
+            apart = "; ".join(listed([str(level) for level in levels]) for levels, _ in sets)
+            found.append(
+                f"These sets of {short_key(x)} were measured in starts of their own ({apart}): a difference "
+                "between the sets may be the machine's. To measure them together, move their records aside with "
+                "`python -m study retry --outcome ok`."
+            )
+    return list(dict.fromkeys(found))

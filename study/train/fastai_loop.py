@@ -4,9 +4,11 @@ import contextlib
 import io
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import fastai.data.load
+import numpy as np
 import torch
 import torchvision.models
 from fastai.callback.core import Callback
@@ -27,8 +29,10 @@ from fastai.vision.all import (
     vision_learner,
 )
 from fastai.vision.learner import _default_meta, model_meta
+from PIL import Image
 
 from study import models
+from study.data.images import Stored, to_channels
 from study.measure.clock import StepRecorder, clock_for
 from study.measure.memory import peak, reset_peak
 from study.measure.samples import Epoch, Measurement, Step, mark_warm_up
@@ -142,7 +146,7 @@ def make_dataloaders(job: TrainingJob) -> Any:
     block = DataBlock(
         blocks=(ImageBlock(PILImageBW if settings.dataset.channels == 1 else PILImage), CategoryBlock(images.classes)),
         get_items=lambda numbers: numbers,
-        get_x=lambda number: images.stored[number],
+        get_x=lambda number: as_stored(images.stored[number], settings.dataset.channels),
         get_y=lambda number: images.classes[images.labels[number]],
         splitter=IndexSplitter(images.valid),
         item_tfms=[Resize(settings.dataset.image_size, method="squish")],
@@ -152,6 +156,11 @@ def make_dataloaders(job: TrainingJob) -> Any:
     # fastai drops the last partial batch wherever it shuffles; only asking for it keeps it.
     own |= {} if training.drop_last else {"drop_last": False}
     return block.dataloaders(list(range(len(images.labels))), bs=training.batch_size, device=job.device, **own)
+
+
+def as_stored(stored: Stored, channels: int) -> Stored:
+    """A file as it is, for fastai opens it itself; an array in the channels that the model sees."""
+    return stored if isinstance(stored, Path) else np.asarray(to_channels(Image.fromarray(stored), channels))
 
 
 def make_learner(job: TrainingJob, dataloaders: Any) -> Learner:
@@ -166,10 +175,12 @@ def make_learner(job: TrainingJob, dataloaders: Any) -> Learner:
         learner = vision_learner(dataloaders, architecture, metrics=error_rate, **one_channel)
     else:
         learner = vision_learner(dataloaders, architecture, metrics=error_rate, pretrained=False, **one_channel)
+        full = models.backbone(job.settings.model.name, job.settings.seed, job.state)
+        cut = model_meta.get(architecture, _default_meta)["cut"]
+        # With one channel fastai folds a given first layer into one of a single channel, and does not normalise.
+        body = create_body(full, one_channel.get("n_in", 3), True, cut)
+        learner.model[0].load_state_dict(body.state_dict())
         if not one_channel:
-            full = models.backbone(job.settings.model.name, job.settings.seed, job.state)
-            cut = model_meta.get(architecture, _default_meta)["cut"]
-            learner.model[0].load_state_dict(create_body(full, 3, False, cut).state_dict())
             dataloaders.add_tfms([Normalize.from_stats(*imagenet_stats)], "after_batch")
         learner.freeze()
     precision = job.settings.training.precision

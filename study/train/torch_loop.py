@@ -26,6 +26,7 @@ from study.train.schedule import (
     stages,
 )
 
+# fastai's `train_bn` means batch normalisation; networks without it have their own kind.
 NORMALISATION = (nn.modules.batchnorm._BatchNorm, nn.LayerNorm, nn.GroupNorm)
 
 
@@ -39,7 +40,7 @@ class Trainer:
         self.body_sha256 = models.body_sha256(models.body_state(model))
         self.model = models.with_new_head(model, len(job.images.classes), job.seed).to(device)
         self.groups = layer_groups(self.model)
-        self.optimizer = make_optimizer(self.groups)
+        self.optimizer = make_optimizer(self.model, self.groups)
         self.loss = nn.CrossEntropyLoss()
         self.scaler = torch.amp.GradScaler(device.type, enabled=settings.training.precision == "fp16")
         self.recorder = StepRecorder(clock_for(device))
@@ -132,7 +133,7 @@ def train(job: TrainingJob) -> Measurement:
     steps: list[Step] = []
     started = time.perf_counter()
     for stage in stages(job.settings, len(trainer.groups)):
-        set_frozen(trainer.groups, stage.name == "frozen")
+        set_frozen(trainer.model, trainer.groups, stage.name == "frozen")
         for number in range(stage.epochs):
             train_seconds, new_steps, train_loss = trainer.train_epoch(stage, number, len(epochs) + 1)
             valid_seconds, valid_loss, accuracy = trainer.validate()
@@ -164,38 +165,40 @@ def train(job: TrainingJob) -> Measurement:
     )
 
 
-def layer_groups(model: nn.Module) -> list[list[nn.Module]]:
-    """Modules in groups of one learning rate: a residual network in three as fastai splits it, others in two."""
+def layer_groups(model: nn.Module) -> list[list[str]]:
+    """Parameters' names in groups of one learning rate: a residual network in three as fastai splits it (stem and
+    first two layers, last two layers, head), any other in two (body, head). Every parameter is in one group."""
     head = models.head_name(model)
-    children = [module for name, module in model.named_children() if name != head]
+    names = [name for name, _ in model.named_parameters()]
+    body = [name for name in names if not name.startswith(f"{head}.")]
+    groups = [body, [name for name in names if name.startswith(f"{head}.")]]
     if isinstance(getattr(model, "layer4", None), nn.Module) and head == "fc":
-        return [children[:6], children[6:], [model.get_submodule(head)]]
-    leaves = [m for name, m in model.named_modules() if name != head and not list(m.children())]
-    return [leaves, [model.get_submodule(head)]]
+        late = [name for name in body if name.startswith(("layer3.", "layer4."))]
+        groups = [[name for name in body if name not in late], late, groups[1]]
+    return groups
 
 
-def make_optimizer(groups: list[list[nn.Module]]) -> torch.optim.AdamW:
+def is_normalisation(model: nn.Module, name: str) -> bool:
+    """Whether the parameter belongs to a normalisation layer."""
+    return isinstance(model.get_submodule(name.rpartition(".")[0]), NORMALISATION)
+
+
+def make_optimizer(model: nn.Module, groups: list[list[str]]) -> torch.optim.AdamW:
     """AdamW with fastai's constants; no weight decay on normalisation layers and biases."""
+    parameters = dict(model.named_parameters())
     parameter_groups = []
-    for number, modules in enumerate(groups):
-        decayed: list[nn.Parameter] = []
-        plain: list[nn.Parameter] = []
-        for module in modules:
-            for part in module.modules():
-                for name, parameter in part.named_parameters(recurse=False):
-                    bare = isinstance(part, NORMALISATION) or name == "bias"
-                    (plain if bare else decayed).append(parameter)
-        for parameters, decay in ((decayed, WEIGHT_DECAY), (plain, 0.0)):
-            if parameters:
-                parameter_groups.append({"params": parameters, "weight_decay": decay, "layer_group": number})
+    for number, names in enumerate(groups):
+        plain = [name for name in names if name.endswith("bias") or is_normalisation(model, name)]
+        decayed = [name for name in names if name not in plain]
+        for chosen, decay in ((decayed, WEIGHT_DECAY), (plain, 0.0)):
+            if chosen:
+                members = [parameters[name] for name in chosen]
+                parameter_groups.append({"params": members, "weight_decay": decay, "layer_group": number})
     return torch.optim.AdamW(parameter_groups, lr=1e-3, betas=(MOMENTA[0], SQUARE_MOMENTUM), eps=EPSILON)
 
 
-def set_frozen(groups: list[list[nn.Module]], frozen: bool) -> None:
+def set_frozen(model: nn.Module, groups: list[list[str]], frozen: bool) -> None:
     """Freeze all but the last group; normalisation layers always train, as in fastai (``train_bn``)."""
-    for number, modules in enumerate(groups):
-        for module in modules:
-            for part in module.modules():
-                trains = not frozen or number == len(groups) - 1 or isinstance(part, NORMALISATION)
-                for parameter in part.parameters(recurse=False):
-                    parameter.requires_grad_(trains)
+    head = set(groups[-1])
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(not frozen or name in head or is_normalisation(model, name))

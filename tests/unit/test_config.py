@@ -42,6 +42,10 @@ def plan_of(folder: Path, values: dict[str, Any], **config: Any) -> Plan:
         ({"replicates": 0}, ["replicates", "0"]),
         ({"curve": {"x": "training.epochs"}}, ["curve.x", "'training.epochs'", "allowed"]),
         ({"contrast": "training.epochs"}, ["contrast", "'training.epochs'", "allowed"]),
+        ({"factors": ["device"]}, ["factors", "['device']", "dictionary"]),
+        ({"dataset.source": "folder", "dataset.path": "~nosuchuser/x"}, ["dataset.path", "'~nosuchuser/x'"]),
+        ({"dataset.source": "folder", "dataset.path": "x" * 300}, ["dataset.path", "xxx"]),
+        ({"model.weights": "~nosuchuser/x.pt"}, ["model.weights", "'~nosuchuser/x.pt'", "no such file"]),
         ({"device": "tpu"}, ["device", "'tpu'", "'cpu' or 'cuda'"]),
     ],
 )
@@ -88,6 +92,20 @@ def test_override_leaves_are_parsed_as_yaml(tmp_path: Path) -> None:
     assert plan.study.dataset.path == "./photos"
 
 
+def test_a_nested_override_changes_its_keys_and_keeps_the_others(tmp_path: Path) -> None:
+    values = study_values(training={"epochs": 5, "batch_size": 4, "freeze_epochs": 0, "drop_last": False})
+    plan = plan_of(tmp_path, values, overrides={"training": {"epochs": "2"}})
+    assert plan.study.training.epochs == 2
+    assert plan.study.training.freeze_epochs == 0
+    assert plan.study.training.drop_last is False
+
+
+def test_text_stays_as_it_was_given(tmp_path: Path) -> None:
+    for text in ("/data/a #1", "it's", "@home", "[x"):
+        plan = plan_of(tmp_path, study_values(), overrides={"dataset.path": text})
+        assert plan.study.dataset.path == text
+
+
 def test_an_override_of_a_factor_replaces_its_levels_and_a_list_makes_a_new_factor(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, study_values(), overrides={"training.batch_size": 2, "training.epochs": [1, 2]})
     assert plan.study.factors == {"device": ["cpu"], "training.batch_size": [2], "training.epochs": [1, 2]}
@@ -112,5 +130,16 @@ def test_a_study_that_is_no_yaml_or_holds_a_key_twice_is_one_line(tmp_path: Path
     with pytest.raises(StudyError, match=r"broken\.yaml, line 1: not valid YAML"):
         read_study("broken", tmp_path, read_selection({}))
     (tmp_path / "twice.yaml").write_text("title: a\ntitle: b\n", encoding="utf-8")
+    (tmp_path / "odd.yaml").write_text("{[a]: 1}\n", encoding="utf-8")
+    with pytest.raises(StudyError, match=r"odd\.yaml, line 1: .*a key must be plain text"):
+        read_study("odd", tmp_path, read_selection({}))
     with pytest.raises(StudyError, match=r"twice\.yaml, line 2: .*'title' is given twice"):
         read_study("twice", tmp_path, read_selection({}))
+
+
+def test_keys_must_go_together_in_each_run_not_before_factors_are_applied(tmp_path: Path) -> None:
+    """fastai's mixed precision is for a GPU: the study's own default device does not count where it is a factor."""
+    values = study_values(training={"loop": "fastai", "precision": "bf16", "batch_size": 4}, loader={"kind": "workers"})
+    assert plan_of(tmp_path, values, devices="cuda").runs
+    with pytest.raises(StudyError, match=r"training\.precision: 'bf16' is not allowed"):
+        plan_of(tmp_path, values, devices="cpu")

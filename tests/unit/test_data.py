@@ -156,10 +156,30 @@ def test_unreadable_files_are_left_out_with_the_reason(photos: Path) -> None:
     (first / "cut.jpg").write_bytes(whole[: len(whole) // 2])
     (first / "notes.txt").write_text("not an image's name")
     manifest = folder.verify(dataset(source="folder", path=str(photos)))
-    assert {Path(item.name).name for item in manifest.left_out} == {"text.jpg", "empty.png", "cut.jpg"}
+    assert {Path(item.name).name for item in manifest.left_out} == {"text.jpg", "empty.png", "cut.jpg", "notes.txt"}
     assert all(item.reason and str(photos) not in item.reason for item in manifest.left_out)
     assert len(manifest.items) == 20
     assert manifest.train_images == 16
+
+
+def test_damaged_exif_data_leave_the_image_as_it_is(tmp_path: Path) -> None:
+    pixels = Image.fromarray(np.full((20, 40, 3), 200, np.uint8))
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    pixels.save(tmp_path / "a.jpg", exif=exif)
+    whole = (tmp_path / "a.jpg").read_bytes()
+    start = whole.index(b"Exif\0\0") + 6
+    for offset in range(start, start + 26):  # each byte of the header and the one tag, broken in turn
+        (tmp_path / "b.jpg").write_bytes(whole[:offset] + b"\xff" + whole[offset + 1 :])
+        assert decode(tmp_path / "b.jpg", 3, 8).shape == (3, 8, 8)
+        assert folder.why_unreadable(tmp_path / "b.jpg") is None
+
+
+def test_a_class_whose_files_have_other_endings_is_an_error_that_names_it(photos: Path) -> None:
+    (photos / "phone").mkdir()
+    (photos / "phone" / "a.heic").write_bytes(b"x")
+    with pytest.raises(StudyError, match=r"class 'phone' has 0 image\(s\)"):
+        list_folder(dataset(source="folder", path=str(photos)))
 
 
 def test_a_bomb_is_left_out_instead_of_filling_the_memory(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:

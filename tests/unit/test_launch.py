@@ -1,6 +1,9 @@
 import json
 import os
+import signal
 import sys
+import tempfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -103,3 +106,37 @@ def test_plans_keep_their_time_where_nothing_changed(tmp_path: Path) -> None:
     write_plans([tiny_plan(replicates=2)], tmp_path)
     assert path.stat().st_mtime_ns != 5
     assert json.loads((tmp_path / "plan.json").read_text()) == {"studies": ["tiny"]}
+
+
+def test_a_killed_worker_of_the_loader_is_out_of_memory_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = {"outcome": "failed", "message": "DataLoader worker (pid 1) is killed by signal: Killed."}
+    fake(monkeypatch, f"(scratch / 'result.json').write_text({json.dumps(json.dumps(failed))})")
+    counts = iter([7, 8])
+    monkeypatch.setattr(launch, "oom_kills", lambda: next(counts))
+    plan = tiny_plan()
+    record = launch.launch(plan, plan.runs[0], tmp_path, 1, tmp_path / "run.log", "")
+    assert record.outcome == "out_of_memory"
+    assert "DataLoader worker" in str(record.message)
+
+
+def test_a_second_pipeline_waits_for_its_turn_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    fake(monkeypatch, "sys.exit(3)")
+    plan = tiny_plan()
+    done = threading.Event()
+
+    def second() -> None:
+        launch.launch(plan, plan.runs[0], tmp_path, 1, tmp_path / "run.log", "run 1 of 2")
+        done.set()
+
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)  # only a main thread may set one
+    with launch.alone_on_this_machine("first"):
+        thread = threading.Thread(target=second)
+        thread.start()
+        assert not done.wait(1.0)
+    thread.join(60)
+    assert done.is_set()
+    assert "run 1 of 2: bs" in (said := capfd.readouterr().err)
+    assert "waiting, for another pipeline measures on this machine" in said

@@ -16,6 +16,7 @@ from study import models
 from study.data import generated
 from study.data.images import open_set
 from study.data.loaders import make_loaders
+from study.errors import StudyError
 from study.measure.samples import Measurement
 from study.plan import Run
 from study.train import fastai_loop, torch_loop
@@ -163,13 +164,27 @@ def test_our_freezing_and_groups_are_fastais(folder: Path) -> None:
     job = make_job(folder, tiny_run("fastai"))
     learner = fastai_loop.make_learner(job, fastai_loop.make_dataloaders(job))
     learner.freeze()
-    groups = torch_loop.layer_groups(models.with_new_head(models.backbone("resnet18", 1), 2, 1))
-    assert [sum(p.numel() for m in group for p in m.parameters()) for group in groups[:2]] == [
+    model = models.with_new_head(models.backbone("resnet18", 1), 2, 1)
+    parameters = dict(model.named_parameters())
+    groups = torch_loop.layer_groups(model)
+    assert [sum(parameters[name].numel() for name in group) for group in groups[:2]] == [
         sum(p.numel() for p in group) for group in learner.opt.param_lists[:2]
     ]
-    torch_loop.set_frozen(groups, True)
-    ours = [p.requires_grad for group in groups[:2] for m in group for p in m.parameters()]
+    torch_loop.set_frozen(model, groups, True)
+    ours = [parameters[name].requires_grad for group in groups[:2] for name in group]
     assert ours == [p.requires_grad for p in learner.model[0].parameters()]
+
+
+@pytest.mark.parametrize("name", ["vit_b_32", "convnext_tiny", "swin_t", "densenet121"])
+def test_every_parameter_of_any_family_is_trained_once(name: str) -> None:
+    model = models.with_new_head(models.backbone(name, 1), 2, 1)
+    groups = torch_loop.layer_groups(model)
+    assert sorted(n for group in groups for n in group) == sorted(n for n, _ in model.named_parameters())
+    optimizer = torch_loop.make_optimizer(model, groups)
+    trained = [id(p) for group in optimizer.param_groups for p in group["params"]]
+    assert sorted(trained) == sorted(id(p) for p in model.parameters())
+    torch_loop.set_frozen(model, groups, True)
+    assert 0 < sum(p.requires_grad for p in model.parameters()) < len(trained)
 
 
 def test_the_callback_changes_nothing(folder: Path) -> None:
@@ -191,7 +206,7 @@ def test_the_callback_changes_nothing(folder: Path) -> None:
 def test_the_frozen_stage_changes_the_head_and_normalisation_alone(folder: Path) -> None:
     job = make_job(folder, tiny_run("torch"))
     trainer = torch_loop.Trainer(job, make_loaders(job.images, job.settings, job.device, 1))
-    torch_loop.set_frozen(trainer.groups, True)
+    torch_loop.set_frozen(trainer.model, trainer.groups, True)
     before = {key: value.clone() for key, value in trainer.model.named_parameters()}
     trainer.train_epoch(stages(job.settings, 3)[0], 0, 1)
     changed = {key for key, value in trainer.model.named_parameters() if not torch.equal(before[key], value)}
@@ -227,10 +242,35 @@ def test_progress_reaches_its_total(folder: Path, loop: str) -> None:
     assert seen == [(done, 6) for done in range(1, 7)]
 
 
-@pytest.mark.parametrize("loop", ["torch", "fastai"])
-def test_bf16_trains_too(folder: Path, loop: str) -> None:
-    run = tiny_run(loop, training={"precision": "bf16", "epochs": 1})
-    assert LOOPS[loop](make_job(folder, run)).epochs[-1].train_loss is not None
+def test_mixed_precision_on_a_cpu_is_bf16_in_our_loop_and_refused_in_fastais(folder: Path) -> None:
+    run = tiny_run("torch", training={"precision": "bf16", "epochs": 1})
+    assert torch_loop.train(make_job(folder, run)).epochs[-1].train_loss is not None
+    with pytest.raises(StudyError, match=r"training\.precision: 'bf16' is not allowed with training\.loop fastai"):
+        tiny_run("fastai", training={"precision": "bf16"})
+
+
+def test_one_channel_of_fastai_starts_from_the_decided_weights(folder: Path) -> None:
+    """The given first layer is folded into one channel: a file is followed, and two runs start alike."""
+    run = tiny_run("fastai", dataset={"images": 20, "channels": 1, "image_size": 28}, training={"epochs": 1})
+    job = make_job(folder, run)
+    states = []
+    for seed in (1, 2):
+        state = dict(models.backbone("resnet18", 77).state_dict())
+        other = TrainingJob(**{**job.__dict__, "state": state, "seed": seed})
+        states.append(fastai_loop.train(other).body_sha256)
+    assert states[0] == states[1]
+    assert states[0] != fastai_loop.train(job).body_sha256
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_arrays_in_other_channels_than_the_model_sees_are_converted(folder: Path, channels: int) -> None:
+    """Colour arrays in grey and grey arrays in colour, as CIFAR-10 and MNIST may be asked for."""
+    drawn = tiny_run("fastai", dataset={"images": 20, "channels": 4 - channels, "image_size": 28})
+    seen = tiny_run("fastai", dataset={"images": 20, "channels": channels, "image_size": 28}, training={"epochs": 1})
+    job = make_job(folder, drawn)
+    job = TrainingJob(**{**job.__dict__, "settings": seen.settings})
+    batch, _ = fastai_loop.make_dataloaders(job).one_batch()
+    assert batch.shape[1] == channels
 
 
 @pytest.mark.parametrize("loop", ["torch", "fastai"])

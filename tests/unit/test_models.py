@@ -102,24 +102,17 @@ def server(tmp_path: Path) -> Iterator[tuple[str, Path]]:
 
 def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, url: str) -> None:
     """Let torchvision's ResNet-18 weights be at ``url``, and its cache be empty."""
-
-    class Enum:
-        class DEFAULT:
-            pass
-
-    Enum.DEFAULT.url = url  # type: ignore[attr-defined]
-    Enum.DEFAULT.get_state_dict = staticmethod(  # type: ignore[attr-defined]
-        lambda **options: torch.hub.load_state_dict_from_url(url, **options)
-    )
-    monkeypatch.setattr(torchvision.models, "get_model_weights", lambda name: Enum)
-    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "cache"))
+    monkeypatch.setattr(torchvision.models.ResNet18_Weights.DEFAULT.value, "url", url)
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path / "cache"))
 
 
 def test_imagenet_weights_are_downloaded_once_and_checked(
     tmp_path: Path, server: tuple[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url, folder = server
-    torch.save(models.backbone("resnet18", 3).state_dict(), folder / "x.pth")
+    # Old files, as torchvision's own, hold no counts of batches.
+    state = {k: v for k, v in models.backbone("resnet18", 3).state_dict().items() if "num_batches" not in k}
+    torch.save(state, folder / "x.pth")
     name = f"resnet18-{hashlib.sha256((folder / 'x.pth').read_bytes()).hexdigest()[:8]}.pth"
     (folder / "x.pth").rename(folder / name)
     serve(monkeypatch, tmp_path, f"{url}/{name}")
@@ -143,3 +136,28 @@ def test_a_download_with_the_wrong_checksum_or_none_at_all_falls_back_with_the_r
         assert decision.reason.startswith("ImageNet weights could not be had: ")
         assert words in decision.reason
         assert decision.body_sha256 == models.decide("resnet18", "none", 1, tmp_path).body_sha256
+
+
+def test_a_file_without_counts_of_batches_is_a_weights_file(tmp_path: Path) -> None:
+    state = {k: v for k, v in models.backbone("resnet18", 3).state_dict().items() if "num_batches" not in k}
+    torch.save(state, tmp_path / "old.pth")
+    decision = models.decide("resnet18", str(tmp_path / "old.pth"), 1, tmp_path)
+    assert decision.body_sha256 == models.decide("resnet18", "none", 3, tmp_path).body_sha256
+
+
+def test_an_error_without_words_still_falls_back_and_names_no_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for error, words in (
+        (TimeoutError(), "TimeoutError"),
+        (PermissionError(f"denied: {Path.home()}/x/y.pth"), "y.pth"),
+    ):
+
+        def refuse(name: str, hub: Path, error: OSError = error) -> Path:
+            raise error
+
+        monkeypatch.setattr(models, "fetch_imagenet", refuse)
+        decision = models.decide("resnet18", "imagenet", 1, tmp_path)
+        assert decision.kind == "random"
+        assert decision.reason.endswith(words)
+        assert str(Path.home()) not in decision.reason

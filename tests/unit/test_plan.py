@@ -87,8 +87,8 @@ def test_every_module_that_a_run_executes_is_in_its_key() -> None:
     )
     modules = {name for name in found.stdout.split() if name.startswith("study.")}
     files = {name.removeprefix("study.").replace(".", "/") + ".py" for name in modules}
-    only_values = {
-        "config.py", "errors.py", "yaml.py", "fingerprint.py", "plan.py", "records.py", "weights.py",  # values, no work
+    only_values = {  # or paths
+        "config.py", "errors.py", "yaml.py", "fingerprint.py", "plan.py", "privacy.py", "records.py", "weights.py",
         "measure/machine.py",  # read after the last sample
         "data/preflight.py", "data/torchvision_sets.py",  # the latter is in the dataset's own key
     }  # fmt: skip
@@ -125,3 +125,16 @@ def test_a_study_without_factors_is_one_run_a_replicate() -> None:
     values = study_values(factors={}, curve=None, replicates=2)
     plan = make_plan("one", Study.model_validate(values | {"training": {"batch_size": 4}}), "none", "", HERE)
     assert [run.name for run in plan.runs] == ["run-r1", "run-r2"]
+
+
+def test_a_path_as_a_level_leaves_its_base_name_alone_in_the_runs_name(tmp_path: Path) -> None:
+    levels = [str(write_photos(tmp_path / "alice" / name, {"a": 5, "b": 5})) for name in ("one", "two")]
+    dataset = {"source": "folder", "path": levels[0], "image_size": 40}
+    plan = tiny_plan(dataset=dataset, factors={"dataset.path": levels}, curve=None)
+    assert all(run.name.startswith(("one_", "two_")) and "alice" not in run.name for run in plan.runs)
+
+
+def test_levels_are_those_that_were_checked() -> None:
+    plan = tiny_plan(factors={"training.learning_rate": [1, 0.1]}, curve={"x": "training.learning_rate"})
+    assert plan.study.factors == {"training.learning_rate": [1.0, 0.1]}
+    assert {repr(run.factors["training.learning_rate"]) for run in plan.runs} == {"1.0", "0.1"}

@@ -12,11 +12,11 @@ from study.errors import StudyError
 from study.measure.machine import describe
 from study.measure.samples import PHASES, Epoch, Measurement, Memory, Step
 from study.plan import Plan
+from study.privacy import anonymous
 from study.records import (
     JobResult,
     Record,
     Software,
-    anonymous,
     last_session,
     read_record,
     retire,
@@ -160,10 +160,10 @@ def test_paths_in_the_settings_are_cut_to_their_base_names(photos: Path) -> None
 def test_retry_moves_failed_records_aside_and_deletes_nothing(tmp_path: Path) -> None:
     plan = tiny_plan(factors={"training.batch_size": [2, 4, 8]})
     write_records(plan, tmp_path, ["failed", "ok", "unavailable"])
-    assert len(retire(tmp_path, {"failed", "unavailable"})) == 2
+    assert len(retire(tmp_path, lambda record: record.outcome in {"failed", "unavailable"})) == 2
     assert len(list(tmp_path.glob("*.json"))) == 1
     write_new(tmp_path / plan.runs[0].file, make_record(plan, 0, "failed", session=2).model_dump_json())
-    retire(tmp_path, {"failed"})
+    retire(tmp_path, lambda record: record.outcome == "failed")
     kept = sorted((tmp_path / "superseded").iterdir())
     assert len(kept) == 3
     assert sorted(read_record(path).session for path in kept) == [1, 1, 2]

@@ -132,6 +132,47 @@ def test_a_study_on_an_absent_device_alone_still_has_a_report(tmp_path: Path) ->
     assert "no GPU in this test" in text
 
 
+def test_records_of_a_device_that_is_away_stay_in_the_report(tmp_path: Path) -> None:
+    """Measured on a machine with a GPU, looked at on one without."""
+    plan = tiny_plan(factors=FACTORS, replicates=3, contrast="device")
+    here = with_gpu(plan)
+    analysed(here, tmp_path)
+    frame = table(plan, read_all(plan, tmp_path / "tiny" / "records"))
+    assert set(frame["outcome"]) == {"ok"}
+    assert len(analyse(plan.study, frame).ratios) == 3
+
+
+def test_a_contrast_of_one_level_each_has_an_interval(tmp_path: Path) -> None:
+    plan = with_gpu(tiny_plan(factors={"device": ["cpu", "cuda"]}, curve=None, replicates=3, contrast="device"))
+    folder = tmp_path / "tiny" / "records"
+    for number, run in enumerate(plan.runs):
+        base = (6.0 if run.settings.device == "cpu" else 2.0) * (1 + run.block / 100) * (1 + number / 1000)
+        write_new(folder / run.file, make_record(plan, number, fit_seconds=base).model_dump_json())
+    analysis = analyse(plan.study, table(plan, read_all(plan, folder)))
+    (ratio,) = analysis.ratios
+    assert ratio.ratio.low is not None
+    assert 2.9 < ratio.ratio.low < 3 < (ratio.ratio.high or 0) < 3.1
+    assert all(level.time and level.time.low for group in analysis.groups for level in group.levels)
+
+
+def test_levels_measured_in_starts_of_their_own_are_warned_of(tmp_path: Path) -> None:
+    plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [2, 4, 8]}, replicates=3)
+    folder = tmp_path / "tiny" / "records"
+    for number, run in enumerate(plan.runs):
+        session = 2 if run.factors["training.batch_size"] == 8 else 1
+        write_new(folder / run.file, make_record(plan, number, session=session).model_dump_json())
+    warnings = analyse(plan.study, table(plan, read_all(plan, folder))).warnings
+    assert any("starts of their own (2 and 4; 8)" in warning or "(8; 2 and 4)" in warning for warning in warnings)
+
+
+def test_three_factors_draw_a_line_for_each_of_the_others(tmp_path: Path) -> None:
+    factors = {"device": ["cpu", "cuda"], "training.drop_last": [True, False], "training.batch_size": [2, 4]}
+    plan = with_gpu(tiny_plan(factors=factors, replicates=2, contrast="device"))
+    analysis = analysed(plan, tmp_path)
+    assert {ratio.others for ratio in analysis.ratios} == {"True", "False"}
+    assert (tmp_path / "tiny" / "figures" / "speedup.svg").is_file()
+
+
 def test_a_study_without_a_curve_compares_its_levels(tmp_path: Path) -> None:
     plan = tiny_plan(
         factors={"training.drop_last": [True, False]}, curve=None, replicates=3, contrast="training.drop_last"

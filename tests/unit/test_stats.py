@@ -4,7 +4,7 @@ import pytest
 
 from study.published import published_times
 from study.stats.curve import CurveFit, aicc, fit_curve
-from study.stats.summary import fit_log_model, level_test
+from study.stats.summary import fit_log_model, level_test, separate_sets
 
 SIZES = [8, 16, 32, 64, 128, 256, 512]
 
@@ -153,3 +153,32 @@ def test_single_runs_have_no_interval_and_no_test() -> None:
     model = fit_log_model([1.0, 2.0], ["a", "b"], [1, 1])
     assert model.mean("a").low is None
     assert level_test([1.0, 2.0], ["a", "b"], [1, 1]) is None
+
+
+def test_a_level_that_was_added_in_a_start_of_its_own_keeps_its_time_and_everyone_elses() -> None:
+    """Two starts share no level: each level's mean is its own, and nothing is smeared over the others."""
+    times = {16: 20.0, 32: 15.0, 64: 12.0, 128: 11.0, 256: 10.0}
+    rng = np.random.default_rng(3)
+    rows = [(size, f"1.{block}", t) for block in range(3) for size, t in times.items()]
+    rows += [(512, f"2.{block}", 9.5) for block in range(3)]
+    sizes, blocks = [row[0] for row in rows], [row[1] for row in rows]
+    seconds = [t * float(np.exp(rng.normal(0, 0.01))) for _, _, t in rows]
+    model = fit_log_model(seconds, sizes, blocks)
+    for size, t in (times | {512: 9.5}).items():
+        assert model.mean(size).value == pytest.approx(t, rel=0.02)
+    assert model.ratio(512, 256).value == pytest.approx(0.95, rel=0.02)
+    assert [set(levels) for levels, _ in separate_sets(sizes, blocks)] == [{16, 32, 64, 128, 256}, {512}]
+    fit = fit_curve(sizes, seconds, blocks)
+    assert fit.power.parameters["Tmin"] == pytest.approx(9.3, abs=0.7)
+
+
+def test_an_interrupted_start_is_no_set_of_its_own() -> None:
+    levels, blocks = [16, 32, 64, 16, 32, 64], ["1.1", "1.1", "2.1", "2.2", "2.2", "2.2"]
+    assert len(separate_sets(levels, blocks)) == 1
+
+
+def test_one_level_has_an_interval_from_its_runs() -> None:
+    mean = fit_log_model([2.0, 2.1, 2.05], ["a"] * 3, ["1.1", "1.2", "1.3"]).mean("a")
+    assert mean.low is not None
+    assert mean.high is not None
+    assert 1.9 < mean.low < mean.value < mean.high < 2.2

@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -122,7 +123,7 @@ class TestOneStudyFromStartToEnd:
             [*shared.command()[:1], "-m", "study", "retry", "tiny"],
             cwd=shared.root, env=environment(), capture_output=True, text=True,
         )  # fmt: skip
-        assert "2 record(s) moved" in done.stdout
+        assert "2 file(s) moved" in done.stdout
         aside = {path.name: path.read_bytes() for path in (shared.root / "results/tiny/records/superseded").iterdir()}
         assert shared.records() | aside == before
         shared.good("overrides={replicates: 1}")
@@ -196,7 +197,7 @@ def test_photographs_of_a_user_with_odd_files_and_names(checkout: Checkout) -> N
     assert manifest["classes"] == sorted(["oiseau é", "森 's"])
     assert [item["name"] for item in manifest["left_out"]] == ["oiseau é/broken one.jpg"]
     page = (checkout.root / "results" / "report.html").read_text(encoding="utf-8")
-    assert "could not be decoded" in page
+    assert "1 file(s) of the folder were left out" in page
     assert "random: random weights were asked for" in page
     for content in checkout.records().values():
         assert read(content).settings.dataset.path == photos.name
@@ -266,3 +267,27 @@ def test_a_fastai_study_runs_end_to_end(checkout: Checkout) -> None:
     assert [epoch.images for epoch in record.measurement.epochs] == [16, 16]
     assert record.weights is not None
     assert record.measurement.body_sha256 == record.weights.body_sha256
+
+
+def test_weights_can_be_looked_for_again(checkout: Checkout) -> None:
+    """The random fallback is no dead end: the decision and its runs are moved aside, and made again."""
+    checkout.good("overrides={model.weights: imagenet, training.batch_size: [8]}")
+    page = (checkout.root / "results" / "report.html").read_text(encoding="utf-8")
+    assert "python -m study retry tiny --weights" in page
+    before = checkout.records()
+    done = subprocess.run(
+        [sys.executable, "-m", "study", "retry", "tiny", "--weights"],
+        cwd=checkout.root, env=environment(), capture_output=True, text=True,
+    )  # fmt: skip
+    assert "2 file(s) moved" in done.stdout, done.stderr
+    assert checkout.records() == {}
+    checkout.good("overrides={model.weights: imagenet, training.batch_size: [8]}")
+    assert checkout.records().keys() == before.keys()
+
+
+def test_a_lint_and_a_dry_run_change_no_plan(checkout: Checkout) -> None:
+    checkout.good("overrides={training.batch_size: [8]}")
+    plan = (checkout.root / "results" / "tiny" / "plan.json").read_bytes()
+    checkout.good(extra=["--dry-run"])
+    subprocess.run([*checkout.command(), "--lint"], cwd=checkout.root, env=environment(), capture_output=True)
+    assert (checkout.root / "results" / "tiny" / "plan.json").read_bytes() == plan

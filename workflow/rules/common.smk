@@ -10,8 +10,11 @@ from study.planning import start, use_this_checkout
 
 use_this_checkout(BASE)
 
+# A look at the workflow takes no lock and changes no plan.
+READ_ONLY = workflow.output_settings.dryrun or "--lint" in sys.argv
+
 try:
-    FLOW, LOCK = start(config, BASE / "config" / "studies", Path("results"), workflow.output_settings.dryrun)
+    FLOW, LOCK = start(config, BASE / "config" / "studies", Path("results"), READ_ONLY)
 except StudyError as error:
     sys.exit(f"error: {error}")
 

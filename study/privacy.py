@@ -1,0 +1,34 @@
+"""What people share holds no host, no user and no absolute path."""
+
+import getpass
+import os
+import re
+import socket
+import tempfile
+from pathlib import Path
+
+
+def anonymous(text: str, *known: str | None) -> str:
+    """``text`` without absolute paths, host and user. ``known`` paths are cut to their base names whole,
+    also where a space in them hides where they end."""
+    for path in filter(None, known):
+        full = Path(path).expanduser()
+        for form in {str(full), str(full.absolute()), str(path)}:
+            parent = str(Path(form).parent)
+            if len(parent) > 1:
+                text = text.replace(parent + os.sep, "")
+    for folder in (str(Path.cwd()), str(Path.home()), tempfile.gettempdir()):
+        if len(folder) > 1:
+            text = text.replace(folder + os.sep, "").replace(folder, "…")
+    text = re.sub(r"(?<![\w.])(?:[A-Za-z]:)?[\\/](?:[^\s'\":,;()<>|\\/]+[\\/])+", "", text)
+    for name in (socket.gethostname(), _user()):
+        if name:
+            text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "…", text)
+    return text
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container's user may have no name
+        return ""
