@@ -12,9 +12,10 @@ from typing import Any
 from pydantic import Field
 
 from study import fingerprint
-from study.config import Selection, Settings, Strict, Study, check_settings, get, read_study, with_values
+from study.config import Selection, Settings, Strict, Study, get, with_values
 from study.data import preflight
 from study.errors import StudyError
+from study.load import check_settings, read_study
 
 SHORT = {
     "training.batch_size": "bs",

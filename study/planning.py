@@ -9,8 +9,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from study import container, devices
-from study.config import read_selection
 from study.errors import StudyError
+from study.load import read_selection
 from study.plan import Plan, Run, plan_all, table, write_plans
 from study.records import last_session
 

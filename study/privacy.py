@@ -7,6 +7,9 @@ import socket
 import tempfile
 from pathlib import Path
 
+# An address on the network stays; of an absolute path the folders go.
+PATH = re.compile(r"(?P<url>\b(?!file:)\w+://\S+)|(?<![\w.])(?:[A-Za-z]:)?[\\/](?:[^\s'\":,;()<>|\\/]+[\\/])+")
+
 
 def anonymous(text: str, *known: str | None) -> str:
     """``text`` without absolute paths, host and user. ``known`` paths are cut to their base names whole,
@@ -20,7 +23,7 @@ def anonymous(text: str, *known: str | None) -> str:
     for folder in (str(Path.cwd()), str(Path.home()), tempfile.gettempdir()):
         if len(folder) > 1:
             text = text.replace(folder + os.sep, "").replace(folder, "…")
-    text = re.sub(r"(?<![\w.])(?:[A-Za-z]:)?[\\/](?:[^\s'\":,;()<>|\\/]+[\\/])+", "", text)
+    text = PATH.sub(lambda match: match.group("url") or "", text)
     for name in (socket.gethostname(), _user()):
         if name:
             text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "…", text)

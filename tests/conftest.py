@@ -1,7 +1,11 @@
 """Small studies, small images, and a copy of the checkout to run Snakemake in."""
 
+import os
 from pathlib import Path
 from typing import Any
+
+# What a test trains on a CPU must not see a GPU, as container.environment has it: fastai asks for the machine's best.
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 import numpy as np
 import pytest

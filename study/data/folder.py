@@ -4,10 +4,9 @@ from pathlib import Path
 
 from study.config import Dataset
 from study.data.images import decode
-from study.data.manifest import Item, LeftOut, Manifest, assign_splits
+from study.data.manifest import LeftOut, Manifest, assign_splits, item_of
 from study.data.preflight import check_classes, class_files, other_files
 from study.errors import StudyError
-from study.fingerprint import file_sha256
 
 
 def verify(dataset: Dataset) -> Manifest:
@@ -42,17 +41,7 @@ def verify(dataset: Dataset) -> Manifest:
         classes=sorted(names),
         train_images=sum(split == "train" for split in splits.values()),
         valid_images=sum(split == "valid" for split in splits.values()),
-        items=[
-            Item(
-                name=name,
-                bytes=(folder / name).stat().st_size,
-                sha256=file_sha256(folder / name),
-                label=label,
-                split=splits[name],
-            )
-            for label, files in names.items()
-            for name in files
-        ],
+        items=[item_of(folder, name, label, splits[name]) for label, files in names.items() for name in files],
         left_out=left_out,
     )
 

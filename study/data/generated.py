@@ -14,8 +14,7 @@ from PIL import Image, ImageDraw, ImageFilter
 
 from study.config import Dataset
 from study.cpus import usable_cpus
-from study.data.manifest import Item, Manifest, assign_splits
-from study.fingerprint import file_sha256
+from study.data.manifest import Manifest, assign_splits, item_of
 
 Colour = tuple[int, int, int]
 CLASSES = ("bird", "woodland")
@@ -40,16 +39,7 @@ def _draw_photographs(dataset: Dataset, folder: Path) -> Manifest:
         list(pool.map(_save_photograph, jobs, chunksize=16))
     by_class = {label: names[index::2] for index, label in enumerate(CLASSES)}
     splits = assign_splits(by_class, dataset.valid_fraction, dataset.seed)
-    items = [
-        Item(
-            name=name,
-            bytes=(folder / name).stat().st_size,
-            sha256=file_sha256(folder / name),
-            label=label,
-            split=splits[name],
-        )
-        for name, label in zip(names, labels, strict=True)
-    ]
+    items = [item_of(folder, name, label, splits[name]) for name, label in zip(names, labels, strict=True)]
     return Manifest(
         source="generated",
         generated=True,
@@ -236,10 +226,7 @@ def _draw_patterns(dataset: Dataset, folder: Path) -> Manifest:
         classes=classes,
         train_images=int((~valid).sum()),
         valid_images=int(valid.sum()),
-        items=[
-            Item(name=path.name, bytes=path.stat().st_size, sha256=file_sha256(path), label=None, split=None)
-            for path in files
-        ],
+        items=[item_of(folder, path.name) for path in files],
     )
 
 

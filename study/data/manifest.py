@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from study.config import Strict
+from study.fingerprint import file_sha256
 
 Split = Literal["train", "valid"]
 
@@ -47,6 +48,12 @@ class Manifest(Strict):
         """One checksum for the whole dataset: names, contents, classes and split."""
         text = "\n".join(f"{item.name}\0{item.sha256}\0{item.label}\0{item.split}" for item in self.items)
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def item_of(folder: Path, name: str, label: str | None = None, split: Split | None = None) -> Item:
+    """The item of the file ``name`` in ``folder``."""
+    path = folder / name
+    return Item(name=name, bytes=path.stat().st_size, sha256=file_sha256(path), label=label, split=split)
 
 
 def split_counts(images: int, valid_fraction: float) -> int:

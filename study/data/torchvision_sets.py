@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from study.config import Dataset
-from study.data.manifest import Item, Manifest
+from study.data.manifest import Manifest, item_of
 from study.errors import StudyError
-from study.fingerprint import file_sha256
 
 CLASS = {"cifar10": "CIFAR10", "mnist": "MNIST"}
 UNPACKED = {"cifar10": "cifar-10-batches-py/data_batch_1", "mnist": "MNIST/raw/train-images-idx3-ubyte"}
@@ -56,16 +55,7 @@ def fetch(dataset: Dataset, results: Path) -> Manifest:
         classes=list(train.classes),
         train_images=len(train),
         valid_images=len(valid),
-        items=[
-            Item(
-                name=path.relative_to(folder).as_posix(),
-                bytes=path.stat().st_size,
-                sha256=file_sha256(path),
-                label=None,
-                split=None,
-            )
-            for path in files
-        ],
+        items=[item_of(folder, path.relative_to(folder).as_posix()) for path in files],
     )
 
 

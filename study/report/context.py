@@ -53,8 +53,23 @@ def view(
         total=TOTALS[analysis.y].replace(" (s)", ""),
         facts=_facts(plan, records),
         runs=_runs(frame, analysis.y),
-        counts=f"{len(done)} of {len(plan.runs)} planned runs succeeded",
+        counts=_counts(plan, done),
     )
+
+
+def _counts(plan: Plan, done: list[Record]) -> str:
+    """How many runs succeeded, and the accuracy that they reached from which weights."""
+    text = f"{len(done)} of {len(plan.runs)} planned runs succeeded."
+    reached = [record.measurement.epochs[-1].accuracy for record in done if record.measurement]
+    known = [value for value in reached if value is not None]
+    kinds = sorted(
+        {{"imagenet": "ImageNet", "file": "the given", "random": "random"}[r.weights.kind] for r in done if r.weights}
+    )
+    if known and kinds:
+        text += (
+            f" They reached an accuracy of {min(known):.0%} to {max(known):.0%}, from {' and '.join(kinds)} weights."
+        )
+    return text
 
 
 def _banners(records: list[Record]) -> list[str]:

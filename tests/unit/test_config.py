@@ -5,8 +5,9 @@ import pytest
 import yaml as pyyaml
 
 from study import yaml
-from study.config import Selection, read_selection, read_study
+from study.config import Selection
 from study.errors import StudyError
+from study.load import read_selection, read_study
 from study.plan import Plan, plan_all
 from tests.conftest import HERE, study_values
 
