@@ -94,7 +94,9 @@ def _dataset(verbs: Verbs) -> None:
 def dataset(options: argparse.Namespace) -> None:
     """Write the manifest of one dataset."""
     from study.data.step import make
+    from study.processes import end_with_parent
 
+    end_with_parent()
     made = make(options.plan, options.dataset, options.results)
     left_out = f", {len(made.left_out)} left out" if made.left_out else ""
     _say(
@@ -115,7 +117,9 @@ def weights(options: argparse.Namespace) -> None:
     """Write the decision for one model."""
     from study.models import decide
     from study.plan import read_plan, write_if_changed
+    from study.processes import end_with_parent
 
+    end_with_parent()
     planned = read_plan(options.plan)
     settings = next(run.settings for run in planned.runs if run.weights == options.weights)
     decision = decide(settings.model.name, settings.model.weights, settings.seed, options.results / "weights")
@@ -135,8 +139,9 @@ def _run(verbs: Verbs) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Measure one run."""
-    from study.launch import end_with_parent, launch
+    from study.launch import launch
     from study.plan import read_plan
+    from study.processes import end_with_parent
 
     end_with_parent()
     planned = read_plan(options.plan)

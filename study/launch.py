@@ -1,6 +1,5 @@
 """Host side of one run: start its process, show its progress, turn whatever happens into a record."""
 
-import ctypes
 import hashlib
 import json
 import os
@@ -24,6 +23,7 @@ from study.errors import StudyError
 from study.fingerprint import ROOT, file_sha256
 from study.plan import Plan, Run
 from study.privacy import anonymous
+from study.processes import die_with_parent
 from study.records import JobResult, Record, Software, without_paths, write_new
 
 
@@ -166,7 +166,7 @@ def _execute(command: list[str], environment: dict[str, str], log: TextIO, title
         encoding="utf-8",
         errors="replace",
         start_new_session=True,
-        preexec_fn=_die_with_parent,
+        preexec_fn=die_with_parent,
     )
     with _ended_with_us(process):
         assert process.stdout is not None
@@ -194,18 +194,6 @@ def _show(lines: Iterator[str], log: TextIO, title: str) -> None:
             shown = words
     if bar:
         bar.close()
-
-
-def _die_with_parent(number: int = signal.SIGKILL) -> None:
-    """Ask the kernel to signal this process when its parent is gone: nothing may measure on unseen."""
-    if sys.platform == "linux":
-        pr_set_pdeathsig = 1
-        ctypes.CDLL(None).prctl(pr_set_pdeathsig, number)
-
-
-def end_with_parent() -> None:
-    """End this launcher when Snakemake is killed; its process then follows."""
-    _die_with_parent(signal.SIGTERM)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from study import yaml
 from study.config import Selection, Settings, Study, setting_keys, with_values
 from study.errors import StudyError
 
+RESERVED = ("data", "logs", "weights")
 SECTIONS = ("dataset", "model", "training", "loader")
 
 
@@ -80,6 +81,11 @@ def read_study(name: str, folder: Path, selection: Selection) -> Study:
     available = sorted(path.stem for path in folder.glob("*.yaml"))
     if name not in available:
         raise StudyError(f"studies: unknown study {name!r}; allowed: {', '.join(available) or 'none'}")
+    if not re.fullmatch(r"[A-Za-z0-9_-]+", name) or name in RESERVED:
+        raise StudyError(
+            f"studies: {name!r} is not allowed as a study's name: letters, digits, - and _, and none of "
+            f"{', '.join(RESERVED)}"
+        )
     values = yaml.read(folder / f"{name}.yaml")
     source = f"study {name}"
     if not isinstance(values, dict):
@@ -95,7 +101,9 @@ def _override(values: dict[str, Any], selection: Selection) -> dict[str, Any]:
     """An override of a factor's key replaces its levels; a list for another key of a run makes it a factor."""
     overrides: dict[str, Any] = {}
     for key, value in selection.overrides.items():  # {"training": {"epochs": 2}} changes one key, not the section
-        if key in SECTIONS and isinstance(value, dict):
+        if key.startswith("factors."):
+            overrides[key.removeprefix("factors.")] = value if isinstance(value, list) else [value]
+        elif key in SECTIONS and isinstance(value, dict):
             overrides |= {f"{key}.{leaf}": item for leaf, item in value.items()}
         else:
             overrides[key] = value

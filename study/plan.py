@@ -208,14 +208,14 @@ def write_if_changed(path: Path, text: str) -> None:
         temporary.replace(path)
 
 
-def write_plans(plans: Iterable[Plan], results: Path) -> None:
+def write_plans(plans: Iterable[Plan], results: Path, only_missing: bool = False) -> None:
     """``results/plan.json`` (what is selected) and one ``results/<study>/plan.json`` for each study."""
     plans = list(plans)
-    if not plans:
-        return
-    for plan in plans:
-        write_if_changed(results / plan.name / "plan.json", plan.model_dump_json(indent=1))
-    write_if_changed(results / "plan.json", json.dumps({"studies": [plan.name for plan in plans]}, indent=1))
+    files = {results / plan.name / "plan.json": plan.model_dump_json(indent=1) for plan in plans}
+    files[results / "plan.json"] = json.dumps({"studies": [plan.name for plan in plans]}, indent=1)
+    for path, text in files.items():
+        if not (only_missing and path.exists()):
+            write_if_changed(path, text)
 
 
 def read_plan(path: Path) -> Plan:

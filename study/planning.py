@@ -54,6 +54,11 @@ class Workflow:
         ]
         return list(dict.fromkeys(files))
 
+    def needed(self, study: str, run: str, key: str) -> list[str]:
+        """What must be there before a run: nothing where its record is, else every preparation of this start."""
+        record = self.results / study / "records" / f"{run}.{key}.json"
+        return [] if record.exists() else self.preparation()
+
     def dataset_plan(self, dataset: str) -> str:
         """The plan file in which a dataset is described."""
         name = next(plan.name for plan in self.plans if any(run.dataset == dataset for run in plan.runs))
@@ -98,7 +103,7 @@ def start(config: dict[str, Any], studies: Path, results: Path, read_only: bool)
         probe.write_text("")
         probe.unlink()
         if read_only:
-            write_plans([plan for plan in plans if not (results / plan.name / "plan.json").exists()], results)
+            write_plans(plans, results, only_missing=True)
         else:
             lock = lock_results(results)
             write_plans(plans, results)

@@ -76,7 +76,7 @@ def without_paths(settings: Settings) -> Settings:
     values = settings.model_dump()
     for section, key in (("dataset", "path"), ("model", "weights")):
         if values[section][key]:
-            values[section][key] = Path(values[section][key]).name
+            values[section][key] = Path(values[section][key]).expanduser().resolve().name or section
     return Settings.model_validate(values)
 
 
@@ -129,8 +129,18 @@ def last_session(folder: Path) -> int:
 
 
 def retire(folder: Path, chosen: Callable[[Record], bool]) -> list[str]:
-    """Move the chosen records to ``superseded``, so that their runs are made again; their names."""
-    return [move_aside(path).name for path in sorted(folder.glob("*.json")) if chosen(read_record(path))]
+    """Move the chosen records to ``superseded``, so that their runs are made again; their names.
+
+    A damaged one serves no analysis and is moved aside with them.
+    """
+    paths = []
+    for path in sorted(folder.glob("*.json")):
+        try:
+            if chosen(read_record(path)):
+                paths.append(path)
+        except StudyError:
+            paths.append(path)
+    return [move_aside(path).name for path in paths]
 
 
 def move_aside(path: Path) -> Path:

@@ -15,6 +15,7 @@ from PIL import Image, ImageDraw, ImageFilter
 from study.config import Dataset
 from study.cpus import usable_cpus
 from study.data.manifest import Manifest, assign_splits, item_of
+from study.processes import die_with_parent
 
 Colour = tuple[int, int, int]
 CLASSES = ("bird", "woodland")
@@ -35,7 +36,7 @@ def _draw_photographs(dataset: Dataset, folder: Path) -> Manifest:
     for label in CLASSES:
         (folder / label).mkdir(parents=True, exist_ok=True)
     jobs = [(dataset.seed, number, str(folder / name)) for number, name in enumerate(names)]
-    with ProcessPoolExecutor(max_workers=min(usable_cpus(), 8)) as pool:
+    with ProcessPoolExecutor(max_workers=min(usable_cpus(), 8), initializer=die_with_parent) as pool:
         list(pool.map(_save_photograph, jobs, chunksize=16))
     by_class = {label: names[index::2] for index, label in enumerate(CLASSES)}
     splits = assign_splits(by_class, dataset.valid_fraction, dataset.seed)

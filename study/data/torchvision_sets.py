@@ -37,9 +37,11 @@ def fetch(dataset: Dataset, results: Path) -> Manifest:
     folder = root(dataset, results)
     source = dataset.source
     try:
-        if not (folder / UNPACKED[source]).exists():
+        try:
+            train, valid = (open_split(source, folder, part) for part in (True, False))
+        except RuntimeError:  # not there, or there in part: an interrupted download is taken up again
             _bring(dataset, folder)
-        train, valid = (open_split(source, folder, part) for part in (True, False))
+            train, valid = (open_split(source, folder, part) for part in (True, False))
     except (OSError, RuntimeError) as error:
         reason = str(error).splitlines()[0]
         raise StudyError(

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from study.config import Strict, Study, shown
 from study.stats.curve import CurveFit, fit_curve
-from study.stats.summary import Interval, LogModel, fit_log_model
+from study.stats.summary import SIGNIFICANCE, Interval, LogModel, fit_log_model, level_test
 from study.stats.warnings import warnings_of
 from study.words import device_words, listed, seconds_words, short_key
 
@@ -116,21 +116,20 @@ def _group(study: Study, label: str, part: pd.DataFrame, x: str | None, y: str) 
     names = part.apply(lambda row: _level_label(row, keys), axis=1)
     part = part.assign(level=names)
     usable = _usable(part, y)
-    model = (
-        fit_log_model(usable[y].tolist(), usable["level"].tolist(), usable["session_block"].tolist())
-        if len(usable)
-        else None
-    )
+    times = usable[y].tolist() if len(usable) else []
+    blocks = usable["session_block"].tolist()
+    model = fit_log_model(times, usable["level"].tolist(), blocks) if times else None
     levels = [
         _level(name, rows, usable[usable["level"] == name], model, x)
         for name, rows in part.groupby("level", sort=False)
     ]
     if x:
         levels.sort(key=lambda level: level.x or 0)
-    best, same = _best(levels, model)
+    differs = level_test(times, usable["level"].tolist(), blocks) if times else None
+    best, same = _best(levels, model, differs)
     curve = None
     if x and usable["level"].nunique() >= 3:
-        curve = fit_curve(usable[x].tolist(), usable[y].tolist(), usable["session_block"].tolist())
+        curve = fit_curve(usable[x].tolist(), times, blocks)
     return Group(label=label, levels=levels, best=best, indistinguishable=same, curve=curve)
 
 
@@ -171,8 +170,12 @@ def _estimate(interval: Interval) -> Estimate:
     return Estimate(value=interval.value, low=interval.low, high=interval.high)
 
 
-def _best(levels: list[Level], model: LogModel | None) -> tuple[str | None, list[str]]:
-    """The level with the smallest mean, and every level whose ratio to it includes one."""
+def _best(levels: list[Level], model: LogModel | None, differs_p: float | None) -> tuple[str | None, list[str]]:
+    """The level with the smallest mean, and every level whose ratio to it includes one.
+
+    Where no difference between the levels shows at all (the F test), none is told from the best: without
+    that protection (Fisher's) the least of five equal levels would often beat some other by chance.
+    """
     timed = [level for level in levels if level.time]
     if not timed or model is None:
         return None, []
@@ -180,7 +183,7 @@ def _best(levels: list[Level], model: LogModel | None) -> tuple[str | None, list
     same = []
     for level in timed:
         low = model.ratio(level.label, best).low
-        if level.label == best or low is None or low <= 1:
+        if level.label == best or low is None or low <= 1 or differs_p is None or differs_p >= SIGNIFICANCE:
             same.append(level.label)
     return best, same
 
@@ -234,7 +237,7 @@ def _group_answer(group: Group, x: str | None, y: str) -> str:
     time = seconds_words(best.time.value, best.time.low, best.time.high)
     if len(group.levels) == 1:
         return f"{where} it takes {time}."
-    if best.time.low is None:
+    if best.runs < 2:
         return f"{where} the smallest {y} is that of {name}, {time}: one run a setting cannot tell which is fastest."
     rest = [label for label in group.indistinguishable if label != best.label]
     told = (

@@ -12,7 +12,7 @@ from pydantic import Field
 from scipy import optimize, stats
 
 from study.config import Strict
-from study.stats.summary import CONFIDENCE, fit_log_model, level_test
+from study.stats.summary import CONFIDENCE, SIGNIFICANCE, fit_log_model, level_test
 
 ALPHAS = np.round(np.concatenate([np.arange(0.02, 1.0, 0.005), np.arange(1.0, 4.0001, 0.01)]), 4)
 REFERENCE = 64.0
@@ -156,7 +156,6 @@ def _profile_interval(losses: NDArray[np.float64], count: int, parameters: int =
 
 def _judge(constant: Fitted, power: Fitted, interval: Bounds | None, differs_p: float | None) -> tuple[bool, str]:
     """Whether alpha may be printed, and what the points determine in words."""
-    significance = 1 - CONFIDENCE
     if power.aicc is None or constant.aicc is None:
         return False, (
             "The points are too few to compare the power law with a constant: nothing here shows that the law "
@@ -173,14 +172,14 @@ def _judge(constant: Fitted, power: Fitted, interval: Bounds | None, differs_p: 
                 else ", and no power law follows the points better than a constant."
             )
         )
-    if differs_p >= significance:
+    if differs_p >= SIGNIFICANCE:
         return False, "A constant describes the times: no batch size differs from another by more than the noise."
     if power.aicc >= constant.aicc - 2:
         return False, (
             "Batch size makes a difference, but not as a falling power law: the law describes the times no better than "
             "a constant."
         )
-    if power.lack_of_fit_p is not None and power.lack_of_fit_p < significance:
+    if power.lack_of_fit_p is not None and power.lack_of_fit_p < SIGNIFICANCE:
         return False, (
             "Batch size makes a difference, but the power law misses the times by more than the noise between "
             "replicates, so its exponent means nothing here."

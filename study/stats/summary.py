@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 CONFIDENCE = 0.95
+SIGNIFICANCE = 0.05
 
 
 @dataclass(frozen=True)
@@ -68,17 +69,11 @@ def fit_log_model(seconds: Sequence[float], levels: Sequence[Hashable], blocks: 
     ``seconds``, ``levels`` and ``blocks`` hold one entry for each run. Block effects average to zero within
     each set of blocks that share levels. Between sets that share none (a level that was added later and
     measured by itself) nothing tells the machine's change from the level's: it counts as the level's, and
-    :func:`separate_sets` lets a caller warn. One level alone needs no blocks: each would be its own run.
+    :func:`separate_sets` lets a caller warn. A level alone in its set needs no blocks: each would be one run.
     """
     names = list(dict.fromkeys(levels))
-    sets = [] if len(names) == 1 else separate_sets(levels, blocks)
-    coding = _block_coding([members for _, members in sets])
-    design = np.array(
-        [
-            [float(level == name) for name in names] + (list(coding[block]) if coding else [])
-            for level, block in zip(levels, blocks, strict=True)
-        ]
-    )
+    dummies = np.array([[float(level == name) for name in names] for level in levels])
+    design = np.hstack([dummies, _block_columns(levels, blocks)])
     logs = np.log(np.asarray(seconds, float))
     inverse: NDArray[np.float64] = np.linalg.pinv(design.T @ design).astype(np.float64)
     solution = inverse @ design.T @ logs
@@ -110,22 +105,20 @@ def separate_sets(
     return sets
 
 
-def _block_coding(sets: list[list[Hashable]]) -> dict[Hashable, NDArray[np.float64]]:
-    """Sum-to-zero coding within each set: the last block of a set is minus its others."""
-    columns = sum(len(members) - 1 for members in sets)
-    coding: dict[Hashable, NDArray[np.float64]] = {}
+def _block_columns(levels: Sequence[Hashable], blocks: Sequence[Hashable]) -> NDArray[np.float64]:
+    """Sum-to-zero coding of the blocks within each set of several levels; a row for each run."""
+    coded = [members for names, members in separate_sets(levels, blocks) if len(names) > 1]
+    columns = np.zeros((len(blocks), sum(len(members) - 1 for members in coded)))
     first = 0
-    for members in sets:
+    for members in coded:
         last = first + len(members) - 1
-        for index, block in enumerate(members):
-            row = np.zeros(columns)
-            if first + index < last:
-                row[first + index] = 1
-            else:
-                row[first:last] = -1
-            coding[block] = row
+        for row, block in enumerate(blocks):
+            if block == members[-1]:
+                columns[row, first:last] = -1
+            elif block in members:
+                columns[row, first + members.index(block)] = 1
         first = last
-    return coding
+    return columns
 
 
 def level_test(seconds: Sequence[float], levels: Sequence[Hashable], blocks: Sequence[Hashable]) -> float | None:
@@ -133,14 +126,9 @@ def level_test(seconds: Sequence[float], levels: Sequence[Hashable], blocks: Seq
     full = fit_log_model(seconds, levels, blocks)
     if not full.residual_variance or len(full.levels) < 2:
         return None
-    # The same model without levels: blocks alone, in one set.
-    names = list(dict.fromkeys(blocks))
-    design = np.array([[float(block == name) for name in names] for block in blocks])
+    bare = np.hstack([np.ones((len(seconds), 1)), _block_columns(levels, blocks)])
     logs = np.log(np.asarray(seconds, float))
-    fitted = design @ np.linalg.lstsq(design, logs, rcond=None)[0]
-    bare_degrees = len(seconds) - len(names)
-    extra = bare_degrees - full.degrees
-    if extra <= 0:
-        return None
-    between = (float(((logs - fitted) ** 2).sum()) - full.residual_variance * full.degrees) / extra
+    residual = float(((logs - bare @ np.linalg.lstsq(bare, logs, rcond=None)[0]) ** 2).sum())
+    extra = len(seconds) - int(np.linalg.matrix_rank(bare)) - full.degrees
+    between = (residual - full.residual_variance * full.degrees) / extra
     return float(stats.f.sf(between / full.residual_variance, extra, full.degrees))

@@ -171,7 +171,7 @@ def make_learner(job: TrainingJob, dataloaders: Any) -> Learner:
     """
     architecture = getattr(torchvision.models, job.settings.model.name)
     one_channel = {"n_in": 1} if job.settings.dataset.channels == 1 else {}
-    if job.weights.kind == "imagenet":
+    if job.weights.kind == "imagenet" and architecture in model_meta:  # others would get older weights
         learner = vision_learner(dataloaders, architecture, metrics=error_rate, **one_channel)
     else:
         learner = vision_learner(dataloaders, architecture, metrics=error_rate, pretrained=False, **one_channel)
@@ -187,6 +187,16 @@ def make_learner(job: TrainingJob, dataloaders: Any) -> Learner:
     return {"fp32": lambda: learner, "fp16": learner.to_fp16, "bf16": learner.to_bf16}[precision]()
 
 
+def check_start(job: TrainingJob, body_sha256: str) -> None:
+    """What stock fastai loaded is what was decided; with one channel it changes the first layer itself."""
+    if job.settings.dataset.channels == 1:
+        return
+    full = models.backbone(job.settings.model.name, job.settings.seed, job.state)
+    cut = model_meta.get(getattr(torchvision.models, job.settings.model.name), _default_meta)["cut"]
+    if models.body_sha256(create_body(full, 3, False, cut).state_dict()) != body_sha256:
+        raise RuntimeError("fastai did not start from the weights that were decided for this run")
+
+
 def train(job: TrainingJob) -> Measurement:
     """Train as ``job`` says, and return what was measured."""
     training = job.settings.training
@@ -199,6 +209,7 @@ def train(job: TrainingJob) -> Measurement:
     learner = make_learner(job, dataloaders)
     model_seconds = time.perf_counter() - started
     body_sha256 = models.body_sha256(learner.model[0].state_dict())
+    check_start(job, body_sha256)
 
     measure = Measure(job)
     learner.add_cb(measure)

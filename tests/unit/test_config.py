@@ -101,6 +101,20 @@ def test_a_nested_override_changes_its_keys_and_keeps_the_others(tmp_path: Path)
     assert plan.study.training.drop_last is False
 
 
+def test_a_factor_can_be_named_with_its_section(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, study_values(), overrides={"factors.training.batch_size": ["8"]})
+    assert plan.study.factors["training.batch_size"] == [8]
+    with pytest.raises(StudyError, match="bogus"):
+        plan_of(tmp_path, study_values(), overrides={"factors.bogus": [1]})
+
+
+@pytest.mark.parametrize("name", ["lr+wd", "my study", "data", "weights"])
+def test_a_name_that_the_results_could_not_hold_is_one_line(tmp_path: Path, name: str) -> None:
+    (tmp_path / f"{name}.yaml").write_text(pyyaml.safe_dump(study_values()), encoding="utf-8")
+    with pytest.raises(StudyError, match=r"is not allowed as a study's name"):
+        read_study(name, tmp_path, read_selection({}))
+
+
 def test_text_stays_as_it_was_given(tmp_path: Path) -> None:
     for text in ("/data/a #1", "it's", "@home", "[x"):
         plan = plan_of(tmp_path, study_values(), overrides={"dataset.path": text})

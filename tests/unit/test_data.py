@@ -253,6 +253,14 @@ def test_mnist_is_read_from_disk_packed_or_not(tmp_path: Path, packed: bool) -> 
     assert sorted(raw.iterdir()) == before  # a user's own folder is read alone
 
 
+def test_an_interrupted_unpacking_is_taken_up_again(tmp_path: Path) -> None:
+    test_mnist_is_read_from_disk_packed_or_not(tmp_path, packed=True)
+    unpacked = tmp_path / "results" / "data" / "unpacked" / "MNIST" / "raw"
+    (unpacked / "t10k-labels-idx1-ubyte").unlink()
+    wanted = dataset(source="mnist", path=str(tmp_path / "given"), channels=1, image_size=28)
+    assert torchvision_sets.fetch(wanted, tmp_path / "results").valid_images == 10
+
+
 def test_a_folder_without_mnist_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=r"dataset\.path.*finds no mnist there"):
         torchvision_sets.fetch(dataset(source="mnist", path=str(tmp_path)), tmp_path)

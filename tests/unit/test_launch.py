@@ -108,6 +108,16 @@ def test_plans_keep_their_time_where_nothing_changed(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "plan.json").read_text()) == {"studies": ["tiny"]}
 
 
+def test_a_look_writes_only_the_plans_that_are_missing(tmp_path: Path) -> None:
+    write_plans([tiny_plan()], tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("plan.json")}
+    other = tiny_plan(replicates=2).model_copy(update={"name": "other"})
+    write_plans([tiny_plan(replicates=3), other], tmp_path, only_missing=True)
+    after = {path: path.read_bytes() for path in tmp_path.rglob("plan.json")}
+    assert before.items() <= after.items()
+    assert (tmp_path / "other" / "plan.json") in after
+
+
 def test_a_killed_worker_of_the_loader_is_out_of_memory_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failed = {"outcome": "failed", "message": "DataLoader worker (pid 1) is killed by signal: Killed."}
     fake(monkeypatch, f"(scratch / 'result.json').write_text({json.dumps(json.dumps(failed))})")

@@ -172,6 +172,19 @@ def test_retry_moves_failed_records_aside_and_deletes_nothing(tmp_path: Path) ->
     assert sorted(read_record(path).session for path in kept) == [1, 1, 2]
 
 
+def test_a_damaged_record_blocks_no_retry_and_is_moved_aside_too(tmp_path: Path) -> None:
+    write_records(tiny_plan(), tmp_path, ["failed", "ok"])
+    (tmp_path / "aaa.json").write_text("{")
+    assert len(retire(tmp_path, lambda record: record.outcome == "failed")) == 2
+    assert (tmp_path / "superseded" / "aaa.json").read_text() == "{"
+
+
+def test_the_current_folder_as_data_has_a_name_in_the_record(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(photos)
+    plan = tiny_plan(dataset={"source": "folder", "path": ".", "image_size": 40})
+    assert without_paths(plan.runs[0].settings).dataset.path == photos.name
+
+
 def test_the_session_counts_the_starts_that_measured(tmp_path: Path) -> None:
     plan = tiny_plan()
     assert last_session(tmp_path) == 0

@@ -155,6 +155,21 @@ def test_a_contrast_of_one_level_each_has_an_interval(tmp_path: Path) -> None:
     assert all(level.time and level.time.low for group in analysis.groups for level in group.levels)
 
 
+def test_the_answer_does_not_contradict_itself_on_pure_noise(tmp_path: Path) -> None:
+    """Where no difference shows at all, no level is called slower than the best."""
+    plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [1, 2, 4, 8, 16]}, replicates=3)
+    frame = table(plan, {run.name: make_record(plan, number) for number, run in enumerate(plan.runs)})
+    rng = np.random.default_rng(8)
+    contradictions = 0
+    for _ in range(60):
+        analysis = analyse(plan.study, frame.assign(fit_seconds=np.exp(rng.normal(1, 0.05, len(frame)))))
+        (group,) = analysis.groups
+        assert group.curve is not None
+        if "A constant describes" in group.curve.verdict:
+            contradictions += len(group.indistinguishable) < 5
+    assert contradictions == 0
+
+
 def test_levels_measured_in_starts_of_their_own_are_warned_of(tmp_path: Path) -> None:
     plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [2, 4, 8]}, replicates=3)
     folder = tmp_path / "tiny" / "records"

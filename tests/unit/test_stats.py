@@ -182,3 +182,36 @@ def test_one_level_has_an_interval_from_its_runs() -> None:
     assert mean.low is not None
     assert mean.high is not None
     assert 1.9 < mean.low < mean.value < mean.high < 2.2
+
+
+def test_levels_of_starts_of_their_own_keep_their_replicates_noise() -> None:
+    model = fit_log_model(
+        [2.0, 2.1, 2.05, 4.0, 4.1, 4.05], ["a"] * 3 + ["b"] * 3, ["1.1", "1.2", "1.3", "2.1", "2.2", "2.3"]
+    )
+    assert model.degrees == 4
+    ratio = model.ratio("b", "a")
+    assert ratio.low is not None
+    assert 1.85 < ratio.low < ratio.value < 2.1
+    p = level_test([2.0, 2.1, 2.05, 4.0, 4.1, 4.05], ["a"] * 3 + ["b"] * 3, ["1.1", "1.2", "1.3", "2.1", "2.2", "2.3"])
+    assert p is not None
+    assert p < 0.001
+
+
+def test_the_level_test_is_the_one_of_scipy_where_there_are_no_blocks() -> None:
+    from scipy import stats as scipy_stats
+
+    rng = np.random.default_rng(5)
+    groups = [np.exp(rng.normal(0.02 * k, 0.05, 6)) for k in range(3)]
+    ours = level_test(np.concatenate(groups).tolist(), [0] * 6 + [1] * 6 + [2] * 6, [1] * 18)
+    assert ours == pytest.approx(scipy_stats.f_oneway(*[np.log(group) for group in groups]).pvalue)
+
+
+def test_the_level_test_rejects_equal_levels_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(6)
+    levels, blocks = np.tile(range(5), 3).tolist(), np.repeat(range(3), 5).tolist()
+    found = 0
+    for _ in range(400):
+        p = level_test(np.exp(rng.normal(0, 0.05, 15) + rng.normal(0, 0.2, 3)[blocks]).tolist(), levels, blocks)
+        assert p is not None
+        found += p < 0.05
+    assert 0.02 <= found / 400 <= 0.08

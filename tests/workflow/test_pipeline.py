@@ -291,3 +291,24 @@ def test_a_lint_and_a_dry_run_change_no_plan(checkout: Checkout) -> None:
     checkout.good(extra=["--dry-run"])
     subprocess.run([*checkout.command(), "--lint"], cwd=checkout.root, env=environment(), capture_output=True)
     assert (checkout.root / "results" / "tiny" / "plan.json").read_bytes() == plan
+
+
+def test_a_second_study_and_a_level_with_other_data_measure_their_own_runs_alone(checkout: Checkout) -> None:
+    """Both bring preparation that is still to be made, which must not make finished runs again."""
+    checkout.good("overrides={training.batch_size: [8]}")
+    before = checkout.records()
+    checkout.study("other", dataset={"source": "generated", "images": 24, "image_size": 40}, factors={}, curve=None)
+    said = checkout.good("studies=[tiny,other]", "overrides={training.batch_size: 8}")
+    assert checkout.records() == before
+    assert len(checkout.records("other")) == 1
+    assert re.findall(r"run \d of \d", said) == ["run 1 of 1"]
+    page = (checkout.root / "results" / "report.html").read_text(encoding="utf-8")
+    assert 'href="#tiny"' in page
+    assert 'href="#other"' in page
+
+    checkout.good("overrides={training.batch_size: [8], dataset.images: [20, 26]}")
+    assert len(checkout.records()) == 3  # `images` became a factor: two names that are new
+    before = checkout.records()
+    checkout.good("overrides={training.batch_size: [8], dataset.images: [20, 26, 30]}")
+    assert before.items() <= checkout.records().items()
+    assert len(checkout.records()) == 4

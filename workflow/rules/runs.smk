@@ -1,12 +1,13 @@
 # One run is one process, alone on the machine: it takes every core. Every preparation is an input of
-# every run, for a job with work of its own before it would not keep the seeded order.
+# every run, for a job with work of its own before it would not keep the seeded order; a run that has
+# its record needs none, for Snakemake takes `ancient` back for a file that is still to be made.
 # `update` keeps Snakemake from deleting a record, whatever it is told to make again.
 
 
 rule measure:
     input:
         plan=ancient("results/{study}/plan.json"),
-        preparation=ancient(FLOW.preparation()),
+        preparation=lambda wc: [ancient(path) for path in FLOW.needed(wc.study, wc.run, wc.key)],
     output:
         update("results/{study}/records/{run}.{key}.json"),
     log:
