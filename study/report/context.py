@@ -80,11 +80,16 @@ def _banners(records: list[Record]) -> list[str]:
         )
     weighted = [record for record in records if record.weights]
     random = [record for record in weighted if record.weights and record.weights.kind == "random"]
+    again = (
+        f" To look for ImageNet weights again: python -m study retry {records[0].study} --weights" if records else ""
+    )
     for reason in sorted({record.weights.reason for record in random if record.weights}):
         who = "Every run starts" if len(random) == len(weighted) else f"{len(random)} of {len(weighted)} runs start"
-        banners.append(f"{who} from random weights ({reason}): times stand, accuracies are not transfer learning.")
-    if any(record.weights and fell_back(record.weights) for record in random):
-        banners.append(f"To look for ImageNet weights again: python -m study retry {records[0].study} --weights")
+        sought = any(record.weights and fell_back(record.weights) for record in random)
+        banners.append(
+            f"{who} from random weights ({reason}): times stand, accuracies are not transfer learning."
+            + (again if sought else "")
+        )
     return banners
 
 
