@@ -28,7 +28,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
             [x for x, _ in mine],
             values,
             [values - low, high - values],
-            fmt=f"-{MARKERS[index % len(MARKERS)]}",
+            fmt=("-" if mine[0][1].x is not None else "") + MARKERS[index % len(MARKERS)],
             capsize=4,
             color=COLOURS[index % len(COLOURS)],
             label=f"{device_words(slower)} over {device_words(faster)}" + (f", {others}" if others else ""),

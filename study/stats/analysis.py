@@ -211,7 +211,7 @@ def _ratios(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> list[Ra
                 Ratio(
                     label=label,
                     x=float(at[x].iloc[0]) if x and x in at else None,
-                    others=_ratio_label(at.iloc[0], [key for key in others if key != x], x),
+                    others=_ratio_label(at.iloc[0], [key for key in others if key != x], x) if x else "",
                     slower=levels[0],
                     faster=other,
                     ratio=_estimate(model.mean(label)),
