@@ -39,7 +39,7 @@ schema: env  ## Write workflow/schemas and config/README.md from the models
 	$(VENV) -m study schema
 
 LOCK := .lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-strip-extras \
-  --no-emit-index-url --no-annotate --custom-compile-command "make lock" pyproject.toml
+  --no-annotate --custom-compile-command "make lock" pyproject.toml
 
 lock:  ## Pin every dependency anew in both lock files
 	$(PYTHON) -m venv .lock && .lock/bin/python -m pip install --quiet uv
