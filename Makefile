@@ -1,4 +1,5 @@
 # Two commands: make study, make test. Each sets up what it needs, and is quick the second time.
+# `make study` installs torch only where no container serves: the images hold it already.
 
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
   $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$p && break; done)
@@ -6,19 +7,40 @@ VENV := .venv/bin/python
 CORES ?= 1
 
 .DEFAULT_GOAL := study
-.PHONY: study env test lint format schema lock clean help
+.PHONY: study images images-archive host env test lint format schema lock clean help
 
-study: env  ## Run the selected studies and say where the report is
+study: host  ## Run the selected studies and say where the report is
+	@engine=$$($(VENV) -m study engine -- $(ARGS)) || exit 1; \
+	  test "$$engine" != none || $(MAKE) --no-print-directory env
 	$(VENV) -m snakemake --cores $(CORES) $(ARGS)
 	@echo "The report: results/report.html"
 
-env: .venv/.installed  ## Create .venv from requirements.lock
+images: host  ## Build, load or pull the images of both devices, and try each once
+	$(VENV) -m snakemake --cores $(CORES) $(IMAGES) $(ARGS)
 
-.venv/.installed: requirements.lock
+IMAGES := results/images/cpu.json results/images/cuda.json
+
+images-archive: images  ## Save the images as results/images/{cpu,cuda}.tar for a site without a registry
+	$(VENV) -m study archive cpu
+	$(VENV) -m study archive cuda
+
+host: .venv/.host  ## Create .venv with the host side alone, without torch
+
+env: .venv/.installed  ## Create .venv with everything in requirements.lock
+
+.venv/bin/python:
 	@test -n "$(PYTHON)" || { echo "error: no Python 3.11, 3.12 or 3.13 found; name one: make PYTHON=/path/to/python" >&2; exit 1; }
 	$(PYTHON) -m venv .venv || { echo "error: $(PYTHON) cannot make an environment; on Debian: apt-get install python3-venv" >&2; exit 1; }
-	$(VENV) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
+
+.venv/.host: requirements-host.lock | .venv/bin/python
+	@test -e .venv/.installed && test ! requirements-host.lock -nt .venv/.installed || $(INSTALL) requirements-host.lock
 	@touch $@
+
+.venv/.installed: requirements.lock | .venv/bin/python
+	$(INSTALL) requirements.lock
+	@touch $@ .venv/.host
+
+INSTALL = $(VENV) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r
 
 test: env lint  ## Check style and types, run the tests
 	$(VENV) -m pytest $(ARGS)
@@ -51,4 +73,4 @@ clean:  ## Remove the environment and caches; results stay
 	rm -rf .venv .lock .snakemake .mypy_cache .ruff_cache
 
 help:  ## List the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'

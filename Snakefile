@@ -12,10 +12,11 @@ configfile: f"{workflow.basedir}/config/config.yaml"
 
 # The base that docker/Dockerfile builds on, named here for Snakemake's linter. Snakemake itself can
 # only use Apptainer; the runs' own containers are the business of study/container.py.
-container: "docker://python:3.11-slim-bookworm"
+container: "docker://python:3.11-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c637cecc392d97f980d4fec56b"
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/images.smk"
 include: "workflow/rules/dataset.smk"
 include: "workflow/rules/runs.smk"
 include: "workflow/rules/analysis.smk"

@@ -17,7 +17,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m study", description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="verb")
-    for add in (_plan, _dataset, _weights, _run, _timings, _fit, _figures, _report, _retry, _schema):
+    stages = (_plan, _engine, _image, _archive, _dataset, _weights, _run, _timings, _fit, _figures, _report)
+    for add in (*stages, _retry, _schema):
         add(verbs)
     options = parser.parse_args(arguments)
     try:
@@ -84,6 +85,72 @@ def plan(options: argparse.Namespace) -> None:
     print(planning.table(planning.plans_for(config, STUDIES)[0]))
 
 
+def _engine(verbs: Verbs) -> None:
+    parser = _verb(verbs, "engine", engine, "Print where runs would execute: docker, ..., or none.", log=False)
+    parser.add_argument("snakemake", nargs="*", help="after --: what Snakemake would be given; --config counts")
+
+
+def engine(options: argparse.Namespace) -> None:
+    """Print the engine; why goes to standard error."""
+    from study import place, yaml
+    from study.load import read_selection
+
+    config = yaml.read(STUDIES.parent / "config.yaml")
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--config", "-C", nargs="*", default=[])
+    for item in parser.parse_known_args(options.snakemake)[0].config:
+        key, _, value = item.partition("=")
+        config[key] = yaml.parse(value, f"--config {key}")
+    chosen = place.choose(read_selection(config), fetch=True)
+    print(chosen.reason, file=sys.stderr)
+    print(chosen.engine)
+
+
+def _image(verbs: Verbs) -> None:
+    parser = _verb(verbs, "image", image, "Build, load or pull the image of a device, and try it once.")
+    parser.add_argument("plan", type=Path)
+    parser.add_argument("device", choices=["cpu", "cuda"])
+    parser.add_argument("--results", type=Path, default=Path("results"))
+
+
+def image(options: argparse.Namespace) -> None:
+    """Bring one image."""
+    from study import devices, image_step, images
+    from study.plan import read_plan, write_if_changed
+    from study.processes import end_with_parent
+
+    end_with_parent()
+    planned = read_plan(options.plan)
+    if planned.engine == "none":
+        raise StudyError(f"images: runs execute on the host ({planned.engine_reason}), which needs none")
+    wanted = planned.images[options.device]
+    log = options.log or options.results / "logs" / "images" / f"{options.device}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    print(f"image {options.device}: {wanted.reference} (a first build takes minutes)", file=sys.stderr, flush=True)
+    with log.open("w", encoding="utf-8") as file:
+        gpu = options.device == "cuda" and devices.absent("cuda") is None
+        made = image_step.make(planned.engine, wanted, options.results, file, gpu)
+    write_if_changed(images.path_of(options.results, options.device), made.model_dump_json(indent=1))
+    how = f"built in {made.build_seconds:.0f} s" if made.build_seconds else "was there"
+    _say(f"image {options.device}: {made.id[:19]}, {how}, Python {made.python}", options.log)
+
+
+def _archive(verbs: Verbs) -> None:
+    parser = _verb(verbs, "archive", archive, "Save a device's image for a site without a registry.", log=False)
+    parser.add_argument("device", choices=["cpu", "cuda"])
+    parser.add_argument("--results", type=Path, default=Path("results"))
+
+
+def archive(options: argparse.Namespace) -> None:
+    """Write ``results/images/<device>.tar``."""
+    from study import image_step, images
+
+    made = images.read(images.path_of(options.results, options.device))
+    target = options.results / "images" / f"{options.device}.tar"
+    image_step.save(made.engine, made, target)
+    print(f"{target}: elsewhere name it as images: {{{options.device}: {target.name}}}")
+
+
 def _dataset(verbs: Verbs) -> None:
     parser = _verb(verbs, "dataset", dataset, "Draw, verify or download a dataset, and write its manifest.")
     parser.add_argument("plan", type=Path)
@@ -93,11 +160,20 @@ def _dataset(verbs: Verbs) -> None:
 
 def dataset(options: argparse.Namespace) -> None:
     """Write the manifest of one dataset."""
+    from study.data.manifest import read_manifest
     from study.data.step import make
+    from study.data.torchvision_sets import CLASS
+    from study.plan import read_plan
     from study.processes import end_with_parent
 
     end_with_parent()
-    made = make(options.plan, options.dataset, options.results)
+    planned = read_plan(options.plan)
+    run = next(run for run in planned.runs if run.dataset == options.dataset)
+    if planned.engine != "none" and run.settings.dataset.source in CLASS:
+        _inside("dataset", planned, run, options.dataset, options)
+        made = read_manifest(options.results / "data" / options.dataset / "manifest.json")
+    else:
+        made = make(options.plan, options.dataset, options.results)
     left_out = f", {len(made.left_out)} left out" if made.left_out else ""
     _say(
         f"data: {made.source}, {made.train_images} images to train and {made.valid_images} to validate, "
@@ -115,17 +191,34 @@ def _weights(verbs: Verbs) -> None:
 
 def weights(options: argparse.Namespace) -> None:
     """Write the decision for one model."""
-    from study.models import decide
     from study.plan import read_plan, write_if_changed
     from study.processes import end_with_parent
+    from study.weights import read_weights
 
     end_with_parent()
     planned = read_plan(options.plan)
-    settings = next(run.settings for run in planned.runs if run.weights == options.weights)
-    decision = decide(settings.model.name, settings.model.weights, settings.seed, options.results / "weights")
+    run = next(run for run in planned.runs if run.weights == options.weights)
     target = options.results / planned.name / "weights" / f"{options.weights}.json"
-    write_if_changed(target, decision.model_dump_json(indent=1))
+    if planned.engine == "none":
+        from study.models import decide
+
+        model = run.settings.model
+        decision = decide(model.name, model.weights, run.settings.seed, options.results / "weights")
+        write_if_changed(target, decision.model_dump_json(indent=1))
+    else:
+        _inside("weights", planned, run, options.weights, options)
+        decision = read_weights(target)
     _say(f"weights of {decision.model}: {decision.kind} ({decision.reason})", options.log)
+
+
+def _inside(verb: str, plan: Any, run: Any, name: str, options: argparse.Namespace) -> None:
+    """A step that needs the training stack, in the image that the runs use."""
+    from study.prepare import in_a_container
+
+    log = options.log or options.results / "logs" / f"{verb}-{name}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w", encoding="utf-8") as file:
+        in_a_container(verb, plan, run, name, options.results, file)
 
 
 def _run(verbs: Verbs) -> None:

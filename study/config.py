@@ -113,6 +113,23 @@ class Loader(Strict):
         return self
 
 
+class Limits(Strict):
+    """What a run may use of the machine. An empty key is no limit."""
+
+    memory_gib: float | None = Field(
+        None,
+        gt=0,
+        description="Host memory of a run with its workers, in GiB; a run that wants more is `out_of_memory`. Needs a "
+        "container engine.",
+    )
+    cpus: int | None = Field(None, ge=1, description="CPUs of a run: the first of those that the launcher may use.")
+    timeout_seconds: float | None = Field(
+        None,
+        gt=0,
+        description="A run that takes longer is ended, and recorded as `failed`. Another value measures nothing again.",
+    )
+
+
 class Keys(Strict):
     """The keys that decide what a run does, before factors are applied. A factor is any dotted key of it."""
 
@@ -121,6 +138,7 @@ class Keys(Strict):
     model: Model = Field(default_factory=lambda: Model.model_validate({}))
     training: Training = Field(default_factory=lambda: Training.model_validate({}))
     loader: Loader = Field(default_factory=lambda: Loader.model_validate({}))
+    limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
     seed: int = Field(1, ge=0, description="Seed of the runs' order, of random weights and of every run's own seed.")
 
 
@@ -190,6 +208,18 @@ class Study(Keys):
         return self
 
 
+class Images(Strict):
+    """Images that are there already, in place of those that `docker/Dockerfile` makes."""
+
+    cpu: str | None = Field(
+        None,
+        min_length=1,
+        description="Image of the runs on a CPU: a reference that the engine knows or can pull, or the path of an "
+        "archive (`docker save`; for apptainer also a `.sif`).",
+    )
+    cuda: str | None = Field(None, min_length=1, description="The same for the runs on a GPU.")
+
+
 class Selection(Strict):
     """`config/config.yaml`, and what `--config` changes of it."""
 
@@ -201,8 +231,16 @@ class Selection(Strict):
     )
     container: Literal["auto", "docker", "podman", "apptainer", "none"] = Field(
         "auto",
-        description="Which engine runs the training. This version runs on the host: `auto` and `none`; "
-        "an engine named outright is an error.",
+        description="Which engine runs the training. `auto`: docker where its engine answers and the images are there "
+        "or can be built, else the host, and the report says why. An engine named outright is an error where it "
+        "cannot serve. `none`: the host.",
+    )
+    images: Images = Field(default_factory=lambda: Images.model_validate({}))
+    base_image: str | None = Field(
+        None,
+        min_length=1,
+        description="What `docker/Dockerfile` builds on, in place of its own pinned default: any Debian image with "
+        "Python 3.11 to 3.13 and `venv`.",
     )
     overrides: dict[str, Any] = Field(
         default_factory=dict, description="Dotted keys of the chosen studies with new values or lists of levels."

@@ -18,3 +18,21 @@ def absent(device: str) -> str | None:
     except Exception:
         return "no NVIDIA driver answers on this machine"
     return None if count else "the NVIDIA driver knows no GPU"
+
+
+def other_processes() -> int | None:
+    """How many processes compute on this machine's GPUs; None where the driver does not tell.
+
+    Asked on the host, before a run: a container sees no process but its own.
+    """
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+        try:
+            handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
+            return sum(len(pynvml.nvmlDeviceGetComputeRunningProcesses(handle)) for handle in handles)
+        finally:
+            pynvml.nvmlShutdown()
+    except Exception:
+        return None

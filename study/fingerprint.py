@@ -75,21 +75,22 @@ def dataset_identity(dataset: Dataset, listing: list[list[Any]] | None) -> dict[
     return {"source": source, "files": listing, "code": code}
 
 
-def run_identity(settings: Settings, dataset_id: str, weights_id: str, engine: str) -> dict[str, Any]:
-    """What decides one run: its settings, its data, its weights, the measured code, the lock, the engine."""
+def run_identity(
+    settings: Settings, dataset_id: str, weights_id: str, engine: str, image: str | None
+) -> dict[str, Any]:
+    """What decides one run: its settings, its data, its weights, the measured code, the lock, engine and image."""
     values = settings.model_dump()
+    del values["limits"]["timeout_seconds"]  # ends a run, and changes none that it does not end
     values["dataset"] = {
         "id": dataset_id,
         "image_size": settings.dataset.image_size,
         "channels": settings.dataset.channels,
     }
     values["model"]["weights"] = weights_id
-    identity = {
+    return {
         "settings": values,
         "code": code_sha256([*MEASURED, f"train/{settings.training.loop}_loop.py"]),
         "lock": file_sha256(ROOT / "requirements.lock"),
         "engine": engine,
+        "image": image,
     }
-    if engine != "none":
-        identity["dockerfile"] = file_sha256(ROOT / "docker" / "Dockerfile")
-    return identity

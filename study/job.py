@@ -18,7 +18,7 @@ from study.data.images import open_set
 from study.data.manifest import read_manifest
 from study.data.preflight import check_batch_size
 from study.errors import StudyError
-from study.measure.machine import Machine, describe
+from study.measure.machine import Machine, describe, gpu_trouble
 from study.models import imagenet_model, read_state
 from study.plan import Run
 from study.privacy import anonymous
@@ -59,9 +59,8 @@ def execute(job: Job) -> JobResult:
     settings = job.run.settings
     try:
         if settings.device == "cuda" and not torch.cuda.is_available():
-            return JobResult(
-                outcome="unavailable", message="torch finds no CUDA device that it can use", machine=describe("cpu")
-            )
+            message = f"torch finds no CUDA device that it can use: {gpu_trouble()}"
+            return JobResult(outcome="unavailable", message=anonymous(message), machine=describe("cpu"))
         seed_everything(job.seed, settings.training.threads)
         results = Path(job.results)
         folder = results / "data" / job.run.dataset

@@ -1,4 +1,4 @@
-"""Host side of one run: start its process, show its progress, turn whatever happens into a record."""
+"""Host side of one run: execute it alone on the machine, turn whatever happens into a record."""
 
 import hashlib
 import json
@@ -9,50 +9,49 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
-from tqdm import tqdm
 
-from study import __version__, container
+from study import __version__, contain, container, devices, images
+from study.contain import End
 from study.errors import StudyError
+from study.execute import execute
 from study.fingerprint import ROOT, file_sha256
+from study.images import Image
 from study.plan import Plan, Run
 from study.privacy import anonymous
-from study.processes import die_with_parent
 from study.records import JobResult, Record, Software, without_paths, write_new
+
+RESULT = "result.json"
 
 
 def launch(plan: Plan, run: Run, results: Path, session: int, log: Path, counter: str) -> Record:
     """Execute ``run`` in a fresh process, and write its record. ``counter`` says which run of how many.
 
-    Raises :class:`StudyError` where the record exists already; it is then kept.
+    Raises :class:`StudyError` where the record exists already, which is then kept, or where nothing was started.
     """
     path = results / plan.name / "records" / run.file
     if path.exists():
         raise StudyError(f"{path.name}: this record exists already and is kept; see `python -m study retry`")
-    engine = container.Engine(plan.engine, plan.engine_reason)
+    image = None if plan.engine == "none" else images.read(images.path_of(results, run.settings.device))
     seed = run_seed(plan.study.seed, run.name)
+    title = f"{counter}: {run.name}"
     log.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="study-") as scratch_name, log.open("w", encoding="utf-8") as file:
-        scratch = Path(scratch_name)
-        job = {"run": run.model_dump(), "study": plan.name, "results": str(results), "seed": seed}
-        (scratch / "job.json").write_text(json.dumps(job, ensure_ascii=False), encoding="utf-8")
-        with alone_on_this_machine(f"{counter}: {run.name}"):
-            started, clock, kills = datetime.now(UTC), time.perf_counter(), oom_kills()
-            code = _execute(
-                container.command(engine, scratch / "job.json", scratch),
-                container.environment(run.settings.device, dict(os.environ)),
-                file,
-                f"{counter}: {run.name}",
-            )
+    with contain.scratch_folder(results) as scratch, log.open("w", encoding="utf-8") as file:
+        with alone_on_this_machine(title):
+            others = devices.other_processes() if run.settings.device == "cuda" else None
+            started, clock = datetime.now(UTC), time.perf_counter()
+            if image is None:
+                end = _on_the_host(plan, run, results, seed, scratch, file, title)
+            else:
+                end = _in_a_container(plan, run, results, seed, scratch, file, title, image)
             process_seconds = time.perf_counter() - clock
-            killed = oom_kills() > kills
-        result = _result(scratch / "result.json", code, killed)
+        result = result_of(scratch / RESULT, end, run.settings.limits.memory_gib)
     record = Record(
         **{name: getattr(result, name) for name in JobResult.model_fields},
         study=plan.name,
@@ -66,10 +65,59 @@ def launch(plan: Plan, run: Run, results: Path, session: int, log: Path, counter
         settings=without_paths(run.settings),
         seed=seed,
         process_seconds=process_seconds,
-        software=software(engine),
+        other_device_processes=others,
+        software=software(plan, image),
     )
     write_new(path, record.model_dump_json(indent=1))
     return record
+
+
+def _on_the_host(plan: Plan, run: Run, results: Path, seed: int, scratch: Path, log: TextIO, title: str) -> End:
+    job = _write_job(scratch, run, plan.name, seed, str(results))
+    kills, limits = oom_kills(), run.settings.limits
+    ended = execute(
+        host_command(job, scratch),
+        container.environment(run.settings.device, os.environ),
+        log,
+        title,
+        timeout_seconds=limits.timeout_seconds,
+        cpus=contain.allowed_cpus(limits.cpus) if limits.cpus else None,
+    )
+    trouble = contain.timed_out(limits.timeout_seconds) if ended.timed_out else None
+    # The kernel counts for the whole machine: an end that is neither a kill nor a result was another's.
+    return End(ended.code, oom_kills() > kills and ended.code in (0, -signal.SIGKILL), trouble)
+
+
+def _in_a_container(
+    plan: Plan, run: Run, results: Path, seed: int, scratch: Path, log: TextIO, title: str, image: Image
+) -> End:
+    inside, mounts = contain.settings_inside(run.settings)
+    _write_job(scratch, run.model_copy(update={"settings": inside}), plan.name, seed, "results")
+    end, _ = contain.enter(
+        plan.engine,
+        image.run_as,
+        ["python", "-m", "study.job", f"{container.SCRATCH}/job.json", container.SCRATCH],
+        scratch,
+        [*contain.run_mounts(run, plan.name, results), *mounts],
+        log,
+        title,
+        settings=run.settings,
+        gpus=run.settings.device == "cuda",
+    )
+    return end
+
+
+def host_command(job: Path, scratch: Path) -> list[str]:
+    """The argv of a training process on the host."""
+    return [sys.executable, "-m", "study.job", str(job), str(scratch)]
+
+
+def _write_job(scratch: Path, run: Run, study: str, seed: int, results: str) -> Path:
+    path = scratch / "job.json"
+    job = {"run": run.model_dump(), "study": study, "results": results, "seed": seed}
+    path.write_text(json.dumps(job, ensure_ascii=False), encoding="utf-8")
+    path.chmod(0o644)
+    return path
 
 
 @contextmanager
@@ -100,17 +148,20 @@ def run_seed(study_seed: int, name: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{study_seed}/{name}".encode()).digest()[:4], "big") >> 1
 
 
-def software(engine: container.Engine) -> Software:
-    """What measured: version, commit, lock, engine."""
+def software(plan: Plan, image: Image | None) -> Software:
+    """What measured: version, commit, lock, engine, image."""
     commit = _git("rev-parse", "HEAD")
     changed = _git("status", "--porcelain", "--untracked-files=no")
     return Software(
         study_version=__version__,
         git_commit=commit,
         git_dirty=None if commit is None or changed is None else bool(changed),
-        lock_sha256=file_sha256(ROOT / "requirements.lock"),
-        engine=engine.name,
-        engine_reason=engine.reason,
+        lock_sha256=image.lock_sha256 if image else file_sha256(ROOT / "requirements.lock"),
+        engine=plan.engine,
+        engine_reason=plan.engine_reason,
+        engine_version=image.engine_version if image else None,
+        image=image.id if image else None,
+        image_digest=image.digest if image else None,
     )
 
 
@@ -124,23 +175,35 @@ def _git(*arguments: str) -> str | None:
     return done.stdout.strip()
 
 
-def _result(path: Path, code: int, oom_killed: bool) -> JobResult:
-    """What the process left, or what its end tells."""
+def result_of(path: Path, end: End, memory_gib: float | None = None) -> JobResult:
+    """What the process left, or what its end tells. A container's exit code above 128 is a signal."""
     if path.is_file():
         try:
             result = JobResult.model_validate_json(path.read_text(encoding="utf-8"))
-            if result.outcome == "failed" and oom_killed:  # a worker of the loader was killed, not the process
+            if result.outcome == "failed" and end.oom_killed:  # a worker of the loader was killed, not the process
                 return result.model_copy(update={"outcome": "out_of_memory"})
             return result
-        except ValidationError as error:
+        except (OSError, ValidationError) as error:
             reason = str(error).splitlines()[0]
             return JobResult(outcome="failed", message=anonymous(f"the process left no valid result: {reason}"))
-    if code < 0:
-        name = signal.Signals(-code).name
-        if code == -signal.SIGKILL and oom_killed:
-            return JobResult(outcome="out_of_memory", message="the kernel killed the process for want of memory")
+    if end.trouble:
+        return JobResult(outcome="failed", message=anonymous(end.trouble))
+    if end.oom_killed:
+        limit = f", at its limit of {memory_gib:g} GiB (limits.memory_gib)" if memory_gib else ""
+        return JobResult(outcome="out_of_memory", message=f"the kernel killed the process for want of memory{limit}")
+    name = signal_name(end.code)
+    if name:
         return JobResult(outcome="failed", message=f"the process was ended by {name}")
-    return JobResult(outcome="failed", message=f"the process ended with exit code {code} and left no result")
+    return JobResult(outcome="failed", message=f"the process ended with exit code {end.code} and left no result")
+
+
+def signal_name(code: int) -> str | None:
+    """The signal that an exit code stands for: negative as of a child, above 128 as of a container or a shell."""
+    number = -code if code < 0 else code - 128
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return None
 
 
 def oom_kills() -> int:
@@ -152,62 +215,3 @@ def oom_kills() -> int:
     except OSError:
         pass
     return 0
-
-
-def _execute(command: list[str], environment: dict[str, str], log: TextIO, title: str) -> int:
-    """Run the command to its end; its output goes to the log, its progress to the terminal. The exit code."""
-    process = subprocess.Popen(
-        command,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
-        start_new_session=True,
-        preexec_fn=die_with_parent,
-    )
-    with _ended_with_us(process):
-        assert process.stdout is not None
-        _show(process.stdout, log, title)
-        return process.wait()
-
-
-def _show(lines: Iterator[str], log: TextIO, title: str) -> None:
-    """A bar on a terminal, plain lines in the log."""
-    bar: tqdm[Any] | None = None
-    shown = ""
-    for line in lines:
-        if not line.startswith("progress "):
-            log.write(line)
-            log.flush()
-            continue
-        _, done, total, words = line.rstrip("\n").split(" ", 3)
-        if sys.stderr.isatty():
-            bar = bar or tqdm(total=int(total), desc=title, unit="step", leave=False, dynamic_ncols=True)
-            bar.set_postfix_str(words, refresh=False)
-            bar.update(int(done) - bar.n)
-        if words != shown or done == total:
-            log.write(f"{words}: step {done} of {total}\n")
-            log.flush()
-            shown = words
-    if bar:
-        bar.close()
-
-
-@contextmanager
-def _ended_with_us(process: "subprocess.Popen[str]") -> Iterator[None]:
-    """Stop the process and its workers when this launcher is told to stop."""
-
-    def stop(number: int, _: Any) -> None:
-        raise SystemExit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()

@@ -10,8 +10,8 @@ from study import yaml
 from study.config import Selection, Settings, Study, setting_keys, with_values
 from study.errors import StudyError
 
-RESERVED = ("data", "logs", "weights")
-SECTIONS = ("dataset", "model", "training", "loader")
+RESERVED = ("data", "images", "logs", "weights")
+SECTIONS = ("dataset", "model", "training", "loader", "limits")
 
 
 def explain(error: ValidationError, model: type[BaseModel]) -> str:
@@ -68,8 +68,11 @@ def read_selection(values: dict[str, Any]) -> Selection:
         values["overrides"] = {
             key: yaml.parse_leaves(value, f"overrides: {key}") for key, value in values["overrides"].items()
         }
-    elif values.get("overrides", {}) is None:
-        values["overrides"] = {}
+    for key in ("overrides", "images"):
+        if values.get(key, {}) is None:
+            values[key] = {}
+    if isinstance(values.get("images"), dict):
+        values["images"] = yaml.parse_leaves(values["images"], "images")
     try:
         return Selection.model_validate(values)
     except ValidationError as error:

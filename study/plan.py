@@ -1,20 +1,23 @@
 """From a study to its runs: factors x replicates, their names, keys and seeded order."""
 
+import dataclasses
 import itertools
 import json
 import os
 import random
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
 from study import fingerprint
-from study.config import Selection, Settings, Strict, Study, get, with_values
+from study.config import Device, Selection, Settings, Strict, Study, get, with_values
 from study.data import preflight
 from study.errors import StudyError
+from study.images import ImageRequest
 from study.load import check_settings, read_study
 
 SHORT = {
@@ -23,6 +26,20 @@ SHORT = {
     "dataset.image_size": "px",
     "training.epochs": "epochs",
 }
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where runs execute: the engine or ``none`` for the host, why, and the image of each device."""
+
+    engine: str
+    reason: str
+    images: dict[Device, ImageRequest] = dataclasses.field(default_factory=dict)
+    inside: str | None = None  # the container of the whole pipeline: no host like the others
+
+    def image(self, device: Device) -> str | None:
+        """What tells the image of a device from another; None on the host."""
+        return self.images[device].identity if device in self.images else self.inside
 
 
 class Run(Strict):
@@ -52,6 +69,7 @@ class Plan(Strict):
     runs: list[Run]
     engine: str
     engine_reason: str
+    images: dict[Device, ImageRequest] = Field({}, description="The image of each device; empty on the host.")
 
     def run(self, name: str) -> Run:
         """The run called ``name``."""
@@ -61,7 +79,7 @@ class Plan(Strict):
         raise StudyError(f"run: {self.name} plans no run {name!r}; allowed: {', '.join(run.name for run in self.runs)}")
 
 
-def make_plan(name: str, study: Study, engine: str, engine_reason: str, absent: dict[str, str | None]) -> Plan:
+def make_plan(name: str, study: Study, place: Place, absent: dict[str, str | None]) -> Plan:
     """Every run of ``study``, checked as far as it can be without opening an image.
 
     ``absent`` tells for each device why it cannot serve (None: it can).
@@ -75,7 +93,8 @@ def make_plan(name: str, study: Study, engine: str, engine_reason: str, absent: 
         dataset_id, train_images = _dataset(settings)
         preflight.check_batch_size(settings, train_images, name)
         weights_id = _weights(settings, name)
-        identity = fingerprint.run_identity(settings, dataset_id, weights_id, engine)
+        image = place.image(settings.device)
+        identity = fingerprint.run_identity(settings, dataset_id, weights_id, place.engine, image)
         configurations.append((_label(factors, study), factors, settings, dataset_id, weights_id, identity))
     if study.curve and not all(type(level) in (int, float) for level in study.factors[study.curve.x]):
         raise StudyError(
@@ -107,15 +126,15 @@ def make_plan(name: str, study: Study, engine: str, engine_reason: str, absent: 
         if len(distinct) < len(study.factors[key]):
             raise StudyError(f"study {name}: factors.{key}: {study.factors[key]} holds a level twice")
     checked = study.model_copy(update={"factors": levels_as_checked})
-    return Plan(name=name, study=checked, runs=runs, engine=engine, engine_reason=engine_reason)
+    return Plan(
+        name=name, study=checked, runs=runs, engine=place.engine, engine_reason=place.reason, images=place.images
+    )
 
 
-def plan_all(
-    selection: Selection, folder: Path, engine: str, engine_reason: str, absent: dict[str, str | None]
-) -> list[Plan]:
+def plan_all(selection: Selection, folder: Path, place: Place, absent: dict[str, str | None]) -> list[Plan]:
     """The plans of every selected study."""
     names = list(dict.fromkeys(selection.studies))
-    return [make_plan(name, read_study(name, folder, selection), engine, engine_reason, absent) for name in names]
+    return [make_plan(name, read_study(name, folder, selection), place, absent) for name in names]
 
 
 def _dataset(settings: Settings) -> tuple[str, int]:

@@ -8,10 +8,11 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from study import container, devices
+from study import contain, devices, image_step, images
 from study.errors import StudyError
 from study.load import read_selection
-from study.plan import Plan, Run, plan_all, table, write_plans
+from study.place import DEVICES, check_limits, check_training_stack, choose
+from study.plan import Place, Plan, Run, plan_all, table, write_plans
 from study.records import last_session
 
 __all__ = ["Workflow", "plans_for", "start", "table", "use_this_checkout"]
@@ -42,17 +43,24 @@ class Workflow:
         return [str(folder / run.file) for run in runs if not run.unavailable or (folder / run.file).exists()]
 
     def preparation(self) -> list[str]:
-        """Every manifest and every decision about weights: an input of each run, so that no run has
-        jobs of its own before it, which would break the order."""
-        files = [
-            f"{self.results}/data/{run.dataset}/manifest.json" for plan in self.plans for run in self.runs(plan.name)
-        ]
-        files += [
-            f"{self.results}/{plan.name}/weights/{run.weights}.json"
-            for plan in self.plans
-            for run in self.runs(plan.name)
-        ]
+        """Every image, every manifest and every decision about weights: an input of each run, so that no run
+        has jobs of its own before it, which would break the order."""
+        files = []
+        for plan in self.plans:
+            for run in self.runs(plan.name):
+                if plan.engine != "none":
+                    files.append(str(images.path_of(self.results, run.settings.device)))
+                files.append(f"{self.results}/data/{run.dataset}/manifest.json")
+                files.append(f"{self.results}/{plan.name}/weights/{run.weights}.json")
         return list(dict.fromkeys(files))
+
+    def step_image(self, study: str | None = None) -> list[str]:
+        """The image in which data and weights are prepared: that of a device which runs, for they hold the same."""
+        plan = self.plan(study) if study else self.plans[0]
+        used = [run.settings.device for run in self.runs(plan.name)]
+        if plan.engine == "none" or not used:
+            return []
+        return [str(images.path_of(self.results, "cpu" if "cpu" in used else "cuda"))]
 
     def needed(self, study: str, run: str, key: str) -> list[str]:
         """What must be there before a run: nothing where its record is, else every preparation of this start."""
@@ -82,20 +90,24 @@ def use_this_checkout(base: Path) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join([str(base), before]) if before else str(base)
 
 
-def plans_for(config: dict[str, Any], studies: Path) -> list[Plan]:
+def plans_for(config: dict[str, Any], studies: Path, fetch: bool = False) -> list[Plan]:
     """The plans of a configuration on this machine, or one clear error."""
     selection = read_selection(config)
-    engine = container.choose(selection.container)
-    absent = {device: devices.absent(device) for device in ("cpu", "cuda")}
-    return plan_all(selection, studies, engine.name, engine.reason, absent)
+    place = choose(selection, fetch)
+    plans = plan_all(selection, studies, place, {device: devices.absent(device) for device in DEVICES})
+    check_limits(plans)
+    return plans
 
 
 def start(config: dict[str, Any], studies: Path, results: Path, read_only: bool) -> tuple[Workflow, FileLock | None]:
     """Plan, lock the results and write the plans. The lock lives as long as the returned object.
 
-    A start that only looks (a dry run, a lint) takes no lock, and writes a plan only where there is none.
+    A start that only looks (a dry run, a lint) takes no lock, fetches nothing, and writes a plan only where
+    there is none.
     """
-    plans = plans_for(config, studies)
+    plans = plans_for(config, studies, fetch=not read_only)
+    if not read_only:
+        check_training_stack(Place(plans[0].engine, plans[0].engine_reason))
     lock: FileLock | None = None
     try:
         results.mkdir(parents=True, exist_ok=True)
@@ -106,6 +118,8 @@ def start(config: dict[str, Any], studies: Path, results: Path, read_only: bool)
             write_plans(plans, results, only_missing=True)
         else:
             lock = lock_results(results)
+            contain.sweep(results)
+            _forget_images(plans[0], results)
             write_plans(plans, results)
     except OSError as error:
         raise StudyError(f"{results}: the results folder cannot be written ({error.strerror})") from None
@@ -116,8 +130,24 @@ def start(config: dict[str, Any], studies: Path, results: Path, read_only: bool)
         for run in plan.runs
         if not run.unavailable and not (folders[plan.name] / run.file).exists()
     ]
+    if pending and not read_only:
+        _say_where(plans[0])
     sessions = {name: last_session(folder) + 1 for name, folder in folders.items()}
     return Workflow(plans, results, sessions, pending), lock
+
+
+def _forget_images(plan: Plan, results: Path) -> None:
+    """Remove the descriptions of images that are not the ones wanted now, or are gone: Snakemake brings those again."""
+    for device, wanted in plan.images.items():
+        path = images.path_of(results, device)
+        gpu = device == "cuda" and devices.absent(device) is None
+        if path.exists() and not image_step.is_current(path, plan.engine, wanted, gpu):
+            path.unlink()
+
+
+def _say_where(plan: Plan) -> None:
+    where = "on the host" if plan.engine == "none" else f"in containers of {plan.engine}"
+    print(f"runs execute {where} ({plan.engine_reason})", file=sys.stderr, flush=True)
 
 
 def lock_results(results: Path) -> FileLock:

@@ -47,10 +47,12 @@ class Software(Strict):
     study_version: str
     git_commit: str | None
     git_dirty: bool | None
-    lock_sha256: str
-    engine: str
+    lock_sha256: str | None = Field(description="The lock that the software was installed from; an image may not say.")
+    engine: str = Field(description="`none`: the host.")
     engine_reason: str
-    image: str | None = Field(default=None, description="Digest of the container's image.")
+    engine_version: str | None = None
+    image: str | None = Field(default=None, description="The image's own checksum.")
+    image_digest: str | None = Field(default=None, description="The checksum by which a registry knows the image.")
 
 
 class Record(JobResult):
@@ -67,7 +69,12 @@ class Record(JobResult):
     factors: dict[str, Any]
     settings: Settings
     seed: int = Field(description="The run's own seed, from the study's seed and the run's name.")
-    process_seconds: float = Field(description="The whole process: start-up, imports, data, model, fit.")
+    process_seconds: float = Field(
+        description="The whole process: start-up (of the container, too), imports, data, model, fit."
+    )
+    other_device_processes: int | None = Field(
+        default=None, description="Processes that computed on the GPUs when this run began; none where unknown."
+    )
     software: Software
 
 

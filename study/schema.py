@@ -6,8 +6,9 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from study.config import Curve, Dataset, Keys, Loader, Model, Selection, Study, Training
+from study.config import Curve, Dataset, Images, Keys, Limits, Loader, Model, Selection, Study, Training
 from study.data.manifest import Manifest
+from study.images import Image
 from study.plan import Plan
 from study.records import Record
 from study.stats.analysis import Analysis
@@ -19,6 +20,7 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "plan": Plan,
     "manifest": Manifest,
     "weights": Weights,
+    "image": Image,
     "record": Record,
     "fit": Analysis,
 }
@@ -47,6 +49,9 @@ def _readme() -> str:
         "## `config/config.yaml`",
         "What `snakemake --config key=value` changes, too. Strings inside `overrides` are read as YAML.",
         _table(Selection.model_fields),
+        "### `images`",
+        str(Images.__doc__).strip(),
+        _table(Images.model_fields, "images."),
         "## `config/studies/<name>.yaml`",
         "Unknown keys are refused. Any dotted key of the tables below can be a factor: "
         "`factors: {training.batch_size: [16, 32]}`.",
@@ -56,7 +61,8 @@ def _readme() -> str:
         "### Keys of every run",
         _table(plain),
     ]
-    for name, model in (("dataset", Dataset), ("model", Model), ("training", Training), ("loader", Loader)):
+    for model in (Dataset, Model, Training, Loader, Limits):
+        name = model.__name__.lower()
         sections += [f"### `{name}`", str(model.__doc__).strip(), _table(model.model_fields, f"{name}.")]
     return "\n\n".join(sections) + "\n"
 
@@ -72,6 +78,8 @@ def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
     value: Any = field.get_default(call_default_factory=True, validated_data={})
+    if isinstance(value, BaseModel):
+        return "see below"
     return "none" if value is None else f"`{json.dumps(value)}`"
 
 

@@ -49,6 +49,8 @@ def _row(plan: Plan, run: Run, record: Record | None) -> dict[str, Any]:
         "device_name": record.machine.device_name if record.machine else None,
         "weights": record.weights.kind if record.weights else None,
         "software": _software(record),
+        "image": record.software.image,
+        "other_device_processes": record.other_device_processes,
     }
     return row | _measured(record)
 
@@ -56,9 +58,11 @@ def _row(plan: Plan, run: Run, record: Record | None) -> dict[str, Any]:
 def _software(record: Record) -> str:
     versions = record.machine.libraries if record.machine else {}
     commit = (record.software.git_commit or "unknown")[:8] + ("+" if record.software.git_dirty else "")
-    return (
-        ", ".join(f"{name} {versions[name]}" for name in ("torch", "fastai") if name in versions) + f", commit {commit}"
-    )
+    names = ("torch", "torchvision", "fastai", "numpy", "pillow")
+    libraries = ", ".join(f"{name} {versions[name]}" for name in names if name in versions)
+    python = f"Python {record.machine.python}, " if record.machine else ""
+    engine = "on the host" if record.software.engine == "none" else f"in {record.software.engine}"
+    return f"{python}{libraries}, {engine}, commit {commit}"
 
 
 def _measured(record: Record) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from study.config import Study
-from study.plan import Plan, make_plan
+from study.plan import Place, Plan, make_plan
 
 ROOT = Path(__file__).parent.parent
 HERE: dict[str, str | None] = {"cpu": None, "cuda": "no GPU in this test"}
@@ -36,7 +36,7 @@ def study_values(**changes: Any) -> dict[str, Any]:
 
 def tiny_plan(**changes: Any) -> Plan:
     """The plan of a tiny study on a machine without a GPU."""
-    return make_plan("tiny", Study.model_validate(study_values(**changes)), "none", "asked for", HERE)
+    return make_plan("tiny", Study.model_validate(study_values(**changes)), Place("none", "asked for"), HERE)
 
 
 def write_photos(folder: Path, classes: dict[str, int], size: tuple[int, int] = (60, 40)) -> Path:

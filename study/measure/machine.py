@@ -32,20 +32,14 @@ class Machine(Strict):
 
 def describe(device: str) -> Machine:
     """This machine, as seen from the process that trains on ``device``."""
-    libraries = {}
-    for name in LIBRARIES:
-        try:
-            libraries[name] = version(name)
-        except PackageNotFoundError:
-            continue
     common = {
         "cpu_name": cpu_name(),
         "cpu_cores": psutil.cpu_count(logical=False),
         "cpu_threads": psutil.cpu_count() or 1,
         "memory_bytes": psutil.virtual_memory().total,
         "system": f"{platform.system()} {platform.machine()}",
-        "python": ".".join(map(str, sys.version_info[:3])),
-        "libraries": libraries,
+        "python": python(),
+        "libraries": libraries(),
     }
     if device != "cuda":
         return Machine.model_validate({"device_name": common["cpu_name"]} | common)
@@ -62,6 +56,35 @@ def describe(device: str) -> Machine:
             "cudnn": torch.backends.cudnn.version(),
         }
     )
+
+
+def python() -> str:
+    """Version of the interpreter."""
+    return ".".join(map(str, sys.version_info[:3]))
+
+
+def libraries() -> dict[str, str]:
+    """Versions of what decides the times."""
+    versions = {}
+    for name in LIBRARIES:
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return versions
+
+
+def gpu_trouble() -> str | None:
+    """Why torch can use no CUDA device, in its own words; None where it can."""
+    import torch
+
+    if torch.cuda.is_available():
+        return None
+    try:
+        torch.cuda.init()
+    except (AssertionError, RuntimeError) as error:
+        return str(error).strip().split(". ")[0].splitlines()[0]
+    return "no CUDA device is visible"
 
 
 def cpu_name() -> str:

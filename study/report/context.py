@@ -134,8 +134,14 @@ def _facts(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
 
 
 def _engine(record: Record) -> str:
-    name = record.software.engine
-    return f"{'host' if name == 'none' else name} ({record.software.engine_reason})"
+    software = record.software
+    if software.engine == "none":
+        return f"host ({software.engine_reason})"
+    digest = f", digest {software.image_digest.removeprefix('sha256:')[:12]}" if software.image_digest else ""
+    return (
+        f"{record.settings.device}: {software.engine} {software.engine_version} ({software.engine_reason}), image "
+        f"{(software.image or 'unknown').removeprefix('sha256:')[:12]}{digest}"
+    )
 
 
 def _data(record: Record) -> str | None:

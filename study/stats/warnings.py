@@ -61,6 +61,13 @@ def _environment(frame: pd.DataFrame) -> list[str]:
         values = sorted(set(frame[column].dropna())) if column in frame else []
         if len(values) > 1:
             found.append(f"The runs used different {name}: {'; '.join(values)}.")
+    if "image" in frame:
+        for device, rows in frame.dropna(subset=["image"]).groupby("device"):
+            if rows["image"].nunique() > 1:
+                images = ", ".join(sorted({str(image).removeprefix("sha256:")[:12] for image in rows["image"]}))
+                found.append(f"The runs on {device_words(str(device), article=True)} used different images: {images}.")
+    if "other_device_processes" in frame and (disturbed := int((frame["other_device_processes"] > 0).sum())):
+        found.append(f"Other processes computed on the GPU when {disturbed} run(s) began.")
     if "device_name" in frame:
         for device, rows in frame.dropna(subset=["device_name"]).groupby("device"):
             if rows["device_name"].nunique() > 1:

@@ -19,7 +19,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     """Let the training process be a line of Python; ``scratch`` is its folder."""
     prefix = "import sys, json, os, signal, pathlib; scratch = pathlib.Path(sys.argv[1]);"
     monkeypatch.setattr(
-        container, "command", lambda engine, job, scratch: [sys.executable, "-c", prefix + code, str(scratch)]
+        launch, "host_command", lambda job, scratch: [sys.executable, "-c", prefix + code, str(scratch)]
     )
 
 
@@ -82,13 +82,6 @@ def test_cores_of_snakemake_do_not_reach_the_process_and_a_cpu_run_sees_no_gpu()
     cpu, cuda = (container.environment(device, inherited) for device in ("cpu", "cuda"))
     assert not any(name.endswith("_NUM_THREADS") for name in cpu)
     assert (cpu["CUDA_VISIBLE_DEVICES"], cuda["CUDA_VISIBLE_DEVICES"], cpu["PATH"]) == ("", "0", "/bin")
-
-
-def test_an_engine_named_outright_that_cannot_serve_is_an_error() -> None:
-    assert container.choose("auto").name == "none"
-    assert container.choose("auto").reason
-    with pytest.raises(StudyError, match="container: 'docker' cannot serve"):
-        container.choose("docker")
 
 
 def test_each_run_has_a_seed_of_its_own_that_does_not_change() -> None:

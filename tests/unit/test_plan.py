@@ -6,7 +6,7 @@ import pytest
 
 from study import fingerprint
 from study.config import Study
-from study.plan import make_plan, table
+from study.plan import Place, make_plan, table
 from tests.conftest import HERE, study_values, tiny_plan, write_photos
 
 
@@ -124,7 +124,7 @@ def test_the_table_shows_name_factors_block_and_position() -> None:
 
 def test_a_study_without_factors_is_one_run_a_replicate() -> None:
     values = study_values(factors={}, curve=None, replicates=2)
-    plan = make_plan("one", Study.model_validate(values | {"training": {"batch_size": 4}}), "none", "", HERE)
+    plan = make_plan("one", Study.model_validate(values | {"training": {"batch_size": 4}}), Place("none", ""), HERE)
     assert [run.name for run in plan.runs] == ["run-r1", "run-r2"]
 
 

@@ -30,7 +30,18 @@ class Checkout:
 
     def command(self, *config: str, extra: Sequence[str] = ()) -> list[str]:
         """Snakemake as a user calls it."""
-        return [sys.executable, "-m", "snakemake", "--cores", "1", *extra, "--config", "studies=[tiny]", *config]
+        return [
+            sys.executable,
+            "-m",
+            "snakemake",
+            "--cores",
+            "1",
+            *extra,
+            "--config",
+            "studies=[tiny]",
+            "container=none",
+            *config,
+        ]
 
     def snakemake(self, *config: str, extra: Sequence[str] = ()) -> "subprocess.CompletedProcess[str]":
         """Run Snakemake to its end."""

@@ -25,6 +25,7 @@ wildcard_constraints:
     study="|".join(STUDIES),
     run=r"[A-Za-z0-9_.-]+",
     key="[0-9a-f]{8}",
+    device="cpu|cuda",
 
 
 def code(*patterns):

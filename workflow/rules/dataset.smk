@@ -5,6 +5,7 @@
 rule dataset:
     input:
         plan=lambda wc: ancient(FLOW.dataset_plan(wc.dataset)),
+        image=lambda wc: [ancient(path) for path in FLOW.step_image()],
     output:
         "results/data/{dataset}/manifest.json",
     log:
@@ -16,6 +17,7 @@ rule dataset:
 rule weights:
     input:
         plan=ancient("results/{study}/plan.json"),
+        image=lambda wc: [ancient(path) for path in FLOW.step_image(wc.study)],
     output:
         "results/{study}/weights/{weights}.json",
     log:

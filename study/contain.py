@@ -1,0 +1,201 @@
+"""Execute one command in a container: what it sees, how it ended. The seam between launcher and engines."""
+
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from study import container, engines
+from study.config import Settings
+from study.container import Box, Mount
+from study.cpus import usable_cpus
+from study.data.torchvision_sets import CLASS
+from study.errors import StudyError
+from study.execute import Ended, execute
+from study.fingerprint import ROOT
+from study.plan import Run
+
+SCRATCH_PREFIX = ".scratch-"
+
+
+@dataclass(frozen=True)
+class End:
+    """How a run's process ended. ``trouble`` is what cut it short from outside."""
+
+    code: int
+    oom_killed: bool
+    trouble: str | None = None
+
+
+@contextmanager
+def scratch_folder(results: Path) -> Iterator[Path]:
+    """A folder that any user may write, inside one that only the caller may enter; removed at the end.
+
+    It lies in ``results``: engines that see only the user's home see it, and files move from it without a copy.
+    """
+    results.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, dir=results, ignore_cleanup_errors=True) as name:
+        scratch = Path(name).resolve() / "scratch"
+        for folder in (scratch, scratch / "tmp"):
+            folder.mkdir()
+            folder.chmod(0o777)
+        yield scratch
+
+
+def settings_inside(settings: Settings) -> tuple[Settings, list[Mount]]:
+    """The settings with every path as the container sees it, and the mounts that show it there."""
+    values, mounts = settings.model_dump(), []
+    for section, key, folder in (("dataset", "path", "/data"), ("model", "weights", "/weights")):
+        given = values[section][key]
+        if not given or (section == "model" and given in ("imagenet", "none")):
+            continue
+        source = Path(given).expanduser().resolve()
+        values[section][key] = f"{folder}/{source.name}"
+        mounts.append(Mount(source, values[section][key]))
+    return Settings.model_validate(values), mounts
+
+
+def code_mount() -> Mount:
+    """The package: mounted, not baked into the image, so that an edit of it rebuilds nothing."""
+    return Mount(ROOT / "study", f"{container.WORK}/study")
+
+
+def run_mounts(run: Run, study: str, results: Path) -> list[Mount]:
+    """What a run reads: the package, its data, the decision about its weights, the weights."""
+    wanted = [f"data/{run.dataset}", f"{study}/weights", "weights"]
+    if run.settings.dataset.source in CLASS:
+        wanted += ["data/downloads", "data/unpacked"]
+    shown = [(results / name, f"{container.WORK}/results/{name}") for name in wanted]
+    return [code_mount(), *(Mount(source.resolve(), target) for source, target in shown if source.exists())]
+
+
+def check_readable(mounts: Sequence[Mount], user: tuple[int, int]) -> None:
+    """Raise :class:`StudyError` where a mount is closed to the user inside, who is another where the caller is root."""
+    if user[0] != container.UNPRIVILEGED:
+        return
+    for mount in mounts:
+        needed = 0o005 if mount.source.is_dir() else 0o004
+        if mount.source.stat().st_mode & needed != needed:
+            raise StudyError(
+                f"{mount.source.name}: root's containers run as user {container.UNPRIVILEGED}, who may not read it; "
+                f"allow it with: chmod -R o+rX, or run as a user other than root"
+            )
+
+
+def enter(
+    engine: str,
+    image: str,
+    command: Sequence[str],
+    scratch: Path,
+    mounts: Sequence[Mount],
+    log: TextIO,
+    title: str,
+    *,
+    settings: Settings | None = None,
+    network: bool = False,
+    environment: Mapping[str, str] | None = None,
+    gpus: bool = False,
+) -> tuple[End, list[str]]:
+    """Execute ``command`` in ``image``, and tell how it ended and what it said last.
+
+    With ``settings`` it is a measurement: the one container of its name on this machine, under the settings'
+    limits. Raises :class:`StudyError` where nothing was started; where something was, that is an :class:`End`.
+    """
+    user = container.user_inside(os.getuid(), os.getgid())
+    check_readable(mounts, user)
+    name = container.NAME if settings else f"study-prepares-{os.getpid()}"
+    limits = settings.limits if settings else None
+    cpus = allowed_cpus(limits.cpus if limits else None)
+    box = Box(
+        image=image,
+        command=command,
+        scratch=scratch,
+        name=name,
+        user=user,
+        mounts=mounts,
+        environment=environment or {},
+        labels={container.LAUNCHER: engines.launcher_label()},
+        gpus=container.chosen_gpus(os.environ.get("CUDA_VISIBLE_DEVICES")) if gpus else None,
+        network=network,
+        shared_memory_bytes=container.shared_memory_bytes(settings, len(cpus or ()) or usable_cpus())
+        if settings
+        else 64 * container.MIB,
+        memory_bytes=int(limits.memory_gib * 2**30) if limits and limits.memory_gib else None,
+        cpus=cpus,
+    )
+    line = container.argv(engine, box)
+    _wait_for_others(engine, name, title)
+    try:
+        ended = execute(
+            line,
+            container.environment("cuda", os.environ),
+            log,
+            title,
+            at_our_death=signal.SIGTERM,  # the client hands it on to the container
+            timeout_seconds=limits.timeout_seconds if limits else None,
+        )
+        return _end(engine, name, ended, limits.timeout_seconds if limits else None), ended.tail
+    finally:
+        if engine != "apptainer":
+            engines.remove(engine, name)
+
+
+def allowed_cpus(limit: int | None) -> tuple[int, ...] | None:
+    """The first ``limit`` CPUs that this process may use; all of them without a limit; None for no restriction."""
+    if not hasattr(os, "sched_getaffinity"):
+        return None
+    allowed = sorted(os.sched_getaffinity(0))
+    if limit is None and len(allowed) == os.cpu_count():
+        return None
+    return tuple(allowed[:limit])
+
+
+def _wait_for_others(engine: str, name: str, title: str) -> None:
+    said = False
+    while name in engines.remove_strays(engine):
+        if not said:
+            print(f"{title}: waiting, for the container {name} is at work on this machine", file=sys.stderr, flush=True)
+        said = True
+        time.sleep(1)
+
+
+def _end(engine: str, name: str, ended: Ended, timeout_seconds: float | None) -> End:
+    """From the client's end and the engine's own account of the container."""
+    if ended.timed_out:
+        return End(ended.code, False, timed_out(timeout_seconds))
+    if engine == "apptainer":  # no daemon: the process is ours, and its end is the container's
+        return End(ended.code, False)
+    state = engines.state(engine, name)
+    said = engines.last_words(ended.tail)
+    if state is None:
+        if engines.why_not(engine) is None:
+            raise StudyError(f"{engine} made no container: {said}")
+        return End(ended.code, False, f"{engine} stopped answering while the run was under way")
+    if state.running:
+        how = signal.Signals(-ended.code).name if ended.code < 0 else f"exit code {ended.code}"
+        return End(ended.code, False, f"the client of {engine} ended ({how}) before its container, which was stopped")
+    if not state.started:
+        raise StudyError(f"{engine} did not start the container: {said}")
+    return End(state.exit_code, state.oom_killed)
+
+
+def timed_out(seconds: float | None) -> str:
+    """What a record says of a run whose time was up."""
+    return f"timed out after {seconds or 0:g} s (limits.timeout_seconds)"
+
+
+def sweep(results: Path) -> None:
+    """Remove what a killed start left: containers of launchers that are gone, scratch folders."""
+    for engine in ("docker", "podman"):
+        if engines.why_not(engine) is None:
+            with suppress(StudyError):
+                engines.remove_strays(engine)
+    for folder in results.glob(f"{SCRATCH_PREFIX}*"):
+        shutil.rmtree(folder, ignore_errors=True)

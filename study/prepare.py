@@ -1,0 +1,107 @@
+"""The two steps that need the training stack and the network, inside an image: weights, torchvision's data sets.
+
+The container writes into a scratch folder alone; what it leaves is moved into ``results`` here, as the caller's.
+"""
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
+
+from study import contain, container, images
+from study.container import Mount
+from study.errors import StudyError
+from study.plan import Plan, Run
+
+CACHE = "/cache"
+PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+
+
+def in_a_container(verb: str, plan: Plan, run: Run, name: str, results: Path, log: TextIO) -> None:
+    """Execute ``python -m study <verb>`` for one dataset or decision of ``plan`` in the image of its runs.
+
+    Raises :class:`StudyError` with the step's own words where it failed.
+    """
+    image = images.read(_image_path(plan, results))
+    settings, mounts = contain.settings_inside(run.settings)
+    small = plan.model_copy(
+        update={"engine": "none", "images": {}, "runs": [run.model_copy(update={"settings": settings})]}
+    )
+    with contain.scratch_folder(results) as scratch:
+        inside = scratch / "results"
+        _lend(results, inside, ("weights", "data/downloads", "data/unpacked"))
+        plan_file = inside / plan.name / "plan.json"
+        plan_file.parent.mkdir(parents=True, exist_ok=True)
+        plan_file.write_text(small.model_dump_json(), encoding="utf-8")
+        _open(inside)
+        at = f"{container.SCRATCH}/results"
+        command = ["python", "-m", "study", verb, f"{at}/{plan.name}/plan.json", name, "--results", at]
+        end, said = contain.enter(
+            plan.engine,
+            image.run_as,
+            command,
+            scratch,
+            [contain.code_mount(), *mounts, *_torch_cache()],
+            log,
+            f"{verb} {name}",
+            network=True,
+            environment={key: os.environ[key] for key in PROXIES if key in os.environ} | {"TORCH_HOME": CACHE},
+        )
+        if end.code or end.trouble:
+            raise StudyError(end.trouble or _own_error(said))
+        plan_file.unlink()
+        _take(inside, results)
+
+
+def _image_path(plan: Plan, results: Path) -> Path:
+    """That of a device which runs: both images hold the same software."""
+    used = {run.settings.device for run in plan.runs if not run.unavailable}
+    return images.path_of(results, "cpu" if "cpu" in used else "cuda")
+
+
+def _own_error(said: Sequence[str]) -> str:
+    errors = [line.removeprefix("error: ") for line in said if line.startswith("error: ")]
+    return (errors or list(said) or ["the step failed and said nothing"])[-1]
+
+
+def _torch_cache() -> list[Mount]:
+    """What torch has already downloaded for this user."""
+    home = Path(os.environ.get("TORCH_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "torch")
+    checkpoints = home.expanduser() / "hub" / "checkpoints"
+    return [Mount(checkpoints.resolve(), f"{CACHE}/hub/checkpoints")] if checkpoints.is_dir() else []
+
+
+def _lend(results: Path, inside: Path, names: Sequence[str]) -> None:
+    """Show earlier downloads to the step, without a copy where the file system can."""
+    for name in names:
+        for path in (results / name).rglob("*"):
+            target = inside / path.relative_to(results)
+            if path.is_file():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                try:
+                    os.link(path, target)
+                except OSError:
+                    shutil.copyfile(path, target)
+
+
+def _open(folder: Path) -> None:
+    """Let the user inside, who may be another, write into every folder."""
+    for path in [folder, *folder.rglob("*")]:
+        if path.is_dir():
+            path.chmod(0o777)
+
+
+def _take(inside: Path, results: Path) -> None:
+    """Move every file into ``results``. One that belongs to another user becomes the caller's."""
+    for path in sorted(inside.rglob("*")):
+        if not path.is_file():
+            continue
+        target = results / path.relative_to(inside)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if path.stat().st_uid != os.getuid():
+            own = path.with_name(f".{path.name}.own")
+            shutil.copyfile(path, own)
+            path = own
+        if not (target.exists() and target.samefile(path)):
+            path.replace(target)
