@@ -46,15 +46,15 @@ test: env lint  ## Check style and types, run the tests
 	$(VENV) -m pytest $(ARGS)
 
 lint: env  ## ruff, mypy, snakefmt, snakemake --lint
-	$(VENV) -m ruff check study tests
-	$(VENV) -m ruff format --check study tests
+	$(VENV) -m ruff check study tests benchmarks
+	$(VENV) -m ruff format --check study tests benchmarks
 	$(VENV) -m mypy
 	$(VENV) -m snakefmt --check Snakefile workflow
 	$(VENV) -m snakemake --lint
 
 format: env  ## Write the code in the project's style
-	$(VENV) -m ruff check --fix study tests
-	$(VENV) -m ruff format study tests
+	$(VENV) -m ruff check --fix study tests benchmarks
+	$(VENV) -m ruff format study tests benchmarks
 	$(VENV) -m snakefmt Snakefile workflow
 
 schema: env  ## Write workflow/schemas and config/README.md from the models

@@ -44,14 +44,25 @@ class State:
     oom_killed: bool
 
 
-def why_not(engine: str) -> str | None:
+@dataclass(frozen=True)
+class Trouble:
+    """Why something cannot serve. ``detail`` is the engine's own word, which may name hosts: not for records."""
+
+    reason: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.reason} ({self.detail})" if self.detail else self.reason
+
+
+def why_not(engine: str) -> Trouble | None:
     """Why the engine cannot serve; None where it answers."""
     if shutil.which(engine) is None:
-        return f"{engine} is not installed"
+        return Trouble(f"{engine} is not installed")
     try:
         version(engine)
     except StudyError as error:
-        return f"{engine} does not answer ({error})"
+        return Trouble(f"{engine} does not answer", str(error))
     return None
 
 

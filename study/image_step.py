@@ -3,12 +3,14 @@
 import json
 import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import TextIO
 
 from study import __version__, contain, engines
 from study.config import Device, Strict
+from study.engines import Trouble
 from study.errors import StudyError
 from study.execute import execute
 from study.fingerprint import ROOT, file_sha256
@@ -18,7 +20,7 @@ LOCK_LABEL = "study.lock-sha256"
 BUILD_SECONDS = 7200
 
 
-def why_not(engine: str, wanted: ImageRequest, fetch: bool) -> str | None:
+def why_not(engine: str, wanted: ImageRequest, fetch: bool) -> Trouble | None:
     """Why the engine cannot have the image; None where it is there or can be built.
 
     With ``fetch`` what is missing is pulled, for nothing else tells whether it can be.
@@ -27,22 +29,27 @@ def why_not(engine: str, wanted: ImageRequest, fetch: bool) -> str | None:
         return None
     if engine == "apptainer":
         if wanted.kind == "built":
-            return f"apptainer builds no Dockerfile: name a .sif, an archive or a reference as images.{wanted.device}"
+            name = f"images.{wanted.device}"
+            return Trouble(f"apptainer builds no Dockerfile: name a .sif, an archive or a reference as {name}")
         return None
     if engines.image(engine, wanted.reference) is not None:
         return None
     missing = wanted.base_image or wanted.reference
     if engines.image(engine, missing) is not None or not fetch:
         return None
+    print(f"{engine}: looking for {missing} in its registry", file=sys.stderr, flush=True)
     try:
         engines.pull(engine, missing)
-    except StudyError:
+    except StudyError as error:
         if wanted.kind == "reference":
-            return f"the image {missing} (images.{wanted.device}) is neither here nor can it be pulled"
-        return (
-            f"the base image {missing} is neither here nor can it be pulled; name one that is here as base_image, "
-            f"or a prebuilt image as images.{wanted.device}"
+            return Trouble(
+                f"the image of images.{wanted.device} is neither here nor can it be pulled", f"{missing}: {error}"
+            )
+        reason = (
+            "the base image is neither here nor can it be pulled; name one that is here as base_image, or a prebuilt "
+            f"image as images.{wanted.device}"
         )
+        return Trouble(reason, f"{missing}: {error}")
     return None
 
 
@@ -67,13 +74,18 @@ def make(engine: str, wanted: ImageRequest, results: Path, log: TextIO, gpu: boo
         digest=stored.digest,
         run_as=run_as,
         created=stored.created,
-        lock_sha256=stored.labels.get(LOCK_LABEL),
+        lock_sha256=_known(stored.labels.get(LOCK_LABEL)),
         base_digest=base_digest,
         build_seconds=seconds,
         python=seen.python,
         libraries=seen.libraries,
         gpu_seen=seen.gpu_trouble is None,
     )
+
+
+def _known(label: str | None) -> str | None:
+    """A label that a build by hand leaves at the Dockerfile's default says nothing."""
+    return None if label == "unknown" else label
 
 
 def _build(engine: str, wanted: ImageRequest, log: TextIO) -> float | None:

@@ -6,9 +6,9 @@ import os
 from study import container, devices, engines, image_step, images
 from study.config import Device, Selection, Settings
 from study.cpus import usable_cpus
+from study.engines import Trouble
 from study.errors import StudyError
 from study.plan import Place, Plan
-from study.privacy import anonymous
 
 DEVICES: tuple[Device, ...] = ("cpu", "cuda")
 
@@ -22,7 +22,7 @@ def choose(selection: Selection, fetch: bool) -> Place:
     if requested == "none":
         return Place("none", "asked for", inside=container.inside())
     inside = container.inside()
-    trouble = f"the pipeline itself runs inside a container ({inside})" if inside else None
+    trouble = Trouble(f"the pipeline itself runs inside a container ({inside})") if inside else None
     engine = "docker" if requested == "auto" else requested
     wanted = {device: images.request(selection, device) for device in DEVICES}
     trouble = trouble or engines.why_not(engine)
@@ -31,7 +31,7 @@ def choose(selection: Selection, fetch: bool) -> Place:
     if trouble is None:
         return Place(engine, "its engine answers" if requested == "auto" else "asked for", wanted)
     if requested == "auto":
-        return Place("none", anonymous(trouble), inside=inside)
+        return Place("none", trouble.reason, inside=inside)
     raise StudyError(
         f"container: {requested!r} cannot serve: {trouble}; mend that, or run on the host: --config container=none"
     )

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 # An address on the network stays; of an absolute path the folders go.
-PATH = re.compile(r"(?P<url>\b(?!file:)\w+://\S+)|(?<![\w.])(?:[A-Za-z]:)?[\\/](?:[^\s'\":,;()<>|\\/]+[\\/])+")
+PATH = re.compile(r"(?P<url>\b(?!file:|unix:)\w+://\S+)|(?<![\w.])(?:[A-Za-z]:)?[\\/](?:[^\s'\":,;()<>|\\/]+[\\/])+")
 
 
 def anonymous(text: str, *known: str | None) -> str:

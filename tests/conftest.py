@@ -34,9 +34,14 @@ def study_values(**changes: Any) -> dict[str, Any]:
     return values | changes
 
 
-def tiny_plan(**changes: Any) -> Plan:
+def plan_at(place: Place, **changes: Any) -> Plan:
     """The plan of a tiny study on a machine without a GPU."""
-    return make_plan("tiny", Study.model_validate(study_values(**changes)), Place("none", "asked for"), HERE)
+    return make_plan("tiny", Study.model_validate(study_values(**changes)), place, HERE)
+
+
+def tiny_plan(**changes: Any) -> Plan:
+    """The plan of a tiny study on a host without a GPU."""
+    return plan_at(Place("none", "asked for"), **changes)
 
 
 def write_photos(folder: Path, classes: dict[str, int], size: tuple[int, int] = (60, 40)) -> Path:

@@ -5,10 +5,16 @@ from pathlib import Path
 
 BASE = Path(str(workflow.basedir))
 sys.path.insert(0, str(BASE))
+from snakemake.settings.types import DeploymentMethod
 from study.errors import StudyError
 from study.planning import start, use_this_checkout
 
 use_this_checkout(BASE)
+
+if DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method:
+    sys.exit(
+        "error: --sdm apptainer: Snakemake's own containers hold no training stack; use --config container=apptainer"
+    )
 
 # A look at the workflow takes no lock and changes no plan.
 READ_ONLY = workflow.output_settings.dryrun or "--lint" in sys.argv

@@ -1,0 +1,1 @@
+"""What the software itself costs. Run by hand: no test asserts a time."""

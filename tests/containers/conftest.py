@@ -1,0 +1,80 @@
+"""A real Docker engine, and both images built once for all tests of this folder."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from study import engines
+from study.images import Image, read
+from tests.conftest import ROOT
+from tests.workflow.conftest import Checkout, copy_checkout, environment
+
+VARIABLE = "STUDY_TEST_BASE_IMAGE"
+ODD = 'a, "copy": of 研究\'s'
+
+
+@dataclass(frozen=True)
+class Built:
+    """Both images as the pipeline described them, what it took, and the base they were built on."""
+
+    cpu: Image
+    cuda: Image
+    base: str
+    said: str
+
+    @property
+    def selection(self) -> list[str]:
+        """The configuration that takes these images without building."""
+        return ["container=docker", f"images={json.dumps({'cpu': self.cpu.id, 'cuda': self.cuda.id})}"]
+
+
+@pytest.fixture(scope="session")
+def base_image() -> str:
+    """The base image that .ci/run made; without it every test here skips, and says how to have it."""
+    name = os.environ.get(VARIABLE)
+    if name is None:
+        pytest.skip(f"{VARIABLE} names no base image: `.ci/docker start`, then export {VARIABLE}=$(.ci/docker base)")
+    assert engines.why_not("docker") is None, "an engine was promised and does not answer"
+    return name
+
+
+@pytest.fixture(scope="session")
+def built(base_image: str, tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """Build both targets through Snakemake, as `make images` does."""
+    root = tmp_path_factory.mktemp("images") / ODD
+    copy_checkout(root)
+    certificates = ROOT / "docker" / "certificates"
+    assert not certificates.exists() or (root / "docker" / "certificates").exists()
+    targets = ["results/images/cpu.json", "results/images/cuda.json"]
+    done = subprocess.run(
+        [
+            sys.executable, "-m", "snakemake", "--cores", "1", *targets,
+            "--config", "container=docker", f"base_image={base_image}",
+        ],
+        cwd=root, env=environment(), capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    described = [read(root / target) for target in targets]
+    return Built(described[0], described[1], base_image, done.stdout + done.stderr)
+
+
+@pytest.fixture(scope="class")
+def contained(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """A copy of the project for the tests of a class, in a folder whose name is hard to mount."""
+    return copy_checkout(tmp_path_factory.mktemp("contained") / ODD)
+
+
+def left_over() -> list[str]:
+    """Names of the containers of any launcher, running or not."""
+    listed = engines.ask("docker", "ps", "--all", "--filter", "label=study.launcher", "--format", "{{.Names}}")
+    return listed.split()
+
+
+def scratch_folders(root: Path) -> list[Path]:
+    """What launchers have not removed yet."""
+    return list((root / "results").glob(".scratch-*"))

@@ -1,0 +1,604 @@
+"""Runs inside a real Docker engine, as a user starts them. The tests of a class build on each other."""
+
+import gzip
+import json
+import os
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+import torch
+
+from study import contain, container, engines
+from study.config import Settings
+from study.errors import StudyError
+from study.fingerprint import ROOT, file_sha256
+from study.models import backbone
+from study.plan import Place
+from study.records import JobResult, Record
+from tests.conftest import plan_at, write_photos
+from tests.containers.conftest import Built, left_over, scratch_folders
+from tests.workflow.conftest import Checkout, copy_checkout, environment
+from tests.workflow.test_pipeline import edit, read
+
+Plant = Callable[[str], None]
+FAST = "overrides={training.batch_size: [4], curve: null}"
+
+
+def only(checkout: Checkout) -> Record:
+    (record,) = map(read, checkout.records().values())
+    return record
+
+
+def inside(built: Built, folder: Path, code: str, device: str = "cpu", gpus: bool = False) -> tuple[int, str]:
+    """What a line of Python says in a container that is started as a run's is."""
+    image = built.cpu if device == "cpu" else built.cuda
+    with contain.scratch_folder(folder) as scratch, (folder / "log").open("w", encoding="utf-8") as log:
+        command = ["python", "-c", code]
+        settings = Settings.model_validate({"device": device})
+        end, said = contain.enter(
+            "docker", image.id, command, scratch, [contain.code_mount()], log, "a test", settings=settings, gpus=gpus
+        )
+    return end.code, "\n".join(said)
+
+
+class TestTheImages:
+    def test_both_targets_hold_the_same_bytes_of_the_present_lock(self, built: Built) -> None:
+        layers = [
+            engines._inspect("docker", "image", image.id)["RootFS"]["Layers"] for image in (built.cpu, built.cuda)
+        ]
+        assert layers[0] == layers[1]
+        assert built.cpu.id != built.cuda.id
+        for image in (built.cpu, built.cuda):
+            assert image.lock_sha256 == file_sha256(ROOT / "requirements.lock")
+            assert image.libraries["torch"].startswith("2.")
+            assert (image.engine, image.request.kind, image.request.base_image) == ("docker", "built", built.base)
+
+    def test_the_image_says_what_it_is_and_asks_for_no_root(self, built: Built) -> None:
+        config = engines._inspect("docker", "image", built.cuda.id)["Config"]
+        assert config["User"] == "65532:65532"
+        assert config["Labels"]["org.opencontainers.image.licenses"] == "MIT"
+        assert {"org.opencontainers.image.version", "org.opencontainers.image.revision"} <= set(config["Labels"])
+        assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility" in config["Env"]
+        assert not any(item.startswith("NVIDIA") for item in _environment_of(built.cpu.id))
+
+    def test_the_image_compiles_on_a_cpu(self, built: Built, tmp_path: Path) -> None:
+        code = "import torch; f = torch.compile(lambda x: (x * 2).sin()); print(f(torch.zeros(3)).tolist())"
+        assert inside(built, tmp_path, code) == (0, "[0.0, 0.0, 0.0]")
+
+    def test_the_gpu_image_imports_torch_and_names_the_missing_driver(self, built: Built, tmp_path: Path) -> None:
+        run = plan_at(_place(), device="cuda", factors={}, curve=None).runs[0]
+        job = json.dumps({"run": run.model_dump(), "study": "tiny", "results": "results", "seed": 1})
+        code = f"import study.job as j; print(j.execute(j.Job.model_validate_json({job!r})).model_dump_json())"
+        status, said = inside(built, tmp_path, code, "cuda")
+        result = JobResult.model_validate_json(said.splitlines()[-1])
+        assert (status, result.outcome) == (0, "unavailable")
+        assert "Found no NVIDIA driver" in str(result.message)
+
+    def test_a_gpu_that_docker_cannot_give_is_one_clear_error(self, built: Built, tmp_path: Path) -> None:
+        with pytest.raises(StudyError, match=r"docker did not start the container: .*(device driver|nvidia|CDI)"):
+            inside(built, tmp_path, "pass", "cuda", gpus=True)
+        assert left_over() == []
+
+
+def _place() -> Place:
+    return Place("none", "a test")
+
+
+def _environment_of(image: str) -> list[str]:
+    found: list[str] = engines._inspect("docker", "image", image)["Config"]["Env"]
+    return found
+
+
+class TestInsideTheContainer:
+    def test_there_is_no_network(self, built: Built, tmp_path: Path) -> None:
+        code = "import os; print(sorted(os.listdir('/sys/class/net')))"
+        assert inside(built, tmp_path, code) == (0, "['lo']")
+
+    def test_the_user_is_not_root(self, built: Built, tmp_path: Path) -> None:
+        expected = container.user_inside(os.getuid(), os.getgid())
+        assert inside(built, tmp_path, "import os; print(os.getuid(), os.getgid())") == (0, "{} {}".format(*expected))
+        assert 0 not in expected
+
+    def test_the_root_file_system_and_the_code_are_read_only(self, built: Built, tmp_path: Path) -> None:
+        code = """
+for path in ("/x", "/work/x", "/work/study/x", "/opt/venv/x", "/tmp/x", "/scratch/x"):
+    try:
+        open(path, "w")
+        print(path)
+    except OSError as error:
+        assert error.errno in (13, 30), error
+"""
+        assert inside(built, tmp_path, code) == (0, "/tmp/x\n/scratch/x")
+
+    def test_no_capability_is_left_and_none_can_be_won(self, built: Built, tmp_path: Path) -> None:
+        code = "print(*(l.split()[1] for l in open('/proc/self/status') if l[:3] == 'Cap' or l[:10] == 'NoNewPrivs'))"
+        assert inside(built, tmp_path, code) == (0, " ".join(["0" * 16] * 5 + ["1"]))
+
+    def test_shared_memory_is_larger_than_the_engines_default(self, built: Built, tmp_path: Path) -> None:
+        code = "import os; s = os.statvfs('/dev/shm'); print(s.f_blocks * s.f_frsize)"
+        assert inside(built, tmp_path, code) == (0, str(2**30))
+
+
+class TestAStudyInContainers:
+    def test_quickstart_runs_on_both_devices_and_a_missing_gpu_is_unavailable(
+        self, built: Built, contained: Checkout
+    ) -> None:
+        reduced = {"replicates": 1, "dataset.images": 40, "dataset.image_size": 40, "training.batch_size": [4, 8]}
+        said = contained.good(
+            "studies=[quickstart]", "devices=[cpu, cuda]", *built.selection, f"overrides={json.dumps(reduced)}"
+        )
+        assert "runs execute in containers of docker (asked for)" in said
+        records = [read(content) for content in contained.records("quickstart").values()]
+        assert [record.outcome for record in records] == ["ok", "ok"]
+        for record in records:
+            assert record.software.engine == "docker"
+            assert record.software.image == built.cpu.id
+            assert record.software.engine_version == built.cpu.engine_version
+            assert record.machine is not None
+            assert record.machine.python == built.cpu.python
+        page = (contained.root / "results" / "report.html").read_text(encoding="utf-8")
+        assert built.cpu.id.removeprefix("sha256:")[:12] in page
+        assert "Unavailable" in page
+
+    def test_a_second_start_rebuilds_and_measures_nothing(self, built: Built, contained: Checkout) -> None:
+        reduced = {"replicates": 1, "dataset.images": 40, "dataset.image_size": 40, "training.batch_size": [4, 8]}
+        before = contained.records("quickstart")
+        said = contained.good(
+            "studies=[quickstart]", "devices=[cpu, cuda]", *built.selection, f"overrides={json.dumps(reduced)}"
+        )
+        assert "Nothing to be done" in said
+        assert contained.records("quickstart") == before
+
+    def test_everything_belongs_to_the_caller_and_nothing_is_left_over(self, contained: Checkout) -> None:
+        owners = {path.stat().st_uid for path in (contained.root / "results").rglob("*")}
+        assert owners == {os.getuid()}
+        assert scratch_folders(contained.root) == []
+        assert left_over() == []
+
+    def test_records_hold_no_host_user_or_path(self, contained: Checkout) -> None:
+        for content in contained.records("quickstart").values():
+            text = content.decode()
+            assert not re.search(r'"(/|[A-Z]:\\\\)', text)
+            assert str(contained.root.parent) not in text
+
+    def test_the_same_study_on_the_host_is_another_run_and_the_report_says_which(
+        self, built: Built, contained: Checkout
+    ) -> None:
+        contained.good(*built.selection, FAST)
+        contained.good("container=none", FAST)
+        engines_used = sorted(read(content).software.engine for content in contained.records().values())
+        assert engines_used == ["docker", "none"]
+        page = (contained.root / "results" / "report.html").read_text(encoding="utf-8")
+        assert "host (asked for)" in page
+
+    def test_photographs_and_weights_of_a_user_in_odd_folders_are_seen(self, built: Built, contained: Checkout) -> None:
+        photos = write_photos(contained.root.parent / 'my, "photos": d\'été', {"oiseau é": 12, "森 's": 12})
+        weights = contained.root.parent / "my, weights: 1.pt"
+        torch.save(backbone("resnet18", 7).state_dict(), weights)
+        own = {"source": "folder", "path": str(photos), "image_size": 40}
+        contained.study("own", dataset=own, model={"name": "resnet18", "weights": str(weights)})
+        contained.good("studies=[own]", *built.selection, FAST)
+        (record,) = map(read, contained.records("own").values())
+        assert record.outcome == "ok"
+        assert record.settings.dataset.path == photos.name
+        assert record.weights is not None
+        assert (record.weights.kind, record.weights.file) == ("file", weights.name)
+        assert record.measurement is not None
+        assert record.measurement.body_sha256 == record.weights.body_sha256
+
+    def test_a_data_set_of_torchvision_is_unpacked_in_the_image_and_becomes_the_callers(
+        self, built: Built, contained: Checkout
+    ) -> None:
+        given = contained.root.parent / "given, mnist"
+        _write_mnist(given)
+        small = {"source": "mnist", "path": str(given), "channels": 1, "image_size": 28}
+        contained.study("digits", dataset=small)
+        contained.good("studies=[digits]", *built.selection, FAST)
+        (record,) = map(read, contained.records("digits").values())
+        assert record.outcome == "ok"
+        assert record.data is not None
+        assert (record.data.train_images, record.data.valid_images) == (30, 10)
+        unpacked = contained.root / "results" / "data" / "unpacked"
+        assert {path.stat().st_uid for path in unpacked.rglob("*")} == {os.getuid()}
+
+    def test_fastai_with_workers_runs_inside(self, built: Built, contained: Checkout) -> None:
+        contained.study(
+            "stock", training={"loop": "fastai", "batch_size": 4}, loader={"workers": 2}, factors={}, curve=None
+        )
+        contained.good("studies=[stock]", *built.selection)
+        (record,) = map(read, contained.records("stock").values())
+        assert record.outcome == "ok", record.message
+        assert record.measurement is not None
+        assert record.measurement.workers == 2
+
+
+def _write_mnist(folder: Path) -> None:
+    raw = folder / "MNIST" / "raw"
+    raw.mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    for part, count in (("train", 30), ("t10k", 10)):
+        pixels = rng.integers(0, 256, (count, 28, 28), dtype=np.uint8)
+        labels = rng.integers(0, 10, count, dtype=np.uint8)
+        images = struct.pack(">IIII", 2051, count, 28, 28) + pixels.tobytes()
+        (raw / f"{part}-images-idx3-ubyte.gz").write_bytes(gzip.compress(images))
+        (raw / f"{part}-labels-idx1-ubyte.gz").write_bytes(
+            gzip.compress(struct.pack(">II", 2049, count) + labels.tobytes())
+        )
+
+
+class TestTheImageRule:
+    """With a Dockerfile of one line, so that a build takes a second."""
+
+    @pytest.fixture(autouse=True, scope="class")
+    def _short(self, built: Built, contained: Checkout) -> None:
+        for part in ("cpu", "gpu"):
+            engines.ask("docker", "tag", built.cpu.id, f"study-test:{part}")
+        text = "ARG BASE_IMAGE=study-test:cpu\nFROM ${BASE_IMAGE} AS cpu\nFROM ${BASE_IMAGE} AS gpu\n"
+        (contained.root / "docker" / "Dockerfile").write_text(text, encoding="utf-8")
+
+    def test_auto_builds_where_the_base_is_there(self, contained: Checkout) -> None:
+        said = contained.good("container=auto", FAST)
+        assert "runs execute in containers of docker (its engine answers)" in said
+        assert "image cpu: sha256:" in said
+        assert only(contained).software.engine == "docker"
+
+    def test_an_edit_of_the_package_builds_nothing(self, contained: Checkout) -> None:
+        before = (contained.root / "results/images/cpu.json").stat().st_mtime_ns
+        edit(contained.root / "study/report/templates/report.html.j2", "Before you believe it", "Mind that")
+        contained.good("container=auto", FAST)
+        assert (contained.root / "results/images/cpu.json").stat().st_mtime_ns == before
+
+    @pytest.mark.parametrize("part", ["docker/Dockerfile", "requirements.lock"])
+    def test_a_changed_dockerfile_or_lock_builds_again_and_measures_anew(self, contained: Checkout, part: str) -> None:
+        before, records = (contained.root / "results/images/cpu.json").read_text(), contained.records()
+        with (contained.root / part).open("a", encoding="utf-8") as file:
+            file.write("# changed\n")
+        contained.good("container=auto", FAST)
+        after = (contained.root / "results/images/cpu.json").read_text()
+        assert json.loads(before)["request"]["identity"] != json.loads(after)["request"]["identity"]
+        assert records.items() < contained.records().items()
+
+    def test_an_image_that_was_removed_is_made_again_and_nothing_is_measured(self, contained: Checkout) -> None:
+        path = contained.root / "results/images/cpu.json"
+        edit(contained.root / "docker/Dockerfile", "AS cpu\n", "AS cpu\nLABEL planted=1\n")  # an image of its own
+        contained.good("container=auto", FAST)
+        image, records = json.loads(path.read_text()), contained.records()
+        engines.ask("docker", "rmi", "--force", image["id"])
+        contained.good("container=auto", "overrides={training.batch_size: [4, 8], curve: null}")
+        assert records.items() < contained.records().items()
+        assert json.loads(path.read_text())["request"] == image["request"]
+
+    def test_a_build_that_fails_is_one_line_with_what_to_do(self, contained: Checkout) -> None:
+        dockerfile = contained.root / "docker/Dockerfile"
+        text = dockerfile.read_text(encoding="utf-8")
+        dockerfile.write_text(
+            text.replace("AS cpu\n", "AS cpu\nRUN echo no such package >&2; exit 7\n"), encoding="utf-8"
+        )
+        done = contained.snakemake("container=auto", FAST)
+        dockerfile.write_text(text, encoding="utf-8")
+        assert done.returncode == 1
+        errors = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+        assert len(errors) == 1
+        assert "image cpu: the build failed" in errors[0]
+        assert "container=none" in errors[0]
+
+    def test_a_prebuilt_image_that_cannot_run_the_code_is_one_line(self, built: Built, contained: Checkout) -> None:
+        done = contained.snakemake("container=docker", f"images={{cpu: {built.base}}}", FAST)
+        errors = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+        assert done.returncode == 1
+        assert len(errors) == 1
+        assert "images.cpu" in errors[0]
+
+    def test_an_archive_is_loaded(self, built: Built, tmp_path: Path) -> None:
+        archive = tmp_path / "an, archive: 1.tar"
+        engines.ask("docker", "save", "--output", str(archive), built.base, seconds=300)
+        assert engines.load("docker", archive) == built.base
+
+
+class TestWhatCannotServe:
+    @pytest.mark.parametrize(
+        ("config", "words"),
+        [
+            (["container=podman"], ["container: 'podman' cannot serve"]),
+            (["container=docker"], ["container: 'docker' cannot serve", "base image", "base_image"]),
+            (["container=docker", "images={cpu: no.such/image:1}"], ["images.cpu", "no.such/image:1"]),
+            (["container=docker", "images={cpu: ./gone.tar}"], ["images.cpu", "'./gone.tar'", "no such file"]),
+        ],
+    )
+    def test_it_is_one_line_before_any_work(
+        self, built: Built, contained: Checkout, config: list[str], words: list[str]
+    ) -> None:
+        if config == ["container=podman"] and shutil.which("podman"):
+            pytest.skip("podman is installed here: nothing to miss")
+        done = contained.snakemake(*config)
+        errors = [line for line in done.stderr.splitlines() if "rror" in line]
+        assert done.returncode == 1
+        assert len(errors) == 1
+        assert all(word in errors[0] for word in words)
+        assert not (contained.root / "results").exists()
+
+    def test_auto_goes_to_the_host_where_no_base_can_be_had_and_the_report_says_so(
+        self, built: Built, contained: Checkout
+    ) -> None:
+        said = contained.good("container=auto", FAST)
+        assert "runs execute on the host (the base image is neither here nor can it be pulled" in said
+        assert only(contained).software.engine == "none"
+        page = (contained.root / "results" / "report.html").read_text(encoding="utf-8")
+        assert "host (the base image is neither here" in page
+
+
+PLANTED = '''    """Train, and turn every way in which that can end into a result."""
+    import os, signal, time
+    planted = Path(__file__).parent / "planted"
+    told = planted.read_text() if planted.exists() else ""
+    if told == "hang":
+        print("hanging", flush=True)
+        time.sleep(3600)
+    if told == "hog":
+        hog = [bytearray(b"x" * 2**26) for _ in range(64)]
+    if told == "segv":
+        os.kill(os.getpid(), signal.SIGSEGV)
+'''
+
+
+class TestEnds:
+    """However a run ends: a record or a clear error, no container left after the next start, nothing lost."""
+
+    @pytest.fixture(autouse=True, scope="class")
+    def _planted(self, built: Built, contained: Checkout) -> None:
+        edit(
+            contained.root / "study" / "job.py",
+            '    """Train, and turn every way in which that can end into a result."""\n',
+            PLANTED,
+        )
+        contained.good(*built.selection, FAST)
+
+    @pytest.fixture
+    def plant(self, contained: Checkout) -> Iterator[Plant]:
+        """Write what the next run is to do."""
+        path = contained.root / "study" / "planted"
+        yield lambda what: (path.write_text(what), None)[1]
+        path.unlink(missing_ok=True)
+
+    def start(self, built: Built, checkout: Checkout, level: int) -> "subprocess.Popen[str]":
+        """Snakemake in the background, once its container hangs."""
+        command = checkout.command(*built.selection, self.levels(level))
+        process = subprocess.Popen(
+            command, cwd=checkout.root, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        _wait_for(lambda: _hangs(checkout, level) or process.poll() is not None, 120)
+        assert process.poll() is None, process.communicate()[0]
+        return process
+
+    @staticmethod
+    def levels(*sizes: int) -> str:
+        return f"overrides={{training.batch_size: {list(sizes)}, curve: null}}"
+
+    def finished(self, built: Built, checkout: Checkout, level: int) -> Record:
+        """The next start: nothing is left, nothing is lost, and the interrupted run has its record."""
+        before = checkout.records()
+        checkout.good(*built.selection, self.levels(level))
+        assert left_over() == []
+        assert scratch_folders(checkout.root) == []
+        assert before.items() <= checkout.records().items()
+        return next(r for r in map(read, checkout.records().values()) if r.run == f"bs{level}-cpu-r1")
+
+    def test_snakemake_is_killed(self, built: Built, contained: Checkout, plant: Plant) -> None:
+        plant("hang")
+        process = self.start(built, contained, 5)
+        process.kill()
+        process.communicate()
+        _wait_for(lambda: not _running(), 30)  # nothing measures on unseen
+        plant("")
+        assert self.finished(built, contained, 5).outcome == "ok"
+
+    def test_the_launcher_is_killed(self, built: Built, contained: Checkout, plant: Plant) -> None:
+        plant("hang")
+        process = self.start(built, contained, 6)
+        _process(contained, "study", "run").kill()
+        said = process.communicate(timeout=60)[0]
+        assert process.returncode == 1, said
+        plant("")
+        assert self.finished(built, contained, 6).outcome == "ok"
+
+    def test_the_launcher_and_its_client_are_killed(self, built: Built, contained: Checkout, plant: Plant) -> None:
+        """Then the container goes on, until the next start ends it."""
+        plant("hang")
+        process = self.start(built, contained, 7)
+        client = _client()
+        client.send_signal(signal.SIGSTOP)  # it hears nothing of its launcher's death
+        _process(contained, "study", "run").kill()
+        client.kill()
+        process.communicate(timeout=60)
+        assert _running()
+        plant("")
+        assert self.finished(built, contained, 7).outcome == "ok"
+
+    def test_the_client_is_killed(self, built: Built, contained: Checkout, plant: Plant) -> None:
+        plant("hang")
+        process = self.start(built, contained, 8)
+        _client().kill()
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+        assert left_over() == []
+        record = self.finished(built, contained, 8)
+        assert record.outcome == "failed"
+        assert record.message == "the client of docker ended (SIGKILL) before its container, which was stopped"
+
+    def test_the_container_is_killed(self, built: Built, contained: Checkout, plant: Plant) -> None:
+        plant("hang")
+        process = self.start(built, contained, 9)
+        engines.ask("docker", "kill", container.NAME)
+        process.communicate(timeout=60)
+        record = self.finished(built, contained, 9)
+        assert (record.outcome, record.message) == ("failed", "the process was ended by SIGKILL")
+
+    def test_ctrl_c_stops_the_container_at_once(self, built: Built, contained: Checkout, plant: Plant) -> None:
+        plant("hang")
+        process = self.start(built, contained, 10)
+        for child in [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]:
+            child.send_signal(signal.SIGINT)  # a terminal sends it to the whole group
+        process.communicate(timeout=60)
+        _wait_for(lambda: left_over() == [], 20)
+        plant("")
+        assert self.finished(built, contained, 10).outcome == "ok"
+
+    def test_the_memory_limit_is_exceeded(self, built: Built, contained: Checkout, plant: Plant) -> None:
+        plant("hog")
+        contained.study("small", limits={"memory_gib": 1.0})
+        contained.good("studies=[small]", *built.selection, self.levels(4))
+        (record,) = map(read, contained.records("small").values())
+        assert record.outcome == "out_of_memory"
+        assert "at its limit of 1 GiB" in str(record.message)
+        assert record.settings.limits.memory_gib == 1.0
+
+    def test_a_segmentation_fault_is_a_failure_with_its_signal(
+        self, built: Built, contained: Checkout, plant: Plant
+    ) -> None:
+        plant("segv")
+        contained.good(*built.selection, self.levels(11))
+        record = self.finished(built, contained, 11)
+        assert (record.outcome, record.message) == ("failed", "the process was ended by SIGSEGV")
+
+    def test_a_run_that_takes_too_long_is_a_failure_and_its_container_is_gone(
+        self, built: Built, contained: Checkout, plant: Plant
+    ) -> None:
+        plant("hang")
+        contained.study("slow", limits={"timeout_seconds": 8})
+        contained.good("studies=[slow]", *built.selection, self.levels(4))
+        (record,) = map(read, contained.records("slow").values())
+        assert (record.outcome, record.message) == ("failed", "timed out after 8 s (limits.timeout_seconds)")
+        assert left_over() == []
+
+    def test_cpus_are_limited(self, built: Built, contained: Checkout) -> None:
+        contained.study("one-cpu", limits={"cpus": 1})
+        contained.good("studies=[one-cpu]", *built.selection, self.levels(4))
+        (record,) = map(read, contained.records("one-cpu").values())
+        assert record.measurement is not None
+        assert record.measurement.threads == 1
+
+    def test_an_image_that_vanishes_after_its_step_is_a_clear_error_and_no_record(
+        self, built: Built, contained: Checkout
+    ) -> None:
+        path = contained.root / "results" / "images" / "cpu.json"
+        text = path.read_text()
+        plan = contained.root / "results" / "one-cpu" / "plan.json"
+        run = json.loads(plan.read_text())["runs"][0]["name"]
+        for record in (contained.root / "results/one-cpu/records").iterdir():
+            record.unlink()
+        path.write_text(text.replace(built.cpu.id, "sha256:" + "0" * 64))
+        done = subprocess.run(
+            [sys.executable, "-m", "study", "run", "results/one-cpu/plan.json", run],
+            cwd=contained.root, env=environment(), capture_output=True, text=True,
+        )  # fmt: skip
+        path.write_text(text)
+        assert done.returncode == 1
+        assert re.search(r"^error: docker made no container: .*No such image", done.stderr, re.MULTILINE), done.stderr
+        assert contained.records("one-cpu") == {}
+
+    def test_the_engine_is_stopped_midway(self, built: Built, contained: Checkout, plant: Plant) -> None:
+        plant("hang")
+        if not (ROOT / ".ci" / "engine" / "pid").exists():
+            pytest.skip("the engine was not started by .ci/docker, so it is not stopped here")
+        process = self.start(built, contained, 12)
+        subprocess.run([ROOT / ".ci" / "docker", "stop"], check=True)
+        said = process.communicate(timeout=120)[0]
+        subprocess.run([ROOT / ".ci" / "docker", "start"], check=True)
+        assert process.returncode == 0, said
+        plant("")
+        record = self.finished(built, contained, 12)
+        assert record.outcome == "failed"
+        assert record.message == "docker stopped answering while the run was under way"
+        done = subprocess.run(
+            [sys.executable, "-m", "study", "retry", "tiny"], cwd=contained.root, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        assert self.finished(built, contained, 12).outcome == "ok"
+
+
+def _hangs(checkout: Checkout, level: int) -> bool:
+    return any("hanging" in log.read_text() for log in checkout.root.glob(f"results/logs/tiny/bs{level}-cpu-r1.*.log"))
+
+
+def _running() -> list[str]:
+    return engines.ask("docker", "ps", "--quiet", "--filter", "label=study.launcher").split()
+
+
+def _process(checkout: Checkout, *words: str) -> psutil.Process:
+    """The Python process of the checkout whose command line has these words in this order."""
+    for process in psutil.process_iter(["cmdline", "cwd"]):
+        line = process.info["cmdline"] or []
+        if process.info["cwd"] == str(checkout.root) and list(words) == line[2 : 2 + len(words)]:
+            return process
+    raise AssertionError(f"no process {words}")
+
+
+def _client() -> psutil.Process:
+    """The docker client of the container that measures."""
+    for process in psutil.process_iter(["cmdline"]):
+        if (process.info["cmdline"] or [])[:4] == ["docker", "run", "--name", container.NAME]:
+            return process
+    raise AssertionError("no docker client")
+
+
+def _wait_for(condition: Callable[[], object], seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)
+
+
+def test_compose_runs_the_whole_pipeline_inside_one_image_and_its_results_belong_to_the_checkouts_owner(
+    built: Built, tmp_path: Path
+) -> None:
+    checkout = copy_checkout(tmp_path / "a copy")
+    compose = ["docker", "compose"] if _answers("docker", "compose", "version") else ["docker-compose"]
+    engines.ask("docker", "tag", built.cpu.id, "study:cpu")
+    if os.getuid() == 0:  # the checkout of a user who is not root
+        for path in [checkout.root, *checkout.root.rglob("*")]:
+            os.chown(path, 1234, 1234)
+    owner = checkout.root.stat().st_uid
+    pipeline = ["python", "-m", "snakemake", "--cores", "1", "--config", "studies=[tiny]", FAST]
+    done = subprocess.run(
+        [*compose, "-f", "docker/compose.yaml", "run", "--rm", "cpu", *pipeline],
+        cwd=checkout.root, env=environment(), capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    record = only(checkout)
+    assert record.outcome == "ok"
+    assert "inside a container (compose, study:cpu)" in record.software.engine_reason
+    assert {path.stat().st_uid for path in (checkout.root / "results").rglob("*")} == {owner}
+    assert (checkout.root / "results" / "report.html").is_file()
+
+
+def _answers(*command: str) -> bool:
+    try:
+        return subprocess.run(command, capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
+def test_where_containers_serve_make_study_installs_no_torch(built: Built, tmp_path: Path) -> None:
+    checkout = copy_checkout(tmp_path / "clone")  # make and venv know no quotes in a folder's name
+    for name in ("Makefile", "requirements-host.lock"):
+        shutil.copy2(ROOT / name, checkout.root / name)
+    arguments = " ".join(f"'{item}'" for item in ["studies=[tiny]", *built.selection, FAST])
+    command = ["make", "study", f"ARGS=--config {arguments}", f"PYTHON={sys.executable}"]
+    variables = environment() | {"PATH": os.environ["PATH"]}
+    done = subprocess.run(command, cwd=checkout.root, env=variables, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "The report: results/report.html" in done.stdout
+    assert only(checkout).outcome == "ok"
+    assert not list(checkout.root.glob(".venv/lib/python*/site-packages/torch"))
+    again = subprocess.run(command, cwd=checkout.root, env=variables, capture_output=True, text=True)
+    assert "Nothing to be done" in again.stdout + again.stderr

@@ -1,0 +1,307 @@
+"""The argv of one run for each engine, and the choice of an engine: all without one."""
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from study import contain, container, engines, images, place
+from study.config import Selection, Settings
+from study.container import Box, Mount
+from study.errors import StudyError
+from study.load import read_selection
+from study.plan import Place
+from tests.conftest import ROOT, plan_at, tiny_plan
+
+ODD = Path("/data/a, \"b\":'c' é")
+BOX = Box(
+    image="sha256:1",
+    command=["python", "-m", "study.job"],
+    scratch=Path("/results/.scratch-1/scratch"),
+    name=container.NAME,
+    user=(1000, 100),
+    mounts=[Mount(ODD, f"/data/{ODD.name}")],
+    labels={container.LAUNCHER: "1.2.3"},
+    shared_memory_bytes=2**30,
+    memory_bytes=2**31,
+    cpus=(0, 2),
+)
+
+
+def after(line: list[str], option: str) -> list[str]:
+    """Every value that ``option`` has."""
+    return [line[index + 1] for index, item in enumerate(line) if item == option]
+
+
+def mounts(line: list[str]) -> list[list[str]]:
+    """The fields of every mount, as an engine written in Go reads them."""
+    return [next(csv.reader([value], strict=True)) for value in after(line, "--mount")]
+
+
+@pytest.mark.parametrize("engine", ["docker", "podman"])
+def test_a_run_has_no_network_no_capability_no_writable_root_and_is_not_root(engine: str) -> None:
+    line = container.argv(engine, BOX)
+    assert line[:2] == [engine, "run"]
+    assert after(line, "--network") == ["none"]
+    assert after(line, "--cap-drop") == ["ALL"]
+    assert after(line, "--user") == ["1000:100"]
+    assert after(line, "--security-opt") == ["no-new-privileges", "label=disable"]
+    assert {"--read-only", "--init"} <= set(line)
+    assert not {"--privileged", "--rm", "-v"} & set(line)
+    assert after(line, "--pull") == ["never"]
+    assert after(line, "--name") == ["study-measures"]
+    assert after(line, "--memory") == after(line, "--memory-swap") == [str(2**31)]
+    assert after(line, "--cpuset-cpus") == ["0,2"]
+    assert after(line, "--shm-size") == [str(2**30)]
+    assert line[-4:] == ["sha256:1", "python", "-m", "study.job"]
+
+
+@pytest.mark.parametrize("engine", ["docker", "podman", "apptainer"])
+def test_paths_with_commas_colons_quotes_and_spaces_reach_the_engine_whole(engine: str) -> None:
+    read_only = "ro" if engine == "apptainer" else "readonly"
+    shown = mounts(container.argv(engine, BOX))
+    assert ["type=bind", f"source={ODD}", f"target=/data/{ODD.name}", read_only] in shown
+    assert ["type=bind", f"source={BOX.scratch}", "target=/scratch"] in shown
+
+
+@pytest.mark.parametrize("engine", ["docker", "podman", "apptainer"])
+def test_a_path_with_a_line_break_is_refused(engine: str) -> None:
+    with pytest.raises(StudyError, match="line break"):
+        container.argv(engine, replace(BOX, mounts=[Mount(Path("/a\nb"), "/data/x")]))
+
+
+def test_each_engine_has_its_own_way_to_give_a_gpu() -> None:
+    chosen, every = replace(BOX, gpus=("0", "GPU-7")), replace(BOX, gpus=())
+    assert after(container.argv("docker", chosen), "--gpus") == ['"device=0,GPU-7"']
+    assert after(container.argv("docker", every), "--gpus") == ["all"]
+    assert after(container.argv("podman", chosen), "--device") == ["nvidia.com/gpu=0", "nvidia.com/gpu=GPU-7"]
+    assert after(container.argv("podman", every), "--device") == ["nvidia.com/gpu=all"]
+    assert "--nv" in container.argv("apptainer", every)
+    assert "CUDA_VISIBLE_DEVICES=0,GPU-7" in container.argv("apptainer", chosen)
+    for engine in ("docker", "podman", "apptainer"):
+        line = container.argv(engine, BOX)
+        assert not {"--gpus", "--device", "--nv"} & set(line)
+        assert "CUDA_VISIBLE_DEVICES=" in line
+
+
+def test_apptainer_contains_the_run_and_brings_its_own_tmp_and_shared_memory() -> None:
+    line = container.argv("apptainer", BOX)
+    assert line[0] == "apptainer"
+    assert {"--containall", "--cleanenv", "--no-home", "--no-privs"} <= set(line)
+    assert after(line, "--network") == ["none"]
+    targets = [fields[2] for fields in mounts(line)]
+    assert {"target=/tmp", "target=/dev/shm"} <= set(targets)
+    inside = line[line.index("sha256:1") + 1 :]
+    assert inside[0] == "env"
+    assert inside[-3:] == ["python", "-m", "study.job"]
+
+
+def test_a_step_with_network_has_the_hosts_and_nothing_else_changes() -> None:
+    step = container.argv("docker", replace(BOX, network=True))
+    assert after(step, "--network") == ["host"]
+    alone = container.argv("docker", BOX)
+    step[step.index("--network") + 1] = "none"
+    assert step == alone
+
+
+def test_root_becomes_nobody_inside_and_others_stay_who_they_are() -> None:
+    assert container.user_inside(0, 0) == (65532, 65532)
+    assert container.user_inside(1000, 100) == (1000, 100)
+
+
+def test_podman_without_root_keeps_the_callers_number() -> None:
+    assert after(container.argv("podman", BOX), "--userns") == ["keep-id"]
+    assert "--userns" not in container.argv("podman", replace(BOX, user=(65532, 65532)))
+    assert "--userns" not in container.argv("docker", BOX)
+
+
+def test_nothing_of_the_callers_environment_reaches_a_container(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("SECRET", "1")
+    names = {value.split("=")[0] for value in after(container.argv("docker", BOX), "--env")}
+    assert names == {
+        "HOME", "USER", "MPLCONFIGDIR", "PYTHONPATH", "PYTHONUNBUFFERED", "STUDY_CONTAINER", "CUDA_VISIBLE_DEVICES",
+    }  # fmt: skip
+
+
+def test_shared_memory_grows_with_the_loader() -> None:
+    def of(**changes: object) -> int:
+        return container.shared_memory_bytes(Settings.model_validate(changes), cpus=4)
+
+    big = {"dataset": {"image_size": 224}, "training": {"batch_size": 512}, "loader": {"workers": 8}}
+    assert of() == 2**30
+    assert of(**big) == 2 * (2 * 8 + 1) * 512 * 3 * 224 * 224 * 4
+    assert of(**big | {"loader": {"kind": "device"}}) == max(2**30, 2 * 512 * 3 * 224 * 224 * 4)
+
+
+def test_the_chosen_gpus_are_those_of_cuda_visible_devices() -> None:
+    assert container.chosen_gpus(None) == ()
+    assert container.chosen_gpus("1, GPU-7") == ("1", "GPU-7")
+
+
+def test_paths_of_the_settings_are_mounted_and_renamed_and_nothing_else_changes(tmp_path: Path) -> None:
+    photos = tmp_path / ODD.name
+    weights = tmp_path / "my weights.pt"
+    photos.mkdir()
+    weights.touch()
+    values = {"dataset": {"source": "folder", "path": str(photos)}, "model": {"weights": str(weights)}}
+    settings = Settings.model_validate(values)
+    inside, shown = contain.settings_inside(settings)
+    assert (inside.dataset.path, inside.model.weights) == (f"/data/{photos.name}", "/weights/my weights.pt")
+    assert shown == [Mount(photos, f"/data/{photos.name}"), Mount(weights, "/weights/my weights.pt")]
+    changed = {"dataset": settings.dataset, "model": settings.model}
+    assert inside.model_copy(update=changed) == settings
+    assert contain.settings_inside(Settings.model_validate({})) == (Settings.model_validate({}), [])
+
+
+def test_what_root_may_read_alone_is_refused_before_a_container_starts(tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    with pytest.raises(StudyError, match=r"closed: root's containers run as user 65532.*chmod"):
+        contain.check_readable([Mount(closed, "/data/closed")], (65532, 65532))
+    contain.check_readable([Mount(closed, "/data/closed")], (1000, 1000))
+
+
+class TestTheChoiceOfAnEngine:
+    @pytest.fixture(autouse=True)
+    def _outside(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        for name in ("STUDY_CONTAINER", "APPTAINER_CONTAINER", "SINGULARITY_CONTAINER"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        self.bin = tmp_path
+
+    def engine(self, script: str, name: str = "docker") -> None:
+        """A client of that name on the PATH; ``$1 $2`` is what it is asked."""
+        path = self.bin / name
+        path.write_text(f"#!/bin/bash\n{script}\n")
+        path.chmod(0o755)
+
+    def choose(self, **config: object) -> Place:
+        return place.choose(read_selection(config), fetch=True)
+
+    def test_without_docker_auto_is_the_host_and_says_why(self) -> None:
+        chosen = self.choose()
+        assert (chosen.engine, chosen.reason) == ("none", "docker is not installed")
+
+    @pytest.mark.parametrize("engine", ["docker", "podman", "apptainer"])
+    def test_an_engine_named_outright_that_is_absent_is_one_error_with_what_to_do(self, engine: str) -> None:
+        with pytest.raises(StudyError, match=rf"container: '{engine}' cannot serve: {engine} is not installed; .*none"):
+            self.choose(container=engine)
+
+    def test_an_engine_that_does_not_answer_is_said_in_its_own_words(self) -> None:
+        self.engine("echo 'Cannot connect to the Docker daemon at unix:///run/docker.sock.' >&2; exit 1")
+        assert self.choose().engine == "none"
+        assert self.choose().reason == "docker does not answer"  # a record has it: no host, no path
+        with pytest.raises(StudyError, match=r"docker does not answer .*Cannot connect to the Docker daemon"):
+            self.choose(container="docker")
+
+    def test_docker_serves_where_the_base_image_is_there(self) -> None:
+        self.engine(
+            'case "$*" in version*) echo 1;; \'image inspect python\'*) echo \'[{"Id": "1"}]\';; *) exit 1;; esac'
+        )
+        chosen = self.choose()
+        assert (chosen.engine, chosen.reason) == ("docker", "its engine answers")
+        assert {device: wanted.kind for device, wanted in chosen.images.items()} == {"cpu": "built", "cuda": "built"}
+
+    def test_a_base_image_that_cannot_be_had_is_said(self) -> None:
+        self.engine('case "$1" in version) echo 1;; *) exit 1;; esac')
+        assert "the base image is neither here nor can it be pulled" in self.choose().reason
+        with pytest.raises(StudyError, match=r"the base image is neither here .*base_image.*other:1"):
+            self.choose(container="docker", base_image="other:1")
+
+    def test_an_image_that_cannot_be_had_is_said(self) -> None:
+        self.engine('case "$1" in version) echo 1;; *) exit 1;; esac')
+        with pytest.raises(StudyError, match=r"the image of images.cpu is neither here .*no/such:1"):
+            self.choose(container="docker", images={"cpu": "no/such:1"})
+
+    def test_a_look_fetches_nothing(self) -> None:
+        self.engine(f'case "$1" in version) echo 1;; pull) touch {self.bin}/pulled;; *) exit 1;; esac')
+        place.choose(read_selection({}), fetch=False)
+        assert not (self.bin / "pulled").exists()
+
+    def test_an_archive_that_is_not_there_is_one_error(self) -> None:
+        with pytest.raises(StudyError, match=r"images.cpu: './cpu.tar' is not allowed: no such file"):
+            self.choose(images={"cpu": "./cpu.tar"})
+
+    def test_apptainer_builds_no_dockerfile_and_says_what_to_name(self) -> None:
+        self.engine("echo apptainer version 1.3.0", "apptainer")
+        with pytest.raises(StudyError, match=r"apptainer builds no Dockerfile: name a .sif"):
+            self.choose(container="apptainer")
+        chosen = self.choose(container="apptainer", images={"cpu": "library/study:1", "cuda": "library/study:1"})
+        assert chosen.engine == "apptainer"
+
+    def test_inside_a_container_the_runs_stay_there(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.engine("echo 1")
+        monkeypatch.setenv("STUDY_CONTAINER", "compose, study:cpu")
+        chosen = self.choose()
+        assert (chosen.engine, chosen.inside) == ("none", "compose, study:cpu")
+        assert "runs inside a container (compose, study:cpu)" in chosen.reason
+
+
+def test_a_run_has_another_key_on_the_host_in_each_image_and_with_a_limit_but_not_with_a_timeout() -> None:
+    def key(engine: str, base: str | None = None, inside: str | None = None, **limits: float) -> str:
+        selection = Selection(base_image=base)
+        wanted = {d: images.request(selection, d) for d in place.DEVICES} if engine != "none" else {}
+        where = Place(engine, "", wanted, inside)
+        return plan_at(where, limits=limits).runs[0].key
+
+    keys = [
+        key("none"), key("docker"), key("podman"), key("docker", "other:1"), key("none", inside="compose"),
+        key("docker", memory_gib=1.0),
+    ]  # fmt: skip
+    assert len(set(keys)) == len(keys)
+    assert key("docker", timeout_seconds=5.0) == key("docker")
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ({"memory_gib": 1.0}, "limits.memory_gib: 1 is not allowed on the host"),
+        ({"cpus": 10_000}, "limits.cpus: 10000"),
+    ],
+)
+def test_a_limit_that_cannot_be_kept_is_one_error_before_any_work(limits: dict[str, float], words: str) -> None:
+    with pytest.raises(StudyError, match=words):
+        place.check_limits([tiny_plan(limits=limits)])
+
+
+def test_a_host_without_torch_is_one_error_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(StudyError, match=r"docker is not installed\), where torch is not installed; .*make env"):
+        place.check_training_stack(Place("none", "docker is not installed"))
+    place.check_training_stack(Place("docker", ""))
+
+
+def test_one_base_image_is_named_everywhere() -> None:
+    base = images.base_of((ROOT / "docker" / "Dockerfile").read_text(encoding="utf-8"))
+    assert "@sha256:" in base
+    for name in ("Snakefile", "docker/compose.yaml"):
+        assert base in (ROOT / name).read_text(encoding="utf-8"), name
+
+
+def test_a_changed_dockerfile_asks_for_another_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = images.request(Selection(), "cpu")
+    changed = tmp_path / "Dockerfile"
+    changed.write_text(images.DOCKERFILE.read_text(encoding="utf-8") + "# changed\n", encoding="utf-8")
+    monkeypatch.setattr(images, "DOCKERFILE", changed)
+    after = images.request(Selection(), "cpu")
+    assert before.reference != after.reference
+    assert images.request(Selection(), "cuda").identity == after.identity  # the same bytes for both devices
+
+
+def test_a_launcher_is_known_by_its_number_and_its_start() -> None:
+    own = engines.launcher_label()
+    namespace, number, start = own.split(".")
+    assert engines._is_alive(own)
+    assert not engines._is_alive(f"{namespace}.{number}.{int(start) - 60}")
+    assert not engines._is_alive(f"{namespace}.{2**22 + 1}.{start}")
+    assert not engines._is_alive(f"{namespace}..")
+    assert engines._is_alive(f"{int(namespace) + 1}.{number}.{start}")  # in another namespace: cannot be told
+
+
+def test_the_line_that_tells_of_an_error_is_found() -> None:
+    said = "docker: Error response from daemon: no such thing.\nSee 'docker run --help'.\n"
+    assert engines.last_words(said) == "docker: Error response from daemon: no such thing."
+    assert engines.last_words("one\ntwo\n") == "two"
+    assert engines.last_words("") == "no message"
