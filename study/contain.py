@@ -13,16 +13,20 @@ from pathlib import Path
 from typing import TextIO
 
 from study import container, engines
-from study.config import Settings
-from study.container import Box, Mount
+from study.config import Limits, Settings
+from study.container import Box, Mount, shared_memory_bytes
 from study.cpus import usable_cpus
 from study.data.torchvision_sets import CLASS
 from study.errors import StudyError
 from study.execute import Ended, execute
 from study.fingerprint import ROOT
 from study.plan import Run
+from study.processes import oom_kills
 
 SCRATCH_PREFIX = ".scratch-"
+CONFLICTS = 10
+"""How often a container is started anew because another has its name."""
+KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,26 @@ def check_readable(mounts: Sequence[Mount], user: tuple[int, int]) -> None:
             )
 
 
+def check_visible(folder: Path, names: Sequence[str], root: bool) -> None:
+    """Raise :class:`StudyError` for a file that a container which is shown ``folder`` could not read.
+
+    ``root``: the caller is root, so that the user inside is another.
+    """
+    base = folder.resolve()
+    for name in names:
+        path = (base / name).resolve()
+        if not path.is_relative_to(base):
+            raise StudyError(
+                f"dataset.path: {name!r} is a link to outside the folder, which a container does not see; copy it, or "
+                "run on the host: --config container=none"
+            )
+        if root and not path.stat().st_mode & 0o004:
+            raise StudyError(
+                f"dataset.path: {name!r} is readable by root alone, and containers run as user "
+                f"{container.UNPRIVILEGED}; allow it with: chmod -R o+rX"
+            )
+
+
 def enter(
     engine: str,
     image: str,
@@ -101,6 +125,7 @@ def enter(
     settings: Settings | None = None,
     network: bool = False,
     environment: Mapping[str, str] | None = None,
+    passed: Sequence[str] = (),
     gpus: bool = False,
 ) -> tuple[End, list[str]]:
     """Execute ``command`` in ``image``, and tell how it ended and what it said last.
@@ -108,43 +133,68 @@ def enter(
     With ``settings`` it is a measurement: the one container of its name on this machine, under the settings'
     limits. Raises :class:`StudyError` where nothing was started; where something was, that is an :class:`End`.
     """
-    user = container.user_inside(os.getuid(), os.getgid())
+    user = container.user_inside(os.getuid(), os.getgid(), engines.is_rootless(engine))
     check_readable(mounts, user)
-    name = container.NAME if settings else f"study-prepares-{os.getpid()}"
-    limits = settings.limits if settings else None
-    cpus = allowed_cpus(limits.cpus if limits else None)
+    limits = settings.limits if settings else Limits()
+    cpus = allowed_cpus(limits.cpus)
+    smallest = 64 * container.MIB
     box = Box(
         image=image,
         command=command,
         scratch=scratch,
-        name=name,
+        name=container.NAME if settings else f"study-prepares-{os.getpid()}",
         user=user,
         mounts=mounts,
         environment=environment or {},
+        passed=passed,
+        groups=tuple(os.getgroups()) if user[0] not in (0, container.UNPRIVILEGED) else (),
         labels={container.LAUNCHER: engines.launcher_label()},
         gpus=container.chosen_gpus(os.environ.get("CUDA_VISIBLE_DEVICES")) if gpus else None,
         network=network,
-        shared_memory_bytes=container.shared_memory_bytes(settings, len(cpus or ()) or usable_cpus())
-        if settings
-        else 64 * container.MIB,
-        memory_bytes=int(limits.memory_gib * 2**30) if limits and limits.memory_gib else None,
+        shared_memory_bytes=shared_memory_bytes(settings, len(cpus or ()) or usable_cpus()) if settings else smallest,
+        memory_bytes=int(limits.memory_gib * 2**30) if limits.memory_gib else None,
         cpus=cpus,
     )
-    line = container.argv(engine, box)
-    _wait_for_others(engine, name, title)
+    ended, end = _execute(engine, box, log, title, limits.timeout_seconds)
+    return end, ended.tail
+
+
+def _execute(engine: str, box: Box, log: TextIO, title: str, timeout_seconds: float | None) -> tuple[Ended, End]:
+    """Start the container, again where another one has its name, and remove it however it ends."""
+    line, identity = container.argv(engine, box), container.id_file(box.scratch)
+    # apptainer passes on no variable but those with this prefix.
+    passed = {f"APPTAINERENV_{name}": os.environ[name] for name in box.passed} if engine == "apptainer" else {}
+    for _ in range(CONFLICTS):
+        identity.unlink(missing_ok=True)
+        kills = oom_kills()
+        try:
+            ended = execute(
+                line,
+                container.environment("cuda", os.environ) | passed,
+                log,
+                title,
+                at_our_death=signal.SIGTERM,  # the client hands it on to the container
+                timeout_seconds=timeout_seconds,
+            )
+            if engine == "apptainer" or made(identity) or "already in use" not in " ".join(ended.tail):
+                return ended, _end(engine, made(identity), ended, timeout_seconds, oom_kills() > kills)
+        finally:
+            if made(identity):
+                engines.remove(engine, made(identity))
+        wait_for_turn(engine, title)
+        time.sleep(1)
+    raise StudyError(
+        f"{engine}: a container {box.name} is there that no launcher is at work on; remove it with: "
+        f"{engine} rm --force {box.name}"
+    )
+
+
+def made(identity: Path) -> str:
+    """The id of the container that was made; empty where none was."""
     try:
-        ended = execute(
-            line,
-            container.environment("cuda", os.environ),
-            log,
-            title,
-            at_our_death=signal.SIGTERM,  # the client hands it on to the container
-            timeout_seconds=limits.timeout_seconds if limits else None,
-        )
-        return _end(engine, name, ended, limits.timeout_seconds if limits else None), ended.tail
-    finally:
-        if engine != "apptainer":
-            engines.remove(engine, name)
+        return identity.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
 
 
 def allowed_cpus(limit: int | None) -> tuple[int, ...] | None:
@@ -157,33 +207,38 @@ def allowed_cpus(limit: int | None) -> tuple[int, ...] | None:
     return tuple(allowed[:limit])
 
 
-def _wait_for_others(engine: str, name: str, title: str) -> None:
+def wait_for_turn(engine: str, title: str) -> None:
+    """Remove what killed launchers left, and wait while another one's container measures on this machine."""
     said = False
-    while name in engines.remove_strays(engine):
+    while container.NAME in engines.remove_strays(engine):
         if not said:
-            print(f"{title}: waiting, for the container {name} is at work on this machine", file=sys.stderr, flush=True)
+            print(f"{title}: waiting, for the container {container.NAME} is at work", file=sys.stderr, flush=True)
         said = True
         time.sleep(1)
 
 
-def _end(engine: str, name: str, ended: Ended, timeout_seconds: float | None) -> End:
+def _end(engine: str, identity: str, ended: Ended, timeout_seconds: float | None, kernel_killed: bool) -> End:
     """From the client's end and the engine's own account of the container."""
     if ended.timed_out:
         return End(ended.code, False, timed_out(timeout_seconds))
     if engine == "apptainer":  # no daemon: the process is ours, and its end is the container's
-        return End(ended.code, False)
-    state = engines.state(engine, name)
+        return End(ended.code, kernel_killed and ended.code in KILLED)
     said = engines.last_words(ended.tail)
-    if state is None:
-        if engines.why_not(engine) is None:
-            raise StudyError(f"{engine} made no container: {said}")
+    trouble = engines.why_not(engine)
+    if not identity:
+        raise StudyError(f"{engine} made no container: {trouble or said}")
+    if trouble:
         return End(ended.code, False, f"{engine} stopped answering while the run was under way")
+    state = engines.state(engine, identity)
+    if state is None:
+        return End(ended.code, False, "the container was removed from outside")
     if state.running:
         how = signal.Signals(-ended.code).name if ended.code < 0 else f"exit code {ended.code}"
         return End(ended.code, False, f"the client of {engine} ended ({how}) before its container, which was stopped")
     if not state.started:
         raise StudyError(f"{engine} did not start the container: {said}")
-    return End(state.exit_code, state.oom_killed)
+    # Where the whole machine ran out, and not the container's limit, the engine does not tell: the kernel does.
+    return End(state.exit_code, state.oom_killed or (kernel_killed and state.exit_code in KILLED))
 
 
 def timed_out(seconds: float | None) -> str:

@@ -21,6 +21,10 @@ LAUNCHER = "study.launcher"
 """Label that says which launcher a container belongs to."""
 UNPRIVILEGED = 65532
 """The user inside where the caller is root, as in other images that hold no user."""
+HOST, USER = "study-container", "study-user"
+"""Names inside: no words of ours, for names of host and user are taken out of messages."""
+PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+"""Variables that a step with network, and a build, take from the caller."""
 FLOAT_BYTES = 4
 MIB = 2**20
 
@@ -36,7 +40,10 @@ class Mount:
 
 @dataclass(frozen=True)
 class Box:
-    """One command and what it may see and use. ``gpus``: None for none, empty for all, else their names."""
+    """One command and what it may see and use. ``gpus``: None for none, empty for all, else their names.
+
+    ``scratch`` is the folder that it may write; the engine leaves the container's id beside it.
+    """
 
     image: str
     command: Sequence[str]
@@ -45,12 +52,19 @@ class Box:
     user: tuple[int, int]
     mounts: Sequence[Mount] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    passed: Sequence[str] = ()  # names whose values the engine takes from its own environment: no secret in an argv
+    groups: tuple[int, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     gpus: tuple[str, ...] | None = None
     network: bool = False
     shared_memory_bytes: int = 64 * MIB
     memory_bytes: int | None = None
     cpus: tuple[int, ...] | None = None
+
+
+def id_file(scratch: Path) -> Path:
+    """Where docker and podman write the id of the container that they made."""
+    return scratch.parent / "container-id"
 
 
 def argv(engine: str, box: Box) -> list[str]:
@@ -66,15 +80,29 @@ def argv(engine: str, box: Box) -> list[str]:
 
 
 def _docker(engine: str, box: Box) -> list[str]:
-    line = [engine, "run", "--name", box.name, "--init", "--pull", "never", "--log-driver", "none"]
-    line += ["--hostname", "study", "--workdir", WORK, "--user", "{}:{}".format(*box.user)]
+    line = [
+        engine,
+        "run",
+        "--name",
+        box.name,
+        "--cidfile",
+        str(id_file(box.scratch)),
+        "--init",
+        "--pull",
+        "never",
+        "--log-driver",
+        "none",
+    ]
+    line += ["--hostname", HOST, "--workdir", WORK, "--user", "{}:{}".format(*box.user)]
     line += ["--network", "host" if box.network else "none", "--read-only"]
     line += ["--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777"]  # noqa: S108 - inside; torch.compile executes there
     line += ["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--pids-limit", "4096"]
     # Where SELinux is enforced a container could not read the user's folders; relabelling them would change them.
     line += ["--security-opt", "label=disable", "--shm-size", str(box.shared_memory_bytes)]
     if engine == "podman" and box.user[0] != UNPRIVILEGED:
-        line += ["--userns", "keep-id"]
+        line += ["--userns", "keep-id"] + (["--group-add", "keep-groups"] if box.groups else [])
+    else:
+        line += [item for group in box.groups for item in ("--group-add", str(group))]
     if box.memory_bytes:
         line += ["--memory", str(box.memory_bytes), "--memory-swap", str(box.memory_bytes)]
     if box.cpus:
@@ -85,6 +113,8 @@ def _docker(engine: str, box: Box) -> list[str]:
         line += [item for gpu in box.gpus or ("all",) for item in ("--device", f"nvidia.com/gpu={gpu}")]
     for key, value in _environment(engine, box).items():
         line += ["--env", f"{key}={value}"]
+    for name in box.passed:
+        line += ["--env", name]
     for key, value in box.labels.items():
         line += ["--label", f"{key}={value}"]
     for mount in [*box.mounts, Mount(box.scratch, SCRATCH, writable=True)]:
@@ -117,7 +147,8 @@ def _environment(engine: str, box: Box) -> dict[str, str]:
     """Nothing of the caller's environment reaches the container but what is named here and in the box."""
     values = {
         "HOME": "/tmp",  # noqa: S108 - fastai and torch.hub write there
-        "USER": "study",
+        "USER": USER,
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         "MPLCONFIGDIR": "/tmp/matplotlib",  # noqa: S108
         "PYTHONPATH": WORK,
         "PYTHONUNBUFFERED": "1",
@@ -147,8 +178,10 @@ def _csv(fields: Sequence[str]) -> str:
     return text.getvalue()
 
 
-def user_inside(uid: int, gid: int) -> tuple[int, int]:
-    """The caller, or nobody where the caller is root."""
+def user_inside(uid: int, gid: int, rootless: bool = False) -> tuple[int, int]:
+    """The caller, or nobody where the caller is root. In a rootless docker the caller is called root inside."""
+    if rootless:
+        return (0, 0)
     return (uid, gid) if uid else (UNPRIVILEGED, UNPRIVILEGED)
 
 
@@ -180,6 +213,7 @@ def environment(device: str, inherited: Mapping[str, str]) -> dict[str, str]:
     dropped = {f"{name}_NUM_THREADS" for name in threads} | {"VECLIB_MAXIMUM_THREADS"}
     values = {key: value for key, value in inherited.items() if key not in dropped}
     values["PYTHONUNBUFFERED"] = "1"
+    values["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"  # the driver's own order: a number names the same GPU everywhere
     if device == "cpu":
         values["CUDA_VISIBLE_DEVICES"] = ""
     return values

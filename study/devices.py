@@ -21,7 +21,7 @@ def absent(device: str) -> str | None:
 
 
 def other_processes() -> int | None:
-    """How many processes compute on this machine's GPUs; None where the driver does not tell.
+    """How many processes compute on the GPUs that ``CUDA_VISIBLE_DEVICES`` leaves; None where no driver tells.
 
     Asked on the host, before a run: a container sees no process but its own.
     """
@@ -30,7 +30,14 @@ def other_processes() -> int | None:
 
         pynvml.nvmlInit()
         try:
-            handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
+            named = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+            chosen = named or list(map(str, range(pynvml.nvmlDeviceGetCount())))
+            handles = [
+                pynvml.nvmlDeviceGetHandleByIndex(int(name))
+                if name.isdigit()
+                else pynvml.nvmlDeviceGetHandleByUUID(name)
+                for name in chosen
+            ]
             return sum(len(pynvml.nvmlDeviceGetComputeRunningProcesses(handle)) for handle in handles)
         finally:
             pynvml.nvmlShutdown()

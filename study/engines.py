@@ -10,10 +10,9 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
-
-import psutil
 
 from study.container import LAUNCHER
 from study.errors import StudyError
@@ -129,6 +128,25 @@ def has_image(engine: str, identifier: str, path: str) -> bool:
     return Path(path).is_file() if engine == "apptainer" else image(engine, identifier) is not None
 
 
+@cache
+def is_rootless(engine: str) -> bool:
+    """Whether docker runs without root, where the caller is root inside and every other user is a stranger."""
+    return engine == "docker" and "rootless" in ask(engine, "info", "--format", "{{json .SecurityOptions}}")
+
+
+def gpu_trouble(engine: str) -> Trouble | None:
+    """Why the engine cannot give a GPU to a container, as far as that shows before one is started."""
+    if engine == "docker":
+        tools = ("nvidia-container-runtime-hook", "nvidia-container-cli", "nvidia-ctk", "nvidia-container-toolkit")
+        if any(map(shutil.which, tools)) or "nvidia" in ask(engine, "info", "--format", "{{json .Runtimes}}"):
+            return None
+        return Trouble("docker cannot give a container the GPU: the NVIDIA Container Toolkit is not installed")
+    described = [path for folder in ("/etc/cdi", "/var/run/cdi") for path in Path(folder).glob("*nvidia*")]
+    if engine == "podman" and not described:
+        return Trouble("podman cannot give a container the GPU: there is no CDI description (nvidia-ctk cdi generate)")
+    return None
+
+
 def pull(engine: str, reference: str) -> None:
     """Fetch an image from its registry."""
     ask(engine, "pull", "--quiet", reference, seconds=PULL_SECONDS)
@@ -167,29 +185,42 @@ def remove(engine: str, name: str) -> None:
 
 def launcher_label() -> str:
     """This process, so that another can tell whether it is still at work: its namespace, number and start."""
-    return f"{_namespace()}.{os.getpid()}.{psutil.Process().create_time():.0f}"
+    return f"{_namespace()}.{os.getpid()}.{_start_of(os.getpid())}"
 
 
 def _namespace() -> str:
+    """This start of the kernel, and this namespace of process numbers."""
     try:
-        return re.sub(r"\D", "", os.readlink("/proc/self/ns/pid"))  # noqa: PTH115 - no path, a name
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")[:8]
+        return boot + "-" + re.sub(r"\D", "", os.readlink("/proc/self/ns/pid"))  # noqa: PTH115 - no path, a name
     except OSError:
         return "0"
+
+
+def _start_of(number: int) -> str | None:
+    """When a process started, in the kernel's ticks; None where that may not be seen."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace").rsplit(")", 1)[1].split()[19]
+    except (OSError, IndexError):
+        return None
 
 
 def _is_alive(label: str) -> bool:
     """Whether a launcher may still be at work; one in another namespace cannot be looked at, so it may."""
     namespace, number, start = (label.split(".") + ["", "", ""])[:3]
     if namespace != _namespace():
-        return True
+        return namespace[:8] == _namespace()[:8] or not re.match(r"[0-9a-f]{8}-", namespace)
     try:
-        return abs(psutil.Process(int(number)).create_time() - float(start)) < 2
-    except (psutil.Error, ValueError):
+        os.kill(int(number), 0)
+    except (ProcessLookupError, ValueError, OverflowError):
         return False
+    except PermissionError:  # another user's: it is there
+        pass
+    return _start_of(int(number)) in (start, None)
 
 
 def remove_strays(engine: str) -> list[str]:
-    """Remove what killed launchers left behind; the names of containers whose launchers are still at work."""
+    """Remove what killed launchers left behind; the names of running containers whose launchers may be at work."""
     if engine == "apptainer":  # has no daemon: its containers are processes, which end with their launcher
         return []
     found = ask(engine, "ps", "--all", "--quiet", "--filter", f"label={LAUNCHER}").split()
@@ -199,8 +230,9 @@ def remove_strays(engine: str) -> list[str]:
             values = _inspect(engine, "container", identifier)
         except StudyError:
             continue  # gone in the meantime
-        if _is_alive(str(values["Config"]["Labels"].get(LAUNCHER, ""))):
-            at_work.append(str(values["Name"]).removeprefix("/"))
-        else:
+        label = str(values["Config"]["Labels"].get(LAUNCHER, ""))
+        if not _is_alive(label):
             remove(engine, identifier)
+        elif values["State"].get("Running"):
+            at_work.append(str(values["Name"]).removeprefix("/"))
     return at_work

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,12 @@ def file_sha256(path: Path) -> str:
     """SHA-256 of the file's content, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def installed_lock_sha256() -> str:
+    """The lock that this environment was installed from: an image of ours says so itself, and may be older."""
+    told = Path(sys.prefix) / "requirements.lock.sha256"
+    return told.read_text(encoding="ascii").split()[0] if told.is_file() else file_sha256(ROOT / "requirements.lock")
 
 
 def code_sha256(files: Iterable[str]) -> str:
@@ -90,7 +97,7 @@ def run_identity(
     return {
         "settings": values,
         "code": code_sha256([*MEASURED, f"train/{settings.training.loop}_loop.py"]),
-        "lock": file_sha256(ROOT / "requirements.lock"),
+        "lock": installed_lock_sha256(),
         "engine": engine,
         "image": image,
     }

@@ -10,6 +10,7 @@ from typing import TextIO
 
 from study import __version__, contain, engines
 from study.config import Device, Strict
+from study.container import PROXIES
 from study.engines import Trouble
 from study.errors import StudyError
 from study.execute import execute
@@ -18,6 +19,10 @@ from study.images import DOCKERFILE, LOCK, TARGETS, Image, ImageRequest, base_of
 
 LOCK_LABEL = "study.lock-sha256"
 BUILD_SECONDS = 7200
+WITHOUT_GPU = (
+    "look at the NVIDIA Container Toolkit, leave the GPU out (--config devices=[cpu]) or run on the host "
+    "(--config container=none)"
+)
 
 
 def why_not(engine: str, wanted: ImageRequest, fetch: bool) -> Trouble | None:
@@ -99,6 +104,7 @@ def _build(engine: str, wanted: ImageRequest, log: TextIO) -> float | None:
     line += ["--file", str(DOCKERFILE)]
     for key, value in values.items():
         line += ["--build-arg", f"{key}={value}"]
+    line += [item for name in PROXIES if name in os.environ for item in ("--build-arg", name)]
     begin = time.perf_counter()
     title = f"image {wanted.device}"
     ended = execute([*line, str(ROOT)], os.environ, log, title, timeout_seconds=BUILD_SECONDS)
@@ -129,11 +135,12 @@ def _sif(wanted: ImageRequest, results: Path, log: TextIO) -> str:
     if not target.is_file():
         target.parent.mkdir(parents=True, exist_ok=True)
         scheme = "docker-archive:" if wanted.kind == "archive" else "docker://"
-        line = ["apptainer", "build", "--force", str(target), f"{scheme}{wanted.reference}"]
+        temporary = target.with_name(f".{target.name}")
+        line = ["apptainer", "build", "--force", str(temporary), f"{scheme}{wanted.reference}"]
         ended = execute(line, os.environ, log, f"image {wanted.device}", timeout_seconds=BUILD_SECONDS)
         if ended.code:
-            target.unlink(missing_ok=True)
             raise StudyError(f"images.{wanted.device}: apptainer made no image: {engines.last_words(ended.tail)}")
+        temporary.replace(target)
     return str(target.resolve())
 
 
@@ -148,19 +155,20 @@ class Seen(Strict):
 def _try(engine: str, run_as: str, results: Path, log: TextIO, device: Device, gpu: bool) -> Seen:
     with contain.scratch_folder(results) as scratch:
         command = ["python", "-m", "study.probe"]
-        end, said = contain.enter(
-            engine, run_as, command, scratch, [contain.code_mount()], log, f"image {device}", gpus=gpu
-        )
+        title = f"image {device}"
+        try:
+            end, said = contain.enter(engine, run_as, command, scratch, [contain.code_mount()], log, title, gpus=gpu)
+        except StudyError as error:
+            raise StudyError(
+                f"images.{device}: {error}; {WITHOUT_GPU}" if gpu else f"images.{device}: {error}"
+            ) from None
     try:
         seen = Seen.model_validate(json.loads(next(line for line in reversed(said) if line.startswith("{"))))
     except (StopIteration, ValueError):
         said_last = end.trouble or engines.last_words(said)
         raise StudyError(f"images.{device}: the image cannot run the training code: {said_last}") from None
     if gpu and seen.gpu_trouble:
-        raise StudyError(
-            f"images.{device}: in the image torch finds no GPU although this machine has one ({seen.gpu_trouble}); "
-            "install the NVIDIA Container Toolkit, or run on the host: --config container=none"
-        )
+        raise StudyError(f"images.{device}: in the image torch finds no GPU: {seen.gpu_trouble}; {WITHOUT_GPU}")
     return seen
 
 

@@ -62,7 +62,7 @@ def request(selection: Selection, device: Device) -> ImageRequest:
         return ImageRequest(device=device, kind="built", reference=tag, base_image=base, identity=identity)
     path = Path(given).expanduser()
     if path.is_file():
-        full, identity = str(path.resolve()), digest(stat_of(path))
+        full, identity = str(path.resolve()), digest(stat_of(path)[:2])  # a copy has another time
         return ImageRequest(device=device, kind="archive", reference=full, base_image=None, identity=identity)
     if given.endswith(ARCHIVES) or given.startswith(("/", "./", "../", "~")):
         raise StudyError(f"images.{device}: {given!r} is not allowed: no such file; allowed: an archive, a reference")

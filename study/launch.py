@@ -17,14 +17,15 @@ from typing import Any, TextIO
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
-from study import __version__, contain, container, devices, images
+from study import __version__, contain, container, devices, engines, fingerprint, images
 from study.contain import End
 from study.errors import StudyError
 from study.execute import execute
-from study.fingerprint import ROOT, file_sha256
+from study.fingerprint import ROOT
 from study.images import Image
 from study.plan import Plan, Run
 from study.privacy import anonymous
+from study.processes import oom_kills
 from study.records import JobResult, Record, Software, without_paths, write_new
 
 RESULT = "result.json"
@@ -44,6 +45,10 @@ def launch(plan: Plan, run: Run, results: Path, session: int, log: Path, counter
     log.parent.mkdir(parents=True, exist_ok=True)
     with contain.scratch_folder(results) as scratch, log.open("w", encoding="utf-8") as file:
         with alone_on_this_machine(title):
+            version = None
+            if image:
+                contain.wait_for_turn(plan.engine, title)
+                version = engines.version(plan.engine)
             others = devices.other_processes() if run.settings.device == "cuda" else None
             started, clock = datetime.now(UTC), time.perf_counter()
             if image is None:
@@ -66,7 +71,7 @@ def launch(plan: Plan, run: Run, results: Path, session: int, log: Path, counter
         seed=seed,
         process_seconds=process_seconds,
         other_device_processes=others,
-        software=software(plan, image),
+        software=software(plan, image, version),
     )
     write_new(path, record.model_dump_json(indent=1))
     return record
@@ -148,7 +153,7 @@ def run_seed(study_seed: int, name: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{study_seed}/{name}".encode()).digest()[:4], "big") >> 1
 
 
-def software(plan: Plan, image: Image | None) -> Software:
+def software(plan: Plan, image: Image | None, engine_version: str | None) -> Software:
     """What measured: version, commit, lock, engine, image."""
     commit = _git("rev-parse", "HEAD")
     changed = _git("status", "--porcelain", "--untracked-files=no")
@@ -156,10 +161,10 @@ def software(plan: Plan, image: Image | None) -> Software:
         study_version=__version__,
         git_commit=commit,
         git_dirty=None if commit is None or changed is None else bool(changed),
-        lock_sha256=image.lock_sha256 if image else file_sha256(ROOT / "requirements.lock"),
+        lock_sha256=image.lock_sha256 if image else fingerprint.installed_lock_sha256(),
         engine=plan.engine,
         engine_reason=plan.engine_reason,
-        engine_version=image.engine_version if image else None,
+        engine_version=engine_version,
         image=image.id if image else None,
         image_digest=image.digest if image else None,
     )
@@ -204,14 +209,3 @@ def signal_name(code: int) -> str | None:
         return signal.Signals(number).name
     except ValueError:
         return None
-
-
-def oom_kills() -> int:
-    """How many processes the kernel has killed for want of memory since it started; 0 where it does not tell."""
-    try:
-        for line in Path("/proc/vmstat").read_text().splitlines():
-            if line.startswith("oom_kill "):
-                return int(line.split()[1])
-    except OSError:
-        pass
-    return 0

@@ -18,15 +18,15 @@ def choose(selection: Selection, fetch: bool) -> Place:
 
     With ``fetch`` an image that is missing is looked for in its registry.
     """
-    requested = selection.container
+    requested, inside = selection.container, container.inside()
     if requested == "none":
-        return Place("none", "asked for", inside=container.inside())
-    inside = container.inside()
+        return Place("none", f"asked for, inside a container ({inside})" if inside else "asked for", inside=inside)
     trouble = Trouble(f"the pipeline itself runs inside a container ({inside})") if inside else None
     engine = "docker" if requested == "auto" else requested
     wanted = {device: images.request(selection, device) for device in DEVICES}
     trouble = trouble or engines.why_not(engine)
     for device in _needed(selection):
+        trouble = trouble or (engines.gpu_trouble(engine) if device == "cuda" else None)
         trouble = trouble or image_step.why_not(engine, wanted[device], fetch)
     if trouble is None:
         return Place(engine, "its engine answers" if requested == "auto" else "asked for", wanted)
@@ -47,8 +47,8 @@ def check_training_stack(place: Place) -> None:
     """Raise :class:`StudyError` where runs are to execute on a host that holds no torch."""
     if place.engine == "none" and importlib.util.find_spec("torch") is None:
         raise StudyError(
-            f"the runs would execute on the host ({place.reason}), where torch is not installed; install it with: "
-            "make env"
+            f"the runs would execute on the host ({place.reason}), where torch is not installed; mend that, "
+            "or install torch with: make env"
         )
 
 

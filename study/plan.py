@@ -71,6 +71,11 @@ class Plan(Strict):
     engine_reason: str
     images: dict[Device, ImageRequest] = Field({}, description="The image of each device; empty on the host.")
 
+    def preparing_device(self) -> Device | None:
+        """The device whose image prepares data and weights: one that runs here, for both hold the same software."""
+        used = {run.settings.device for run in self.runs if not run.unavailable}
+        return "cpu" if "cpu" in used else "cuda" if used else None
+
     def run(self, name: str) -> Run:
         """The run called ``name``."""
         for run in self.runs:

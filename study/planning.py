@@ -54,23 +54,22 @@ class Workflow:
                 files.append(f"{self.results}/{plan.name}/weights/{run.weights}.json")
         return list(dict.fromkeys(files))
 
-    def step_image(self, study: str | None = None) -> list[str]:
-        """The image in which data and weights are prepared: that of a device which runs, for they hold the same."""
-        plan = self.plan(study) if study else self.plans[0]
-        used = [run.settings.device for run in self.runs(plan.name)]
-        if plan.engine == "none" or not used:
-            return []
-        return [str(images.path_of(self.results, "cpu" if "cpu" in used else "cuda"))]
+    def step_image(self, study: str) -> list[str]:
+        """The image in which a study's data and weights are prepared."""
+        plan = self.plan(study)
+        device = plan.preparing_device()
+        return [] if plan.engine == "none" or device is None else [str(images.path_of(self.results, device))]
 
     def needed(self, study: str, run: str, key: str) -> list[str]:
         """What must be there before a run: nothing where its record is, else every preparation of this start."""
         record = self.results / study / "records" / f"{run}.{key}.json"
         return [] if record.exists() else self.preparation()
 
-    def dataset_plan(self, dataset: str) -> str:
-        """The plan file in which a dataset is described."""
-        name = next(plan.name for plan in self.plans if any(run.dataset == dataset for run in plan.runs))
-        return f"{self.results}/{name}/plan.json"
+    def dataset_study(self, dataset: str) -> str:
+        """The study whose plan describes a dataset: one that can run it here, if there is one."""
+        able = [plan.name for plan in self.plans if any(run.dataset == dataset for run in self.runs(plan.name))]
+        named = [plan.name for plan in self.plans if any(run.dataset == dataset for run in plan.runs)]
+        return (able or named)[0]
 
     def order(self, study: str, run: str, key: str) -> int:
         """Priority of a run: the seeded order, study after study; the first is the highest."""
@@ -90,7 +89,7 @@ def use_this_checkout(base: Path) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join([str(base), before]) if before else str(base)
 
 
-def plans_for(config: dict[str, Any], studies: Path, fetch: bool = False) -> list[Plan]:
+def plans_for(config: dict[str, Any], studies: Path, fetch: bool = True) -> list[Plan]:
     """The plans of a configuration on this machine, or one clear error."""
     selection = read_selection(config)
     place = choose(selection, fetch)
@@ -99,15 +98,15 @@ def plans_for(config: dict[str, Any], studies: Path, fetch: bool = False) -> lis
     return plans
 
 
-def start(config: dict[str, Any], studies: Path, results: Path, read_only: bool) -> tuple[Workflow, FileLock | None]:
+def start(
+    config: dict[str, Any], studies: Path, results: Path, read_only: bool, fetch: bool = True
+) -> tuple[Workflow, FileLock | None]:
     """Plan, lock the results and write the plans. The lock lives as long as the returned object.
 
-    A start that only looks (a dry run, a lint) takes no lock, fetches nothing, and writes a plan only where
-    there is none.
+    A start that only looks (a dry run, a lint) takes no lock, and writes a plan only where there is none. Without
+    ``fetch`` a base image that is missing is taken for one that can be had.
     """
-    plans = plans_for(config, studies, fetch=not read_only)
-    if not read_only:
-        check_training_stack(Place(plans[0].engine, plans[0].engine_reason))
+    plans = plans_for(config, studies, fetch)
     lock: FileLock | None = None
     try:
         results.mkdir(parents=True, exist_ok=True)
@@ -131,6 +130,7 @@ def start(config: dict[str, Any], studies: Path, results: Path, read_only: bool)
         if not run.unavailable and not (folders[plan.name] / run.file).exists()
     ]
     if pending and not read_only:
+        check_training_stack(Place(plans[0].engine, plans[0].engine_reason))
         _say_where(plans[0])
     sessions = {name: last_session(folder) + 1 for name, folder in folders.items()}
     return Workflow(plans, results, sessions, pending), lock

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import TextIO
 
 from study import contain, container, images
-from study.container import Mount
+from study.container import PROXIES, Mount
 from study.errors import StudyError
 from study.plan import Plan, Run
 
 CACHE = "/cache"
-PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
 
 def in_a_container(verb: str, plan: Plan, run: Run, name: str, results: Path, log: TextIO) -> None:
@@ -23,7 +22,7 @@ def in_a_container(verb: str, plan: Plan, run: Run, name: str, results: Path, lo
 
     Raises :class:`StudyError` with the step's own words where it failed.
     """
-    image = images.read(_image_path(plan, results))
+    image = images.read(images.path_of(results, plan.preparing_device() or run.settings.device))
     settings, mounts = contain.settings_inside(run.settings)
     small = plan.model_copy(
         update={"engine": "none", "images": {}, "runs": [run.model_copy(update={"settings": settings})]}
@@ -34,6 +33,7 @@ def in_a_container(verb: str, plan: Plan, run: Run, name: str, results: Path, lo
         plan_file = inside / plan.name / "plan.json"
         plan_file.parent.mkdir(parents=True, exist_ok=True)
         plan_file.write_text(small.model_dump_json(), encoding="utf-8")
+        plan_file.chmod(0o644)
         _open(inside)
         at = f"{container.SCRATCH}/results"
         command = ["python", "-m", "study", verb, f"{at}/{plan.name}/plan.json", name, "--results", at]
@@ -46,18 +46,13 @@ def in_a_container(verb: str, plan: Plan, run: Run, name: str, results: Path, lo
             log,
             f"{verb} {name}",
             network=True,
-            environment={key: os.environ[key] for key in PROXIES if key in os.environ} | {"TORCH_HOME": CACHE},
+            environment={"TORCH_HOME": CACHE},
+            passed=[name for name in PROXIES if name in os.environ],
         )
         if end.code or end.trouble:
             raise StudyError(end.trouble or _own_error(said))
         plan_file.unlink()
         _take(inside, results)
-
-
-def _image_path(plan: Plan, results: Path) -> Path:
-    """That of a device which runs: both images hold the same software."""
-    used = {run.settings.device for run in plan.runs if not run.unavailable}
-    return images.path_of(results, "cpu" if "cpu" in used else "cuda")
 
 
 def _own_error(said: Sequence[str]) -> str:
@@ -100,8 +95,9 @@ def _take(inside: Path, results: Path) -> None:
         target = results / path.relative_to(inside)
         target.parent.mkdir(parents=True, exist_ok=True)
         if path.stat().st_uid != os.getuid():
-            own = path.with_name(f".{path.name}.own")
+            own = target.with_name(f".{path.name}.own")
             shutil.copyfile(path, own)
             path = own
+        path.chmod(0o644)
         if not (target.exists() and target.samefile(path)):
             path.replace(target)

@@ -3,6 +3,7 @@
 import ctypes
 import signal
 import sys
+from pathlib import Path
 
 
 def die_with_parent(number: int = signal.SIGKILL) -> None:
@@ -15,3 +16,14 @@ def die_with_parent(number: int = signal.SIGKILL) -> None:
 def end_with_parent() -> None:
     """End this step when Snakemake is killed; its own processes then follow."""
     die_with_parent(signal.SIGTERM)
+
+
+def oom_kills() -> int:
+    """How many processes the kernel has killed for want of memory since it started; 0 where it does not tell."""
+    try:
+        for line in Path("/proc/vmstat").read_text(encoding="ascii").splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    except OSError:
+        pass
+    return 0

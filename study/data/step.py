@@ -1,7 +1,9 @@
 """The dataset step: from a plan to a manifest, checked once more now that every image was opened."""
 
+import os
 from pathlib import Path
 
+from study.contain import check_visible
 from study.data import folder, generated, torchvision_sets
 from study.data.manifest import Manifest
 from study.data.preflight import check_batch_size
@@ -17,6 +19,8 @@ def make(plan_file: Path, dataset_id: str, results: Path) -> Manifest:
         manifest = generated.draw(dataset, target)
     elif dataset.source == "folder":
         manifest = folder.verify(dataset)
+        if plan.engine != "none":
+            check_visible(Path(str(dataset.path)).expanduser(), [item.name for item in manifest.items], not os.getuid())
     else:
         manifest = torchvision_sets.fetch(dataset, results)
     for run in runs:

@@ -1,14 +1,17 @@
 """Runs inside a real Docker engine, as a user starts them. The tests of a class build on each other."""
 
+import getpass
 import gzip
 import json
 import os
 import re
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +25,8 @@ from study import contain, container, engines
 from study.config import Settings
 from study.errors import StudyError
 from study.fingerprint import ROOT, file_sha256
+from study.images import Image
+from study.images import read as read_image
 from study.models import backbone
 from study.plan import Place
 from study.records import JobResult, Record
@@ -170,6 +175,8 @@ class TestAStudyInContainers:
             text = content.decode()
             assert not re.search(r'"(/|[A-Z]:\\\\)', text)
             assert str(contained.root.parent) not in text
+            for name in (socket.gethostname(), getpass.getuser(), container.HOST, container.USER):
+                assert not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)
 
     def test_the_same_study_on_the_host_is_another_run_and_the_report_says_which(
         self, built: Built, contained: Checkout
@@ -299,10 +306,34 @@ class TestTheImageRule:
         assert len(errors) == 1
         assert "images.cpu" in errors[0]
 
-    def test_an_archive_is_loaded(self, built: Built, tmp_path: Path) -> None:
+    def test_an_image_travels_as_an_archive_to_a_site_without_a_registry(
+        self, built: Built, contained: Checkout, tmp_path: Path
+    ) -> None:
+        """With an image of some megabytes that answers as ours would."""
+        answer = json.dumps({"python": "3.11.2", "libraries": {}, "gpu_trouble": "none here"})
+        (tmp_path / "python").write_text(f"#!/bin/sh\necho '{answer}'\n")
+        (tmp_path / "python").chmod(0o755)
+        small = "study-test:small"
+        (tmp_path / "Dockerfile").write_text(f"FROM {built.base}\nCOPY python /usr/local/bin/python\nWORKDIR /work\n")
+        engines.ask("docker", "build", "--tag", small, str(tmp_path))
+        path = contained.root / "results/images/cpu.json"
+
+        def bring(image: str) -> Image:
+            config = ["--config", "studies=[tiny]", "container=docker", f"images={json.dumps({'cpu': image})}"]
+            line = [sys.executable, "-m", "snakemake", "--cores", "1", "results/images/cpu.json", *config]
+            done = subprocess.run(line, cwd=contained.root, env=environment(), capture_output=True, text=True)
+            assert done.returncode == 0, done.stdout + done.stderr
+            return read_image(path)
+
+        first = bring(small)
+        line = [sys.executable, "-m", "study", "archive", "cpu"]
+        subprocess.run(line, cwd=contained.root, env=environment(), check=True, capture_output=True)
+        engines.ask("docker", "rmi", "--force", first.id)
         archive = tmp_path / "an, archive: 1.tar"
-        engines.ask("docker", "save", "--output", str(archive), built.base, seconds=300)
-        assert engines.load("docker", archive) == built.base
+        (contained.root / "results/images/cpu.tar").rename(archive)
+        again = bring(str(archive))
+        assert (again.id, again.request.kind) == (first.id, "archive")
+        engines.ask("docker", "rmi", "--force", first.id)
 
 
 class TestWhatCannotServe:
@@ -374,8 +405,9 @@ class TestEnds:
         """Snakemake in the background, once its container hangs."""
         command = checkout.command(*built.selection, self.levels(level))
         process = subprocess.Popen(
-            command, cwd=checkout.root, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
+            command, cwd=checkout.root, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            start_new_session=True,
+        )  # fmt: skip
         _wait_for(lambda: _hangs(checkout, level) or process.poll() is not None, 120)
         assert process.poll() is None, process.communicate()[0]
         return process
@@ -446,12 +478,42 @@ class TestEnds:
     def test_ctrl_c_stops_the_container_at_once(self, built: Built, contained: Checkout, plant: Plant) -> None:
         plant("hang")
         process = self.start(built, contained, 10)
-        for child in [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]:
-            child.send_signal(signal.SIGINT)  # a terminal sends it to the whole group
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         process.communicate(timeout=60)
         _wait_for(lambda: left_over() == [], 20)
         plant("")
         assert self.finished(built, contained, 10).outcome == "ok"
+
+    def test_the_container_is_removed(self, built: Built, contained: Checkout, plant: Plant) -> None:
+        plant("hang")
+        process = self.start(built, contained, 13)
+        engines.ask("docker", "rm", "--force", container.NAME)
+        process.communicate(timeout=60)
+        record = self.finished(built, contained, 13)
+        assert (record.outcome, record.message) == ("failed", "the container was removed from outside")
+
+    def test_a_container_of_that_name_that_is_not_ours_is_left_alone_and_said(
+        self, built: Built, contained: Checkout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        engines.ask("docker", "create", "--name", container.NAME, built.base, "true")
+        monkeypatch.setattr(contain, "CONFLICTS", 2)
+        try:
+            with pytest.raises(StudyError, match=r"a container study-measures is there .*docker rm --force"):
+                inside(built, tmp_path, "pass")
+            assert engines.state("docker", container.NAME) is not None
+        finally:
+            engines.remove("docker", container.NAME)
+
+    def test_another_pipelines_container_is_waited_for(
+        self, built: Built, contained: Checkout, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        """One that runs, of a launcher that lives: this very process."""
+        label = f"{container.LAUNCHER}={engines.launcher_label()}"
+        line = ["run", "--detach", "--name", container.NAME, "--label", label, built.base, "sleep", "4"]
+        identifier = engines.ask("docker", *line).strip()
+        _remove_when_it_ends(identifier)
+        assert inside(built, tmp_path, "print(7)") == (0, "7")
+        assert "waiting, for the container study-measures is at work" in capfd.readouterr().err
 
     def test_the_memory_limit_is_exceeded(self, built: Built, contained: Checkout, plant: Plant) -> None:
         plant("hog")
@@ -524,6 +586,16 @@ class TestEnds:
         )
         assert done.returncode == 0, done.stderr
         assert self.finished(built, contained, 12).outcome == "ok"
+
+
+def _remove_when_it_ends(identifier: str) -> None:
+    """As its launcher would, while someone waits for it."""
+
+    def work() -> None:
+        engines.ask("docker", "wait", identifier)
+        engines.remove("docker", identifier)
+
+    threading.Thread(target=work).start()
 
 
 def _hangs(checkout: Checkout, level: int) -> bool:

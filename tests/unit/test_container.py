@@ -105,7 +105,34 @@ def test_a_step_with_network_has_the_hosts_and_nothing_else_changes() -> None:
     assert step == alone
 
 
+def test_what_is_passed_on_stays_out_of_the_command_line() -> None:
+    line = container.argv("docker", replace(BOX, passed=["https_proxy"]))
+    assert "https_proxy" in after(line, "--env")
+
+
+def test_groups_of_the_caller_are_kept() -> None:
+    grouped = replace(BOX, groups=(7, 8))
+    assert after(container.argv("docker", grouped), "--group-add") == ["7", "8"]
+    assert after(container.argv("podman", grouped), "--group-add") == ["keep-groups"]
+
+
+def test_a_link_to_outside_the_folder_is_refused_before_a_container_starts(tmp_path: Path) -> None:
+    shared, photos = tmp_path / "shared", tmp_path / "photos"
+    for folder in (shared, photos):
+        folder.mkdir()
+        (folder / "a.jpg").touch(mode=0o644)
+    (photos / "inside.jpg").symlink_to("a.jpg")
+    (photos / "outside.jpg").symlink_to(shared / "a.jpg")
+    contain.check_visible(photos, ["a.jpg", "inside.jpg"], root=True)
+    with pytest.raises(StudyError, match=r"'outside.jpg' is a link to outside the folder"):
+        contain.check_visible(photos, ["a.jpg", "outside.jpg"], root=False)
+    (photos / "a.jpg").chmod(0o600)
+    with pytest.raises(StudyError, match=r"'a.jpg' is readable by root alone"):
+        contain.check_visible(photos, ["a.jpg"], root=True)
+
+
 def test_root_becomes_nobody_inside_and_others_stay_who_they_are() -> None:
+    assert container.user_inside(1000, 100, rootless=True) == (0, 0)  # the caller, as a rootless docker calls him
     assert container.user_inside(0, 0) == (65532, 65532)
     assert container.user_inside(1000, 100) == (1000, 100)
 
@@ -122,6 +149,7 @@ def test_nothing_of_the_callers_environment_reaches_a_container(monkeypatch: pyt
     names = {value.split("=")[0] for value in after(container.argv("docker", BOX), "--env")}
     assert names == {
         "HOME", "USER", "MPLCONFIGDIR", "PYTHONPATH", "PYTHONUNBUFFERED", "STUDY_CONTAINER", "CUDA_VISIBLE_DEVICES",
+        "CUDA_DEVICE_ORDER",
     }  # fmt: skip
 
 
@@ -220,6 +248,18 @@ class TestTheChoiceOfAnEngine:
         place.choose(read_selection({}), fetch=False)
         assert not (self.bin / "pulled").exists()
 
+    def test_a_gpu_that_docker_cannot_give_is_said_before_anything_is_built(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        image = """'image inspect python'*) echo '[{"Id": "1"}]';;"""
+        self.engine(f"""case "$*" in version*) echo 1;; {image} info*) echo '{{"runc": {{}}}}';; *) exit 1;; esac""")
+        monkeypatch.setattr("study.devices.absent", lambda device: None)
+        reason = "docker cannot give a container the GPU: the NVIDIA Container Toolkit is not installed"
+        assert self.choose().reason == reason
+        assert self.choose(devices=["cpu"]).engine == "docker"
+        self.engine("echo", "nvidia-ctk")
+        assert self.choose().engine == "docker"
+
     def test_an_archive_that_is_not_there_is_one_error(self) -> None:
         with pytest.raises(StudyError, match=r"images.cpu: './cpu.tar' is not allowed: no such file"):
             self.choose(images={"cpu": "./cpu.tar"})
@@ -294,10 +334,11 @@ def test_a_launcher_is_known_by_its_number_and_its_start() -> None:
     own = engines.launcher_label()
     namespace, number, start = own.split(".")
     assert engines._is_alive(own)
-    assert not engines._is_alive(f"{namespace}.{number}.{int(start) - 60}")
+    assert not engines._is_alive(f"{namespace}.{number}.{int(start) - 1}")  # another process got the number
     assert not engines._is_alive(f"{namespace}.{2**22 + 1}.{start}")
     assert not engines._is_alive(f"{namespace}..")
-    assert engines._is_alive(f"{int(namespace) + 1}.{number}.{start}")  # in another namespace: cannot be told
+    assert engines._is_alive(f"{namespace}7.{number}.{start}")  # in another namespace: cannot be told
+    assert not engines._is_alive(f"00000000{namespace[8:]}.{number}.{start}")  # before the machine was started
 
 
 def test_the_line_that_tells_of_an_error_is_found() -> None:

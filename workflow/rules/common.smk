@@ -20,7 +20,7 @@ if DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method:
 READ_ONLY = workflow.output_settings.dryrun or "--lint" in sys.argv
 
 try:
-    FLOW, LOCK = start(config, BASE / "config" / "studies", Path("results"), READ_ONLY)
+    FLOW, LOCK = start(config, BASE / "config" / "studies", Path("results"), READ_ONLY, fetch="--lint" not in sys.argv)
 except StudyError as error:
     sys.exit(f"error: {error}")
 

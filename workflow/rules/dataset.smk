@@ -4,8 +4,8 @@
 
 rule dataset:
     input:
-        plan=lambda wc: ancient(FLOW.dataset_plan(wc.dataset)),
-        image=lambda wc: [ancient(path) for path in FLOW.step_image()],
+        plan=lambda wc: ancient(f"results/{FLOW.dataset_study(wc.dataset)}/plan.json"),
+        image=lambda wc: [ancient(path) for path in FLOW.step_image(FLOW.dataset_study(wc.dataset))],
     output:
         "results/data/{dataset}/manifest.json",
     log:
