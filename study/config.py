@@ -240,7 +240,7 @@ class Selection(Strict):
         None,
         min_length=1,
         description="What `docker/Dockerfile` builds on, in place of its own pinned default: any Debian image with "
-        "Python 3.11 to 3.13 and `venv`.",
+        "Python 3.11 to 3.13, `venv` and `ca-certificates`.",
     )
     overrides: dict[str, Any] = Field(
         default_factory=dict, description="Dotted keys of the chosen studies with new values or lists of levels."

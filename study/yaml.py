@@ -66,4 +66,6 @@ def parse_leaves(value: Any, source: str) -> Any:
         parsed = parse(value, source)
     except StudyError:
         return value
+    if isinstance(parsed, dict) and not value.lstrip().startswith("{"):
+        return value  # a path such as "photos: 2026"
     return value if isinstance(parsed, str) and not value.startswith(("'", '"')) else parsed

@@ -158,3 +158,12 @@ def test_keys_must_go_together_in_each_run_not_before_factors_are_applied(tmp_pa
     assert plan_of(tmp_path, values, devices="cuda").runs
     with pytest.raises(StudyError, match=r"training\.precision: 'bf16' is not allowed"):
         plan_of(tmp_path, values, devices="cpu")
+
+
+def test_a_path_with_a_colon_stays_a_path() -> None:
+    path = "/photos: 2026/a, b"
+    selection = read_selection(
+        {"overrides": {"dataset.path": path}, "images": {"cpu": "/images: 1/x.tar", "cuda": "null"}}
+    )
+    assert selection.overrides == {"dataset.path": path}
+    assert (selection.images.cpu, selection.images.cuda) == ("/images: 1/x.tar", None)
