@@ -136,10 +136,14 @@ def make_plan(name: str, study: Study, place: Place, absent: dict[str, str | Non
     )
 
 
-def plan_all(selection: Selection, folder: Path, place: Place, absent: dict[str, str | None]) -> list[Plan]:
-    """The plans of every selected study."""
-    names = list(dict.fromkeys(selection.studies))
-    return [make_plan(name, read_study(name, folder, selection), place, absent) for name in names]
+def read_all(selection: Selection, folder: Path) -> dict[str, Study]:
+    """Every selected study, by its name."""
+    return {name: read_study(name, folder, selection) for name in selection.studies}
+
+
+def plan_all(studies: dict[str, Study], place: Place, absent: dict[str, str | None]) -> list[Plan]:
+    """The plan of each study."""
+    return [make_plan(name, study, place, absent) for name, study in studies.items()]
 
 
 def _dataset(settings: Settings) -> tuple[str, int]:

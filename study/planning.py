@@ -12,7 +12,7 @@ from study import contain, devices, image_step, images
 from study.errors import StudyError
 from study.load import read_selection
 from study.place import DEVICES, check_limits, check_training_stack, choose
-from study.plan import Place, Plan, Run, plan_all, table, write_plans
+from study.plan import Place, Plan, Run, plan_all, read_all, table, write_plans
 from study.records import last_session
 
 __all__ = ["Workflow", "plans_for", "start", "table", "use_this_checkout"]
@@ -92,8 +92,9 @@ def use_this_checkout(base: Path) -> None:
 def plans_for(config: dict[str, Any], studies: Path, fetch: bool = True) -> list[Plan]:
     """The plans of a configuration on this machine, or one clear error."""
     selection = read_selection(config)
+    read = read_all(selection, studies)  # what is wrong with them is said before any engine is asked
     place = choose(selection, fetch)
-    plans = plan_all(selection, studies, place, {device: devices.absent(device) for device in DEVICES})
+    plans = plan_all(read, place, {device: devices.absent(device) for device in DEVICES})
     check_limits(plans)
     return plans
 

@@ -116,6 +116,12 @@ def _facts(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
     levels = [f"{short_key(k)}: {', '.join(str(shown(study, k, x)) for x in v)}" for k, v in study.factors.items()]
     facts.append(("Factors", "; ".join(levels) or "none"))
     facts.append(("Replicates", f"{study.replicates}, in randomised complete blocks (seed {study.seed})"))
+    limits = study.limits
+    told = [f"{limits.memory_gib:g} GiB of memory"] if limits.memory_gib else []
+    told += [f"{limits.cpus} CPU(s)"] if limits.cpus else []
+    told += [f"{limits.timeout_seconds:g} s"] if limits.timeout_seconds else []
+    if told:
+        facts.append(("Limits of a run", ", ".join(told)))
     used = [record for record in records.values() if record.outcome == "ok"]
 
     def add(name: str, values: list[str | None]) -> None:

@@ -8,14 +8,14 @@ from study import yaml
 from study.config import Selection
 from study.errors import StudyError
 from study.load import read_selection, read_study
-from study.plan import Place, Plan, plan_all
+from study.plan import Place, Plan, plan_all, read_all
 from tests.conftest import HERE, study_values
 
 
 def plan_of(folder: Path, values: dict[str, Any], **config: Any) -> Plan:
     (folder / "tiny.yaml").write_text(pyyaml.safe_dump(values), encoding="utf-8")
     selection = read_selection({"studies": ["tiny"], **config})
-    return plan_all(selection, folder, Place("none", ""), HERE)[0]
+    return plan_all(read_all(selection, folder), Place("none", ""), HERE)[0]
 
 
 @pytest.mark.parametrize(
