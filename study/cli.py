@@ -260,10 +260,12 @@ def _timings(verbs: Verbs) -> None:
 def timings(options: argparse.Namespace) -> None:
     """Write the table of timings."""
     from study.plan import read_plan
-    from study.timings import read_all, table, write_csv
+    from study.timings import read_all, read_telemetry, table, write_csv
 
     planned = read_plan(options.plan)
-    write_csv(table(planned, read_all(planned, options.records)), options.output)
+    records = read_all(planned, options.records)
+    sampled = read_telemetry(planned, records, options.records.parent.parent)
+    write_csv(table(planned, records, sampled), options.output)
 
 
 def _fit(verbs: Verbs) -> None:

@@ -23,6 +23,8 @@ MEASURED = (
     "measure/clock.py",
     "measure/memory.py",
     "measure/samples.py",
+    "measure/telemetry.py",
+    "measure/yardstick.py",
     "train/schedule.py",
 )
 

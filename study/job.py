@@ -18,7 +18,10 @@ from study.data.images import open_set
 from study.data.manifest import read_manifest
 from study.data.preflight import check_batch_size
 from study.errors import StudyError
+from study.measure import yardstick
 from study.measure.machine import Machine, describe, gpu_trouble
+from study.measure.samples import Yardstick
+from study.measure.telemetry import sampling
 from study.models import imagenet_model, read_state
 from study.plan import Run
 from study.privacy import anonymous
@@ -26,7 +29,7 @@ from study.records import DataUsed, JobResult
 from study.train.schedule import TrainingJob
 from study.weights import Weights, read_weights
 
-RESULT = "result.json"
+RESULT, TELEMETRY = "result.json", "telemetry.csv"
 
 
 class Job(Strict):
@@ -56,6 +59,7 @@ def execute(job: Job) -> JobResult:
     """Train, and turn every way in which that can end into a result."""
     weights: Weights | None = None
     used: DataUsed | None = None
+    measured: Yardstick | None = None
     settings = job.run.settings
     try:
         if settings.device == "cuda" and not torch.cuda.is_available():
@@ -90,7 +94,11 @@ def execute(job: Job) -> JobResult:
             from study.train.fastai_loop import train
         else:
             from study.train.torch_loop import train
+        # Outside every timed region, and before the window of peak memory opens.
+        first_use = yardstick.first_use(training_job.device)
+        measured = Yardstick(first_use_seconds=first_use, before=yardstick.repetitions(training_job.device), after=[])
         measurement = train(training_job)
+        measured = measured.model_copy(update={"after": yardstick.repetitions(training_job.device)})
     except Exception as error:  # every end is a result: the other runs go on, and the report shows this one
         traceback.print_exc()
         outcome = "out_of_memory" if is_out_of_memory(error) else "failed"
@@ -99,10 +107,22 @@ def execute(job: Job) -> JobResult:
             message = f"{error.__class__.__name__}: {message}"
         message = anonymous(message, settings.dataset.path, settings.model.weights)
         return JobResult.model_validate(
-            {"outcome": outcome, "message": message, "machine": _machine(settings), "data": used, "weights": weights}
+            {
+                "outcome": outcome,
+                "message": message,
+                "machine": _machine(settings),
+                "data": used,
+                "weights": weights,
+                "yardstick": measured,
+            }
         )
     return JobResult(
-        outcome="ok", measurement=measurement, machine=describe(settings.device), data=used, weights=weights
+        outcome="ok",
+        measurement=measurement,
+        machine=describe(settings.device),
+        data=used,
+        weights=weights,
+        yardstick=measured,
     )
 
 
@@ -144,7 +164,8 @@ def is_out_of_memory(error: BaseException) -> bool:
 def main(job_file: str, scratch: str) -> None:
     """Execute the job file, and leave the result in ``scratch`` in one piece."""
     job = Job.model_validate_json(Path(job_file).read_text(encoding="utf-8"))
-    result = execute(job)
+    with sampling(Path(scratch) / TELEMETRY, job.run.settings.device):
+        result = execute(job)
     temporary = Path(scratch) / f".{RESULT}"
     temporary.write_text(json.dumps(result.model_dump(mode="json"), allow_nan=False), encoding="utf-8")
     temporary.replace(Path(scratch) / RESULT)

@@ -14,21 +14,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
+import psutil
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
-from study import __version__, contain, container, devices, engines, fingerprint, images
+from study import __version__, contain, container, devices, engines, fingerprint, images, telemetry
 from study.contain import End
 from study.errors import StudyError
 from study.execute import execute
-from study.fingerprint import ROOT
+from study.fingerprint import ROOT, file_sha256
 from study.images import Image
 from study.plan import Plan, Run
 from study.privacy import anonymous
 from study.processes import oom_kills
 from study.records import JobResult, Record, Software, without_paths, write_new
 
-RESULT = "result.json"
+RESULT, TELEMETRY = "result.json", "telemetry.csv"
+BUSY_WINDOW_SECONDS = 0.2
 
 
 def launch(plan: Plan, run: Run, results: Path, session: int, log: Path, counter: str) -> Record:
@@ -49,6 +51,7 @@ def launch(plan: Plan, run: Run, results: Path, session: int, log: Path, counter
             if image:
                 contain.wait_for_turn(plan.engine, title)
                 version = engines.version(plan.engine)
+            busy = psutil.cpu_percent(BUSY_WINDOW_SECONDS)
             others = devices.other_processes() if run.settings.device == "cuda" else None
             started, clock = datetime.now(UTC), time.perf_counter()
             if image is None:
@@ -57,6 +60,7 @@ def launch(plan: Plan, run: Run, results: Path, session: int, log: Path, counter
                 end = _in_a_container(plan, run, results, seed, scratch, file, title, image)
             process_seconds = time.perf_counter() - clock
         result = result_of(scratch / RESULT, end, run.settings.limits.memory_gib)
+        sampled = _keep_telemetry(scratch / TELEMETRY, telemetry.path_of(results, plan.name, run.file))
     record = Record(
         **{name: getattr(result, name) for name in JobResult.model_fields},
         study=plan.name,
@@ -71,10 +75,21 @@ def launch(plan: Plan, run: Run, results: Path, session: int, log: Path, counter
         seed=seed,
         process_seconds=process_seconds,
         other_device_processes=others,
+        cpu_percent_before=busy,
+        telemetry_sha256=sampled,
         software=software(plan, image, version),
     )
     write_new(path, record.model_dump_json(indent=1))
     return record
+
+
+def _keep_telemetry(samples: Path, target: Path) -> str | None:
+    """Turn the samples into the file beside the record; its checksum, None where there are none."""
+    frame = telemetry.read_samples(samples)
+    if frame.empty:
+        return None
+    telemetry.write_parquet(frame, target)
+    return file_sha256(target)
 
 
 def _on_the_host(plan: Plan, run: Run, results: Path, seed: int, scratch: Path, log: TextIO, title: str) -> End:

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 from study.config import Settings, Strict
 from study.errors import StudyError
 from study.measure.machine import Machine
-from study.measure.samples import Measurement
+from study.measure.samples import Measurement, Yardstick
 from study.weights import Weights
 
 Outcome = Literal["ok", "out_of_memory", "failed", "unavailable"]
@@ -39,6 +39,7 @@ class JobResult(Strict):
     machine: Machine | None = None
     data: DataUsed | None = None
     weights: Weights | None = None
+    yardstick: Yardstick | None = None
 
 
 class Software(Strict):
@@ -74,6 +75,13 @@ class Record(JobResult):
     )
     other_device_processes: int | None = Field(
         default=None, description="Processes that computed on the GPUs when this run began; none where unknown."
+    )
+    cpu_percent_before: float | None = Field(
+        default=None, description="How busy the whole machine was before this run began, with none of ours at work."
+    )
+    telemetry_sha256: str | None = Field(
+        default=None,
+        description="Checksum of `telemetry/<run>.<key>.parquet` beside the records; none without samples.",
     )
     software: Software
 

@@ -1,15 +1,18 @@
 """Records to one tidy table: a row for each planned run, units in the names."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import pandas as pd
 
+from study import telemetry
 from study.config import Study, get, shown
 from study.errors import StudyError
 from study.plan import Plan, Run
 from study.records import Record, read_record
+from study.telemetry import TelemetrySummary
 
 
 def read_all(plan: Plan, folder: Path) -> dict[str, Record]:
@@ -21,9 +24,27 @@ def read_all(plan: Plan, folder: Path) -> dict[str, Record]:
     }
 
 
-def table(plan: Plan, records: dict[str, Record]) -> pd.DataFrame:
+def read_telemetry(plan: Plan, records: dict[str, Record], results: Path) -> dict[str, TelemetrySummary]:
+    """What telemetry saw while each run trained, by run; of those whose samples are there."""
+    found = {}
+    for run in plan.runs:
+        record, path = records.get(run.name), telemetry.path_of(results, plan.name, run.file)
+        measured = record.measurement if record else None
+        if measured and measured.fit_started is not None and path.is_file():
+            window = measured.fit_started, measured.fit_started + measured.fit_seconds
+            found[run.name] = telemetry.summarise(telemetry.read_parquet(path), *window)
+    return found
+
+
+def table(
+    plan: Plan, records: dict[str, Record], sampled: Mapping[str, TelemetrySummary] | None = None
+) -> pd.DataFrame:
     """One row a run, in the planned order. Factors are columns of their own, by their dotted keys."""
-    frame = pd.DataFrame([_row(plan, run, records.get(run.name)) for run in plan.runs])
+    rows = [
+        _row(plan, run, records.get(run.name)) | _sampled((sampled or {}).get(run.name), run.settings.device)
+        for run in plan.runs
+    ]
+    frame = pd.DataFrame(rows)
     return frame.astype(object).where(frame.notna(), float("nan")).infer_objects()
 
 
@@ -50,9 +71,28 @@ def _row(plan: Plan, run: Run, record: Record | None) -> dict[str, Any]:
         "weights": record.weights.kind if record.weights else None,
         "software": _software(record),
         "image": record.software.image,
+        "cpu_percent_before": record.cpu_percent_before,
         "other_device_processes": record.other_device_processes,
+        "yardstick_seconds": record.yardstick.seconds if record.yardstick else None,
     }
     return row | _measured(record)
+
+
+def _sampled(summary: TelemetrySummary | None, device: str) -> dict[str, Any]:
+    if summary is None:
+        return {}
+    energy = summary.gpu_energy if device == "cuda" else summary.cpu_energy
+    return {
+        "cpu_percent": summary.mean_cpu_percent,
+        "peak_tree_resident_bytes": summary.peak_process_resident_bytes,
+        "gpu_utilisation_percent": summary.mean_gpu_utilisation_percent,
+        "peak_device_process_bytes": summary.peak_gpu_process_memory_bytes,
+        "sm_clock_mhz": summary.mean_gpu_sm_clock_mhz,
+        "throttle_reasons": "; ".join(summary.throttle_reasons or []) or None,
+        "energy_joules": energy.joules,
+        "energy_method": energy.method,
+        "idle_watts": energy.idle_watts,
+    }
 
 
 def _software(record: Record) -> str:

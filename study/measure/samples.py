@@ -1,5 +1,6 @@
 """The raw samples of one run, as both loops return them. Times in seconds, memory in bytes."""
 
+from statistics import fmean
 from typing import Literal
 
 from pydantic import Field
@@ -7,6 +8,8 @@ from pydantic import Field
 from study.config import Strict
 
 PHASES = ("data_wait", "transfer", "device_transform", "forward", "backward", "optimizer")
+WARM_UP_REPETITIONS = 3
+"""Of the yardstick, before and after."""
 
 
 class Step(Strict):
@@ -55,6 +58,9 @@ class Measurement(Strict):
     setup_seconds: float = Field(description="Building the loaders, and decoding where images stay on the device.")
     model_seconds: float = Field(description="Building the model, loading its weights, moving it to the device.")
     fit_seconds: float = Field(description="Wall time of the whole schedule, validation and warm-up included.")
+    fit_started: float | None = Field(
+        None, description="When the schedule began, in seconds since 1970 UTC: places it among the telemetry's samples."
+    )
     epochs: list[Epoch]
     steps: list[Step]
     memory: Memory
@@ -62,6 +68,26 @@ class Measurement(Strict):
     body_sha256: str = Field(description="Checksum of the body's weights before the first step.")
     threads: int = Field(description="CPU threads that torch used.")
     workers: int = Field(description="Worker processes of the loader.")
+
+
+class Yardstick(Strict):
+    """Seconds of each repetition (one step of a small network, one copy), in the order in which they were made.
+
+    The first repetitions of each list are warm-up. They are kept, and left out of :attr:`seconds`.
+    """
+
+    first_use_seconds: float = Field(description="The first use of the device: its context and libraries start.")
+    before: list[float]
+    after: list[float] = Field(description="Empty where the run did not come to its end.")
+
+    @property
+    def seconds(self) -> float:
+        """One repetition: geometric mean of the means before and after.
+
+        Means, for a machine that is loaded interrupts some of the repetitions, which a median does not see.
+        """
+        means = [fmean(part[WARM_UP_REPETITIONS:]) for part in (self.before, self.after) if part]
+        return float((means[0] * means[-1]) ** 0.5)
 
 
 def mark_warm_up(steps: list[Step], stages: list[str]) -> list[Step]:

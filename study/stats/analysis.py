@@ -7,6 +7,7 @@ import pandas as pd
 from pydantic import Field
 
 from study.config import Strict, Study, shown
+from study.stats import machine
 from study.stats.curve import CurveFit, fit_curve
 from study.stats.summary import SIGNIFICANCE, Interval, LogModel, fit_log_model, level_test
 from study.stats.warnings import warnings_of
@@ -28,6 +29,9 @@ class Level(Strict):
     x: float | None = Field(description="The curve's factor; null in a study without a curve.")
     runs: int = Field(description="Successful runs.")
     time: Estimate | None = Field(description="Seconds; null where no run succeeded.")
+    time_adjusted: Estimate | None = Field(
+        description="Seconds with the machine's change accounted for by the yardstick; null where it did not change."
+    )
     accuracy: float | None = Field(description="Mean over the runs, 0 to 1.")
     images_per_second: float | None = Field(description="Median of the steady steps' rate.")
     data_wait_share: float | None = Field(description="Share of the training time spent waiting for data; median.")
@@ -42,6 +46,10 @@ class Group(Strict):
     levels: list[Level]
     best: str | None = Field(description="The level with the smallest mean.")
     indistinguishable: list[str] = Field(description="Levels whose time cannot be told from the best one's.")
+    machine_change: float | None = Field(
+        description="The slowest yardstick over the fastest: how far the machine changed; null without a yardstick."
+    )
+    explained: bool = Field(description="Whether the levels differ only until the yardstick is accounted for.")
     curve: CurveFit | None
 
 
@@ -54,6 +62,9 @@ class Ratio(Strict):
     slower: str
     faster: str
     ratio: Estimate
+    adjusted: Estimate | None = Field(
+        description="With the machine's change accounted for; null where it did not change."
+    )
     same_work: bool = Field(description="Whether both trained on equally many images.")
 
 
@@ -108,7 +119,8 @@ def _usable(frame: pd.DataFrame, y: str) -> pd.DataFrame:
         return frame.iloc[:0].assign(session_block="")
     usable = frame[(frame["outcome"] == "ok") & frame[y].notna()]
     session = usable["session"].astype(int).astype(str)
-    return usable.assign(session_block=session + "." + usable["block"].astype(int).astype(str))
+    usable = usable.assign(session_block=session + "." + usable["block"].astype(int).astype(str))
+    return machine.with_machine(usable)
 
 
 def _group(study: Study, label: str, part: pd.DataFrame, x: str | None, y: str) -> Group:
@@ -118,19 +130,40 @@ def _group(study: Study, label: str, part: pd.DataFrame, x: str | None, y: str) 
     usable = _usable(part, y)
     times = usable[y].tolist() if len(usable) else []
     blocks = usable["session_block"].tolist()
-    model = fit_log_model(times, usable["level"].tolist(), blocks) if times else None
+    names_of_runs = usable["level"].tolist() if times else []
+    model = fit_log_model(times, names_of_runs, blocks) if times else None
+    yardstick = machine.covariate(usable)
+    adjusted = fit_log_model(times, names_of_runs, blocks, yardstick) if yardstick else None
+    adjusted = adjusted if adjusted and adjusted.degrees > 0 else None
     levels = [
-        _level(name, rows, usable[usable["level"] == name], model, x)
+        _level(name, rows, usable[usable["level"] == name], model, adjusted, x)
         for name, rows in part.groupby("level", sort=False)
     ]
     if x:
         levels.sort(key=lambda level: level.x or 0)
-    differs = level_test(times, usable["level"].tolist(), blocks) if times else None
+    differs = level_test(times, names_of_runs, blocks) if times else None
     best, same = _best(levels, model, differs)
+    still = level_test(times, names_of_runs, blocks, yardstick) if adjusted else differs
+    explained = differs is not None and differs < SIGNIFICANCE and (still is None or still >= SIGNIFICANCE)
+    if adjusted and best:
+        same = [name for name in names_in(levels) if name in same or name in _same_as(best, levels, adjusted, still)]
     curve = None
     if x and usable["level"].nunique() >= 3:
         curve = fit_curve(usable[x].tolist(), times, blocks)
-    return Group(label=label, levels=levels, best=best, indistinguishable=same, curve=curve)
+    return Group(
+        label=label,
+        levels=levels,
+        best=best,
+        indistinguishable=same,
+        machine_change=machine.change(usable),
+        explained=explained,
+        curve=curve,
+    )
+
+
+def names_in(levels: list[Level]) -> list[str]:
+    """The labels of the levels that have a time."""
+    return [level.label for level in levels if level.time]
 
 
 def _level_label(row: "pd.Series[Any]", keys: list[str]) -> str:
@@ -143,13 +176,22 @@ def _ratio_label(row: "pd.Series[Any]", keys: list[str], x: str | None) -> str:
     return ", ".join(f"{short_key(key)} {row[key]:g}" if key == x else str(row[key]) for key in ordered)
 
 
-def _level(name: Any, rows: pd.DataFrame, usable: pd.DataFrame, model: LogModel | None, x: str | None) -> Level:
+def _level(
+    name: Any,
+    rows: pd.DataFrame,
+    usable: pd.DataFrame,
+    model: LogModel | None,
+    adjusted: LogModel | None,
+    x: str | None,
+) -> Level:
     time = model.mean(name) if model and len(usable) else None
+    level_adjusted = adjusted.mean(name) if adjusted and len(usable) else None
     return Level(
         label=str(name),
         x=float(rows[x].iloc[0]) if x else None,
         runs=len(usable),
         time=_estimate(time) if time else None,
+        time_adjusted=_estimate(level_adjusted) if level_adjusted else None,
         accuracy=_mean(usable, "accuracy"),
         images_per_second=_median(usable, "steady_images_per_second"),
         data_wait_share=_median(usable, "data_wait_share"),
@@ -180,12 +222,17 @@ def _best(levels: list[Level], model: LogModel | None, differs_p: float | None) 
     if not timed or model is None:
         return None, []
     best = min(timed, key=lambda level: level.time.value if level.time else 0.0).label
+    return best, _same_as(best, levels, model, differs_p)
+
+
+def _same_as(best: str, levels: list[Level], model: LogModel, differs_p: float | None) -> list[str]:
+    """The levels whose ratio to the best includes one."""
     same = []
-    for level in timed:
-        low = model.ratio(level.label, best).low
-        if level.label == best or low is None or low <= 1 or differs_p is None or differs_p >= SIGNIFICANCE:
-            same.append(level.label)
-    return best, same
+    for name in names_in(levels):
+        low = model.ratio(name, best).low
+        if name == best or low is None or low <= 1 or differs_p is None or differs_p >= SIGNIFICANCE:
+            same.append(name)
+    return same
 
 
 def _ratios(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> list[Ratio]:
@@ -204,7 +251,9 @@ def _ratios(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> list[Ra
         labels = pairs.apply(lambda row: _ratio_label(row, others, x), axis=1)
         quotients = pairs[f"{y}_a"] / pairs[f"{y}_b"]
         # The ratio of the means within blocks: a block's own factor cancels, what is left is the noise.
-        model = fit_log_model(quotients.tolist(), labels.tolist(), pairs["session_block"].tolist())
+        pair_blocks = pairs["session_block"].tolist()
+        model = fit_log_model(quotients.tolist(), labels.tolist(), pair_blocks)
+        adjusted = _adjusted_ratios(pairs, quotients.tolist(), labels.tolist(), pair_blocks)
         for label in dict.fromkeys(labels):
             at = pairs[labels == label]
             result.append(
@@ -215,10 +264,25 @@ def _ratios(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> list[Ra
                     slower=levels[0],
                     faster=other,
                     ratio=_estimate(model.mean(label)),
+                    adjusted=_estimate(adjusted.mean(label)) if adjusted else None,
                     same_work=bool((at["images_processed_a"] == at["images_processed_b"]).all()),
                 )
             )
     return sorted(result, key=lambda ratio: (ratio.faster, ratio.x or 0))
+
+
+def _adjusted_ratios(
+    pairs: pd.DataFrame, quotients: list[float], labels: list[str], blocks: list[str]
+) -> LogModel | None:
+    """The ratios as they would be where both runs of a pair met the same machine; None where it did not change."""
+    columns = ("machine_a", "machine_b")
+    if any(column not in pairs or pairs[column].isna().any() for column in columns):
+        return None
+    relative = pairs["machine_a"] / pairs["machine_b"]
+    if max(relative.max(), 1.0) / min(relative.min(), 1.0) < machine.CHANGE_LIMIT:
+        return None
+    model = fit_log_model(quotients, labels, blocks, relative.tolist(), centred=False)
+    return model if model.degrees > 0 else None
 
 
 def _answer(groups: list[Group], ratios: list[Ratio], x: str | None, y: str, contrast: str | None) -> list[str]:
@@ -246,7 +310,22 @@ def _group_answer(group: Group, x: str | None, y: str) -> str:
         else "every other one is slower by more than the noise between runs"
     )
     verdict = f" {group.curve.verdict}" if group.curve else ""
+    if group.explained:
+        told = (
+            f"but the machine itself changed by {group.machine_change or 1:.1f}x during these runs, and once the "
+            "yardstick accounts for that no difference between the settings is left"
+        )
+        verdict = ""
     return f"{where} the fastest is {name}, {time}; {told}.{verdict}"
+
+
+def is_explained(ratio: Ratio) -> bool:
+    """Whether a difference shows only until the machine's change is accounted for."""
+    return ratio.adjusted is not None and _differs(ratio.ratio) and not _differs(ratio.adjusted)
+
+
+def _differs(ratio: Estimate) -> bool:
+    return ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
 
 
 def _ratio_answer(ratios: list[Ratio], contrast: str) -> str:
@@ -260,6 +339,10 @@ def _ratio_answer(ratios: list[Ratio], contrast: str) -> str:
 
     spread = words(high) if low is high else f"between {words(low)} and {words(high)}"
     work = "" if all(ratio.same_work for ratio in ratios) else " They did not train on equally many images."
+    gone = [ratio for ratio in ratios if is_explained(ratio)]
+    if gone:
+        at = f" at {listed([ratio.label for ratio in gone])}" if gone[0].label else ""
+        work += f" No difference is left{at} once the yardstick accounts for the machine's own change."
     if contrast == "device":
         slower, faster = device_words(low.slower, article=True), device_words(low.faster, article=True)
         return f"The time on {slower} over the time on {faster} is {spread}.{work}"

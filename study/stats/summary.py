@@ -63,8 +63,18 @@ class LogModel:
         return Interval(float(np.exp(estimate)), float(np.exp(estimate - reach)), float(np.exp(estimate + reach)))
 
 
-def fit_log_model(seconds: Sequence[float], levels: Sequence[Hashable], blocks: Sequence[Hashable]) -> LogModel:
+def fit_log_model(
+    seconds: Sequence[float],
+    levels: Sequence[Hashable],
+    blocks: Sequence[Hashable],
+    covariate: Sequence[float] | None = None,
+    centred: bool = True,
+) -> LogModel:
     """Least squares of log seconds on levels and blocks.
+
+    A ``covariate`` (positive; the yardstick's seconds) enters by its logarithm with a slope of its own: how far
+    the machine's change moved these times is estimated, and not assumed (analysis of covariance). The levels'
+    effects are those at its mean, or at one where it is not ``centred``.
 
     ``seconds``, ``levels`` and ``blocks`` hold one entry for each run. Block effects average to zero within
     each set of blocks that share levels. Between sets that share none (a level that was added later and
@@ -73,7 +83,8 @@ def fit_log_model(seconds: Sequence[float], levels: Sequence[Hashable], blocks: 
     """
     names = list(dict.fromkeys(levels))
     dummies = np.array([[float(level == name) for name in names] for level in levels])
-    design = np.hstack([dummies, _block_columns(levels, blocks)])
+    columns = _block_columns(levels, blocks)
+    design = np.hstack([dummies, columns, _covariate_column(covariate, len(seconds), centred)])
     logs = np.log(np.asarray(seconds, float))
     inverse: NDArray[np.float64] = np.linalg.pinv(design.T @ design).astype(np.float64)
     solution = inverse @ design.T @ logs
@@ -83,11 +94,20 @@ def fit_log_model(seconds: Sequence[float], levels: Sequence[Hashable], blocks: 
         levels=list(names),
         effects=solution[: len(names)],
         covariance=inverse[: len(names), : len(names)],
-        block_effects=design[:, len(names) :] @ solution[len(names) :],
-        block_columns=design.shape[1] - len(names),
+        block_effects=columns @ solution[len(names) : len(names) + columns.shape[1]],
+        block_columns=columns.shape[1],
         residual_variance=residual / degrees if degrees > 0 else None,
         degrees=degrees,
     )
+
+
+def _covariate_column(covariate: Sequence[float] | None, count: int, centred: bool = True) -> NDArray[np.float64]:
+    """The covariate's logarithms as a column; none without a covariate."""
+    if covariate is None:
+        return np.empty((count, 0))
+    logs: NDArray[np.float64] = np.log(np.asarray(covariate, np.float64))
+    column: NDArray[np.float64] = (logs - logs.mean() if centred else logs)[:, None]
+    return column
 
 
 def separate_sets(
@@ -121,12 +141,19 @@ def _block_columns(levels: Sequence[Hashable], blocks: Sequence[Hashable]) -> ND
     return columns
 
 
-def level_test(seconds: Sequence[float], levels: Sequence[Hashable], blocks: Sequence[Hashable]) -> float | None:
-    """p of the F test that no level differs from another, blocks accounted for; None without replicates."""
-    full = fit_log_model(seconds, levels, blocks)
+def level_test(
+    seconds: Sequence[float],
+    levels: Sequence[Hashable],
+    blocks: Sequence[Hashable],
+    covariate: Sequence[float] | None = None,
+) -> float | None:
+    """p of the F test that no level differs from another, blocks (and the covariate) accounted for; None without
+    replicates."""
+    full = fit_log_model(seconds, levels, blocks, covariate)
     if not full.residual_variance or len(full.levels) < 2:
         return None
-    bare = np.hstack([np.ones((len(seconds), 1)), _block_columns(levels, blocks)])
+    columns = [np.ones((len(seconds), 1)), _block_columns(levels, blocks), _covariate_column(covariate, len(seconds))]
+    bare = np.hstack(columns)
     logs = np.log(np.asarray(seconds, float))
     residual = float(((logs - bare @ np.linalg.lstsq(bare, logs, rcond=None)[0]) ** 2).sum())
     extra = len(seconds) - int(np.linalg.matrix_rank(bare)) - full.degrees

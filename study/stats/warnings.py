@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 
 from study.config import Study
+from study.stats.machine import CHANGE_LIMIT
 from study.stats.summary import separate_sets
 from study.words import device_words, listed, short_key
 
@@ -13,6 +14,8 @@ SPREAD_LIMIT = 0.10
 EXTREME_LIMIT = 0.50
 """pyperf flags an extreme 50% from the median."""
 PROCESS_MINIMUM = 3
+BUSY_LIMIT = 25
+"""Percent of the whole machine: a quarter of two cores is a process that never rests on half of one."""
 WAITING_LIMIT = 0.5
 
 
@@ -22,6 +25,7 @@ def warnings_of(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> lis
     if y in frame:
         usable = frame[(frame["outcome"] == "ok") & frame[y].notna()]
         found += [
+            *_machine(usable),
             *_apart(study, usable, x),
             *_noise(study, usable, y),
             *_work(usable, x),
@@ -68,12 +72,35 @@ def _environment(frame: pd.DataFrame) -> list[str]:
                 found.append(f"The runs on {device_words(str(device), article=True)} used different images: {images}.")
     if "other_device_processes" in frame and (disturbed := int((frame["other_device_processes"] > 0).sum())):
         found.append(f"Other processes computed on the GPU when {disturbed} run(s) began.")
+    if "cpu_percent_before" in frame and (busy := int((frame["cpu_percent_before"] >= BUSY_LIMIT).sum())):
+        found.append(
+            f"The machine was busy with other work ({BUSY_LIMIT}% of its CPUs or more) when {busy} run(s) began."
+        )
+    if "throttle_reasons" in frame and (held := frame["throttle_reasons"].dropna()).any():
+        reasons = sorted({reason for text in held for reason in str(text).split("; ")})
+        found.append(f"The GPU's clock was held down in {len(held)} run(s): {listed(reasons)}.")
     if "device_name" in frame:
         for device, rows in frame.dropna(subset=["device_name"]).groupby("device"):
             if rows["device_name"].nunique() > 1:
                 found.append(
                     f"The runs on {device} come from different machines: {'; '.join(sorted(set(rows['device_name'])))}."
                 )
+    return found
+
+
+def _machine(frame: pd.DataFrame) -> list[str]:
+    """That the machine changed while the study was measured, by the yardstick of each device."""
+    if "yardstick_seconds" not in frame:
+        return []
+    found = []
+    for device, rows in frame.dropna(subset=["yardstick_seconds"]).groupby("device", sort=False):
+        low, high = rows["yardstick_seconds"].min(), rows["yardstick_seconds"].max()
+        if high >= CHANGE_LIMIT * low:
+            found.append(
+                f"The machine itself changed by {high / low:.1f}x during this study: the same reference workload on "
+                f"{device_words(str(device), article=True)} took {1000 * low:.3g} to {1000 * high:.3g} ms. The tables "
+                "show times with and without it."
+            )
     return found
 
 

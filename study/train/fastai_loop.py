@@ -214,7 +214,7 @@ def train(job: TrainingJob) -> Measurement:
     measure = Measure(job)
     learner.add_cb(measure)
     with measure.loader_marks(), contextlib.redirect_stdout(io.StringIO()):  # fastai's own bar and table
-        started = time.perf_counter()
+        fit_started, started = time.time(), time.perf_counter()
         learner.fine_tune(training.epochs, base_lr=training.learning_rate, freeze_epochs=training.freeze_epochs)
         measure.recorder.clock.settle()
         fit_seconds = time.perf_counter() - started
@@ -222,6 +222,7 @@ def train(job: TrainingJob) -> Measurement:
         setup_seconds=setup_seconds,
         model_seconds=model_seconds,
         fit_seconds=fit_seconds,
+        fit_started=fit_started,
         epochs=measure.epochs,
         steps=mark_warm_up(measure.steps, measure.stages),
         memory=peak(job.device),

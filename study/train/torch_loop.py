@@ -131,7 +131,7 @@ def train(job: TrainingJob) -> Measurement:
 
     epochs: list[Epoch] = []
     steps: list[Step] = []
-    started = time.perf_counter()
+    fit_started, started = time.time(), time.perf_counter()
     for stage in stages(job.settings, len(trainer.groups)):
         set_frozen(trainer.model, trainer.groups, stage.name == "frozen")
         for number in range(stage.epochs):
@@ -155,6 +155,7 @@ def train(job: TrainingJob) -> Measurement:
         setup_seconds=setup_seconds,
         model_seconds=model_seconds,
         fit_seconds=fit_seconds,
+        fit_started=fit_started,
         epochs=epochs,
         steps=mark_warm_up(steps, stage_names(job.settings)),
         memory=peak(job.device),

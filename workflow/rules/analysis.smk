@@ -5,7 +5,7 @@ rule timings:
     input:
         plan="results/{study}/plan.json",
         records=lambda wc: FLOW.records(wc.study),
-        code=code("timings.py", "records.py"),
+        code=code("timings.py", "records.py", "telemetry.py"),
     output:
         "results/{study}/timings.csv",
     log:

@@ -1,0 +1,319 @@
+"""How much arithmetic a step is, and how much this machine can do: FLOPs, bytes, and measured ceilings.
+
+The ceilings are measured, not read from a data sheet: a large matrix product and a large copy. A multiplication with
+its addition counts as two FLOPs throughout. Imports torch inside the functions: figures read the models on the host.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from study.config import Strict
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+    from study.measure.clock import Clock
+
+Precision = Literal["fp32", "bf16", "fp16"]
+
+ADAM_MOMENTS = 2
+"""Values that Adam keeps for each trained parameter; both loops train with it."""
+SAMPLE_SECONDS = 0.01
+"""Shorter calls are repeated within a sample, so that launching and the clock's resolution do not count."""
+SAMPLING_SECONDS = 0.3
+FEWEST_SAMPLES = 5
+# A larger product reaches more of the machine, and the first that takes long is large enough: a few milliseconds may
+# be all waiting, where another process holds a core. Half precision in software (a CPU's fp16) stops at the smallest.
+PRODUCT_SIDES = {"cpu": (256, 512, 1024, 2048, 4096), "cuda": (2048, 4096, 8192)}
+LONG_CALL_SECONDS = 0.02
+# Several times the last-level cache: a copy that stays in it would be a ceiling of the cache.
+COPY_BYTES = {"cpu": 2**28, "cuda": 2**30}
+FP32_ARITHMETIC = ("none", "ieee", "tf32", "bf16")
+"""torch's names for what fp32 may be computed in, from slow to fast; ``none`` is IEEE where nothing was set."""
+
+
+class Flops(Strict):
+    """Arithmetic and least traffic of one training step, per image."""
+
+    images: int = Field(ge=1, description="Images of the step that was counted.")
+    forward_flop_per_image: float = Field(ge=0, description="FLOPs of the forward pass, loss included.")
+    backward_flop_per_image: float = Field(ge=0, description="FLOPs of the backward pass, with what was frozen then.")
+    bytes_per_image: float = Field(
+        gt=0, description="Lower bound of the bytes moved, see `measure.arithmetic.least_bytes`."
+    )
+
+    @property
+    def flop_per_image(self) -> float:
+        """FLOPs of forward and backward."""
+        return self.forward_flop_per_image + self.backward_flop_per_image
+
+    @property
+    def flop_per_byte(self) -> float:
+        """Arithmetic intensity; an upper bound, as the bytes are a lower one."""
+        return self.flop_per_image / self.bytes_per_image
+
+
+class Ceiling(Strict):
+    """One rate of the machine, in the unit that its field's name says."""
+
+    best: float = Field(gt=0, description="The largest sample.")
+    samples: list[float] = Field(min_length=1, description="Every sample, in the order they were taken.")
+    calls_per_sample: int = Field(ge=1, description="Calls that one sample is the mean rate of.")
+
+    @model_validator(mode="after")
+    def _the_best_is_a_sample(self) -> Self:
+        if self.best != max(self.samples):
+            raise ValueError(f"best: {self.best} is not allowed: the largest sample is {max(self.samples)}")
+        return self
+
+
+class Ceilings(Strict):
+    """What a device reached in a large matrix product and a large copy."""
+
+    device: Literal["cpu", "cuda"]
+    precision: Precision
+    threads: int = Field(ge=1, description="CPU threads that torch used.")
+    matmul_fp32_precision: str = Field(description="What torch is set to compute fp32 matrix products in, as found.")
+    convolution_fp32_precision: str = Field(description="The same for convolutions (cuDNN: `tf32` by default).")
+    product_arithmetic: str = Field(
+        description="What the measured product was computed in: `ieee`, `tf32`, `bf16` or `fp16`. In fp32 the faster "
+        "of the two settings, because a step may use both and none may exceed its ceiling."
+    )
+    product_side: int = Field(ge=1, description="Rows and columns of the square matrices.")
+    copy_bytes: int = Field(ge=1, description="Bytes read, and as many written, by one copy.")
+    product_flop_per_second: Ceiling
+    copy_bytes_per_second: Ceiling = Field(description="Read plus write.")
+
+    def attainable(self, flop_per_byte: float) -> float:
+        """FLOP/s under the roof at an intensity: min(product, intensity x copy) (Williams et al. 2009)."""
+        return min(self.product_flop_per_second.best, flop_per_byte * self.copy_bytes_per_second.best)
+
+
+def flops_of_step(
+    model: "nn.Module",
+    inputs: "torch.Tensor",
+    labels: "torch.Tensor",
+    loss: "Callable[[torch.Tensor, torch.Tensor], torch.Tensor]",
+) -> Flops:
+    """FLOPs per image of forward and backward, by torch's ``FlopCounterMode``, and the bytes of :func:`least_bytes`.
+
+    Counted are matrix products, convolutions and attention, by their shapes; element-wise operations, normalisation,
+    pooling and the optimizer count nothing. What is frozen now is not counted backward: call it for each stage.
+
+    Nothing is computed, so nothing changes: for the call every parameter and buffer is replaced
+    (``torch.func.functional_call``) by a tensor of its shape on the device ``meta``, which has no storage. Gradients
+    and batch-norm statistics land there and are dropped; no kernel runs, no device memory is allocated, no peak moves,
+    and no random number is drawn from a device (the host's generator is put back). ``inputs`` and ``labels`` give
+    their shape and type alone. Hooks of the model do run once. The host does load about 60 MB of torch's own Python
+    modules, and its resident peak is the process's: count after that was read. Only the flags ``requires_grad``
+    matter, so a stage can be frozen again after training to be counted. A forward pass that reads a tensor's values
+    cannot be counted; torch raises ``RuntimeError`` or ``NotImplementedError``.
+    """
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+
+    formulas = {torch.ops.aten.convolution_backward: _convolution_backward_flop}
+    with torch.random.fork_rng(devices=[]), torch.enable_grad():
+        counter = FlopCounterMode(display=False, custom_mapping=formulas)
+        with counter:
+            value = _without_storage(loss, _without_storage(model, _shadow(inputs)), _shadow(labels))
+            forward = counter.get_total_flops()
+            if value.requires_grad:
+                torch.autograd.backward(value)
+            total = counter.get_total_flops()
+    images = len(inputs)
+    return Flops(
+        images=images,
+        forward_flop_per_image=forward / images,
+        backward_flop_per_image=(total - forward) / images,
+        bytes_per_image=least_bytes(model, inputs) / images,
+    )
+
+
+def least_bytes(model: "nn.Module", inputs: "torch.Tensor") -> int:
+    """Bytes that a step cannot avoid to move, in the types that the tensors have now.
+
+    The inputs and every parameter are read once; each trained parameter's gradient is written and read, its
+    ``ADAM_MOMENTS`` moments are read and written, and it is written itself. Left out, so the truth is more: the
+    activations, which the forward pass writes and the backward pass reads (at large batches by far the most), the
+    second reading of the weights backward, buffers, labels, the casts of mixed precision, workspaces, and the
+    transfer from the host. What a cache holds from one phase to the next is counted though it may not move.
+    """
+    moved = inputs.numel() * inputs.element_size()
+    for parameter in model.parameters():
+        size = parameter.numel() * parameter.element_size()
+        moved += size
+        if parameter.requires_grad:
+            moved += size * (2 + 2 * ADAM_MOMENTS + 1)
+    return moved
+
+
+def _shadow(tensor: "torch.Tensor") -> "torch.Tensor":
+    """Shape, type and ``requires_grad`` of a tensor, without its storage; a subclass (fastai's) becomes plain."""
+    import torch
+
+    return torch.empty(tensor.shape, dtype=tensor.dtype, device="meta", requires_grad=tensor.requires_grad)
+
+
+def _without_storage(call: "Callable[..., torch.Tensor]", *arguments: "torch.Tensor") -> "torch.Tensor":
+    """The call, with the tensors that it holds itself replaced by shadows where it is a module."""
+    from torch import nn
+    from torch.func import functional_call
+
+    if not isinstance(call, nn.Module):
+        return call(*arguments)
+    held = {name: _shadow(tensor) for name, tensor in [*call.named_parameters(), *call.named_buffers()]}
+    result: torch.Tensor = functional_call(call, held, arguments)
+    return result
+
+
+def _convolution_backward_flop(
+    grad_shape: Sequence[int],
+    input_shape: Sequence[int],
+    weight_shape: Sequence[int],
+    *others: Any,
+    out_shape: Any = None,
+    **_: Any,
+) -> int:
+    """FLOPs of a convolution's gradients: by input and by weight each as many as forward.
+
+    In place of torch's own formula, which (2.11 to 2.15) forgets the groups in the gradient by weight, and so makes a
+    depthwise convolution dearer by the number of its channels. ``weight_shape`` is per group already. The order of
+    ``others`` is aten's: bias, stride, padding, dilation, transposed, output padding, groups, output mask.
+    """
+    transposed, (by_input, by_weight, _by_bias) = others[4], others[7]
+    places = math.prod((input_shape if transposed else grad_shape)[2:])
+    return 2 * input_shape[0] * places * math.prod(weight_shape) * (int(by_input) + int(by_weight))
+
+
+def measure_ceilings(device: "torch.device", precision: Precision) -> Ceilings:
+    """Measure both ceilings: FLOP/s of a product of square matrices, 2 x side^3 / s, and bytes/s of a copy.
+
+    Under 3 s on two CPU cores. Allocates up to 0.5 GiB on a CPU and 2 GiB on a GPU, and gives it back; that moves the
+    memory peaks and drops torch's cached blocks, so call it outside a run. Random numbers come from a generator of
+    its own. The timing is the device's (``measure.clock``): on a GPU the samples are events in its queue, with one
+    synchronisation at their end.
+    """
+    import torch
+
+    from study.measure.clock import clock_for
+
+    kind: Literal["cpu", "cuda"] = "cuda" if device.type == "cuda" else "cpu"
+    clock = clock_for(device)
+    matmul, convolution = _fp32_settings(kind)
+    arithmetic = max((matmul, convolution), key=FP32_ARITHMETIC.index) if precision == "fp32" else precision
+    with torch.no_grad():
+        with _fp32_products(kind, arithmetic if precision == "fp32" else matmul):
+            side, multiply = _large_product(device, precision, clock)
+            product = sample(multiply, 2.0 * side**3, clock)
+        del multiply
+        copied = sample(_copy(COPY_BYTES[kind], device), 2.0 * COPY_BYTES[kind], clock)
+    if kind == "cuda":
+        torch.cuda.empty_cache()
+    return Ceilings(
+        device=kind,
+        precision=precision,
+        threads=torch.get_num_threads(),
+        matmul_fp32_precision=matmul,
+        convolution_fp32_precision=convolution,
+        product_arithmetic="ieee" if arithmetic == "none" else arithmetic,
+        product_side=side,
+        copy_bytes=COPY_BYTES[kind],
+        product_flop_per_second=product,
+        copy_bytes_per_second=copied,
+    )
+
+
+def sample(call: Callable[[], object], work: float, clock: "Clock") -> Ceiling:
+    """Rates of a call that does ``work``, over about ``SAMPLING_SECONDS``; warmed up before, read at the end."""
+    seconds = seconds_of(call, clock)
+    calls = max(1, math.ceil(SAMPLE_SECONDS / seconds))
+    count = max(FEWEST_SAMPLES, math.ceil(SAMPLING_SECONDS / (seconds * calls)))
+    marks = [clock.mark()]
+    for _ in range(count):
+        for _ in range(calls):
+            call()
+        marks.append(clock.mark())
+    clock.settle()
+    samples = [work * calls / clock.seconds(a, b) for a, b in pairwise(marks)]
+    return Ceiling(best=max(samples), samples=samples, calls_per_sample=calls)
+
+
+def seconds_of(call: Callable[[], object], clock: "Clock") -> float:
+    """Seconds of a call that is warm: the shorter of two after a first, which pays for libraries and memory."""
+    call()
+    marks = [clock.mark()]
+    for _ in range(2):
+        call()
+        marks.append(clock.mark())
+    clock.settle()
+    return max(1e-9, min(clock.seconds(a, b) for a, b in pairwise(marks)))
+
+
+def _large_product(
+    device: "torch.device", precision: Precision, clock: "Clock"
+) -> "tuple[int, Callable[[], torch.Tensor]]":
+    """Side and call of the first product that takes ``LONG_CALL_SECONDS``, or of the largest."""
+    sides = PRODUCT_SIDES["cuda" if device.type == "cuda" else "cpu"]
+    for side in sides:
+        call = _product(side, device, precision)
+        if seconds_of(call, clock) >= LONG_CALL_SECONDS:
+            break
+    return side, call
+
+
+def _product(side: int, device: "torch.device", precision: Precision) -> "Callable[[], torch.Tensor]":
+    """A call that multiplies two random square matrices: a GPU's power, and so its clock, depends on the values."""
+    import torch
+
+    dtype = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[precision]
+    generator = torch.Generator(device).manual_seed(0)
+    a, b = (torch.randn(side, side, generator=generator, device=device, dtype=dtype) for _ in range(2))
+    out = torch.empty_like(a)
+    return lambda: torch.mm(a, b, out=out)
+
+
+def _copy(size: int, device: "torch.device") -> "Callable[[], torch.Tensor]":
+    """A call that reads ``size`` bytes and writes as many, both touched before: a page's first use is no copy."""
+    import torch
+
+    source = torch.ones(size, dtype=torch.uint8, device=device)
+    target = torch.zeros_like(source).fill_(2)
+    return lambda: target.copy_(source)
+
+
+def _fp32_backends(kind: str) -> tuple[Any, Any]:
+    """Where torch keeps its fp32 settings for matrix products and for convolutions on the device."""
+    import torch
+
+    backends: Any = torch.backends  # its settings are made at import, out of sight of a type checker
+    if kind == "cuda":
+        return backends.cuda.matmul, backends.cudnn.conv
+    return backends.mkldnn.matmul, backends.mkldnn.conv
+
+
+def _fp32_settings(kind: str) -> tuple[str, str]:
+    """The settings themselves, inherited ones resolved by torch."""
+    matmul, convolution = _fp32_backends(kind)
+    return str(matmul.fp32_precision), str(convolution.fp32_precision)
+
+
+@contextmanager
+def _fp32_products(kind: str, arithmetic: str) -> Iterator[None]:
+    """Compute fp32 matrix products in ``arithmetic``, and put the setting back."""
+    matmul, _ = _fp32_backends(kind)
+    before = matmul.fp32_precision
+    if before == arithmetic:
+        yield
+        return
+    matmul.fp32_precision = arithmetic
+    try:
+        yield
+    finally:
+        matmul.fp32_precision = before

@@ -1,0 +1,336 @@
+"""Telemetry of one run: a process of its own that samples the machine while another trains.
+
+``python -m study.measure.telemetry FILE --watch PID --device cpu|cuda`` appends one line of CSV per sample. It is a
+process, not a thread, because a training loop that holds the interpreter would starve a thread of just the samples
+that matter. Every line is written when it is taken, so whoever is killed leaves what was seen.
+"""
+
+import argparse
+import importlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from study.processes import die_with_parent
+
+PERIOD_SECONDS = 0.09
+"""A little under a tenth of a second: a late sample then still leaves ten in a second."""
+REFRESH_SECONDS = 1.0
+"""How often children are looked for. Finding them costs far more than reading them."""
+STOP_SECONDS = 2.0
+"""How long a sampler that was told to end may take."""
+POWERCAP = Path("/sys/class/powercap")
+
+Value = float | int | None
+
+HOST_COLUMNS = (
+    "seconds",  # epoch seconds, as time.time() has them: to be placed against the run's phases
+    "cpu_percent",  # the whole machine, 0 to 100
+    "process_cpu_percent",  # the watched process and its children, 100 for each core that they fill
+    "process_resident_bytes",  # their resident sets added up: see Tree
+    "load_1min",
+    "available_memory_bytes",
+    "cpu_package_joules",  # all packages since the first sample, where RAPL is readable: see read_rapl_joules
+)
+GPU_COLUMNS = (
+    "gpu_utilisation_percent",  # share of time in which any kernel ran
+    "gpu_memory_used_bytes",  # whole device, with what the driver reserves
+    "gpu_process_memory_bytes",  # every process that computes on the device
+    "gpu_power_watts",
+    "gpu_energy_joules",  # since the driver was loaded
+    "gpu_sm_clock_mhz",
+    "gpu_temperature_celsius",
+    "gpu_throttle_reasons",  # NVML's bit mask
+)
+COLUMNS = HOST_COLUMNS + GPU_COLUMNS
+
+
+class Tree:
+    """The watched process and its children, loader workers included; not this sampler, should it be one of them.
+
+    Memory is the sum of resident sets. Pages that a worker shares with its parent count once in each, so the sum is an
+    upper bound. The proportional set would not count twice, but to read it the kernel walks every page of a process
+    and holds the lock that its allocations need: it costs milliseconds per gigabyte, and slows what is measured.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._root = psutil.Process(pid)
+        self._children: list[psutil.Process] = []
+        self._cpu_seconds: dict[int, float] = {}
+        self._read_at: float | None = None
+        self._refresh_at = 0.0
+
+    def read(self, now: float) -> tuple[float | None, int] | None:
+        """CPU in percent of one core since the last call, and resident bytes; None when the watched process is gone.
+
+        ``now`` is in seconds of a clock that never goes back. The first call has no CPU to tell of.
+        """
+        if now >= self._refresh_at:
+            self._refresh_at = now + REFRESH_SECONDS
+            if not self._root.is_running():  # also asks whether the number is another process's by now
+                return None
+            self._children = _descendants(self._root)
+        seconds, resident = {}, 0
+        for process in (self._root, *self._children):
+            try:
+                with process.oneshot():
+                    # One that ended and was not waited for keeps its number, and holds no memory.
+                    if process is self._root and process.status() == psutil.STATUS_ZOMBIE:
+                        return None
+                    times = process.cpu_times()
+                    resident += process.memory_info().rss
+            except psutil.Error:
+                if process is self._root:
+                    return None
+                continue
+            seconds[process.pid] = times.user + times.system
+        # A child counts from when it was first seen: what it used before belongs to no sample.
+        used = sum(value - self._cpu_seconds.get(pid, value) for pid, value in seconds.items())
+        elapsed = None if self._read_at is None else now - self._read_at
+        self._cpu_seconds, self._read_at = seconds, now
+        return (max(0.0, 100 * used / elapsed) if elapsed else None), resident
+
+
+def _descendants(root: psutil.Process) -> list[psutil.Process]:
+    """Everything below ``root`` but this process, as far as it can be seen."""
+    try:
+        pids = _listed_children(root.pid)
+    except OSError:  # the kernel keeps no such lists: then every process of the machine is looked at
+        with suppress(psutil.Error):
+            return [child for child in root.children(recursive=True) if child.pid != os.getpid()]
+        return []
+    found = []
+    for pid in pids:
+        with suppress(psutil.Error):
+            found.append(psutil.Process(pid))
+    return found
+
+
+def _listed_children(pid: int) -> list[int]:
+    """The processes below ``pid`` by the kernel's own lists, one for each thread that may have started some."""
+    found: list[int] = []
+    for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - ten times as fast, with as many threads as cores
+        with open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as file:  # noqa: PTH123
+            own = [int(child) for child in file.read().split()]
+        for child in own:
+            if child == os.getpid():
+                continue
+            found.append(child)
+            with suppress(OSError):  # ended meanwhile
+                found += _listed_children(child)
+    return found
+
+
+class Gpu:
+    """One device as NVML sees it. What it does not support is left empty, and not asked again."""
+
+    def __init__(self, nvml: Any, handle: Any) -> None:
+        self._nvml = nvml
+        self._calls: dict[str, Callable[[], Value]] = {
+            "gpu_utilisation_percent": lambda: int(nvml.nvmlDeviceGetUtilizationRates(handle).gpu),
+            "gpu_memory_used_bytes": lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).used),
+            "gpu_process_memory_bytes": lambda: _process_memory(nvml.nvmlDeviceGetComputeRunningProcesses(handle)),
+            "gpu_power_watts": lambda: float(nvml.nvmlDeviceGetPowerUsage(handle) / 1000),
+            "gpu_energy_joules": lambda: float(nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1000),
+            "gpu_sm_clock_mhz": lambda: int(nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM)),
+            "gpu_temperature_celsius": lambda: int(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)),
+            # NVML renamed it to ClocksEventReasons; drivers new and old answer to the first name.
+            "gpu_throttle_reasons": lambda: int(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)),
+        }
+
+    def read(self) -> dict[str, Value]:
+        """A value for each column that the device still answers for."""
+        values: dict[str, Value] = {}
+        for column, call in list(self._calls.items()):
+            try:
+                values[column] = call()
+            except self._nvml.NVMLError as error:
+                if error.value in (
+                    self._nvml.NVML_ERROR_NOT_SUPPORTED,
+                    self._nvml.NVML_ERROR_FUNCTION_NOT_FOUND,
+                    self._nvml.NVML_ERROR_NO_PERMISSION,
+                ):
+                    del self._calls[column]
+            except (AttributeError, TypeError):  # another version of the bindings
+                del self._calls[column]
+        return values
+
+
+def _process_memory(processes: Sequence[Any]) -> int | None:
+    """Bytes of all processes on the device. No process is no answer: in a container NVML may show none of its own."""
+    used = [process.usedGpuMemory for process in processes if process.usedGpuMemory is not None]
+    return sum(used) if used else None
+
+
+def open_gpu(nvml: Any = None) -> Gpu | None:
+    """The first GPU that ``CUDA_VISIBLE_DEVICES`` names, by its place in PCI order or its UUID, else the first of all.
+
+    None where NVML does not answer. ``nvml`` stands in for the bindings.
+    """
+    try:
+        nvml = nvml or importlib.import_module("pynvml")
+        nvml.nvmlInit()
+        name = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip() or "0"
+        by = nvml.nvmlDeviceGetHandleByIndex if name.isdigit() else nvml.nvmlDeviceGetHandleByUUID
+        return Gpu(nvml, by(int(name) if name.isdigit() else name))
+    except Exception:  # no bindings, no driver, no such device: the host's columns are still worth having
+        return None
+
+
+@dataclass
+class Package:
+    """A processor package that counts its energy in microjoules, from zero again once the counter is full."""
+
+    counter: Path
+    full: int
+    last: int
+    total: int = 0
+
+    def joules(self) -> float:
+        """Joules since the package was opened, as long as this is asked before the counter is full twice."""
+        now = int(self.counter.read_text(encoding="ascii"))
+        # It counts up to and with `full`, and then goes on from 0.
+        self.total += now - self.last if now >= self.last else now - self.last + self.full + 1
+        self.last = now
+        return self.total / 1e6
+
+
+def open_packages(folder: Path = POWERCAP) -> list[Package]:
+    """The packages whose counters this user may read; only root may, by default. AMD's are named like Intel's."""
+    packages = []
+    for zone in sorted(folder.glob("intel-rapl:*")):
+        with suppress(OSError, ValueError):
+            # Not the parts of a package, nor `psys`, the whole board: both would count the packages twice.
+            if not (zone / "name").read_text(encoding="ascii").startswith("package"):
+                continue
+            counter = zone / "energy_uj"
+            full = int((zone / "max_energy_range_uj").read_text(encoding="ascii"))
+            packages.append(Package(counter, full, int(counter.read_text(encoding="ascii"))))
+    return packages
+
+
+def read_rapl_joules(packages: Sequence[Package]) -> float | None:
+    """Joules of all packages since they were opened, counters that started again included; None where none answers."""
+    try:
+        return sum(package.joules() for package in packages) if packages else None
+    except (OSError, ValueError):
+        return None
+
+
+class Sampler:
+    """Takes one sample of everything at a time."""
+
+    def __init__(self, pid: int, gpu: Gpu | None, packages: Sequence[Package]) -> None:
+        self._tree = Tree(pid)
+        self._gpu = gpu
+        self._packages = packages
+        psutil.cpu_percent()  # the first answers are about no time at all
+        self._tree.read(time.monotonic())
+
+    def sample(self) -> dict[str, Value] | None:
+        """Values by column; None when the watched process is gone."""
+        seconds = time.time()
+        tree = self._tree.read(time.monotonic())
+        if tree is None:
+            return None
+        return {
+            "seconds": seconds,
+            "cpu_percent": psutil.cpu_percent(),
+            "process_cpu_percent": tree[0],
+            "process_resident_bytes": tree[1],
+            "load_1min": os.getloadavg()[0],
+            "available_memory_bytes": psutil.virtual_memory().available,
+            "cpu_package_joules": read_rapl_joules(self._packages),
+        } | (self._gpu.read() if self._gpu else {})
+
+
+def line(values: Mapping[str, Value]) -> str:
+    """One line of CSV; what is absent is empty."""
+    return ",".join(_text(values.get(column)) for column in COLUMNS) + "\n"
+
+
+def _text(value: Value) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
+
+def watch(path: Path, pid: int, device: str) -> None:
+    """Append samples to ``path`` until told to end, or until the watched process or our parent is gone."""
+    told = False
+
+    def stop(*_: Any) -> None:
+        nonlocal told
+        told = True
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the run, which then ends us
+    parent = os.getppid()
+    die_with_parent(signal.SIGTERM)
+    sampler = Sampler(pid, open_gpu() if device == "cuda" else None, open_packages())
+    with path.open("a", encoding="ascii", buffering=1) as file:
+        if not file.tell():
+            file.write(",".join(COLUMNS) + "\n")
+        due = time.monotonic()
+        while not told and os.getppid() == parent:
+            # After a stall go on from now: CPU shares over next to no time would tell nothing.
+            due = max(due + PERIOD_SECONDS, time.monotonic() + PERIOD_SECONDS / 2)
+            time.sleep(max(0.0, due - time.monotonic()))
+            values = sampler.sample()
+            if values is None:
+                return
+            file.write(line(values))
+
+
+@contextmanager
+def sampling(path: Path, device: str) -> Iterator[None]:
+    """Sample this process, its children and ``device`` (``cpu`` or ``cuda``) into the CSV file ``path`` meanwhile.
+
+    Never makes a run fail: where no sampler can be started, the run goes on without telemetry. Call it from the main
+    thread: the kernel takes the end of the thread that started a process for the end of its parent.
+    """
+    command = [sys.executable, "-m", "study.measure.telemetry", str(path)]
+    command += ["--watch", str(os.getpid()), "--device", device]
+    quiet = subprocess.DEVNULL
+    process = None
+    with suppress(Exception):
+        process = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet)
+    try:
+        yield
+    finally:
+        if process:
+            with suppress(Exception):
+                _end(process)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(STOP_SECONDS)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Watch one process."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("path", type=Path)
+    parser.add_argument("--watch", type=int, required=True, metavar="PID")
+    parser.add_argument("--device", choices=("cpu", "cuda"), required=True)
+    options = parser.parse_args(arguments)
+    with suppress(psutil.NoSuchProcess):  # gone before the first sample
+        watch(options.path, options.watch, options.device)
+
+
+if __name__ == "__main__":
+    main()

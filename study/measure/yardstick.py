@@ -1,0 +1,62 @@
+"""A fixed workload before and after each run: where its time changes, the machine changed, and not the setting."""
+
+import time
+
+import torch
+from torch import nn
+
+from study.measure.samples import WARM_UP_REPETITIONS
+
+REPETITIONS = {"cpu": 100, "cuda": 50}
+SHAPES = {"cpu": (16, 32, 16), "cuda": (512, 64, 32)}
+"""Batch, image side in pixels and channels of the first layer: a few milliseconds a step on either."""
+COPY_BYTES = {"cpu": 4 * 2**20, "cuda": 256 * 2**20}
+
+
+def first_use(device: torch.device) -> float:
+    """Seconds until the device has done its first work: a run's own times do not hold them."""
+    started = time.perf_counter()
+    torch.ones(1, device=device).add_(1)
+    _wait(device)
+    return time.perf_counter() - started
+
+
+def repetitions(device: torch.device) -> list[float]:
+    """Seconds of each repetition. Leaves the generators as they were, and no memory in torch's cache."""
+    batch, side, width = SHAPES[device.type]
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(0)
+        model = nn.Sequential(
+            nn.Conv2d(3, width, 3, padding=1),
+            nn.ReLU(),
+            nn.Conv2d(width, 2 * width, 3, stride=2, padding=1),
+            nn.ReLU(),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+            nn.Linear(2 * width, 10),
+        ).to(device)
+        images = torch.randn(batch, 3, side, side, device=device)
+        labels = torch.randint(0, 10, (batch,), device=device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    source = torch.zeros(COPY_BYTES[device.type], dtype=torch.uint8, device=device)
+    target = torch.empty_like(source)
+    seconds = []
+    _wait(device)
+    for _ in range(WARM_UP_REPETITIONS + REPETITIONS[device.type]):
+        started = time.perf_counter()
+        loss = nn.functional.cross_entropy(model(images), labels)
+        torch.autograd.backward(loss)
+        optimizer.step()
+        optimizer.zero_grad()
+        target.copy_(source)
+        _wait(device)
+        seconds.append(round(time.perf_counter() - started, 7))
+    del model, images, labels, optimizer, source, target, loss
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+    return seconds
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

@@ -1,0 +1,548 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import psutil
+import pytest
+
+from study.errors import StudyError
+from study.figures import telemetry as figure
+from study.figures.style import use_style
+from study.measure import telemetry
+from study.measure.telemetry import COLUMNS, Tree, line, open_gpu, open_packages, read_rapl_joules, sampling
+from study.telemetry import read_parquet, read_samples, summarise, throttle_words, write_parquet
+
+MIB = 2**20
+HOLDS_MEMORY = "held = bytearray(150 * 2**20); held[::4096] = b'x' * len(held[::4096]); print('held', flush=True); "
+WAITS = "import time; time.sleep(600)"
+
+
+def eventually(happens: Callable[[], bool]) -> bool:
+    """Whether it happens at all: the limit is there to end a test that would wait for ever."""
+    for _ in range(600):
+        if happens():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def ended(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+@contextmanager
+def python(code: str) -> Iterator["subprocess.Popen[str]"]:
+    """A process that has said its first line."""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            yield process
+        finally:
+            process.kill()
+
+
+@contextmanager
+def sampler(path: Path, pid: int) -> Iterator["subprocess.Popen[bytes]"]:
+    command = [sys.executable, "-m", "study.measure.telemetry", str(path), "--watch", str(pid), "--device", "cpu"]
+    with subprocess.Popen(command) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def at_least(path: Path, samples: int) -> bool:
+    return eventually(lambda: len(read_samples(path)) >= samples)
+
+
+def frame(seconds: list[float], **columns: Any) -> pd.DataFrame:
+    values = pd.DataFrame({"seconds": seconds} | columns)
+    return values.reindex(columns=list(COLUMNS)).astype("float64")
+
+
+def test_a_sampler_sees_ten_times_a_second_what_the_watched_process_holds(tmp_path: Path) -> None:
+    path = tmp_path / "samples.csv"
+    begin = time.time()
+    with python(HOLDS_MEMORY + WAITS) as watched, sampler(path, watched.pid) as process:
+        assert at_least(path, 15)
+        process.terminate()
+        assert process.wait() == 0
+    samples = read_samples(path)
+    assert path.read_text().splitlines()[0].split(",") == list(COLUMNS)
+    assert samples["seconds"].diff().median() < 0.1
+    assert samples["seconds"].between(begin, time.time()).all()
+    assert samples["process_resident_bytes"].between(150 * MIB, 250 * MIB).all()
+    assert samples["process_cpu_percent"].median() < 50
+    assert samples["cpu_percent"].between(0, 100).all()
+    assert samples["available_memory_bytes"].min() > 0
+    assert samples["gpu_power_watts"].isna().all()
+
+
+def test_samples_stay_when_the_watched_process_is_killed_and_the_sampler_ends(tmp_path: Path) -> None:
+    path = tmp_path / "samples.csv"
+    with python(HOLDS_MEMORY + WAITS) as watched, sampler(path, watched.pid) as process:
+        assert at_least(path, 5)
+        watched.send_signal(signal.SIGKILL)  # and not waited for: its number stays taken
+        assert eventually(lambda: process.poll() is not None)
+        assert process.returncode == 0
+    samples = read_samples(path)
+    assert len(samples) >= 5
+    assert samples["process_resident_bytes"].min() > 150 * MIB
+
+
+def test_a_sampler_that_is_killed_leaves_what_it_saw(tmp_path: Path) -> None:
+    path = tmp_path / "samples.csv"
+    with python("print(1, flush=True); " + WAITS) as watched, sampler(path, watched.pid) as process:
+        assert at_least(path, 5)
+        process.kill()
+    assert len(read_samples(path)) >= 5
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process of its parent's end at once")
+def test_a_sampler_ends_with_the_process_that_started_it_and_watches_it(tmp_path: Path) -> None:
+    path = tmp_path / "samples.csv"
+    code = (
+        "import pathlib, psutil\nfrom study.measure.telemetry import sampling\n"
+        f"with sampling(pathlib.Path({str(path)!r}), 'cpu'):\n"
+        "    print(psutil.Process().children()[0].pid, flush=True)\n"
+        "    import time; time.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        assert at_least(path, 3)
+        assert not ended(pid)
+        parent.kill()
+    assert eventually(lambda: ended(pid))
+    assert len(read_samples(path)) >= 3
+
+
+def test_sampling_stops_its_sampler_and_lets_errors_through(tmp_path: Path) -> None:
+    path = tmp_path / "samples.csv"
+    before = {child.pid for child in psutil.Process().children()}
+    with pytest.raises(StudyError, match="planted"), sampling(path, "cpu"):
+        assert {child.pid for child in psutil.Process().children()} - before
+        assert at_least(path, 2)
+        raise StudyError("planted")
+    assert not {child.pid for child in psutil.Process().children()} - before
+
+
+def test_a_sampler_that_cannot_start_stops_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with sampling(tmp_path / "no such folder" / "samples.csv", "cpu"):
+        pass
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+    done = False
+    with sampling(tmp_path / "samples.csv", "cpu"):
+        done = True
+    assert done
+    assert read_samples(tmp_path / "samples.csv").empty
+
+
+def test_children_count_and_are_looked_for_once_a_second() -> None:
+    tree = Tree(os.getpid())
+    alone = tree.read(0.0)
+    with python(HOLDS_MEMORY + WAITS):
+        unseen = tree.read(0.5)  # the list of children is as old as it may get
+        both = tree.read(1.5)
+    assert alone is not None
+    assert unseen is not None
+    assert both is not None
+    assert unseen[1] < alone[1] + 100 * MIB
+    assert alone[1] + 100 * MIB < both[1] < alone[1] + 300 * MIB
+
+
+def test_a_sampler_that_is_a_child_of_the_watched_process_does_not_count_itself() -> None:
+    parent = psutil.Process(os.getppid())
+    assert os.getpid() in [child.pid for child in parent.children()]
+    assert os.getpid() not in [child.pid for child in telemetry._descendants(parent)]
+
+
+@pytest.mark.skipif(
+    not list(Path("/proc/self/task").glob("*/children")), reason="the kernel keeps no lists of children"
+)
+def test_the_kernels_lists_hold_the_children_of_children() -> None:
+    code = (
+        f"import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', {WAITS!r}]); print(p.pid, flush=True); "
+    )
+    code += "p.wait()"
+    with python(code) as child:
+        below = psutil.Process(child.pid).children()
+        assert len(below) == 1
+        listed = telemetry._listed_children(os.getpid())
+        below[0].kill()
+    assert {child.pid, below[0].pid} <= set(listed)
+
+
+def test_children_are_found_where_the_kernel_keeps_no_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: int) -> list[int]:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(telemetry, "_listed_children", fail)
+    with python("print(1, flush=True); " + WAITS) as child:
+        assert child.pid in [found.pid for found in telemetry._descendants(psutil.Process())]
+
+
+def test_a_busy_process_uses_about_one_core() -> None:
+    with python("print(1, flush=True)\nwhile True: pass") as busy:
+        tree = Tree(busy.pid)
+        times = psutil.Process(busy.pid).cpu_times
+        before = times()
+        tree.read(10.0)
+        begun = times()
+        assert eventually(lambda: times().user - begun.user > 0.3)
+        used = tree.read(11.0)  # the clock is ours: what the process used counts as used in one second
+        after = times()
+    assert used is not None
+    assert used[0] is not None
+    assert 30 <= used[0] <= 100 * (after.user + after.system - before.user - before.system) + 2
+
+
+class Refused(Exception):
+    """NVML's error, with its number."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+
+class Nvml:
+    """A driver with planted values. It knows no power, and one device under two names."""
+
+    NVMLError = Refused
+    NVML_ERROR_NOT_SUPPORTED, NVML_ERROR_FUNCTION_NOT_FOUND, NVML_ERROR_NO_PERMISSION = 3, 13, 4
+    NVML_CLOCK_SM, NVML_TEMPERATURE_GPU = 1, 0
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.processes: list[int | None] = [3 * MIB, None, 4 * MIB]
+
+    def nvmlInit(self) -> None:
+        self.asked.append("init")
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> str:
+        self.asked.append(f"index {index}")
+        return "gpu"
+
+    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:
+        self.asked.append(f"uuid {uuid}")
+        return "gpu"
+
+    def nvmlDeviceGetUtilizationRates(self, _: str) -> Any:
+        return SimpleNamespace(gpu=87, memory=12)
+
+    def nvmlDeviceGetMemoryInfo(self, _: str) -> Any:
+        return SimpleNamespace(used=9 * MIB, total=80 * MIB)
+
+    def nvmlDeviceGetComputeRunningProcesses(self, _: str) -> list[Any]:
+        return [SimpleNamespace(pid=1, usedGpuMemory=used) for used in self.processes]
+
+    def nvmlDeviceGetPowerUsage(self, _: str) -> int:
+        self.asked.append("power")
+        raise Refused(self.NVML_ERROR_NOT_SUPPORTED)
+
+    def nvmlDeviceGetTotalEnergyConsumption(self, _: str) -> int:
+        return 1_234_500
+
+    def nvmlDeviceGetClockInfo(self, _: str, kind: int) -> int:
+        return {1: 1980}[kind]
+
+    def nvmlDeviceGetTemperature(self, _: str, sensor: int) -> int:
+        self.asked.append("temperature")
+        raise Refused(999)  # it does not answer now, and may later
+
+    def nvmlDeviceGetCurrentClocksThrottleReasons(self, _: str) -> int:
+        return 0x24
+
+
+def test_a_gpu_is_read_and_asked_once_for_what_it_does_not_support() -> None:
+    nvml = Nvml()
+    gpu = open_gpu(nvml)
+    assert gpu is not None
+    for _ in range(3):
+        assert gpu.read() == {
+            "gpu_utilisation_percent": 87,
+            "gpu_memory_used_bytes": 9 * MIB,
+            "gpu_process_memory_bytes": 7 * MIB,
+            "gpu_energy_joules": 1234.5,
+            "gpu_sm_clock_mhz": 1980,
+            "gpu_throttle_reasons": 0x24,
+        }
+    assert nvml.asked.count("power") == 1
+    assert nvml.asked.count("temperature") == 3
+    nvml.processes = []
+    assert gpu.read()["gpu_process_memory_bytes"] is None
+
+
+@pytest.mark.parametrize(
+    ("visible", "asked"),
+    [(None, "index 0"), ("", "index 0"), ("2,1", "index 2"), ("GPU-8f,0", "uuid GPU-8f")],
+)
+def test_the_gpu_is_the_first_that_is_visible(visible: str | None, asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    nvml = Nvml()
+    assert open_gpu(nvml)
+    assert nvml.asked == ["init", asked]
+
+
+def test_without_a_driver_there_is_no_gpu_and_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise Refused(9)
+
+    nvml = Nvml()
+    monkeypatch.setattr(nvml, "nvmlInit", fail)
+    assert open_gpu(nvml) is None
+
+
+def test_a_line_holds_a_value_for_each_column_and_nothing_where_there_is_none() -> None:
+    written = line({"seconds": 1763728000.123456, "process_resident_bytes": 10, "gpu_energy_joules": 0.5}).split(",")
+    assert len(written) == len(COLUMNS)
+    values = dict(zip(COLUMNS, written, strict=True))
+    assert values["seconds"] == "1763728000.1235"
+    assert values["process_resident_bytes"] == "10"
+    assert values["gpu_energy_joules"] == "0.5"
+    assert values["gpu_power_watts"] == ""
+    assert line({"load_1min": 100.0}).split(",")[COLUMNS.index("load_1min")] == "100"
+
+
+def plant_zone(folder: Path, zone: str, name: str, microjoules: int) -> Path:
+    path = folder / zone
+    path.mkdir(parents=True)
+    (path / "name").write_text(f"{name}\n")
+    (path / "max_energy_range_uj").write_text("9999999\n")
+    (path / "energy_uj").write_text(f"{microjoules}\n")
+    return path / "energy_uj"
+
+
+def test_a_processor_counter_that_starts_again_goes_on(tmp_path: Path) -> None:
+    first = plant_zone(tmp_path, "intel-rapl:0", "package-0", 9_000_000)
+    second = plant_zone(tmp_path, "intel-rapl:1", "package-1", 0)
+    plant_zone(tmp_path, "intel-rapl:2", "psys", 0)
+    part = plant_zone(tmp_path, "intel-rapl:0:0", "core", 0)
+    packages = open_packages(tmp_path)
+    assert read_rapl_joules(packages) == 0
+    first.write_text("1000000\n")  # 1 J to the end of the counter, 1 J more, and the turn itself is 1 uJ
+    second.write_text("3000000\n")
+    part.write_text("7000000\n")
+    assert read_rapl_joules(packages) == pytest.approx(5.0)
+    first.write_text("2000000\n")
+    assert read_rapl_joules(packages) == pytest.approx(6.0)
+    first.unlink()
+    assert read_rapl_joules(packages) is None
+    assert read_rapl_joules(open_packages(tmp_path / "nothing")) is None
+
+
+def test_samples_are_read_back_without_a_line_that_was_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "samples.csv"
+    whole = [line({"seconds": second, "gpu_power_watts": 100.0 + second}) for second in (1.0, 2.0, 3.0)]
+    path.write_text(",".join(COLUMNS) + "\n" + "".join(whole)[:-1])
+    samples = read_samples(path)
+    assert samples["seconds"].tolist() == [1.0, 2.0]
+    assert samples["gpu_power_watts"].tolist() == [101.0, 102.0]
+    assert read_samples(tmp_path / "nothing.csv").columns.tolist() == list(COLUMNS)
+    path.write_text("")
+    assert read_samples(path).empty
+
+
+def test_parquet_holds_the_same_samples_and_leaves_nothing_beside(tmp_path: Path) -> None:
+    samples = frame([1.0, 2.0], gpu_throttle_reasons=[1, 4], load_1min=[0.5, None])
+    path = tmp_path / "telemetry" / "run.parquet"
+    write_parquet(samples, path)
+    write_parquet(samples, path)
+    pd.testing.assert_frame_equal(read_parquet(path), samples)
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_summary_takes_means_and_peaks_of_its_window_alone() -> None:
+    seconds = [float(second) for second in range(20)]
+    inside = [5 <= second <= 14 for second in range(20)]
+    samples = frame(
+        seconds,
+        cpu_percent=[50.0 if i else 100.0 for i in inside],
+        process_resident_bytes=[second if i else 1000 for i, second in zip(inside, range(20), strict=True)],
+        gpu_utilisation_percent=[(80 if second % 2 else 90) if i else 0 for second, i in enumerate(inside)],
+        gpu_memory_used_bytes=[7 if i else 9 for i in inside],
+        gpu_sm_clock_mhz=[1500 if i else 300 for i in inside],
+        gpu_temperature_celsius=[60 + second if i else 99 for second, i in enumerate(inside)],
+        gpu_throttle_reasons=[(0x4 if second == 7 else 0x21) if i else 0x40 for second, i in enumerate(inside)],
+    )
+    summary = summarise(samples, 5.0, 14.0)
+    assert summary.samples == 10
+    assert summary.window_seconds == 9
+    assert summary.mean_cpu_percent == 50
+    assert summary.peak_process_resident_bytes == 14
+    assert summary.mean_gpu_utilisation_percent == 85
+    assert summary.peak_gpu_memory_used_bytes == 7
+    assert summary.peak_gpu_process_memory_bytes is None
+    assert summary.mean_gpu_sm_clock_mhz == 1500
+    assert summary.max_gpu_temperature_celsius == 74
+    assert summary.throttle_reasons == ["software power cap", "software thermal slowdown"]
+    assert summary.gpu_energy.refused
+    assert summarise(read_samples(Path("/no/such/file")), 0.0, 10.0).samples == 0
+
+
+def tenths(first: float, last: float) -> list[float]:
+    return [round(first + number / 10, 1) for number in range(round((last - first) * 10) + 1)]
+
+
+def test_energy_comes_from_the_counter_where_there_is_one() -> None:
+    seconds = tenths(0, 30)
+    # 50 W until second 10, then 200 W; the power readings are planted wrong, to see which was used.
+    counter = [1e6 + 50 * min(s, 10) + 200 * max(s - 10, 0) for s in seconds]
+    samples = frame(seconds, gpu_energy_joules=counter, gpu_power_watts=[60.0 if s < 10 else 400.0 for s in seconds])
+    energy = summarise(samples, 10.05, 20.05).gpu_energy
+    assert energy.method == "counter"
+    assert energy.joules == pytest.approx(2000)
+    assert energy.idle_watts == 60
+    assert energy.refused is None
+
+
+@pytest.mark.parametrize("counter", [None, 5.0])
+def test_energy_comes_from_the_power_where_no_counter_moves(counter: float | None) -> None:
+    seconds = tenths(0, 30)
+    watts = [40.0 if s < 10 else 100 + 10 * (s - 10) for s in seconds]
+    samples = frame(seconds, gpu_power_watts=watts, gpu_energy_joules=[counter] * len(seconds))
+    energy = summarise(samples, 12.03, 22.03).gpu_energy
+    assert energy.method == "power"
+    assert energy.joules == pytest.approx(10 * (100 + 10 * (17.03 - 10)))
+    assert energy.idle_watts == 40
+
+
+def test_idle_power_needs_five_samples_before_the_window() -> None:
+    seconds = tenths(0, 10)
+    samples = frame(seconds, gpu_power_watts=[100.0] * len(seconds))
+    assert summarise(samples, 0.35, 5.0).gpu_energy.idle_watts is None
+    assert summarise(samples, 0.45, 5.0).gpu_energy.idle_watts == 100
+
+
+@pytest.mark.parametrize("column", ["gpu_power_watts", "gpu_energy_joules", "cpu_package_joules"])
+def test_energy_is_refused_where_the_samples_cannot_tell(column: str) -> None:
+    def refused(samples: pd.DataFrame, start: float, end: float) -> str:
+        summary = summarise(samples, start, end)
+        energy = summary.cpu_energy if column.startswith("cpu") else summary.gpu_energy
+        assert energy.joules is None
+        assert energy.method is None
+        assert energy.refused is not None
+        return energy.refused
+
+    seconds = tenths(0, 20)
+    samples = frame(seconds, **{column: seconds})
+    assert refused(samples, 10.0, 11.99) == "The window of 1.99 s is under 2 s."
+    assert refused(samples.iloc[::5], 10.1, 14.1) == "The window holds 8 samples, fewer than 10."
+    assert refused(samples, 18.0, 22.0) == "The samples leave out 2.0 s of the window."
+    empty = frame(seconds)
+    assert refused(empty, 0.0, 20.0) in (
+        "The device tells neither its energy nor its power.",
+        "The processor's energy counter is not readable here.",
+    )
+
+
+def test_a_hole_spoils_an_integral_and_not_a_counter() -> None:
+    seconds = [s for s in tenths(0, 20) if not 8 < s < 12]
+    power = summarise(frame(seconds, gpu_power_watts=[100.0] * len(seconds)), 1.0, 19.0).gpu_energy
+    assert power.refused == "The samples leave out 4.0 s of the window."
+    counted = summarise(frame(seconds, gpu_energy_joules=[100 * s for s in seconds]), 1.0, 19.0).gpu_energy
+    assert counted.joules == pytest.approx(1800)
+
+
+def test_a_counter_that_goes_back_is_refused() -> None:
+    seconds = tenths(0, 10)
+    counter = [100 * s if s < 5 else s for s in seconds]
+    energy = summarise(frame(seconds, gpu_energy_joules=counter), 1.0, 9.0).gpu_energy
+    assert energy.joules is None
+    assert energy.refused == "The energy counter went back: its driver was loaded again."
+
+
+def test_the_processor_has_its_own_energy() -> None:
+    seconds = tenths(0, 30)
+    counter = [20 * min(s, 10) + 80 * max(s - 10, 0) for s in seconds]
+    energy = summarise(frame(seconds, cpu_package_joules=counter), 10.0, 20.0).cpu_energy
+    assert energy.method == "rapl"
+    assert energy.joules == pytest.approx(800)
+    assert energy.idle_watts == pytest.approx(20)
+
+
+def test_throttling_is_told_in_words_and_idling_is_none() -> None:
+    assert throttle_words([]) is None
+    assert throttle_words([0, 1]) == []
+    assert throttle_words([0x1, 0x8, 0x80, 0x8000]) == [
+        "hardware slowdown",
+        "hardware power brake slowdown",
+        "reason 0x8000",
+    ]
+
+
+def test_one_sample_holds_the_host_and_what_the_gpu_tells() -> None:
+    gpu = open_gpu(Nvml())
+    taken = telemetry.Sampler(os.getpid(), gpu, []).sample()
+    assert taken is not None
+    assert set(taken) == set(COLUMNS) - {"gpu_power_watts", "gpu_temperature_celsius"}
+    assert taken["process_resident_bytes"] is not None
+    assert taken["cpu_package_joules"] is None
+
+
+def sweep(count: int, device: str = "cuda") -> list[figure.Samples]:
+    columns = (
+        ("gpu_utilisation_percent", "gpu_memory_used_bytes")
+        if device == "cuda"
+        else ("cpu_percent", "process_resident_bytes")
+    )
+    runs: list[figure.Samples] = []
+    for number in range(count):
+        length = 3 if number % 3 else 60  # two short runs between long ones: their labels must give way
+        seconds = [1e9 + 1000 * number + s for s in tenths(0, length)]
+        values = {columns[0]: [50.0] * len(seconds), columns[1]: [(number + 1) * 2**30] * len(seconds)}
+        runs.append((f"run {number}", float(1024 + number), frame(seconds, **values)))
+    return runs
+
+
+@pytest.mark.parametrize(("count", "device"), [(1, "cpu"), (5, "cuda"), (25, "cuda"), (25, "cpu")])
+def test_no_label_of_a_run_lies_on_another_one(count: int, device: str) -> None:
+    use_style()
+    drawn = figure.draw(sweep(count, device), device)
+    assert drawn is not None
+    drawn.figure.draw_without_rendering()
+    axes = drawn.figure.axes[0]
+    shown = [text for text in axes.texts if text.get_text().isdigit()]
+    assert [text.get_text() for text in shown] == [str(1024 + number) for number in range(count)]
+    boxes = [text.get_window_extent() for text in axes.texts]
+    assert not [1 for i, a in enumerate(boxes) for b in boxes[:i] if a.overlaps(b)]
+    whole = drawn.figure.bbox
+    assert all(box.x0 >= 0 and box.x1 <= whole.x1 and box.y1 <= whole.y1 for box in boxes)
+    assert f"peaks at {count:.2f} GiB" in drawn.alt
+
+
+def test_runs_are_joined_and_the_time_between_them_is_cut_out() -> None:
+    drawn = figure.draw(sweep(2), "cuda")
+    assert drawn is not None
+    assert drawn.figure.axes[0].get_xlim() == pytest.approx((0, 63))
+    assert "2 runs over 63 s: GPU utilisation is 50% on average" in drawn.alt
+
+
+def test_runs_without_values_of_the_device_are_not_drawn() -> None:
+    assert figure.draw(sweep(3, "cpu"), "cuda") is None
+    assert figure.draw([], "cpu") is None
+
+
+def test_labels_stay_in_order_apart_and_inside() -> None:
+    centres, widths = [0.0, 0.5, 0.501, 0.502, 0.9, 1.0], [0.1] * 6
+    places = figure.spread(centres, widths)
+    edges = [(place - 0.05, place + 0.05) for place in places]
+    assert all(a[1] <= b[0] + 1e-9 for a, b in pairwise(edges))
+    assert edges[0][0] >= -1e-9
+    assert edges[-1][1] <= 1 + 1e-9
+    assert places[2] == pytest.approx(0.501)
+    assert figure.spread([0.2, 0.7], [0.1, 0.1]) == pytest.approx([0.2, 0.7])

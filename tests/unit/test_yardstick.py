@@ -1,0 +1,128 @@
+"""The yardstick, and what the analysis does with it."""
+
+from statistics import fmean
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from study.config import Study
+from study.measure import yardstick
+from study.measure.samples import WARM_UP_REPETITIONS, Yardstick
+from study.stats.analysis import Analysis, analyse, is_explained
+from study.stats.summary import fit_log_model
+from tests.conftest import study_values
+
+
+def test_it_changes_no_generator_and_no_setting() -> None:
+    before, threads = torch.get_rng_state(), torch.get_num_threads()
+    seconds = yardstick.repetitions(torch.device("cpu"))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.get_num_threads() == threads
+    assert len(seconds) == WARM_UP_REPETITIONS + yardstick.REPETITIONS["cpu"]
+    assert min(seconds) > 0
+
+
+def test_its_value_leaves_out_the_warm_up_and_holds_what_interrupts_it() -> None:
+    slow = [9.0] * WARM_UP_REPETITIONS
+    measured = Yardstick(first_use_seconds=1.0, before=[*slow, 1.0, 1.0, 4.0], after=[*slow, 8.0, 8.0, 8.0])
+    assert measured.seconds == pytest.approx((fmean([1, 1, 4]) * 8) ** 0.5)
+    assert measured.model_copy(update={"after": []}).seconds == pytest.approx(2.0)
+
+
+def simulated(
+    effect: float, machine: np.ndarray, slope: float = 1.0, noise: float = 0.02, null: bool = False
+) -> Analysis:
+    """Two precisions in five blocks; ``machine`` holds each run's state, ``effect`` is bf16's true ratio."""
+    rng = np.random.default_rng(3)
+    study = Study.model_validate(
+        study_values(
+            factors={"training.precision": ["fp32", "bf16"]}, curve=None, contrast="training.precision", replicates=5
+        )
+    )
+    rows = []
+    for index, state in enumerate(machine):
+        level = ("fp32", "bf16")[index % 2]
+        seconds = 10.0 * (effect if level == "bf16" else 1.0) * state**slope * np.exp(rng.normal(0, noise))
+        rows.append(
+            {
+                "run": f"{level}-{index}", "outcome": "ok", "message": None, "device": "cpu", "session": 1,
+                "block": index // 2 + 1, "training.precision": level, "training.batch_size": 4,
+                "fit_seconds": seconds, "images_processed": 32, "yardstick_seconds": None if null else 0.002 * state,
+            }
+        )  # fmt: skip
+    return analyse(study, pd.DataFrame(rows))
+
+
+STEADY = np.ones(10)
+WANDERING = np.exp(np.random.default_rng(5).normal(0, 0.3, 10))
+
+
+def test_a_change_of_the_machine_that_meets_one_level_alone_is_no_finding() -> None:
+    """bf16 ran whenever the machine was loaded: as slow as 1.6x, though it is as fast as fp32."""
+    loaded = np.array([1.0, 1.6, 1.05, 1.7, 0.97, 1.55, 1.02, 1.65, 1.0, 1.6])
+    analysis = simulated(1.0, loaded)
+    (group,) = analysis.groups
+    (ratio,) = analysis.ratios
+    assert ratio.ratio.high is not None
+    assert ratio.ratio.high < 1  # the raw times would have published it
+    assert is_explained(ratio)
+    assert group.explained
+    assert "the machine itself changed by 1.8x" in analysis.answer[0]
+    assert "no difference between the settings is left" in analysis.answer[0]
+    assert "No difference is left once the yardstick accounts for" in analysis.answer[1]
+    assert set(group.indistinguishable) == {"fp32", "bf16"}
+    assert any("The machine itself changed by 1.8x during this study" in warning for warning in analysis.warnings)
+
+
+def test_a_real_difference_stays_one_on_a_machine_that_wanders() -> None:
+    analysis = simulated(0.5, WANDERING)
+    (ratio,) = analysis.ratios
+    assert not is_explained(ratio)
+    assert not analysis.groups[0].explained
+    assert ratio.adjusted is not None
+    assert ratio.adjusted.value == pytest.approx(2.0, rel=0.05)
+    assert analysis.groups[0].indistinguishable == ["bf16"]
+
+
+def test_the_correction_narrows_the_interval_where_the_machine_is_what_varied() -> None:
+    (ratio,) = simulated(0.9, WANDERING).ratios
+    assert ratio.adjusted is not None
+    raw, adjusted = (np.log((item.high or 9) / (item.low or 0.1)) for item in (ratio.ratio, ratio.adjusted))
+    assert adjusted < raw / 3
+    assert ratio.adjusted.value == pytest.approx(1 / 0.9, rel=0.03)
+
+
+def test_times_that_do_not_follow_the_yardstick_are_not_bent_by_it() -> None:
+    """The slope is estimated: a job that the machine's change left alone keeps its times."""
+    (group,) = simulated(0.8, WANDERING, slope=0.0).groups
+    for level in group.levels:
+        assert level.time is not None
+        assert level.time_adjusted is not None
+        assert level.time_adjusted.value == pytest.approx(level.time.value, rel=0.03)
+
+
+def test_on_a_steady_machine_nothing_is_adjusted() -> None:
+    analysis = simulated(0.9, STEADY)
+    assert analysis.ratios[0].adjusted is None
+    assert analysis.groups[0].levels[0].time_adjusted is None
+    assert analysis.groups[0].machine_change == pytest.approx(1.0)
+    assert not any("machine itself" in warning for warning in analysis.warnings)
+
+
+def test_records_without_a_yardstick_are_analysed_as_before() -> None:
+    analysis = simulated(0.9, WANDERING, null=True)
+    assert analysis.groups[0].machine_change is None
+    assert analysis.ratios[0].adjusted is None
+
+
+def test_the_slope_of_the_covariate_is_recovered() -> None:
+    rng = np.random.default_rng(1)
+    state = np.exp(rng.normal(0, 0.4, 200))
+    seconds = 5.0 * state**0.7 * np.exp(rng.normal(0, 0.01, 200))
+    levels = ["a", "b"] * 100
+    blocks = [index // 2 for index in range(200)]
+    model = fit_log_model(seconds.tolist(), levels, blocks, state.tolist(), centred=False)
+    assert model.mean("a").value == pytest.approx(5.0, rel=0.01)
+    assert model.ratio("a", "b").value == pytest.approx(1.0, rel=0.01)
