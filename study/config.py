@@ -83,6 +83,13 @@ class Training(Strict):
     drop_last: bool = Field(
         True, description="Drop the last partial batch of an epoch, as fastai does without saying so."
     )
+    compile: bool = Field(
+        False,
+        description="`torch.compile` the model; each run compiles anew, and `compile_seconds` tells for how long.",
+    )
+    cudnn_benchmark: bool = Field(
+        True, description="Let cuDNN try its algorithms at the first use of each shape, as fastai does."
+    )
     threads: int | Literal["auto"] = Field(
         "auto", description="CPU threads of the training process; `auto` is torch's own choice."
     )
@@ -97,10 +104,11 @@ class Training(Strict):
 class Loader(Strict):
     """How images reach the model."""
 
-    kind: Literal["workers", "device"] = Field(
+    kind: Literal["workers", "device", "alone"] = Field(
         "workers",
         description="`workers`: a DataLoader decodes each image in each epoch. `device`: all images are decoded "
-        "before the clock starts and stay on the device.",
+        "before the clock starts and stay on the device. `alone`: the DataLoader's batches are fetched and thrown "
+        "away, and nothing trains: what the loader by itself can deliver.",
     )
     workers: int | Literal["auto"] = Field(
         "auto", description="Worker processes of the DataLoader; `auto` is fastai's default, min(16, CPUs)."
@@ -139,6 +147,10 @@ class Keys(Strict):
     training: Training = Field(default_factory=lambda: Training.model_validate({}))
     loader: Loader = Field(default_factory=lambda: Loader.model_validate({}))
     limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
+    control: Literal["first", "second"] = Field(
+        "first",
+        description="Changes nothing: `null_control` makes it a factor, so that each configuration is there twice.",
+    )
     seed: int = Field(1, ge=0, description="Seed of the runs' order, of random weights and of every run's own seed.")
 
 
@@ -157,6 +169,15 @@ class Settings(Keys):
             raise ValueError(
                 f"loader.kind: {self.loader.kind!r} is not allowed with training.loop fastai, "
                 "which brings its own loader: workers"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _only_our_loop_compiles(self) -> Self:
+        if self.training.compile and (self.training.loop == "fastai" or self.loader.kind == "alone"):
+            raise ValueError(
+                "training.compile: True is not allowed with training.loop fastai, which is stock, nor with loader.kind "
+                "alone, which trains nothing: false"
             )
         return self
 
@@ -186,10 +207,29 @@ class Study(Keys):
         default_factory=dict,
         description="Dotted keys with their levels; the runs are the product of the levels times `replicates`.",
     )
+    null_control: bool = Field(
+        False,
+        description="Run every configuration twice in each block, as the two levels of the factor `control`: what "
+        "differs between them is the machine's noise.",
+    )
     replicates: int = Field(3, ge=1, le=1000, description="How often each configuration is run, in randomised blocks.")
     curve: Curve | None = Field(None, description="What is fitted against what; none for no fit.")
     contrast: str | None = Field(None, description="The factor whose levels are compared as a ratio of times.")
     published: str | None = Field(None, description="The study in `study/published.csv` to show beside the runs.")
+
+    @property
+    def compared(self) -> list[str]:
+        """The factors whose levels differ: all but the null control's, whose runs are replicates of each other."""
+        return [key for key in self.factors if key != "control"]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _a_null_control_is_a_factor(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("null_control") is True:
+            factors = values.get("factors") or {}
+            if isinstance(factors, dict) and "control" not in factors:
+                return values | {"factors": factors | {"control": ["first", "second"]}}
+        return values
 
     @model_validator(mode="after")
     def _factors_name_keys_and_levels(self) -> Self:

@@ -1,6 +1,7 @@
 """Which devices this machine has, asked without importing torch."""
 
 import os
+from dataclasses import dataclass
 
 
 def absent(device: str) -> str | None:
@@ -20,10 +21,19 @@ def absent(device: str) -> str | None:
     return None if count else "the NVIDIA driver knows no GPU"
 
 
-def other_processes() -> int | None:
-    """How many processes compute on the GPUs that ``CUDA_VISIBLE_DEVICES`` leaves; None where no driver tells.
+@dataclass(frozen=True)
+class Activity:
+    """What others do on the GPUs that ``CUDA_VISIBLE_DEVICES`` leaves."""
 
-    Asked on the host, before a run: a container sees no process but its own.
+    processes: int
+    utilisation_percent: int
+
+
+def activity() -> Activity | None:
+    """Processes that compute on the GPUs, and how busy the busiest is; None where no driver tells.
+
+    Asked on the host, before a run: a container sees no process but its own. Where even the host is a container, the
+    utilisation still tells.
     """
     try:
         import pynvml
@@ -38,7 +48,10 @@ def other_processes() -> int | None:
                 else pynvml.nvmlDeviceGetHandleByUUID(name)
                 for name in chosen
             ]
-            return sum(len(pynvml.nvmlDeviceGetComputeRunningProcesses(handle)) for handle in handles)
+            return Activity(
+                sum(len(pynvml.nvmlDeviceGetComputeRunningProcesses(handle)) for handle in handles),
+                max(int(pynvml.nvmlDeviceGetUtilizationRates(handle).gpu) for handle in handles),
+            )
         finally:
             pynvml.nvmlShutdown()
     except Exception:

@@ -20,6 +20,7 @@ MEASURED = (
     "data/manifest.py",
     "data/images.py",
     "data/loaders.py",
+    "measure/arithmetic.py",
     "measure/clock.py",
     "measure/memory.py",
     "measure/samples.py",
@@ -84,6 +85,11 @@ def dataset_identity(dataset: Dataset, listing: list[list[Any]] | None) -> dict[
     return {"source": source, "files": listing, "code": code}
 
 
+def loop_file(settings: Settings) -> str:
+    """The module that a run's training is in."""
+    return "train/loader_alone.py" if settings.loader.kind == "alone" else f"train/{settings.training.loop}_loop.py"
+
+
 def run_identity(
     settings: Settings, dataset_id: str, weights_id: str, engine: str, image: str | None
 ) -> dict[str, Any]:
@@ -98,7 +104,7 @@ def run_identity(
     values["model"]["weights"] = weights_id
     return {
         "settings": values,
-        "code": code_sha256([*MEASURED, f"train/{settings.training.loop}_loop.py"]),
+        "code": code_sha256([*MEASURED, loop_file(settings)]),
         "lock": installed_lock_sha256(),
         "engine": engine,
         "image": image,

@@ -4,6 +4,7 @@
 """
 
 import json
+import os
 import random
 import sys
 import time
@@ -19,6 +20,7 @@ from study.data.manifest import read_manifest
 from study.data.preflight import check_batch_size
 from study.errors import StudyError
 from study.measure import yardstick
+from study.measure.arithmetic import measure_ceilings
 from study.measure.machine import Machine, describe, gpu_trouble
 from study.measure.samples import Yardstick
 from study.measure.telemetry import sampling
@@ -29,7 +31,7 @@ from study.records import DataUsed, JobResult
 from study.train.schedule import TrainingJob
 from study.weights import Weights, read_weights
 
-RESULT, TELEMETRY = "result.json", "telemetry.csv"
+RESULT, TELEMETRY, CEILINGS = "result.json", "telemetry.csv", "ceilings.json"
 
 
 class Job(Strict):
@@ -39,6 +41,7 @@ class Job(Strict):
     study: str
     results: str
     seed: int
+    ceilings: bool = False
 
 
 class ProgressLines:
@@ -92,8 +95,11 @@ def execute(job: Job) -> JobResult:
         )
         if settings.training.loop == "fastai":
             from study.train.fastai_loop import train
+        elif settings.loader.kind == "alone":
+            from study.train.loader_alone import train
         else:
             from study.train.torch_loop import train
+        torch.backends.cudnn.benchmark = settings.training.cudnn_benchmark  # fastai's import switches it on
         # Outside every timed region, and before the window of peak memory opens.
         first_use = yardstick.first_use(training_job.device)
         measured = Yardstick(first_use_seconds=first_use, before=yardstick.repetitions(training_job.device), after=[])
@@ -142,6 +148,11 @@ def _state(weights: Weights, requested: str, results: Path) -> dict[str, torch.T
     return None
 
 
+def compile_afresh(folder: Path) -> None:
+    """Give torch.compile a cache of this run's own: what another run compiled would be taken for fast."""
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
+
+
 def seed_everything(seed: int, threads: int | str) -> None:
     """Seeds of every generator in use, and the CPU threads where the study names them."""
     random.seed(seed)
@@ -164,11 +175,21 @@ def is_out_of_memory(error: BaseException) -> bool:
 def main(job_file: str, scratch: str) -> None:
     """Execute the job file, and leave the result in ``scratch`` in one piece."""
     job = Job.model_validate_json(Path(job_file).read_text(encoding="utf-8"))
+    compile_afresh(Path(scratch) / "compiled")
     with sampling(Path(scratch) / TELEMETRY, job.run.settings.device):
         result = execute(job)
-    temporary = Path(scratch) / f".{RESULT}"
-    temporary.write_text(json.dumps(result.model_dump(mode="json"), allow_nan=False), encoding="utf-8")
-    temporary.replace(Path(scratch) / RESULT)
+    _leave(result, Path(scratch) / RESULT)
+    if job.ceilings and result.outcome != "unavailable":
+        # After the result is safe: what goes wrong here costs the ceilings and nothing else.
+        ceilings = measure_ceilings(torch.device(job.run.settings.device), job.run.settings.training.precision)
+        _leave(ceilings, Path(scratch) / CEILINGS)
+
+
+def _leave(value: Strict, path: Path) -> None:
+    """Write the file in one piece."""
+    temporary = path.with_name(f".{path.name}")
+    temporary.write_text(json.dumps(value.model_dump(mode="json"), allow_nan=False), encoding="utf-8")
+    temporary.replace(path)
 
 
 if __name__ == "__main__":

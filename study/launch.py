@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
@@ -24,12 +24,13 @@ from study.errors import StudyError
 from study.execute import execute
 from study.fingerprint import ROOT, file_sha256
 from study.images import Image
+from study.measure.arithmetic import Ceilings
 from study.plan import Plan, Run
 from study.privacy import anonymous
 from study.processes import oom_kills
 from study.records import JobResult, Record, Software, without_paths, write_new
 
-RESULT, TELEMETRY = "result.json", "telemetry.csv"
+RESULT, TELEMETRY, CEILINGS = "result.json", "telemetry.csv", "ceilings.json"
 BUSY_WINDOW_SECONDS = 0.2
 
 
@@ -46,13 +47,13 @@ def launch(plan: Plan, run: Run, results: Path, session: int, log: Path, counter
     title = f"{counter}: {run.name}"
     log.parent.mkdir(parents=True, exist_ok=True)
     with contain.scratch_folder(results) as scratch, log.open("w", encoding="utf-8") as file:
-        with alone_on_this_machine(title):
+        with alone_on_this_machine(f"{plan.name}, {title}"):
             version = None
             if image:
                 contain.wait_for_turn(plan.engine, title)
                 version = engines.version(plan.engine)
             busy = psutil.cpu_percent(BUSY_WINDOW_SECONDS)
-            others = devices.other_processes() if run.settings.device == "cuda" else None
+            others = devices.activity() if run.settings.device == "cuda" else None
             started, clock = datetime.now(UTC), time.perf_counter()
             if image is None:
                 end = _on_the_host(plan, run, results, seed, scratch, file, title)
@@ -60,6 +61,7 @@ def launch(plan: Plan, run: Run, results: Path, session: int, log: Path, counter
                 end = _in_a_container(plan, run, results, seed, scratch, file, title, image)
             process_seconds = time.perf_counter() - clock
         result = result_of(scratch / RESULT, end, run.settings.limits.memory_gib)
+        ceilings = _read_ceilings(scratch / CEILINGS)
         sampled = _keep_telemetry(scratch / TELEMETRY, telemetry.path_of(results, plan.name, run.file))
     record = Record(
         **{name: getattr(result, name) for name in JobResult.model_fields},
@@ -74,9 +76,11 @@ def launch(plan: Plan, run: Run, results: Path, session: int, log: Path, counter
         settings=without_paths(run.settings),
         seed=seed,
         process_seconds=process_seconds,
-        other_device_processes=others,
+        other_device_processes=others.processes if others else None,
+        device_percent_before=others.utilisation_percent if others else None,
         cpu_percent_before=busy,
         telemetry_sha256=sampled,
+        ceilings=ceilings,
         software=software(plan, image, version),
     )
     write_new(path, record.model_dump_json(indent=1))
@@ -92,8 +96,15 @@ def _keep_telemetry(samples: Path, target: Path) -> str | None:
     return file_sha256(target)
 
 
+def _read_ceilings(path: Path) -> Ceilings | None:
+    """What the device could do, where this run measured it and came to its end."""
+    with suppress(OSError, ValidationError):
+        return Ceilings.model_validate_json(path.read_text(encoding="utf-8"))
+    return None
+
+
 def _on_the_host(plan: Plan, run: Run, results: Path, seed: int, scratch: Path, log: TextIO, title: str) -> End:
-    job = _write_job(scratch, run, plan.name, seed, str(results))
+    job = _write_job(scratch, plan, run, seed, str(results))
     kills, limits = oom_kills(), run.settings.limits
     ended = execute(
         host_command(job, scratch),
@@ -112,7 +123,7 @@ def _in_a_container(
     plan: Plan, run: Run, results: Path, seed: int, scratch: Path, log: TextIO, title: str, image: Image
 ) -> End:
     inside, mounts = contain.settings_inside(run.settings)
-    _write_job(scratch, run.model_copy(update={"settings": inside}), plan.name, seed, "results")
+    _write_job(scratch, plan, run.model_copy(update={"settings": inside}), seed, "results")
     end, _ = contain.enter(
         plan.engine,
         image.run_as,
@@ -132,9 +143,10 @@ def host_command(job: Path, scratch: Path) -> list[str]:
     return [sys.executable, "-m", "study.job", str(job), str(scratch)]
 
 
-def _write_job(scratch: Path, run: Run, study: str, seed: int, results: str) -> Path:
+def _write_job(scratch: Path, plan: Plan, run: Run, seed: int, results: str) -> Path:
     path = scratch / "job.json"
-    job = {"run": run.model_dump(), "study": study, "results": results, "seed": seed}
+    job = {"run": run.model_dump(), "study": plan.name, "results": results, "seed": seed}
+    job["ceilings"] = plan.measures_ceilings(run)
     path.write_text(json.dumps(job, ensure_ascii=False), encoding="utf-8")
     path.chmod(0o644)
     return path
@@ -144,19 +156,34 @@ def _write_job(scratch: Path, run: Run, study: str, seed: int, results: str) -> 
 def alone_on_this_machine(title: str) -> Iterator[None]:
     """Hold the machine's one lock for measuring: a second pipeline, in whatever folder, waits for its turn."""
     lock = FileLock(Path(tempfile.gettempdir()) / "study-measures.lock", mode=0o666)
+    holder = Path(lock.lock_file).with_suffix(".holder")
     try:
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            print(f"{title}: waiting, for another pipeline measures on this machine", file=sys.stderr, flush=True)
+            whom = _holder(holder) or "another pipeline"
+            print(f"{title}: waiting, for {whom} measures on this machine", file=sys.stderr, flush=True)
             lock.acquire()
+        with suppress(OSError):  # another user's file: who waits is then told less
+            holder.write_text(f"{os.getpid()}\n{title}\n", encoding="utf-8")
+            holder.chmod(0o666)
     except OSError:  # the file is another user's and closed to us: better to measure than not to
         yield
         return
     try:
         yield
     finally:
+        holder.unlink(missing_ok=True)
         lock.release()
+
+
+def _holder(path: Path) -> str | None:
+    """Who measures, as the holder of the lock wrote it: ``tiny, run 3 of 10 (process 123)``."""
+    try:
+        number, title, *_ = path.read_text(encoding="utf-8").splitlines()
+        return f"{title} (process {int(number)})"
+    except (OSError, ValueError):
+        return None
 
 
 def _without_path(value: Any) -> Any:

@@ -76,6 +76,12 @@ class Plan(Strict):
         used = {run.settings.device for run in self.runs if not run.unavailable}
         return "cpu" if "cpu" in used else "cuda" if used else None
 
+    def measures_ceilings(self, run: Run) -> bool:
+        """Whether this run also measures what its device can do: the first on each device in each precision."""
+        like = (run.settings.device, run.settings.training.precision)
+        first = next(r for r in self.runs if (r.settings.device, r.settings.training.precision) == like)
+        return run.name == first.name
+
     def run(self, name: str) -> Run:
         """The run called ``name``."""
         for run in self.runs:

@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError
 
 from study.config import Settings, Strict
 from study.errors import StudyError
+from study.measure.arithmetic import Ceilings
 from study.measure.machine import Machine
 from study.measure.samples import Measurement, Yardstick
 from study.weights import Weights
@@ -76,12 +77,18 @@ class Record(JobResult):
     other_device_processes: int | None = Field(
         default=None, description="Processes that computed on the GPUs when this run began; none where unknown."
     )
+    device_percent_before: int | None = Field(
+        default=None, description="How busy the busiest GPU was then, in percent; none where unknown."
+    )
     cpu_percent_before: float | None = Field(
         default=None, description="How busy the whole machine was before this run began, with none of ours at work."
     )
     telemetry_sha256: str | None = Field(
         default=None,
         description="Checksum of `telemetry/<run>.<key>.parquet` beside the records; none without samples.",
+    )
+    ceilings: Ceilings | None = Field(
+        default=None, description="What this device can do: in the first run of each device and precision."
     )
     software: Software
 

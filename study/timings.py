@@ -1,8 +1,8 @@
 """Records to one tidy table: a row for each planned run, units in the names."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 import pandas as pd
@@ -10,9 +10,13 @@ import pandas as pd
 from study import telemetry
 from study.config import Study, get, shown
 from study.errors import StudyError
+from study.measure.arithmetic import Ceilings
+from study.measure.samples import PHASES, Measurement, Step, settled
 from study.plan import Plan, Run
 from study.records import Record, read_record
 from study.telemetry import TelemetrySummary
+
+EXTREME_STEP = 1.5
 
 
 def read_all(plan: Plan, folder: Path) -> dict[str, Record]:
@@ -44,8 +48,31 @@ def table(
         _row(plan, run, records.get(run.name)) | _sampled((sampled or {}).get(run.name), run.settings.device)
         for run in plan.runs
     ]
-    frame = pd.DataFrame(rows)
+    frame = _with_shares(pd.DataFrame(rows), ceilings_of(plan, records))
     return frame.astype(object).where(frame.notna(), float("nan")).infer_objects()
+
+
+def ceilings_of(plan: Plan, records: Mapping[str, Record]) -> dict[tuple[str, str], Ceilings]:
+    """What each device can do in each precision, as far as it was measured."""
+    found: dict[tuple[str, str], Ceilings] = {}
+    for run in plan.runs:
+        record = records.get(run.name)
+        if record and record.ceilings:
+            found[run.settings.device, run.settings.training.precision] = record.ceilings
+    return found
+
+
+def _with_shares(frame: pd.DataFrame, ceilings: Mapping[tuple[str, str], Ceilings]) -> pd.DataFrame:
+    """Add what follows from two columns: images per joule, and the share of the measured matrix product."""
+    if {"images_processed", "energy_joules"} <= set(frame):
+        frame["images_per_joule"] = frame["images_processed"] / frame["energy_joules"]
+    if "flop_per_second" in frame and ceilings:
+        best = [
+            ceilings[key].product_flop_per_second.best if key in ceilings else float("nan")
+            for key in zip(frame["device"], frame["precision"], strict=True)
+        ]
+        frame["ceiling_share"] = frame["flop_per_second"] / best
+    return frame
 
 
 def _row(plan: Plan, run: Run, record: Record | None) -> dict[str, Any]:
@@ -56,6 +83,7 @@ def _row(plan: Plan, run: Run, record: Record | None) -> dict[str, Any]:
         "block": run.block,
         "position": run.position,
         "device": run.settings.device,
+        "precision": run.settings.training.precision,
         "training.batch_size": run.settings.training.batch_size,
     }
     row |= {key: shown(plan.study, key, get(run.settings, key)) for key in plan.study.factors}
@@ -73,6 +101,7 @@ def _row(plan: Plan, run: Run, record: Record | None) -> dict[str, Any]:
         "image": record.software.image,
         "cpu_percent_before": record.cpu_percent_before,
         "other_device_processes": record.other_device_processes,
+        "device_percent_before": record.device_percent_before,
         "yardstick_seconds": record.yardstick.seconds if record.yardstick else None,
     }
     return row | _measured(record)
@@ -109,9 +138,11 @@ def _measured(record: Record) -> dict[str, Any]:
     measured = record.measurement
     if measured is None:
         return {}
-    steady = [step for step in measured.steps if not step.warm_up]
-    seconds = [step.seconds for step in steady if measured.epochs[step.epoch - 1].stage == "unfrozen"]
+    seconds = [step.seconds for step in steady_steps(measured)]
     step_seconds = median(seconds) if seconds else None
+    train_seconds = sum(epoch.train_seconds for epoch in measured.epochs)
+    valid_seconds = sum(epoch.valid_seconds for epoch in measured.epochs)
+    phases = {f"{name}_seconds": sum(getattr(step, f"{name}_seconds") for step in measured.steps) for name in PHASES}
     full = max((step.images for step in measured.steps), default=0)
     last = measured.epochs[-1]
     return {
@@ -119,11 +150,21 @@ def _measured(record: Record) -> dict[str, Any]:
         "model_seconds": measured.model_seconds,
         "fit_seconds": measured.fit_seconds,
         "blog_seconds": measured.model_seconds + measured.fit_seconds,
-        "train_seconds": sum(epoch.train_seconds for epoch in measured.epochs),
-        "valid_seconds": sum(epoch.valid_seconds for epoch in measured.epochs),
+        "train_seconds": train_seconds,
+        "valid_seconds": valid_seconds,
         "step_seconds": step_seconds,
+        **phases,
+        "other_seconds": measured.fit_seconds - valid_seconds - sum(phases.values()),
+        "first_batch_seconds": fmean(first_batches(measured)),
+        "loader_start_seconds": sum(epoch.loader_start_seconds for epoch in measured.epochs),
+        "loader_end_seconds": sum(epoch.loader_end_seconds for epoch in measured.epochs),
+        "synchronise_seconds": sum(epoch.synchronise_seconds for epoch in measured.epochs),
+        "warm_up_extra_seconds": warm_up_extra(measured),
+        "compile_seconds": measured.compile_seconds,
+        "extreme_steps": extreme_steps(seconds),
+        "settled": settled(measured.steps, [epoch.stage for epoch in measured.epochs]),
         "steady_images_per_second": full / step_seconds if step_seconds else None,
-        "data_wait_share": _share(measured, "data_wait_seconds"),
+        "data_wait_share": phases["data_wait_seconds"] / train_seconds,
         "images_processed": sum(epoch.images for epoch in measured.epochs),
         "images_per_epoch": sum(epoch.images for epoch in measured.epochs) / len(measured.epochs),
         "steps": sum(epoch.steps for epoch in measured.epochs),
@@ -133,17 +174,64 @@ def _measured(record: Record) -> dict[str, Any]:
         "accuracy": last.accuracy,
         "valid_loss": last.valid_loss,
         "peak_device_allocated_bytes": measured.memory.device_allocated_bytes,
+        "peak_device_reserved_bytes": measured.memory.device_reserved_bytes,
+        "device_used_bytes": measured.memory.device_used_bytes,
         "peak_host_resident_bytes": measured.memory.host_resident_bytes,
         "parameters": measured.parameters,
         "threads": measured.threads,
         "workers": measured.workers,
+    } | _arithmetic(measured, full, step_seconds)
+
+
+def _arithmetic(measured: Measurement, images: int, step_seconds: float | None) -> dict[str, Any]:
+    """What a full step computes once everything is trained, and how fast."""
+    flops = measured.flops.get("unfrozen")
+    if flops is None:
+        return {}
+    return {
+        "flop_per_image": flops.flop_per_image,
+        "flop_per_byte": flops.flop_per_byte,
+        "flop_per_second": flops.flop_per_image * images / step_seconds if step_seconds else None,
     }
 
 
-def _share(measured: Any, phase: str) -> float | None:
-    """Part of the training time that a phase took, over every step."""
-    total = sum(step.seconds for step in measured.steps)
-    return sum(getattr(step, phase) for step in measured.steps) / total if total else None
+def steady_steps(measured: Measurement) -> list[Step]:
+    """The steps that count: everything trained, no warm-up, a full batch."""
+    full = max((step.images for step in measured.steps), default=0)
+    stages = [epoch.stage for epoch in measured.epochs]
+    return [
+        step
+        for step in measured.steps
+        if not step.warm_up and stages[step.epoch - 1] == "unfrozen" and step.images == full
+    ]
+
+
+def first_batches(measured: Measurement) -> list[float]:
+    """Seconds until the first batch of each epoch was there."""
+    first: dict[int, float] = {}
+    for step in measured.steps:
+        first.setdefault(step.epoch, step.data_wait_seconds)
+    return list(first.values())
+
+
+def warm_up_extra(measured: Measurement) -> float:
+    """Seconds that warm-up steps took beyond a steady step of their stage, waiting for data left out.
+
+    The first use of each kernel, cuDNN's search, the allocator and compilation are in it.
+    """
+    extra = 0.0
+    stages = [epoch.stage for epoch in measured.epochs]
+    for stage in dict.fromkeys(stages):
+        group = [step for step in measured.steps if stages[step.epoch - 1] == stage]
+        steady = [step.seconds - step.data_wait_seconds for step in group if not step.warm_up]
+        usual = median(steady) if steady else 0.0
+        extra += sum(max(0.0, step.seconds - step.data_wait_seconds - usual) for step in group if step.warm_up)
+    return extra
+
+
+def extreme_steps(seconds: Sequence[float]) -> int:
+    """How many steady steps took half as long again as the median one, or more (pyperf's mark of an extreme)."""
+    return sum(value >= EXTREME_STEP * median(seconds) for value in seconds)
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:

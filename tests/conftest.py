@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 # What a test trains on a CPU must not see a GPU, as container.environment has it: fastai asks for the machine's best.
-os.environ["CUDA_VISIBLE_DEVICES"] = ""
+# STUDY_TEST_GPU=1 is for tests/gpu alone, by themselves.
+if not os.environ.get("STUDY_TEST_GPU"):
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 import numpy as np
 import pytest
@@ -34,9 +36,9 @@ def study_values(**changes: Any) -> dict[str, Any]:
     return values | changes
 
 
-def plan_at(place: Place, **changes: Any) -> Plan:
-    """The plan of a tiny study on a machine without a GPU."""
-    return make_plan("tiny", Study.model_validate(study_values(**changes)), place, HERE)
+def plan_at(place: Place, absent: dict[str, str | None] | None = None, **changes: Any) -> Plan:
+    """The plan of a tiny study on a machine without a GPU, or one that lacks what ``absent`` says."""
+    return make_plan("tiny", Study.model_validate(study_values(**changes)), place, absent or HERE)
 
 
 def tiny_plan(**changes: Any) -> Plan:

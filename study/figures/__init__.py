@@ -5,13 +5,25 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from study.figures import accuracy, batch_size_performance, order, published, speedup, telemetry
+from study.figures import (
+    accuracy,
+    batch_size_performance,
+    memory,
+    order,
+    phases,
+    published,
+    roofline,
+    speedup,
+    telemetry,
+)
 from study.figures.style import Drawn, use_style
 from study.plan import Plan
+from study.records import read_record
 from study.stats.analysis import Analysis
 from study.telemetry import read_parquet
 
@@ -19,6 +31,8 @@ MODULES: tuple[tuple[str, Callable[[Plan, pd.DataFrame, Analysis], Drawn | None]
     ("batch_size_performance", batch_size_performance.draw),
     ("speedup", speedup.draw),
     ("published", published.draw),
+    ("phases", phases.draw),
+    ("memory", memory.draw),
     ("accuracy", accuracy.draw),
     ("order", order.draw),
 )
@@ -27,27 +41,23 @@ MODULES: tuple[tuple[str, Callable[[Plan, pd.DataFrame, Analysis], Drawn | None]
 def draw_all(plan: Plan, frame: pd.DataFrame, analysis: Analysis, folder: Path) -> None:
     """Draw what the study has figures for, and list them in ``index.json``; the folder appears whole or not at all."""
     use_style()
+    drawn = [(name, draw(plan, frame, analysis)) for name, draw in MODULES]
+    drawn += _rooflines(plan, frame, folder.parent / "records")
+    drawn += _telemetry(plan, frame, folder.parent / "telemetry")
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=".figures-", dir=folder.parent))
     temporary.chmod(0o755)
     index = []
-    for name, draw in MODULES:
-        drawn = draw(plan, frame, analysis)
-        if drawn is None:
-            continue
-        _save(drawn.figure, temporary / name)
-        index.append({"name": name, "title": drawn.title, "caption": drawn.caption, "alt": drawn.alt})
-    for drawn in _telemetry(plan, frame, folder.parent / "telemetry"):
-        _save(drawn.figure, temporary / f"telemetry_{len(index)}")
-        index.append(
-            {"name": f"telemetry_{len(index)}", "title": drawn.title, "caption": drawn.caption, "alt": drawn.alt}
-        )
+    for name, figure in drawn:
+        if figure:
+            _save(figure.figure, temporary / name)
+            index.append({"name": name, "title": figure.title, "caption": figure.caption, "alt": figure.alt})
     (temporary / "index.json").write_text(json.dumps(index, indent=1, ensure_ascii=False), encoding="utf-8")
     shutil.rmtree(folder, ignore_errors=True)
     temporary.rename(folder)
 
 
-def _telemetry(plan: Plan, frame: pd.DataFrame, folder: Path) -> list[Drawn]:
+def _telemetry(plan: Plan, frame: pd.DataFrame, folder: Path) -> list[tuple[str, Drawn | None]]:
     """A monitor's view of each device: the samples of every run that has some, in the order of execution."""
     if "started" not in frame:
         return []
@@ -56,8 +66,35 @@ def _telemetry(plan: Plan, frame: pd.DataFrame, folder: Path) -> list[Drawn]:
     figures = []
     for device, rows in frame[frame["outcome"] == "ok"].sort_values("started", kind="stable").groupby("device"):
         samples = [(str(name), sizes[name], read_parquet(files[name])) for name in rows["run"] if files[name].is_file()]
-        figures.append(telemetry.draw(samples, str(device)))
-    return [drawn for drawn in figures if drawn]
+        figures.append((f"telemetry_{device}", telemetry.draw(samples, str(device))))
+    return figures
+
+
+def _rooflines(plan: Plan, frame: pd.DataFrame, folder: Path) -> list[tuple[str, Drawn | None]]:
+    """Each configuration under what its device can do in its precision, where that was measured."""
+    if "flop_per_second" not in frame:
+        return []
+    keys = [key for key in plan.study.compared if key not in ("device", "training.precision")]
+    figures = []
+    for run in filter(plan.measures_ceilings, plan.runs):
+        file = folder / run.file
+        record = read_record(file) if file.is_file() else None
+        device, precision = run.settings.device, run.settings.training.precision
+        rows = frame[(frame["device"] == device) & (frame["precision"] == precision)].dropna(subset=["flop_per_second"])
+        if record is None or record.ceilings is None or rows.empty:
+            continue
+        points = [
+            (_level(level), part["flop_per_byte"].median(), part["flop_per_second"].median())
+            for level, part in rows.groupby(keys or ["device"], sort=True)
+        ]
+        name = record.machine.device_name if record.machine else device
+        figures.append((f"roofline_{device}_{precision}", roofline.draw(points, record.ceilings, name)))
+    return figures
+
+
+def _level(level: Any) -> str:
+    parts = level if isinstance(level, tuple) else (level,)
+    return ", ".join(f"{part:g}" if isinstance(part, float) else str(part) for part in parts)
 
 
 def _save(figure: Figure, path: Path) -> None:

@@ -60,7 +60,7 @@ def _bars(axes: Axes, levels: list[Level], group: Group) -> None:
 
 
 def _points(frame: pd.DataFrame, plan: Plan, group: Group, x: str, y: str) -> pd.DataFrame:
-    keys = [key for key in plan.study.factors if key != x]
+    keys = [key for key in plan.study.compared if key != x]
     labels = frame.apply(lambda row: ", ".join(str(row[key]) for key in keys) if keys else str(row["device"]), axis=1)
     ok = frame[(labels == group.label) & (frame["outcome"] == "ok")]
     return ok.rename(columns={x: "x", y: "y"})[["x", "y"]]

@@ -15,7 +15,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     if y not in frame:
         return None
     ok = frame[(frame["outcome"] == "ok") & frame[y].notna()].sort_values("started", kind="stable")
-    keys = list(plan.study.factors) or ["device"]
+    keys = plan.study.compared or ["device"]
     if len(ok) < 4 or ok.groupby(keys).size().max() < 2:
         return None
     relative = ok[y] / ok.groupby(keys)[y].transform("mean")

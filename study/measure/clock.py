@@ -1,6 +1,9 @@
 """Times of phases: by the clock on a CPU, by CUDA events on a GPU. Nothing is synchronised inside a step."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -49,19 +52,36 @@ def clock_for(device: torch.device) -> Clock:
     return CudaClock() if device.type == "cuda" else HostClock()
 
 
+@dataclass(frozen=True)
+class EpochTimes:
+    """What the recorder tells of an epoch's training."""
+
+    steps: list[Step]
+    train_seconds: float
+    loader_start_seconds: float
+    loader_end_seconds: float
+    synchronise_seconds: float
+
+
 class StepRecorder:
-    """Collects the marks of an epoch, and turns them into steps after the epoch."""
+    """Collects the marks of every epoch, and turns them into steps when all are over: reading an event costs time."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
-        self._start: Any = None
-        self._marks: list[tuple[str, Any]] = []
-        self._images: list[int] = []
+        self._epochs: list[_Epoch] = []
 
     def begin(self) -> None:
-        """The epoch starts: the first step's data wait counts from here."""
-        self._marks, self._images = [], []
-        self._start = self.clock.mark()
+        """An epoch's training starts: the first step's data wait counts from here."""
+        now = time.perf_counter()
+        self._epochs.append(_Epoch(now, self.clock.mark()))
+        self._marks, self._images = self._epochs[-1].marks, self._epochs[-1].images
+
+    @contextmanager
+    def loader_start(self) -> Iterator[None]:
+        """Around what makes the loader's iterator."""
+        started = time.perf_counter()
+        yield
+        self._epochs[-1].loader_start_seconds = time.perf_counter() - started
 
     def mark(self, phase: str) -> None:
         """The phase ends here."""
@@ -72,18 +92,47 @@ class StepRecorder:
         self._images.append(images)
         self._marks.append(("", None))
 
-    def finish(self, epoch: int) -> list[Step]:
-        """The steps of the epoch, which is now over on the device too."""
+    def end(self) -> None:
+        """The epoch's training is over; returns when it is on the device too."""
+        epoch = self._epochs[-1]
+        epoch.end = self.clock.mark()
+        waited = time.perf_counter()
         self.clock.settle()
+        now = time.perf_counter()
+        epoch.synchronise_seconds, epoch.train_seconds = now - waited, now - epoch.started
+
+    def read(self) -> list[EpochTimes]:
+        """Every epoch, in order. Call it once, outside of what is timed."""
+        return [self._read(epoch, number) for number, epoch in enumerate(self._epochs, start=1)]
+
+    def _read(self, epoch: "_Epoch", number: int) -> EpochTimes:
         steps: list[Step] = []
         phases = dict.fromkeys(PHASES, 0.0)
-        before = self._start
-        for phase, mark in self._marks:
+        before = epoch.start
+        for phase, mark in epoch.marks:
             if phase:
                 phases[phase] += self.clock.seconds(before, mark)
                 before = mark
                 continue
             values = {f"{name}_seconds": round(seconds, 7) for name, seconds in phases.items()}
-            steps.append(Step(epoch=epoch, images=self._images[len(steps)], warm_up=False, **values))
+            steps.append(Step(epoch=number, images=epoch.images[len(steps)], warm_up=False, **values))
             phases = dict.fromkeys(PHASES, 0.0)
-        return steps
+        return EpochTimes(
+            steps,
+            epoch.train_seconds,
+            epoch.loader_start_seconds,
+            self.clock.seconds(before, epoch.end),
+            epoch.synchronise_seconds,
+        )
+
+
+@dataclass
+class _Epoch:
+    started: float
+    start: Any
+    marks: list[tuple[str, Any]] = field(default_factory=list)
+    images: list[int] = field(default_factory=list)
+    end: Any = None
+    train_seconds: float = 0.0
+    loader_start_seconds: float = 0.0
+    synchronise_seconds: float = 0.0

@@ -2,6 +2,7 @@
 
 import platform
 import sys
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import psutil
 from pydantic import Field
 
 from study.config import Strict
+from study.measure.telemetry import nvml_handle
 
+CPUFREQ = Path("/sys/devices/system/cpu/cpu0/cpufreq")
 LIBRARIES = ("torch", "torchvision", "fastai", "numpy", "pillow")
 
 
@@ -20,8 +23,13 @@ class Machine(Strict):
     cpu_name: str
     cpu_cores: int | None = Field(description="Physical cores.")
     cpu_threads: int = Field(description="Logical CPUs.")
+    cpu_max_mhz: float | None = Field(None, description="Highest clock of the first CPU, where the kernel tells.")
+    cpu_governor: str | None = Field(None, description="Who chooses the first CPU's clock, where the kernel tells.")
+    virtualised: bool | None = Field(None, description="Whether this is a virtual machine; none where unknown.")
     memory_bytes: int
     device_memory_bytes: int | None = None
+    device_max_sm_mhz: int | None = Field(None, description="Highest clock of the device's multiprocessors.")
+    device_power_limit_watts: float | None = None
     driver: str | None = Field(None, description="NVIDIA driver.")
     cuda: str | None = None
     cudnn: int | None = None
@@ -36,6 +44,9 @@ def describe(device: str) -> Machine:
         "cpu_name": cpu_name(),
         "cpu_cores": psutil.cpu_count(logical=False),
         "cpu_threads": psutil.cpu_count() or 1,
+        "cpu_max_mhz": cpu_max_mhz(),
+        "cpu_governor": read_line(CPUFREQ / "scaling_governor"),
+        "virtualised": virtualised(),
         "memory_bytes": psutil.virtual_memory().total,
         "system": f"{platform.system()} {platform.machine()}",
         "python": python(),
@@ -55,6 +66,7 @@ def describe(device: str) -> Machine:
             "cuda": torch.version.cuda,
             "cudnn": torch.backends.cudnn.version(),
         }
+        | device_limits()
     )
 
 
@@ -96,6 +108,43 @@ def cpu_name() -> str:
     except OSError:
         pass
     return platform.processor() or platform.machine()
+
+
+def read_line(path: Path) -> str | None:
+    """What a file of the kernel says; None where there is no such file."""
+    try:
+        return path.read_text(encoding="ascii").strip() or None
+    except (OSError, ValueError):
+        return None
+
+
+def cpu_max_mhz() -> float | None:
+    """The first CPU's highest clock."""
+    khz = read_line(CPUFREQ / "cpuinfo_max_freq")
+    return int(khz) / 1000 if khz and khz.isdigit() else None
+
+
+def virtualised(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool | None:
+    """Whether a hypervisor says that it is there (the processor's flag of that name, which x86 alone has)."""
+    try:
+        flags = next(line for line in cpuinfo.read_text().splitlines() if line.startswith("flags"))
+    except (OSError, StopIteration):
+        return None
+    return "hypervisor" in flags.split()
+
+
+def device_limits() -> dict[str, float | int | None]:
+    """The highest clock and the power limit of the GPU that torch sees first; empty where NVML does not tell."""
+    limits: dict[str, float | int | None] = {}
+    with suppress(Exception):
+        import pynvml
+
+        gpu = nvml_handle(pynvml)
+        with suppress(pynvml.NVMLError):
+            limits["device_max_sm_mhz"] = int(pynvml.nvmlDeviceGetMaxClockInfo(gpu, pynvml.NVML_CLOCK_SM))
+        with suppress(pynvml.NVMLError):
+            limits["device_power_limit_watts"] = pynvml.nvmlDeviceGetEnforcedPowerLimit(gpu) / 1000
+    return limits
 
 
 def driver() -> str | None:

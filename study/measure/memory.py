@@ -20,8 +20,10 @@ def peak(device: torch.device) -> Memory:
     resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     if device.type != "cuda":
         return Memory(host_resident_bytes=resident)
+    free, total = torch.cuda.mem_get_info(device)
     return Memory(
         device_allocated_bytes=torch.cuda.max_memory_allocated(device),
         device_reserved_bytes=torch.cuda.max_memory_reserved(device),
+        device_used_bytes=total - free,
         host_resident_bytes=resident,
     )

@@ -1,13 +1,15 @@
 """The raw samples of one run, as both loops return them. Times in seconds, memory in bytes."""
 
-from statistics import fmean
+from statistics import fmean, median
 from typing import Literal
 
 from pydantic import Field
 
 from study.config import Strict
+from study.measure.arithmetic import Flops
 
 PHASES = ("data_wait", "transfer", "device_transform", "forward", "backward", "optimizer")
+FEWEST_STEPS, UNSETTLED = 12, 1.25
 WARM_UP_REPETITIONS = 3
 """Of the yardstick, before and after."""
 
@@ -35,8 +37,18 @@ class Epoch(Strict):
     """One epoch: training and validation apart."""
 
     stage: Literal["frozen", "unfrozen"]
-    train_seconds: float
+    train_seconds: float = Field(description="Until the device has done the epoch's last step.")
     valid_seconds: float
+    loader_start_seconds: float = Field(
+        description="Making the loader's iterator, its workers' start included; within the first step's data wait."
+    )
+    loader_end_seconds: float = Field(
+        description="From the last step to the loader's own end: its workers stop. On a GPU in the device's timeline, "
+        "where it may hide behind the last steps."
+    )
+    synchronise_seconds: float = Field(
+        description="How long the host waits at the end of the epoch until the device has caught up."
+    )
     images: int = Field(description="Images really trained on: without what drop_last left out.")
     steps: int
     train_loss: float | None = Field(description="Mean over the epoch's images; null where it is no finite number.")
@@ -47,9 +59,14 @@ class Epoch(Strict):
 class Memory(Strict):
     """Peaks over the run, in bytes; null where the device does not tell."""
 
-    device_allocated_bytes: int | None = None
-    device_reserved_bytes: int | None = None
-    host_resident_bytes: int | None = None
+    device_allocated_bytes: int | None = Field(None, description="By torch's tensors.")
+    device_reserved_bytes: int | None = Field(None, description="By torch's allocator, its cache included.")
+    device_used_bytes: int | None = Field(
+        None,
+        description="Of the whole device at the end of training, when the allocator still holds its peak: the driver's "
+        "context and kernels, and other processes, included.",
+    )
+    host_resident_bytes: int | None = Field(None, description="Of the training process, without its workers.")
 
 
 class Measurement(Strict):
@@ -65,7 +82,15 @@ class Measurement(Strict):
     steps: list[Step]
     memory: Memory
     parameters: int = Field(description="Parameters of the model, trained or not.")
-    body_sha256: str = Field(description="Checksum of the body's weights before the first step.")
+    body_sha256: str | None = Field(
+        description="Checksum of the body's weights before the first step; none where nothing trains."
+    )
+    compile_seconds: float | None = Field(
+        None, description="What torch.compile took, all within warm-up steps; none where nothing is compiled."
+    )
+    flops: dict[str, Flops] = Field(
+        default={}, description="Arithmetic of a step, by stage; empty where not countable."
+    )
     threads: int = Field(description="CPU threads that torch used.")
     workers: int = Field(description="Worker processes of the loader.")
 
@@ -88,6 +113,21 @@ class Yardstick(Strict):
         """
         means = [fmean(part[WARM_UP_REPETITIONS:]) for part in (self.before, self.after) if part]
         return float((means[0] * means[-1]) ** 0.5)
+
+
+def settled(steps: list[Step], stages: list[str]) -> bool:
+    """Whether each stage became steady: its warm-up ended before half of it was over, and the medians of its third
+    and fourth quarter differ by less than ``UNSETTLED``. A stage of under ``FEWEST_STEPS`` steps cannot tell, and
+    passes."""
+    for stage in dict.fromkeys(stages):
+        group = [step for step in steps if stages[step.epoch - 1] == stage]
+        if len(group) < FEWEST_STEPS:
+            continue
+        half, last = len(group) // 2, 3 * len(group) // 4
+        third, fourth = (median(step.seconds for step in part) for part in (group[half:last], group[last:]))
+        if group[half - 1].warm_up or max(third, fourth) > UNSETTLED * min(third, fourth):
+            return False
+    return True
 
 
 def mark_warm_up(steps: list[Step], stages: list[str]) -> list[Step]:

@@ -171,6 +171,14 @@ def _process_memory(processes: Sequence[Any]) -> int | None:
     return sum(used) if used else None
 
 
+def nvml_handle(nvml: Any) -> Any:
+    """NVML's handle of the GPU that torch sees first; NVML's own error where there is none."""
+    nvml.nvmlInit()
+    name = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip() or "0"
+    by = nvml.nvmlDeviceGetHandleByIndex if name.isdigit() else nvml.nvmlDeviceGetHandleByUUID
+    return by(int(name) if name.isdigit() else name)
+
+
 def open_gpu(nvml: Any = None) -> Gpu | None:
     """The first GPU that ``CUDA_VISIBLE_DEVICES`` names, by its place in PCI order or its UUID, else the first of all.
 
@@ -178,10 +186,7 @@ def open_gpu(nvml: Any = None) -> Gpu | None:
     """
     try:
         nvml = nvml or importlib.import_module("pynvml")
-        nvml.nvmlInit()
-        name = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip() or "0"
-        by = nvml.nvmlDeviceGetHandleByIndex if name.isdigit() else nvml.nvmlDeviceGetHandleByUUID
-        return Gpu(nvml, by(int(name) if name.isdigit() else name))
+        return Gpu(nvml, nvml_handle(nvml))
     except Exception:  # no bindings, no driver, no such device: the host's columns are still worth having
         return None
 

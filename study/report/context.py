@@ -49,7 +49,7 @@ def view(
         analysis=analysis,
         axis=short_key(study.curve.x)
         if study.curve
-        else ", ".join(short_key(key) for key in study.factors) or "setting",
+        else ", ".join(short_key(key) for key in study.compared) or "setting",
         total=TOTALS[analysis.y].replace(" (s)", ""),
         facts=_facts(plan, records),
         runs=_runs(frame, analysis.y),
@@ -165,7 +165,9 @@ def _device(record: Record) -> str | None:
     if machine is None:
         return None
     cuda = f", driver {machine.driver}, CUDA {machine.cuda}, cuDNN {machine.cudnn}" if machine.cuda else ""
-    return f"{record.settings.device}: {machine.device_name}{cuda}"
+    clock = f", up to {machine.device_max_sm_mhz} MHz" if machine.device_max_sm_mhz else ""
+    power = f", limited to {machine.device_power_limit_watts:.0f} W" if machine.device_power_limit_watts else ""
+    return f"{record.settings.device}: {machine.device_name}{clock}{power}{cuda}"
 
 
 def _processor(record: Record) -> str | None:
@@ -175,7 +177,10 @@ def _processor(record: Record) -> str | None:
     return (
         f"{machine.cpu_name}, {machine.cpu_cores} cores, {machine.cpu_threads} threads, "
         f"{bytes_words(machine.memory_bytes)}"
-        f"; {record.measurement.threads} torch threads"
+        + (f", up to {machine.cpu_max_mhz:.0f} MHz" if machine.cpu_max_mhz else "")
+        + (f", governor {machine.cpu_governor}" if machine.cpu_governor else "")
+        + (", a virtual machine" if machine.virtualised else "")
+        + f"; {record.measurement.threads} torch threads"
     )
 
 

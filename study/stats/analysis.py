@@ -1,5 +1,6 @@
 """From the table of timings to an answer: means with intervals, the best set, the curve, the contrast, warnings."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,30 @@ from pydantic import Field
 from study.config import Strict, Study, shown
 from study.stats import machine
 from study.stats.curve import CurveFit, fit_curve
+from study.stats.limits import limits_of
 from study.stats.summary import SIGNIFICANCE, Interval, LogModel, fit_log_model, level_test
 from study.stats.warnings import warnings_of
 from study.words import device_words, listed, seconds_words, short_key
+
+RESOURCES = (
+    "peak_device_allocated_bytes",
+    "device_used_bytes",
+    "peak_host_resident_bytes",
+    "peak_tree_resident_bytes",
+    "cpu_percent",
+    "gpu_utilisation_percent",
+    "energy_joules",
+    "images_per_joule",
+    "idle_watts",
+    "flop_per_image",
+    "flop_per_second",
+    "ceiling_share",
+    "first_batch_seconds",
+    "loader_start_seconds",
+    "warm_up_extra_seconds",
+    "compile_seconds",
+)
+"""Columns of the table of timings that the report shows beside the times."""
 
 
 class Estimate(Strict):
@@ -36,6 +58,9 @@ class Level(Strict):
     images_per_second: float | None = Field(description="Median of the steady steps' rate.")
     data_wait_share: float | None = Field(description="Share of the training time spent waiting for data; median.")
     images_per_epoch: float | None = Field(description="Images really trained on, mean over epochs.")
+    resources: dict[str, float] = Field(
+        description="Medians over the runs of what the table of timings tells of phases, memory, energy and arithmetic."
+    )
     outcomes: dict[str, int]
 
 
@@ -74,6 +99,7 @@ class Analysis(Strict):
     y: str
     groups: list[Group]
     ratios: list[Ratio]
+    control: list[Ratio] = Field(description="The null control: each configuration over itself.")
     answer: list[str] = Field(description="The answer, sentence by sentence.")
     warnings: list[str]
 
@@ -82,18 +108,24 @@ def analyse(study: Study, frame: pd.DataFrame) -> Analysis:
     """Analyse one study's table of timings (a row a planned run)."""
     y = study.curve.y if study.curve else "fit_seconds"
     x = study.curve.x if study.curve else None
-    group_keys = [key for key in study.factors if key != x] if x else [key for key in study.factors if key == "device"]
+    group_keys = [key for key in study.compared if (key != x if x else key == "device")]
     groups = [
         _group(study, label, part, x, y)
         for label, part in _split(frame, group_keys, study)
         if (part["outcome"] != "unavailable").any()
     ]
-    ratios = _ratios(study, frame, y, x) if study.contrast else []
+    ratios = _ratios(study, frame, y, x, study.contrast) if study.contrast else []
+    control = _ratios(study, frame, y, x, "control") if "control" in study.factors else []
     return Analysis(
         y=y,
         groups=groups,
         ratios=ratios,
-        answer=_answer(groups, ratios, x, y, study.contrast),
+        control=control,
+        answer=[
+            *_answer(groups, ratios, x, y, study.contrast),
+            *limits_of(study, _usable(frame, y)),
+            *([_control_answer(control)] if control else []),
+        ],
         warnings=warnings_of(study, frame, y, x),
     )
 
@@ -108,9 +140,14 @@ def _split(frame: pd.DataFrame, keys: list[str], study: Study) -> list[tuple[str
     if not keys:
         return [(str(frame["device"].iloc[0]), frame)]
     parts = [(level, part) for level, part in frame.groupby(keys, sort=False, dropna=False)]
-    orders = [[str(shown(study, key, level)) for level in study.factors[key]] for key in keys]
-    parts.sort(key=lambda item: [order.index(str(name)) for order, name in zip(orders, item[0], strict=True)])
+    orders = [[shown(study, key, level) for level in study.factors[key]] for key in keys]
+    parts.sort(key=lambda item: [_place(order, name) for order, name in zip(orders, item[0], strict=True)])
     return [(", ".join(map(str, level)), part) for level, part in parts]
+
+
+def _place(levels: list[Any], level: Any) -> int:
+    """The place of a level among the study's: a table hands 1 back as 1.0, and True as text."""
+    return next(place for place, other in enumerate(levels) if other == level or str(other) == str(level))
 
 
 def _usable(frame: pd.DataFrame, y: str) -> pd.DataFrame:
@@ -124,7 +161,7 @@ def _usable(frame: pd.DataFrame, y: str) -> pd.DataFrame:
 
 
 def _group(study: Study, label: str, part: pd.DataFrame, x: str | None, y: str) -> Group:
-    keys = [x] if x else list(study.factors)
+    keys = [x] if x else study.compared
     names = part.apply(lambda row: _level_label(row, keys), axis=1)
     part = part.assign(level=names)
     usable = _usable(part, y)
@@ -196,6 +233,7 @@ def _level(
         images_per_second=_median(usable, "steady_images_per_second"),
         data_wait_share=_median(usable, "data_wait_share"),
         images_per_epoch=_mean(usable, "images_per_epoch"),
+        resources={column: value for column in RESOURCES if (value := _median(usable, column)) is not None},
         outcomes={str(key): int(value) for key, value in rows["outcome"].value_counts().items()},
     )
 
@@ -235,17 +273,17 @@ def _same_as(best: str, levels: list[Level], model: LogModel, differs_p: float |
     return same
 
 
-def _ratios(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> list[Ratio]:
+def _ratios(study: Study, frame: pd.DataFrame, y: str, x: str | None, contrast: str) -> list[Ratio]:
     """The contrast's first level over each other one, at each combination of the other factors."""
-    contrast = str(study.contrast)
     usable = _usable(frame, y)
-    others = [key for key in study.factors if key != contrast]
+    others = [key for key in study.compared if key != contrast]
+    twins = ["control"] if "control" in study.factors and contrast != "control" else []
     names = [str(shown(study, contrast, level)) for level in study.factors[contrast]]
     levels = [name for name in names if (usable[contrast].astype(str) == name).any()]
     result: list[Ratio] = []
     for other in levels[1:]:
         first, second = (usable[usable[contrast].astype(str) == level] for level in (levels[0], other))
-        pairs = first.merge(second, on=[*others, "session_block"], suffixes=("_a", "_b"))
+        pairs = first.merge(second, on=[*others, *twins, "session_block"], suffixes=("_a", "_b"))
         if pairs.empty:
             continue
         labels = pairs.apply(lambda row: _ratio_label(row, others, x), axis=1)
@@ -317,6 +355,19 @@ def _group_answer(group: Group, x: str | None, y: str) -> str:
         )
         verdict = ""
     return f"{where} the fastest is {name}, {time}; {told}.{verdict}"
+
+
+def _control_answer(ratios: list[Ratio]) -> str:
+    """What the null control shows: how much this study tells apart where there is nothing to tell."""
+    told = [ratio for ratio in ratios if _differs(ratio.ratio)]
+    widest = max(ratios, key=lambda ratio: abs(math.log(ratio.ratio.value)))
+    at = f" at {widest.label}" if widest.label else ""
+    text = (
+        "Null control: each configuration was run twice as if it were two. The ratio of the two is furthest from "
+        f"1{at}, with {widest.ratio.value:.3g}; "
+    )
+    many = f"{len(told)} of {len(ratios)} intervals leave out 1"
+    return text + (f"{many}, where one in twenty is to be expected." if told else "no interval leaves out 1.")
 
 
 def is_explained(ratio: Ratio) -> bool:

@@ -16,6 +16,8 @@ EXTREME_LIMIT = 0.50
 PROCESS_MINIMUM = 3
 BUSY_LIMIT = 25
 """Percent of the whole machine: a quarter of two cores is a process that never rests on half of one."""
+GPU_BUSY_LIMIT = 10
+"""Percent: an idle GPU shows 0."""
 WAITING_LIMIT = 0.5
 
 
@@ -31,6 +33,7 @@ def warnings_of(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> lis
             *_work(usable, x),
             *_batches(usable),
             *_waiting(usable),
+            *_steps(usable),
         ]
     return found
 
@@ -41,8 +44,7 @@ def _outcomes(frame: pd.DataFrame) -> list[str]:
         ["outcome", "message"], dropna=False, sort=False
     ):
         name = str(outcome).replace("_", " ")
-        runs = listed(rows["run"].tolist()) if len(rows) <= 4 else f"{len(rows)} runs"
-        found.append(f"{name[0].upper()}{name[1:]}: {runs} ({message}).")
+        found.append(f"{name[0].upper()}{name[1:]}: {_runs(rows)} ({message}).")
     return found
 
 
@@ -70,8 +72,12 @@ def _environment(frame: pd.DataFrame) -> list[str]:
             if rows["image"].nunique() > 1:
                 images = ", ".join(sorted({str(image).removeprefix("sha256:")[:12] for image in rows["image"]}))
                 found.append(f"The runs on {device_words(str(device), article=True)} used different images: {images}.")
-    if "other_device_processes" in frame and (disturbed := int((frame["other_device_processes"] > 0).sum())):
-        found.append(f"Other processes computed on the GPU when {disturbed} run(s) began.")
+    if "other_device_processes" in frame:
+        shared = frame["other_device_processes"] > 0
+        if "device_percent_before" in frame:
+            shared |= frame["device_percent_before"] >= GPU_BUSY_LIMIT
+        if shared.any():
+            found.append(f"Other processes computed on the GPU when {int(shared.sum())} run(s) began.")
     if "cpu_percent_before" in frame and (busy := int((frame["cpu_percent_before"] >= BUSY_LIMIT).sum())):
         found.append(
             f"The machine was busy with other work ({BUSY_LIMIT}% of its CPUs or more) when {busy} run(s) began."
@@ -105,7 +111,7 @@ def _machine(frame: pd.DataFrame) -> list[str]:
 
 
 def _noise(study: Study, usable: pd.DataFrame, y: str) -> list[str]:
-    keys = list(study.factors) or ["device"]
+    keys = study.compared or ["device"]
     wide, extreme = [], []
     for level, rows in usable.groupby(keys, sort=False):
         times = rows[y]
@@ -166,10 +172,31 @@ def _waiting(usable: pd.DataFrame) -> list[str]:
     return found
 
 
+def _steps(usable: pd.DataFrame) -> list[str]:
+    """Runs that never became steady, and steps that took far longer than the others of their run."""
+    found = []
+    if "settled" in usable:
+        restless = usable[usable["settled"].astype(str) == "False"]
+        if len(restless):
+            found.append(f"{_runs(restless)} never became steady: the steps' time still changed at the end.")
+    if "extreme_steps" in usable:
+        extreme = usable[usable["extreme_steps"] > 0]
+        if len(extreme):
+            found.append(
+                f"Some steps took 50% longer than the median step of their run, or more: "
+                f"{int(extreme['extreme_steps'].sum())} step(s) in {_runs(extreme)}."
+            )
+    return found
+
+
+def _runs(rows: pd.DataFrame) -> str:
+    return listed(rows["run"].tolist()) if len(rows) <= 4 else f"{len(rows)} runs"
+
+
 def _apart(study: Study, usable: pd.DataFrame, x: str | None) -> list[str]:
     """Levels that share no block with the others: the machine's change counts as the level's."""
     found = []
-    keys = [key for key in study.factors if key != x]
+    keys = [key for key in study.compared if key != x]
     groups = [part for _, part in usable.groupby(keys, sort=False)] if keys and x else [usable]
     for part in groups:
         if x is None or part.empty:

@@ -3,7 +3,7 @@
 import contextlib
 import io
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +35,8 @@ from study import models
 from study.data.images import Stored, to_channels
 from study.measure.clock import StepRecorder, clock_for
 from study.measure.memory import peak, reset_peak
-from study.measure.samples import Epoch, Measurement, Step, mark_warm_up
-from study.train.schedule import TrainingJob, finite, mean_loss, stage_names
+from study.measure.samples import Measurement
+from study.train.schedule import Losses, Reached, TrainingJob, count_flops, epochs_of, finite, stage_names
 
 ProgressCallback  # noqa: B018 - importing it is what makes a script's Learner show its bar, as `vision.all` does
 
@@ -50,16 +50,14 @@ class Measure(Callback):
         self.job = job
         self.recorder = StepRecorder(clock_for(job.device))
         self.stages = stage_names(job.settings)
-        self.steps: list[Step] = []
-        self.epochs: list[Epoch] = []
-        self.losses: list[tuple[torch.Tensor, int]] = []
+        self.reached: list[Reached] = []
+        self.losses: Losses = []
         self.done = 0
         self.marking = False
 
     def before_train(self) -> None:
         """The epoch starts."""
         self.losses = []
-        self.epoch_started = time.perf_counter()
         self.marking = True
         self.recorder.begin()
 
@@ -84,15 +82,14 @@ class Measure(Callback):
             self.recorder.end_step(images)
             self.losses.append((self.learn.loss.detach(), images))
             self.done += 1
-            epoch = len(self.epochs)
+            epoch = len(self.reached)
             total = self.learn.n_iter * len(self.stages)
             self.job.progress(self.done, total, f"epoch {epoch + 1} ({self.stages[epoch]})")
 
     def after_train(self) -> None:
         """The epoch's training is over, on the device too."""
         self.marking = False
-        self.epoch_steps = self.recorder.finish(len(self.epochs) + 1)
-        self.train_seconds = time.perf_counter() - self.epoch_started
+        self.recorder.end()
 
     def before_validate(self) -> None:
         """Validation is timed apart."""
@@ -106,24 +103,21 @@ class Measure(Callback):
     def after_epoch(self) -> None:
         """fastai's recorder has its values: training loss, validation loss, error rate."""
         _, valid_loss, errors = (float(value) for value in self.learn.recorder.values[-1])
-        self.steps += self.epoch_steps
-        self.epochs.append(
-            Epoch(
-                stage="frozen" if self.stages[len(self.epochs)] == "frozen" else "unfrozen",
-                train_seconds=self.train_seconds,
-                valid_seconds=self.valid_seconds,
-                images=sum(step.images for step in self.epoch_steps),
-                steps=len(self.epoch_steps),
-                train_loss=mean_loss(self.losses),
-                valid_loss=finite(valid_loss),
-                accuracy=finite(1 - errors),
-            )
-        )
+        self.reached.append(Reached(self.valid_seconds, self.losses, finite(valid_loss), finite(1 - errors)))
 
     @contextlib.contextmanager
     def loader_marks(self) -> Iterator[None]:
         """Mark where the loader's iterator has waited and moved: it does both before any batch event."""
-        stock = fastai.data.load.to_device
+        stock, iterators = fastai.data.load.to_device, fastai.data.load._loaders
+
+        def timed(iterator: Any) -> Callable[[Any], Any]:
+            def start(loader: Any) -> Any:
+                if not self.marking:
+                    return iterator(loader)
+                with self.recorder.loader_start():
+                    return iterator(loader)
+
+            return start
 
         def marked(batch: Any, *args: Any, **kwargs: Any) -> Any:
             if self.marking:
@@ -134,10 +128,11 @@ class Measure(Callback):
             return moved
 
         fastai.data.load.to_device = marked
+        fastai.data.load._loaders = tuple(timed(iterator) for iterator in iterators)
         try:
             yield
         finally:
-            fastai.data.load.to_device = stock
+            fastai.data.load.to_device, fastai.data.load._loaders = stock, iterators
 
 
 def make_dataloaders(job: TrainingJob) -> Any:
@@ -218,16 +213,19 @@ def train(job: TrainingJob) -> Measurement:
         learner.fine_tune(training.epochs, base_lr=training.learning_rate, freeze_epochs=training.freeze_epochs)
         measure.recorder.clock.settle()
         fit_seconds = time.perf_counter() - started
+    memory = peak(job.device)
+    epochs, steps = epochs_of(measure.recorder.read(), measure.reached, measure.stages)
     return Measurement(
         setup_seconds=setup_seconds,
         model_seconds=model_seconds,
         fit_seconds=fit_seconds,
         fit_started=fit_started,
-        epochs=measure.epochs,
-        steps=mark_warm_up(measure.steps, measure.stages),
-        memory=peak(job.device),
+        epochs=epochs,
+        steps=steps,
+        memory=memory,
         parameters=sum(parameter.numel() for parameter in learner.model.parameters()),
         body_sha256=body_sha256,
         threads=torch.get_num_threads(),
         workers=dataloaders.train.fake_l.num_workers,
+        flops=count_flops(learner.model, job, lambda frozen: learner.freeze() if frozen else learner.unfreeze()),
     )

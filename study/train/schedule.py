@@ -10,9 +10,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
+from torch import nn
 
 from study.config import Settings
 from study.data.images import ImageSet
+from study.measure.arithmetic import Flops, flops_of_step
+from study.measure.clock import EpochTimes
+from study.measure.samples import Epoch, Step, mark_warm_up
 from study.models import State
 from study.weights import Weights
 
@@ -21,6 +25,8 @@ MOMENTA = (0.95, 0.85, 0.95)
 FINAL_DIVISOR = 1e5
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
+Losses = list[tuple[torch.Tensor, int]]
+"""Mean loss of each step, still on the device, and the step's images."""
 Progress = Callable[[int, int, str], None]
 """Called with steps done, steps of the whole schedule, and where that is in words."""
 
@@ -93,11 +99,63 @@ def stage_names(settings: Settings) -> list[str]:
     return ["frozen"] * settings.training.freeze_epochs + ["unfrozen"] * settings.training.epochs
 
 
-def mean_loss(losses: list[tuple[torch.Tensor, int]]) -> float | None:
-    """Mean over images of (batch mean, batch size); None where that is no finite number."""
-    total = sum(float(loss) * count for loss, count in losses)
-    images = sum(count for _, count in losses)
-    return finite(total / images) if images else None
+@dataclass(frozen=True)
+class Reached:
+    """What an epoch reached, and how long the validation of it took."""
+
+    valid_seconds: float
+    losses: Losses
+    valid_loss: float | None
+    accuracy: float | None
+
+
+def epochs_of(times: list[EpochTimes], reached: list[Reached], names: list[str]) -> tuple[list[Epoch], list[Step]]:
+    """The epochs of a schedule whose stages are ``names``, and all their steps with the warm-up marked."""
+    epochs = [
+        Epoch(
+            stage="frozen" if name == "frozen" else "unfrozen",
+            train_seconds=time.train_seconds,
+            valid_seconds=outcome.valid_seconds,
+            loader_start_seconds=time.loader_start_seconds,
+            loader_end_seconds=time.loader_end_seconds,
+            synchronise_seconds=time.synchronise_seconds,
+            images=sum(step.images for step in time.steps),
+            steps=len(time.steps),
+            train_loss=mean_loss(outcome.losses),
+            valid_loss=outcome.valid_loss,
+            accuracy=outcome.accuracy,
+        )
+        for name, time, outcome in zip(names, times, reached, strict=True)
+    ]
+    return epochs, mark_warm_up([step for time in times for step in time.steps], names)
+
+
+def mean_loss(losses: Losses) -> float | None:
+    """Mean over images of (batch mean, batch size); None where that is no finite number. Read in one go."""
+    if not losses:
+        return None
+    values = torch.stack([loss for loss, _ in losses]).tolist()
+    counts = [count for _, count in losses]
+    return finite(sum(value * count for value, count in zip(values, counts, strict=True)) / sum(counts))
+
+
+def count_flops(model: nn.Module, job: TrainingJob, freeze: Callable[[bool], None]) -> dict[str, Flops]:
+    """Arithmetic of a full step in each stage; empty for a model whose step cannot be counted.
+
+    ``freeze`` freezes the model as a stage has it. Call this after training, and after the peaks were read.
+    """
+    settings = job.settings
+    size, batch = settings.dataset.image_size, min(settings.training.batch_size, len(job.images.train))
+    inputs = torch.empty(batch, 3, size, size, device="meta")
+    labels = torch.zeros(batch, dtype=torch.int64, device="meta")
+    counted: dict[str, Flops] = {}
+    for stage in dict.fromkeys(stage_names(settings)):
+        freeze(stage == "frozen")
+        try:
+            counted[stage] = flops_of_step(model, inputs, labels, nn.functional.cross_entropy)
+        except (RuntimeError, NotImplementedError):  # the forward pass reads values: torch cannot count it
+            return {}
+    return counted
 
 
 def finite(value: float) -> float | None:

@@ -2,6 +2,7 @@
 
 import time
 from contextlib import AbstractContextManager, nullcontext
+from typing import cast
 
 import torch
 from torch import nn
@@ -10,7 +11,7 @@ from study import models
 from study.data.loaders import Loaders, make_loaders
 from study.measure.clock import StepRecorder, clock_for
 from study.measure.memory import peak, reset_peak
-from study.measure.samples import Epoch, Measurement, Step, mark_warm_up
+from study.measure.samples import Measurement
 from study.train.schedule import (
     EPSILON,
     IMAGENET_MEAN,
@@ -18,8 +19,12 @@ from study.train.schedule import (
     MOMENTA,
     SQUARE_MOMENTUM,
     WEIGHT_DECAY,
+    Losses,
+    Reached,
     Stage,
     TrainingJob,
+    count_flops,
+    epochs_of,
     finite,
     mean_loss,
     stage_names,
@@ -38,9 +43,11 @@ class Trainer:
         settings, device = job.settings, job.device
         model = models.backbone(settings.model.name, settings.seed, job.state)
         self.body_sha256 = models.body_sha256(models.body_state(model))
-        self.model = models.with_new_head(model, len(job.images.classes), job.seed).to(device)
-        self.groups = layer_groups(self.model)
-        self.optimizer = make_optimizer(self.model, self.groups)
+        self.eager = models.with_new_head(model, len(job.images.classes), job.seed).to(device)
+        self.groups = layer_groups(self.eager)
+        self.optimizer = make_optimizer(self.eager, self.groups)
+        # A wrapper around the same parameters: their names, and so the groups, are the eager model's.
+        self.model = cast(nn.Module, torch.compile(self.eager)) if settings.training.compile else self.eager
         self.loss = nn.CrossEntropyLoss()
         self.scaler = torch.amp.GradScaler(device.type, enabled=settings.training.precision == "fp16")
         self.recorder = StepRecorder(clock_for(device))
@@ -58,21 +65,22 @@ class Trainer:
         kind = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(self.job.settings.training.precision)
         return torch.autocast(self.job.device.type, kind) if kind else nullcontext()
 
-    def train_epoch(self, stage: Stage, number: int, epoch: int) -> tuple[float, list[Step], float | None]:
-        """Epoch ``number`` of the stage, ``epoch`` of the schedule: seconds, steps, mean loss."""
+    def train_epoch(self, stage: Stage, number: int, epoch: int) -> Losses:
+        """Epoch ``number`` of the stage, ``epoch`` of the schedule; its times are the recorder's."""
         self.model.train()
-        losses: list[tuple[torch.Tensor, int]] = []
-        started = time.perf_counter()
+        losses: Losses = []
         self.recorder.begin()
-        for index, (images, labels) in enumerate(self.loaders.train):
+        with self.recorder.loader_start():
+            batches = iter(self.loaders.train)
+        for index, (images, labels) in enumerate(batches):
             self.recorder.mark("data_wait")
             self.set_rates(stage, (number + index / self.loaders.train_steps) / stage.epochs)
             losses.append((self.step(images, labels), len(images)))
             self.recorder.end_step(len(images))
             self.done += 1
             self.job.progress(self.done, self.total_steps, f"epoch {epoch} ({stage.name})")
-        steps = self.recorder.finish(epoch)
-        return time.perf_counter() - started, steps, mean_loss(losses)
+        self.recorder.end()
+        return losses
 
     def step(self, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """One step; returns the loss, still on the device."""
@@ -101,21 +109,22 @@ class Trainer:
             group["betas"] = (momentum, SQUARE_MOMENTUM)
 
     @torch.no_grad()
-    def validate(self) -> tuple[float, float | None, float | None]:
-        """Seconds, mean loss and accuracy over the validation images."""
+    def validate(self, losses: Losses) -> Reached:
+        """Loss and accuracy over the validation images; ``losses`` are the epoch's own."""
         self.model.eval()
         started = time.perf_counter()
-        losses, correct, images = [], torch.zeros((), device=self.job.device), 0
+        valid_losses: Losses = []
+        correct, images = torch.zeros((), device=self.job.device), 0
         for batch, batch_labels in self.loaders.valid:
             inputs = self.prepare(batch.to(self.job.device, non_blocking=True))
             labels = batch_labels.to(self.job.device, non_blocking=True)
             with self.autocast():
                 outputs = self.model(inputs)
-                losses.append((self.loss(outputs, labels), len(labels)))
+                valid_losses.append((self.loss(outputs, labels), len(labels)))
             correct += (outputs.argmax(1) == labels).sum()
             images += len(labels)
-        loss, accuracy = mean_loss(losses), finite(float(correct) / images)
-        return time.perf_counter() - started, loss, accuracy
+        loss, accuracy = mean_loss(valid_losses), finite(float(correct) / images)
+        return Reached(time.perf_counter() - started, losses, loss, accuracy)
 
 
 def train(job: TrainingJob) -> Measurement:
@@ -129,41 +138,37 @@ def train(job: TrainingJob) -> Measurement:
     trainer.recorder.clock.settle()
     model_seconds = time.perf_counter() - started
 
-    epochs: list[Epoch] = []
-    steps: list[Step] = []
+    reached: list[Reached] = []
     fit_started, started = time.time(), time.perf_counter()
     for stage in stages(job.settings, len(trainer.groups)):
-        set_frozen(trainer.model, trainer.groups, stage.name == "frozen")
+        set_frozen(trainer.eager, trainer.groups, stage.name == "frozen")
         for number in range(stage.epochs):
-            train_seconds, new_steps, train_loss = trainer.train_epoch(stage, number, len(epochs) + 1)
-            valid_seconds, valid_loss, accuracy = trainer.validate()
-            steps += new_steps
-            epochs.append(
-                Epoch(
-                    stage=stage.name,
-                    train_seconds=train_seconds,
-                    valid_seconds=valid_seconds,
-                    images=sum(step.images for step in new_steps),
-                    steps=len(new_steps),
-                    train_loss=train_loss,
-                    valid_loss=valid_loss,
-                    accuracy=accuracy,
-                )
-            )
+            reached.append(trainer.validate(trainer.train_epoch(stage, number, len(reached) + 1)))
     fit_seconds = time.perf_counter() - started
+    memory = peak(job.device)
+    epochs, steps = epochs_of(trainer.recorder.read(), reached, stage_names(job.settings))
     return Measurement(
         setup_seconds=setup_seconds,
         model_seconds=model_seconds,
         fit_seconds=fit_seconds,
         fit_started=fit_started,
         epochs=epochs,
-        steps=mark_warm_up(steps, stage_names(job.settings)),
-        memory=peak(job.device),
-        parameters=sum(parameter.numel() for parameter in trainer.model.parameters()),
+        steps=steps,
+        memory=memory,
+        parameters=sum(parameter.numel() for parameter in trainer.eager.parameters()),
         body_sha256=trainer.body_sha256,
         threads=torch.get_num_threads(),
         workers=loaders.workers,
+        compile_seconds=compile_seconds() if job.settings.training.compile else None,
+        flops=count_flops(trainer.eager, job, lambda frozen: set_frozen(trainer.eager, trainer.groups, frozen)),
     )
+
+
+def compile_seconds() -> float:
+    """Seconds that torch.compile took in this process so far, forward and backward."""
+    from torch._dynamo.utils import calculate_time_spent
+
+    return float(calculate_time_spent().get("total_wall_time", 0.0))
 
 
 def layer_groups(model: nn.Module) -> list[list[str]]:

@@ -408,8 +408,12 @@ class TestEnds:
             command, cwd=checkout.root, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             start_new_session=True,
         )  # fmt: skip
-        _wait_for(lambda: _hangs(checkout, level) or process.poll() is not None, 120)
-        assert process.poll() is None, process.communicate()[0]
+        try:
+            _wait_for(lambda: _hangs(checkout, level) or process.poll() is not None, 240)
+            assert process.poll() is None, process.communicate()[0]
+        except BaseException:  # a start that hangs on would hold the machine's lock, and fail every test after it
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
         return process
 
     @staticmethod

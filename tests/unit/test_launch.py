@@ -135,11 +135,11 @@ def test_a_second_pipeline_waits_for_its_turn_and_says_so(
         done.set()
 
     monkeypatch.setattr(signal, "signal", lambda number, handler: None)  # only a main thread may set one
-    with launch.alone_on_this_machine("first"):
+    with launch.alone_on_this_machine("other, run 3 of 4: bs16-cpu-r1"):
         thread = threading.Thread(target=second)
         thread.start()
         assert not done.wait(1.0)
     thread.join(60)
     assert done.is_set()
     assert "run 1 of 2: bs" in (said := capfd.readouterr().err)
-    assert "waiting, for another pipeline measures on this machine" in said
+    assert f"waiting, for other, run 3 of 4: bs16-cpu-r1 (process {os.getpid()}) measures on this machine" in said

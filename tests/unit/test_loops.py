@@ -78,7 +78,9 @@ def test_phases_add_up_to_the_epoch_and_epochs_to_the_fit(folder: Path, loop: st
     measured = LOOPS[loop](make_job(folder, run))
     for number, epoch in enumerate(measured.epochs, start=1):
         total = sum(step.seconds for step in measured.steps if step.epoch == number)
-        assert 0.9 * epoch.train_seconds < total <= epoch.train_seconds
+        assert 0.98 * epoch.train_seconds < total + epoch.loader_end_seconds <= epoch.train_seconds
+        assert 0 < epoch.loader_start_seconds <= measured.steps[(number - 1) * epoch.steps].data_wait_seconds
+        assert 0 <= epoch.synchronise_seconds < 0.02 * epoch.train_seconds
     spent = sum(epoch.train_seconds + epoch.valid_seconds for epoch in measured.epochs)
     assert 0.85 * measured.fit_seconds < spent <= measured.fit_seconds
     for step in measured.steps:

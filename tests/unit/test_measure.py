@@ -20,8 +20,9 @@ def test_a_planted_wait_is_found_in_its_phase_and_step() -> None:
                 time.sleep(0.05)
             recorder.mark(phase)
         recorder.end_step(4)
-    steps = recorder.finish(2)
-    assert [s.epoch for s in steps] == [2, 2, 2]
+    recorder.end()
+    steps = recorder.read()[0].steps
+    assert [s.epoch for s in steps] == [1, 1, 1]
     assert steps[1].transfer_seconds > 0.045
     others = [getattr(s, f"{p}_seconds") for n, s in enumerate(steps) for p in PHASES if (n, p) != (1, "transfer")]
     assert max(others) < 0.04
@@ -29,12 +30,13 @@ def test_a_planted_wait_is_found_in_its_phase_and_step() -> None:
 
 def test_a_recorder_starts_each_epoch_afresh() -> None:
     recorder = StepRecorder(HostClock())
-    for epoch in (1, 2):
+    for _ in (1, 2):
         recorder.begin()
         for phase in PHASES:
             recorder.mark(phase)
         recorder.end_step(4)
-        assert [s.epoch for s in recorder.finish(epoch)] == [epoch]
+        recorder.end()
+    assert [[s.epoch for s in times.steps] for times in recorder.read()] == [[1], [2]]
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ def make_record(plan: Plan, number: int = 0, outcome: str = "ok", fit_seconds: f
         epochs=[
             Epoch(
                 stage="unfrozen", train_seconds=0.8, valid_seconds=0.1, images=16, steps=2,
+                loader_start_seconds=0.01, loader_end_seconds=0.02, synchronise_seconds=0.0,
                 train_loss=1.0, valid_loss=1.0, accuracy=0.5,
             )
         ],

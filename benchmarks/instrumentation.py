@@ -1,0 +1,151 @@
+"""What measuring costs: our loop with its clock and progress against the same loop bare, and what the clock says.
+
+    python -m benchmarks.instrumentation --device cuda --batch-sizes 16 64 256
+
+Both loops train in one process, on images that lie on the device, in pairs whose order is drawn. Printed for each batch
+size: the instrumented epoch's time over the bare one's with a 95% t interval over the pairs, the measured step time
+over the bare loop's, and (on a GPU) the steps' sum over one pair of CUDA events around the whole epoch.
+"""
+
+import argparse
+import contextlib
+import io
+import random
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import stats
+
+from study import models
+from study.config import Settings
+from study.data.images import ImageSet
+from study.data.loaders import make_loaders
+from study.job import ProgressLines
+from study.measure.clock import StepRecorder
+from study.measure.samples import PHASES
+from study.train.schedule import TrainingJob, stages
+from study.train.torch_loop import Trainer
+
+
+class Silent(StepRecorder):
+    """A recorder that records nothing: the loop runs bare."""
+
+    def begin(self) -> None:
+        """Nothing."""
+
+    @contextlib.contextmanager
+    def loader_start(self) -> Iterator[None]:
+        """Nothing."""
+        yield
+
+    def mark(self, phase: str) -> None:
+        """Nothing."""
+
+    def end_step(self, images: int) -> None:
+        """Nothing."""
+
+    def end(self) -> None:
+        """Wait for the device, as whoever times an epoch must."""
+        self.clock.settle()
+
+
+def make_trainer(device: torch.device, size: int, batch_size: int, steps: int) -> Trainer:
+    """A ResNet-18 with random images of ``size`` pixels on the device; an epoch is ``steps`` steps."""
+    count = batch_size * steps + 2
+    pixels = np.random.default_rng(1).integers(0, 256, (size, size, 3), dtype=np.uint8)
+    images = ImageSet([pixels] * count, [n % 2 for n in range(count)], list(range(count - 2)), [0, 1], ["a", "b"])
+    settings = Settings.model_validate(
+        {
+            "device": device.type,
+            "dataset": {"images": count, "image_size": size},
+            "training": {"batch_size": batch_size, "freeze_epochs": 0, "epochs": 1},
+            "loader": {"kind": "device"},
+        }
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        weights = models.decide("resnet18", "none", 1, Path(folder))
+    job = TrainingJob(settings, images, weights, None, device, 1, lambda done, total, words: None)
+    torch.backends.cudnn.benchmark = True
+    return Trainer(job, make_loaders(images, settings, device, 1))
+
+
+def epoch(trainer: Trainer, instrumented: bool) -> dict[str, float]:
+    """Seconds of one epoch, by the host's clock and by CUDA events around it; of its steps where instrumented."""
+    clock = trainer.recorder.clock
+    trainer.recorder = StepRecorder(clock) if instrumented else Silent(clock)
+    progress: Callable[[int, int, str], None] = ProgressLines() if instrumented else (lambda done, total, words: None)
+    trainer.job = TrainingJob(**{**trainer.job.__dict__, "progress": progress})
+    trainer.done = 0
+    stage = stages(trainer.job.settings, len(trainer.groups))[0]
+    clock.settle()
+    with contextlib.redirect_stdout(io.StringIO()):
+        started, first = time.perf_counter(), clock.mark()
+        trainer.train_epoch(stage, 0, 1)
+        last = clock.mark()
+        clock.settle()
+        seconds = time.perf_counter() - started
+    found = {"seconds": seconds, "events": clock.seconds(first, last)}
+    if instrumented:
+        found["steps"] = sum(step.seconds for step in trainer.recorder.read()[0].steps)
+    return found
+
+
+def marks_seconds(trainer: Trainer, repetitions: int = 2000) -> float:
+    """What the marks and the progress of one step take of the host, by themselves."""
+    recorder, progress = StepRecorder(trainer.recorder.clock), ProgressLines()
+    with contextlib.redirect_stdout(io.StringIO()):
+        recorder.begin()
+        started = time.perf_counter()
+        for done in range(repetitions):
+            for phase in PHASES:
+                recorder.mark(phase)
+            recorder.end_step(1)
+            progress(done, repetitions + 1, "epoch 1 (unfrozen)")
+        seconds = time.perf_counter() - started
+        recorder.end()
+    return seconds / repetitions
+
+
+def ratio(above: list[float], below: list[float]) -> str:
+    """Geometric mean of the pairs' ratios with its 95% t interval."""
+    logs = np.log(np.asarray(above) / np.asarray(below))
+    reach = float(stats.t.ppf(0.975, len(logs) - 1) * logs.std(ddof=1) / len(logs) ** 0.5)
+    return f"{np.exp(logs.mean()):.4f} ({np.exp(logs.mean() - reach):.4f} to {np.exp(logs.mean() + reach):.4f})"
+
+
+def main() -> None:
+    """Print a line for each batch size."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--batch-sizes", type=int, nargs="+", default=[16, 32, 64, 128, 256])
+    parser.add_argument("--pairs", type=int, default=20)
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--image-size", type=int, default=192)
+    options: Any = parser.parse_args()
+    device = torch.device(options.device)
+    for batch_size in options.batch_sizes:
+        trainer = make_trainer(device, options.image_size, batch_size, options.steps)
+        for instrumented in (False, True):
+            epoch(trainer, instrumented)
+        found: dict[bool, list[dict[str, float]]] = {True: [], False: []}
+        for _ in range(options.pairs):
+            for instrumented in random.sample((True, False), 2):
+                found[instrumented].append(epoch(trainer, instrumented))
+        bare, ours = [e["seconds"] for e in found[False]], [e["seconds"] for e in found[True]]
+        steps, events = [e["steps"] for e in found[True]], [e["events"] for e in found[True]]
+        print(
+            f"batch size {batch_size}: {1000 * np.median(bare) / options.steps:.3f} ms a step; "
+            f"instrumented over bare {ratio(ours, bare)}; measured steps over bare {ratio(steps, bare)}; "
+            f"measured steps over the clock around the epoch {ratio(steps, events)}; "
+            f"the marks alone take {1e6 * marks_seconds(trainer):.1f} us of the host a step",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""Which of a group's resources the page shows beside its times, and how."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from study.stats.analysis import Group
+from study.words import bytes_words, number
+
+
+@dataclass(frozen=True)
+class Resource:
+    """An entry of ``Level.resources``, with its heading and how it is shown."""
+
+    key: str
+    words: str
+    show: Callable[[float], str]
+
+
+def _percent(value: float) -> str:
+    return f"{value:.0f}%"
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.3g}%"
+
+
+def _giga(value: float) -> str:
+    return f"{number(value / 1e9)}"
+
+
+RESOURCES = (
+    Resource("gpu_utilisation_percent", "GPU busy", _percent),
+    Resource("cpu_percent", "CPUs busy", _percent),
+    Resource("peak_device_allocated_bytes", "device memory, tensors", bytes_words),
+    Resource("device_used_bytes", "whole device", bytes_words),
+    Resource("peak_tree_resident_bytes", "host memory with workers", bytes_words),
+    Resource("energy_joules", "energy (J)", number),
+    Resource("images_per_joule", "images per joule", number),
+    Resource("idle_watts", "idle (W)", number),
+    Resource("flop_per_image", "GFLOP an image", _giga),
+    Resource("flop_per_second", "GFLOP/s", _giga),
+    Resource("ceiling_share", "share of a measured matrix product", _share),
+    Resource("first_batch_seconds", "first batch of an epoch (s)", number),
+    Resource("loader_start_seconds", "of that, workers' start, all epochs (s)", number),
+    Resource("warm_up_extra_seconds", "warm-up beyond steady steps (s)", number),
+    Resource("compile_seconds", "compilation (s)", number),
+)
+
+
+def resources(group: Group) -> list[Resource]:
+    """Those of which any level tells something."""
+    return [resource for resource in RESOURCES if any(resource.key in level.resources for level in group.levels)]

@@ -1,0 +1,56 @@
+"""The loader by itself: every batch of the schedule is fetched and thrown away, and nothing trains."""
+
+import time
+from collections.abc import Iterable
+
+import torch
+
+from study.data.loaders import Batch, make_loaders
+from study.measure.clock import HostClock, StepRecorder
+from study.measure.memory import peak
+from study.measure.samples import Measurement
+from study.train.schedule import Reached, TrainingJob, epochs_of, stage_names
+
+
+def train(job: TrainingJob) -> Measurement:
+    """Fetch what a training as ``job`` says would have fetched. All of a step is the wait for its batch."""
+    started = time.perf_counter()
+    loaders = make_loaders(job.images, job.settings, job.device, job.seed)
+    setup_seconds = time.perf_counter() - started
+    recorder, names = StepRecorder(HostClock()), stage_names(job.settings)
+    reached: list[Reached] = []
+    fit_started, started = time.time(), time.perf_counter()
+    for number, name in enumerate(names):
+        fetch(loaders.train, recorder)
+        validation = time.perf_counter()
+        for _ in loaders.valid:
+            pass
+        reached.append(Reached(time.perf_counter() - validation, [], None, None))
+        steps = loaders.train_steps
+        job.progress((number + 1) * steps, len(names) * steps, f"epoch {number + 1} ({name})")
+    fit_seconds = time.perf_counter() - started
+    epochs, steps_taken = epochs_of(recorder.read(), reached, names)
+    return Measurement(
+        setup_seconds=setup_seconds,
+        model_seconds=0.0,
+        fit_seconds=fit_seconds,
+        fit_started=fit_started,
+        epochs=epochs,
+        steps=steps_taken,
+        memory=peak(torch.device("cpu")),
+        parameters=0,
+        body_sha256=None,
+        threads=torch.get_num_threads(),
+        workers=loaders.workers,
+    )
+
+
+def fetch(batches: Iterable[Batch], recorder: StepRecorder) -> None:
+    """One epoch's batches."""
+    recorder.begin()
+    with recorder.loader_start():
+        iterator = iter(batches)
+    for images, _ in iterator:
+        recorder.mark("data_wait")
+        recorder.end_step(len(images))
+    recorder.end()
