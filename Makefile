@@ -7,7 +7,7 @@ VENV := .venv/bin/python
 CORES ?= 1
 
 .DEFAULT_GOAL := study
-.PHONY: study images images-archive host env test lint format schema lock clean help
+.PHONY: study images images-archive host env test test-gpu lint format schema lock clean help
 
 study: host  ## Run the selected studies and say where the report is
 	@engine=$$($(VENV) -m study engine -- $(ARGS)) || exit 1; \
@@ -44,6 +44,9 @@ INSTALL = $(VENV) -m pip install --quiet --disable-pip-version-check --no-deps -
 
 test: env lint  ## Check style and types, run the tests
 	$(VENV) -m pytest $(ARGS)
+
+test-gpu:  ## What only a GPU can show, with the python of a machine that has one; a process for each file
+	@for file in tests/gpu/test_*.py; do STUDY_TEST_GPU=1 $(or $(GPU_PYTHON),$(VENV)) -m pytest $$file || exit 1; done
 
 lint: env  ## ruff, mypy, snakefmt, snakemake --lint
 	$(VENV) -m ruff check study tests benchmarks

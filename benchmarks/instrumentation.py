@@ -26,7 +26,7 @@ from study.config import Settings
 from study.data.images import ImageSet
 from study.data.loaders import make_loaders
 from study.job import ProgressLines
-from study.measure.clock import StepRecorder
+from study.measure.clock import StepRecorder, marks_of
 from study.measure.samples import PHASES
 from study.train.schedule import TrainingJob, stages
 from study.train.torch_loop import Trainer
@@ -81,6 +81,8 @@ def epoch(trainer: Trainer, instrumented: bool) -> dict[str, float]:
     progress: Callable[[int, int, str], None] = ProgressLines() if instrumented else (lambda done, total, words: None)
     trainer.job = TrainingJob(**{**trainer.job.__dict__, "progress": progress})
     trainer.done = 0
+    if instrumented:
+        clock.reserve(marks_of(trainer.total_steps, 1))
     stage = stages(trainer.job.settings, len(trainer.groups))[0]
     clock.settle()
     with contextlib.redirect_stdout(io.StringIO()):
@@ -99,6 +101,7 @@ def marks_seconds(trainer: Trainer, repetitions: int = 2000) -> float:
     """What the marks and the progress of one step take of the host, by themselves."""
     recorder, progress = StepRecorder(trainer.recorder.clock), ProgressLines()
     with contextlib.redirect_stdout(io.StringIO()):
+        recorder.clock.reserve(marks_of(repetitions, 1))
         recorder.begin()
         started = time.perf_counter()
         for done in range(repetitions):

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 
 def absent(device: str) -> str | None:
@@ -27,6 +28,8 @@ class Activity:
 
     processes: int
     utilisation_percent: int
+    watts: float | None
+    """Of all of them; none where the driver does not tell."""
 
 
 def activity() -> Activity | None:
@@ -51,8 +54,16 @@ def activity() -> Activity | None:
             return Activity(
                 sum(len(pynvml.nvmlDeviceGetComputeRunningProcesses(handle)) for handle in handles),
                 max(int(pynvml.nvmlDeviceGetUtilizationRates(handle).gpu) for handle in handles),
+                _watts(pynvml, handles),
             )
         finally:
             pynvml.nvmlShutdown()
     except Exception:
+        return None
+
+
+def _watts(nvml: Any, handles: list[Any]) -> float | None:
+    try:
+        return float(sum(nvml.nvmlDeviceGetPowerUsage(handle) for handle in handles) / 1000)
+    except nvml.NVMLError:
         return None

@@ -78,6 +78,7 @@ def launch(plan: Plan, run: Run, results: Path, session: int, log: Path, counter
         process_seconds=process_seconds,
         other_device_processes=others.processes if others else None,
         device_percent_before=others.utilisation_percent if others else None,
+        device_watts_before=others.watts if others else None,
         cpu_percent_before=busy,
         telemetry_sha256=sampled,
         ceilings=ceilings,

@@ -80,6 +80,9 @@ class Record(JobResult):
     device_percent_before: int | None = Field(
         default=None, description="How busy the busiest GPU was then, in percent; none where unknown."
     )
+    device_watts_before: float | None = Field(
+        default=None, description="Power of the GPUs then, in watts: idle, where nothing else computed."
+    )
     cpu_percent_before: float | None = Field(
         default=None, description="How busy the whole machine was before this run began, with none of ours at work."
     )

@@ -46,7 +46,10 @@ class Energy(Strict):
     method: Literal["counter", "power", "rapl"] | None = Field(
         None, description="`counter`: NVML's. `power`: its power readings, integrated. `rapl`: the processor's counter."
     )
-    idle_watts: float | None = Field(None, description="Median power before the window; null with under five samples.")
+    idle_watts: float | None = Field(
+        None,
+        description="Median power before the window, start-up included; null with under five samples.",
+    )
     refused: str | None = Field(None, description="Why there is no number, as a sentence.")
 
 

@@ -20,12 +20,8 @@ EXTREME_STEP = 1.5
 
 
 def read_all(plan: Plan, folder: Path) -> dict[str, Record]:
-    """The records that the plan names, by run. A run that this machine cannot make may have none."""
-    return {
-        run.name: read_record(folder / run.file)
-        for run in plan.runs
-        if not run.unavailable or (folder / run.file).exists()
-    }
+    """The record of each run that has one. The pipeline makes them all first; by hand a part can be analysed too."""
+    return {run.name: read_record(folder / run.file) for run in plan.runs if (folder / run.file).exists()}
 
 
 def read_telemetry(plan: Plan, records: dict[str, Record], results: Path) -> dict[str, TelemetrySummary]:
@@ -88,7 +84,7 @@ def _row(plan: Plan, run: Run, record: Record | None) -> dict[str, Any]:
     }
     row |= {key: shown(plan.study, key, get(run.settings, key)) for key in plan.study.factors}
     if record is None:
-        return row | {"outcome": "unavailable", "message": run.unavailable}
+        return row | {"outcome": "unavailable", "message": run.unavailable or "not run yet"}
     row |= {
         "outcome": record.outcome,
         "message": record.message,
@@ -102,6 +98,7 @@ def _row(plan: Plan, run: Run, record: Record | None) -> dict[str, Any]:
         "cpu_percent_before": record.cpu_percent_before,
         "other_device_processes": record.other_device_processes,
         "device_percent_before": record.device_percent_before,
+        "idle_watts": record.device_watts_before,
         "yardstick_seconds": record.yardstick.seconds if record.yardstick else None,
     }
     return row | _measured(record)
@@ -115,12 +112,12 @@ def _sampled(summary: TelemetrySummary | None, device: str) -> dict[str, Any]:
         "cpu_percent": summary.mean_cpu_percent,
         "peak_tree_resident_bytes": summary.peak_process_resident_bytes,
         "gpu_utilisation_percent": summary.mean_gpu_utilisation_percent,
+        "peak_device_used_bytes": summary.peak_gpu_memory_used_bytes,
         "peak_device_process_bytes": summary.peak_gpu_process_memory_bytes,
         "sm_clock_mhz": summary.mean_gpu_sm_clock_mhz,
         "throttle_reasons": "; ".join(summary.throttle_reasons or []) or None,
         "energy_joules": energy.joules,
         "energy_method": energy.method,
-        "idle_watts": energy.idle_watts,
     }
 
 
@@ -175,7 +172,6 @@ def _measured(record: Record) -> dict[str, Any]:
         "valid_loss": last.valid_loss,
         "peak_device_allocated_bytes": measured.memory.device_allocated_bytes,
         "peak_device_reserved_bytes": measured.memory.device_reserved_bytes,
-        "device_used_bytes": measured.memory.device_used_bytes,
         "peak_host_resident_bytes": measured.memory.host_resident_bytes,
         "parameters": measured.parameters,
         "threads": measured.threads,

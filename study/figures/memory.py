@@ -18,7 +18,7 @@ from study.words import bytes_words, device_words, short_key
 DEVICE = {
     "peak_device_allocated_bytes": "allocated by tensors",
     "peak_device_reserved_bytes": "reserved by torch",
-    "device_used_bytes": "whole device, driver included",
+    "peak_device_used_bytes": "whole device, driver included, ten samples a second",
 }
 HOST = {
     "peak_host_resident_bytes": "training process",

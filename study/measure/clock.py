@@ -10,9 +10,15 @@ import torch
 
 from study.measure.samples import PHASES, Step
 
+MOST_RESERVED = 200_000
+"""Events made before training; a longer one makes the rest as it goes."""
+
 
 class HostClock:
     """Marks are readings of the host's clock; the host does the work itself, so they are exact."""
+
+    def reserve(self, marks: int) -> None:
+        """Nothing to prepare."""
 
     def mark(self) -> Any:
         """A point in time."""
@@ -29,9 +35,20 @@ class HostClock:
 class CudaClock:
     """Marks are events in the device's own queue: the host runs ahead, the device tells when it got there."""
 
+    def __init__(self) -> None:
+        self._spare: list[torch.cuda.Event] = []
+
+    def reserve(self, marks: int) -> None:
+        """Make the events beforehand: making one takes the host longer than recording it, and it comes in the first
+        ``record``."""
+        self._spare = [torch.cuda.Event(enable_timing=True) for _ in range(min(marks, MOST_RESERVED))]
+        for event in self._spare:
+            event.record()
+        self.settle()
+
     def mark(self) -> Any:
         """A point in the device's timeline."""
-        event = torch.cuda.Event(enable_timing=True)
+        event = self._spare.pop() if self._spare else torch.cuda.Event(enable_timing=True)
         event.record()
         return event
 
@@ -61,6 +78,11 @@ class EpochTimes:
     loader_start_seconds: float
     loader_end_seconds: float
     synchronise_seconds: float
+
+
+def marks_of(steps: int, epochs: int) -> int:
+    """How many marks so many steps and epochs make."""
+    return steps * len(PHASES) + 2 * epochs
 
 
 class StepRecorder:

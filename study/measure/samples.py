@@ -63,8 +63,8 @@ class Memory(Strict):
     device_reserved_bytes: int | None = Field(None, description="By torch's allocator, its cache included.")
     device_used_bytes: int | None = Field(
         None,
-        description="Of the whole device at the end of training, when the allocator still holds its peak: the driver's "
-        "context and kernels, and other processes, included.",
+        description="Of the whole device at the end of training: the driver's context and kernels, and other "
+        "processes, included. No peak: cuDNN's search for algorithms takes and gives back more.",
     )
     host_resident_bytes: int | None = Field(None, description="Of the training process, without its workers.")
 

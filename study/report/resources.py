@@ -32,7 +32,7 @@ RESOURCES = (
     Resource("gpu_utilisation_percent", "GPU busy", _percent),
     Resource("cpu_percent", "CPUs busy", _percent),
     Resource("peak_device_allocated_bytes", "device memory, tensors", bytes_words),
-    Resource("device_used_bytes", "whole device", bytes_words),
+    Resource("peak_device_used_bytes", "whole device, sampled", bytes_words),
     Resource("peak_tree_resident_bytes", "host memory with workers", bytes_words),
     Resource("energy_joules", "energy (J)", number),
     Resource("images_per_joule", "images per joule", number),

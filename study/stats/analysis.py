@@ -17,7 +17,7 @@ from study.words import device_words, listed, seconds_words, short_key
 
 RESOURCES = (
     "peak_device_allocated_bytes",
-    "device_used_bytes",
+    "peak_device_used_bytes",
     "peak_host_resident_bytes",
     "peak_tree_resident_bytes",
     "cpu_percent",

@@ -33,7 +33,7 @@ from PIL import Image
 
 from study import models
 from study.data.images import Stored, to_channels
-from study.measure.clock import StepRecorder, clock_for
+from study.measure.clock import StepRecorder, clock_for, marks_of
 from study.measure.memory import peak, reset_peak
 from study.measure.samples import Measurement
 from study.train.schedule import Losses, Reached, TrainingJob, count_flops, epochs_of, finite, stage_names
@@ -207,6 +207,7 @@ def train(job: TrainingJob) -> Measurement:
     check_start(job, body_sha256)
 
     measure = Measure(job)
+    measure.recorder.clock.reserve(marks_of(len(dataloaders.train) * len(measure.stages), len(measure.stages)))
     learner.add_cb(measure)
     with measure.loader_marks(), contextlib.redirect_stdout(io.StringIO()):  # fastai's own bar and table
         fit_started, started = time.time(), time.perf_counter()

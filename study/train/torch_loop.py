@@ -9,7 +9,7 @@ from torch import nn
 
 from study import models
 from study.data.loaders import Loaders, make_loaders
-from study.measure.clock import StepRecorder, clock_for
+from study.measure.clock import StepRecorder, clock_for, marks_of
 from study.measure.memory import peak, reset_peak
 from study.measure.samples import Measurement
 from study.train.schedule import (
@@ -139,6 +139,7 @@ def train(job: TrainingJob) -> Measurement:
     model_seconds = time.perf_counter() - started
 
     reached: list[Reached] = []
+    trainer.recorder.clock.reserve(marks_of(trainer.total_steps, len(stage_names(job.settings))))
     fit_started, started = time.time(), time.perf_counter()
     for stage in stages(job.settings, len(trainer.groups)):
         set_frozen(trainer.eager, trainer.groups, stage.name == "frozen")

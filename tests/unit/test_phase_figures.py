@@ -31,7 +31,7 @@ SECONDS = {
 BYTES = {
     "peak_device_allocated_bytes": 1.0 * GIB,
     "peak_device_reserved_bytes": 1.5 * GIB,
-    "device_used_bytes": 2.0 * GIB,
+    "peak_device_used_bytes": 2.0 * GIB,
     "peak_host_resident_bytes": 3.0 * GIB,
     "peak_tree_resident_bytes": 5.0 * GIB,
 }
@@ -311,7 +311,7 @@ def test_without_a_failure_nothing_speaks_of_one() -> None:
 def test_quantities_that_were_not_measured_are_left_out_of_the_memory() -> None:
     plan = plan_of(factors={"device": ["cuda"], "training.batch_size": [4, 8]})
     frame = frame_of(plan)
-    drawn = memory_of(plan, frame.drop(columns=["device_used_bytes", "peak_tree_resident_bytes"]))
+    drawn = memory_of(plan, frame.drop(columns=["peak_device_used_bytes", "peak_tree_resident_bytes"]))
     assert [len(axes.get_lines()) for axes in panels(drawn)] == [2, 1]
     assert "samples" not in drawn.caption
     no_device = frame.drop(columns=[name for name in BYTES if "device" in name])

@@ -1,0 +1,94 @@
+"""The committed example: its records are still read, what is shown follows from them, and the README quotes it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from study import timings
+from study.fingerprint import ROOT
+from study.plan import Plan, read_plan
+from study.stats.analysis import Analysis, Level, analyse, read_analysis
+from study.measure.samples import PHASES
+from study.words import number
+
+EXAMPLE = ROOT / "docs" / "example-h200"
+FOLDER = EXAMPLE / "batch-size"
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return read_plan(FOLDER / "plan.json")
+
+
+@pytest.fixture(scope="module")
+def frame(plan: Plan) -> pd.DataFrame:
+    records = timings.read_all(plan, FOLDER / "records")
+    return timings.table(plan, records, timings.read_telemetry(plan, records, EXAMPLE))
+
+
+@pytest.fixture(scope="module")
+def readme() -> str:
+    return " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+
+
+def levels(analysis: Analysis) -> Iterator[tuple[str, Level]]:
+    for group in analysis.groups:
+        for level in group.levels:
+            yield f"{group.label}, {level.label}", level
+
+
+def test_the_table_and_the_analysis_follow_from_the_records(plan: Plan, frame: pd.DataFrame) -> None:
+    kept = timings.read_csv(FOLDER / "timings.csv", plan.study)
+    pd.testing.assert_frame_equal(frame[["run", "fit_seconds"]], kept[["run", "fit_seconds"]])
+    found = {name: level.time for name, level in levels(analyse(plan.study, kept))}
+    assert found == {name: level.time for name, level in levels(read_analysis(FOLDER / "fit.json"))}
+
+
+def test_the_readme_quotes_the_example(plan: Plan, frame: pd.DataFrame, readme: str) -> None:
+    times = {name: level.time for name, level in levels(analyse(plan.study, frame))}
+
+    def quoted(name: str) -> list[str]:
+        time = times[name]
+        assert time is not None
+        assert time.low is not None
+        assert time.high is not None
+        return [f"{number(time.value)} s", f"{number(time.low)} to {number(time.high)}"]
+
+    for name in ("cuda, fastai, 16", "cuda, fastai, 64", "cuda, fastai, 256", "cuda, torch, 32"):
+        for text in quoted(name):
+            assert text in readme
+    assert f"{len(frame[frame['outcome'] == 'ok'])} runs" in readme
+
+
+def test_the_readme_quotes_where_the_time_goes(frame: pd.DataFrame, readme: str) -> None:
+    ok = frame[(frame["outcome"] == "ok") & (frame["training.loop"] == "fastai")]
+    means: dict[Any, dict[str, float]] = (
+        ok.groupby("training.batch_size").mean(numeric_only=True).to_dict(orient="index")  # type: ignore[assignment]
+    )
+
+    def share(size: int, *columns: str) -> str:
+        return f"{100 * sum(means[size][column] for column in columns) / means[size]['fit_seconds']:.0f}%"
+
+    device = share(64, "forward_seconds", "backward_seconds", "optimizer_seconds")
+    assert f"for {device} of stock fastai's time" in readme
+    assert f"still for data for {share(64, 'data_wait_seconds')}" in readme
+    assert f"takes another {share(64, 'valid_seconds')}" in readme
+    assert f"together are {share(256, 'data_wait_seconds', 'valid_seconds')}" in readme
+    at_16 = sorted(ok[ok["training.batch_size"] == 16]["blog_seconds"])
+    assert f"{at_16[-1]:.1f} s where its three repetitions took {at_16[0]:.1f} to {at_16[-2]:.1f} s" in readme
+
+
+def test_phases_and_epochs_add_up_within_two_percent(frame: pd.DataFrame) -> None:
+    ok = frame[frame["outcome"] == "ok"]
+    pieces = ok[[f"{phase}_seconds" for phase in PHASES]].sum(axis=1) + ok["valid_seconds"]
+    assert np.allclose(pieces + ok["other_seconds"], ok["fit_seconds"])
+    # "Other" holds the loader's ends, which are named; what has no name at all is under 2%.
+    assert ((ok["other_seconds"] - ok["loader_end_seconds"]).abs() < 0.02 * ok["fit_seconds"]).all()
+
+
+def test_the_runs_were_executed_in_the_planned_order(plan: Plan, frame: pd.DataFrame) -> None:
+    started = frame.dropna(subset=["started"]).sort_values("started")
+    assert started["position"].is_monotonic_increasing
