@@ -9,9 +9,9 @@ import pytest
 
 from study import timings
 from study.fingerprint import ROOT
+from study.measure.samples import PHASES
 from study.plan import Plan, read_plan
 from study.stats.analysis import Analysis, Level, analyse, read_analysis
-from study.measure.samples import PHASES
 from study.words import number
 
 EXAMPLE = ROOT / "docs" / "example-h200"
