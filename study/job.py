@@ -102,9 +102,11 @@ def execute(job: Job) -> JobResult:
         torch.backends.cudnn.benchmark = settings.training.cudnn_benchmark  # fastai's import switches it on
         # Outside every timed region, and before the window of peak memory opens.
         first_use = yardstick.first_use(training_job.device)
-        measured = Yardstick(first_use_seconds=first_use, before=yardstick.repetitions(training_job.device), after=[])
+        before, host_before = _yardsticks(training_job.device)
+        measured = Yardstick(first_use_seconds=first_use, before=before, host_before=host_before, after=[])
         measurement = train(training_job)
-        measured = measured.model_copy(update={"after": yardstick.repetitions(training_job.device)})
+        after, host_after = _yardsticks(training_job.device)
+        measured = measured.model_copy(update={"after": after, "host_after": host_after})
     except Exception as error:  # every end is a result: the other runs go on, and the report shows this one
         traceback.print_exc()
         outcome = "out_of_memory" if is_out_of_memory(error) else "failed"
@@ -130,6 +132,12 @@ def execute(job: Job) -> JobResult:
         weights=weights,
         yardstick=measured,
     )
+
+
+def _yardsticks(device: torch.device) -> tuple[list[float], list[float]]:
+    """Of the device, and of the CPUs beside it where it is a GPU."""
+    host = yardstick.repetitions(torch.device("cpu")) if device.type != "cpu" else []
+    return yardstick.repetitions(device), host
 
 
 def _machine(settings: Settings) -> Machine | None:

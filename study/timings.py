@@ -100,6 +100,7 @@ def _row(plan: Plan, run: Run, record: Record | None) -> dict[str, Any]:
         "device_percent_before": record.device_percent_before,
         "idle_watts": record.device_watts_before,
         "yardstick_seconds": record.yardstick.seconds if record.yardstick else None,
+        "host_yardstick_seconds": record.yardstick.host_seconds if record.yardstick else None,
     }
     return row | _measured(record)
 

@@ -104,6 +104,10 @@ class Yardstick(Strict):
     first_use_seconds: float = Field(description="The first use of the device: its context and libraries start.")
     before: list[float]
     after: list[float] = Field(description="Empty where the run did not come to its end.")
+    host_before: list[float] = Field(
+        default=[], description="The same on the CPUs beside a GPU: they load its data. Empty in a run on a CPU."
+    )
+    host_after: list[float] = []
 
     @property
     def seconds(self) -> float:
@@ -111,7 +115,16 @@ class Yardstick(Strict):
 
         Means, for a machine that is loaded interrupts some of the repetitions, which a median does not see.
         """
-        means = [fmean(part[WARM_UP_REPETITIONS:]) for part in (self.before, self.after) if part]
+        return self._mean(self.before, self.after)
+
+    @property
+    def host_seconds(self) -> float | None:
+        """The same of the CPUs beside a GPU."""
+        return self._mean(self.host_before, self.host_after) if self.host_before else None
+
+    @staticmethod
+    def _mean(*parts: list[float]) -> float:
+        means = [fmean(part[WARM_UP_REPETITIONS:]) for part in parts if part]
         return float((means[0] * means[-1]) ** 0.5)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 
 from study.config import Study
-from study.stats.machine import CHANGE_LIMIT
+from study.stats.machine import CHANGE_LIMIT, YARDSTICKS
 from study.stats.summary import separate_sets
 from study.words import device_words, listed, short_key
 
@@ -95,17 +95,21 @@ def _environment(frame: pd.DataFrame) -> list[str]:
 
 
 def _machine(frame: pd.DataFrame) -> list[str]:
-    """That the machine changed while the study was measured, by the yardstick of each device."""
-    if "yardstick_seconds" not in frame:
-        return []
+    """That the machine changed while the study was measured, by the yardsticks of each device."""
     found = []
-    for device, rows in frame.dropna(subset=["yardstick_seconds"]).groupby("device", sort=False):
-        low, high = rows["yardstick_seconds"].min(), rows["yardstick_seconds"].max()
-        if high >= CHANGE_LIMIT * low:
+    for column in YARDSTICKS:
+        if column not in frame:
+            continue
+        for device, rows in frame.dropna(subset=[column]).groupby("device", sort=False):
+            low, high = rows[column].min(), rows[column].max()
+            if high < CHANGE_LIMIT * low:
+                continue
+            where = device_words(str(device), article=True)
+            if column == "host_yardstick_seconds":
+                where = f"the CPUs beside {where}"
             found.append(
                 f"The machine itself changed by {high / low:.1f}x during this study: the same reference workload on "
-                f"{device_words(str(device), article=True)} took {1000 * low:.3g} to {1000 * high:.3g} ms. The tables "
-                "show times with and without it."
+                f"{where} took {1000 * low:.3g} to {1000 * high:.3g} ms. The tables show times with and without it."
             )
     return found
 

@@ -11,6 +11,7 @@ from study.config import Study
 from study.measure import yardstick
 from study.measure.samples import WARM_UP_REPETITIONS, Yardstick
 from study.stats.analysis import Analysis, analyse, is_explained
+from study.stats.machine import with_machine
 from study.stats.summary import fit_log_model
 from tests.conftest import study_values
 
@@ -115,6 +116,20 @@ def test_records_without_a_yardstick_are_analysed_as_before() -> None:
     analysis = simulated(0.9, WANDERING, null=True)
     assert analysis.groups[0].machine_change is None
     assert analysis.ratios[0].adjusted is None
+
+
+def test_of_a_gpus_two_yardsticks_the_one_counts_that_changed_more() -> None:
+    """Its CPUs load its data: their change moves its times though the GPU itself is as it was."""
+    frame = pd.DataFrame(
+        {
+            "device": ["cuda"] * 4,
+            "yardstick_seconds": [1.0, 1.01, 1.0, 1.0],
+            "host_yardstick_seconds": [2.0, 4.0, 2.0, 4.0],
+        }
+    )
+    assert with_machine(frame)["machine"].tolist() == pytest.approx([0.5**0.5, 2**0.5] * 2)
+    steady = with_machine(frame.assign(host_yardstick_seconds=float("nan")))
+    assert steady["machine"].max() < 1.01
 
 
 def test_the_slope_of_the_covariate_is_recovered() -> None:
