@@ -1,0 +1,170 @@
+"""The null control, the loader apart, what others do on a GPU, and what a run needs: as the report says them."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from study import devices
+from study.config import Settings, Study
+from study.errors import StudyError
+from study.load import check_settings
+from study.measure import machine
+from study.plan import Place, make_plan
+from study.report.resources import resources
+from study.stats.analysis import Analysis, analyse
+from study.stats.warnings import warnings_of
+from tests.conftest import HERE, study_values, tiny_plan
+
+
+def rows_of(study: Study, seconds: Any, **columns: Any) -> pd.DataFrame:
+    """A row for each run of the study's plan; ``seconds`` gives its time from its settings and its number."""
+    plan = make_plan("tiny", study, Place("none", "asked for"), HERE)
+    rows = []
+    for number, run in enumerate(plan.runs):
+        time = seconds(run.settings, number)
+        rows.append(
+            {
+                "run": run.name, "outcome": "ok", "message": None, "device": run.settings.device, "session": 1,
+                "block": run.block, "training.batch_size": run.settings.training.batch_size, "fit_seconds": time,
+                "train_seconds": time, "images_processed": 32, "loader.kind": run.settings.loader.kind,
+                "control": run.settings.control,
+            }
+            | columns
+        )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def study_of(**changes: Any) -> Study:
+    return Study.model_validate(study_values(**changes))
+
+
+def test_a_null_control_plans_every_configuration_twice_in_each_block() -> None:
+    plan = tiny_plan(null_control=True, replicates=2)
+    assert [run.settings.control for run in plan.runs].count("second") == len(plan.runs) / 2 == 4
+    assert len({run.key for run in plan.runs if run.settings.training.batch_size == 4}) == 2
+    assert plan.study.compared == ["device", "training.batch_size"]
+
+
+def test_the_null_controls_runs_are_replicates_and_its_ratio_is_said() -> None:
+    study = study_of(null_control=True, replicates=4)
+    rng = np.random.default_rng(2)
+    frame = rows_of(study, lambda settings, _: settings.training.batch_size * np.exp(rng.normal(0, 0.02)))
+    found = analyse(study, frame)
+    (group,) = found.groups
+    assert [(level.label, level.runs) for level in group.levels] == [("4", 8), ("8", 8)]
+    assert [ratio.label for ratio in found.control] == ["batch size 4, cpu", "batch size 8, cpu"]
+    assert all(ratio.ratio.value == pytest.approx(1, rel=0.05) for ratio in found.control)
+    assert "Null control: each configuration was run twice" in found.answer[-1]
+
+
+def test_a_null_control_that_differs_is_said_to() -> None:
+    study = study_of(null_control=True, replicates=4, factors={"device": ["cpu"]}, curve=None)
+    found = analyse(study, rows_of(study, lambda settings, n: (2.0 if settings.control == "first" else 1.0) + n / 1000))
+    assert "1 of 1 intervals leave out 1, where one in twenty is to be expected." in found.answer[-1]
+
+
+def limits(alone: float, device: float, both: float, noise: float = 0.01) -> Analysis:
+    study = study_of(
+        factors={"device": ["cpu"], "loader.kind": ["workers", "alone", "device"]}, curve=None, replicates=4
+    )
+    rng = np.random.default_rng(3)
+    times = {"alone": alone, "device": device, "workers": both}
+    return analyse(
+        study, rows_of(study, lambda settings, _: times[settings.loader.kind] * np.exp(rng.normal(0, noise)))
+    )
+
+
+@pytest.mark.parametrize(
+    ("alone", "device", "both", "words"),
+    [
+        (5.0, 0.5, 5.2, "the loader limits the run, and the training could go 10"),
+        (1.0, 4.0, 4.1, "the training limits the run, and the loader could deliver"),
+    ],
+)
+def test_the_slower_of_the_two_limits_the_run(alone: float, device: float, both: float, words: str) -> None:
+    answer = limits(alone, device, both).answer[-1]
+    assert answer.startswith("On the CPU the loader alone takes")
+    assert words in answer
+
+
+def test_two_that_cannot_be_told_apart_are_not() -> None:
+    assert "which of the two limits the run cannot be told" in limits(1.0, 1.01, 1.5, noise=0.2).answer[-1]
+
+
+def test_the_loader_alone_compiles_nothing_and_stock_fastai_has_no_such_loader() -> None:
+    for values, words in (
+        ({"loader": {"kind": "alone"}, "training": {"compile": True}}, "training.compile: True is not allowed"),
+        ({"loader": {"kind": "alone"}, "training": {"loop": "fastai"}}, "loader.kind: 'alone' is not allowed"),
+    ):
+        with pytest.raises(StudyError, match=words):
+            check_settings(Settings.model_validate({}).model_dump() | values, "study x")
+
+
+class FakeNvml:
+    """Two GPUs: an idle one, and one that others use."""
+
+    NVMLError = RuntimeError
+
+    def nvmlInit(self) -> None: ...
+    def nvmlShutdown(self) -> None: ...
+    def nvmlDeviceGetCount(self) -> int:
+        return 2
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
+        return index
+
+    def nvmlDeviceGetComputeRunningProcesses(self, index: int) -> list[int]:
+        return [7] * index
+
+    def nvmlDeviceGetUtilizationRates(self, index: int) -> Any:
+        return SimpleNamespace(gpu=90 * index)
+
+    def nvmlDeviceGetPowerUsage(self, index: int) -> int:
+        return 70_000
+
+
+@pytest.mark.parametrize(
+    ("visible", "expected"), [("0", devices.Activity(0, 0, 70.0)), ("1", devices.Activity(1, 90, 70.0))]
+)
+def test_others_on_the_gpus_that_are_visible_are_seen(
+    visible: str, expected: devices.Activity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pynvml", FakeNvml())
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert devices.activity() == expected
+
+
+@pytest.mark.parametrize(
+    ("processes", "percent", "flagged"), [(0, 0, False), (1, 0, True), (0, 60, True), (float("nan"), 0, False)]
+)
+def test_a_gpu_that_others_use_is_flagged(processes: float, percent: float, flagged: bool) -> None:
+    study = study_of()
+    frame = rows_of(study, lambda *_: 1.0, other_device_processes=processes, device_percent_before=percent)
+    found = [text for text in warnings_of(study, frame, "fit_seconds", None) if "Other processes" in text]
+    assert bool(found) is flagged
+
+
+def test_a_run_that_never_settled_and_extreme_steps_are_warned_of() -> None:
+    study = study_of()
+    found = " ".join(
+        warnings_of(study, rows_of(study, lambda *_: 1.0, settled=False, extreme_steps=3), "fit_seconds", None)
+    )
+    assert "never became steady" in found
+    assert "6 step(s) in" in found
+
+
+def test_what_no_level_knows_is_no_row_of_the_table() -> None:
+    study = study_of()
+    found = analyse(study, rows_of(study, lambda *_: 1.0, energy_joules=50.0, images_per_joule=0.5))
+    assert [resource.key for resource in resources(found.groups[0])] == ["energy_joules", "images_per_joule"]
+
+
+def test_a_hypervisor_is_seen_by_its_flag(tmp_path: Any) -> None:
+    for flags, expected in (("fpu sse hypervisor", True), ("fpu sse", False)):
+        (tmp_path / "cpuinfo").write_text(f"processor: 0\nflags\t: {flags}\n")
+        assert machine.virtualised(tmp_path / "cpuinfo") is expected
+    (tmp_path / "arm").write_text("processor: 0\nFeatures: fp asimd\n")
+    assert machine.virtualised(tmp_path / "arm") is None
