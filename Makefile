@@ -7,7 +7,7 @@ VENV := .venv/bin/python
 CORES ?= 1
 
 .DEFAULT_GOAL := study
-.PHONY: study images images-archive host env test test-gpu lint format schema lock clean help
+.PHONY: study images images-archive host env test test-gpu example lint format schema lock clean help
 
 study: host  ## Run the selected studies and say where the report is
 	@engine=$$($(VENV) -m study engine -- $(ARGS)) || exit 1; \
@@ -47,6 +47,15 @@ test: env lint  ## Check style and types, run the tests
 
 test-gpu:  ## What only a GPU can show, with the python of a machine that has one; a process for each file
 	@for file in tests/gpu/test_*.py; do STUDY_TEST_GPU=1 $(or $(GPU_PYTHON),$(VENV)) -m pytest $$file || exit 1; done
+
+EXAMPLE := docs/example-h200
+
+example: env  ## Compute the committed example's tables, figures and report again from its records
+	@cd $(EXAMPLE) && export PYTHONPATH=$(CURDIR) && python=$(CURDIR)/$(VENV) && study=batch-size && \
+	  $$python -m study timings $$study/plan.json --records $$study/records --output $$study/timings.csv && \
+	  $$python -m study fit $$study/plan.json $$study/timings.csv --output $$study/fit.json && \
+	  $$python -m study figures $$study/plan.json $$study/timings.csv $$study/fit.json --output $$study/figures && \
+	  $$python -m study report $$study --results . --output report.html && rm -f $$study/figures/*.svg $$study/figures/index.json
 
 lint: env  ## ruff, mypy, snakefmt, snakemake --lint
 	$(VENV) -m ruff check study tests benchmarks

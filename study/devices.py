@@ -24,16 +24,16 @@ def absent(device: str) -> str | None:
 
 @dataclass(frozen=True)
 class Activity:
-    """What others do on the GPUs that ``CUDA_VISIBLE_DEVICES`` leaves."""
+    """What others do on the GPU that torch sees first, which trains."""
 
     processes: int
     utilisation_percent: int
     watts: float | None
-    """Of all of them; none where the driver does not tell."""
+    """None where the driver does not tell."""
 
 
 def activity() -> Activity | None:
-    """Processes that compute on the GPUs, and how busy the busiest is; None where no driver tells.
+    """Processes that compute on the GPU, how busy it is and its power; None where no driver tells.
 
     Asked on the host, before a run: a container sees no process but its own. Where even the host is a container, the
     utilisation still tells.
@@ -44,17 +44,16 @@ def activity() -> Activity | None:
         pynvml.nvmlInit()
         try:
             named = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
-            chosen = named or list(map(str, range(pynvml.nvmlDeviceGetCount())))
-            handles = [
-                pynvml.nvmlDeviceGetHandleByIndex(int(name))
-                if name.isdigit()
-                else pynvml.nvmlDeviceGetHandleByUUID(name)
-                for name in chosen
-            ]
+            first = named[0] if named else "0"
+            handle = (
+                pynvml.nvmlDeviceGetHandleByIndex(int(first))
+                if first.isdigit()
+                else pynvml.nvmlDeviceGetHandleByUUID(first)
+            )
             return Activity(
-                sum(len(pynvml.nvmlDeviceGetComputeRunningProcesses(handle)) for handle in handles),
-                max(int(pynvml.nvmlDeviceGetUtilizationRates(handle).gpu) for handle in handles),
-                _watts(pynvml, handles),
+                len(pynvml.nvmlDeviceGetComputeRunningProcesses(handle)),
+                int(pynvml.nvmlDeviceGetUtilizationRates(handle).gpu),
+                _watts(pynvml, handle),
             )
         finally:
             pynvml.nvmlShutdown()
@@ -62,8 +61,8 @@ def activity() -> Activity | None:
         return None
 
 
-def _watts(nvml: Any, handles: list[Any]) -> float | None:
+def _watts(nvml: Any, handle: Any) -> float | None:
     try:
-        return float(sum(nvml.nvmlDeviceGetPowerUsage(handle) for handle in handles) / 1000)
+        return float(nvml.nvmlDeviceGetPowerUsage(handle) / 1000)
     except nvml.NVMLError:
         return None

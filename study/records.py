@@ -75,13 +75,13 @@ class Record(JobResult):
         description="The whole process: start-up (of the container, too), imports, data, model, fit."
     )
     other_device_processes: int | None = Field(
-        default=None, description="Processes that computed on the GPUs when this run began; none where unknown."
+        default=None, description="Processes that computed on the GPU when this run began; none where unknown."
     )
     device_percent_before: int | None = Field(
-        default=None, description="How busy the busiest GPU was then, in percent; none where unknown."
+        default=None, description="How busy the GPU was then, in percent; none where unknown."
     )
     device_watts_before: float | None = Field(
-        default=None, description="Power of the GPUs then, in watts: idle, where nothing else computed."
+        default=None, description="Power of the GPU then, in watts: idle, where nothing else computed."
     )
     cpu_percent_before: float | None = Field(
         default=None, description="How busy the whole machine was before this run began, with none of ours at work."
@@ -169,11 +169,16 @@ def retire(folder: Path, chosen: Callable[[Record], bool]) -> list[str]:
 
 
 def move_aside(path: Path) -> Path:
-    """Move a file into the folder ``superseded`` beside it, under a name that is free."""
+    """Move a file into the folder ``superseded`` beside it, under a name that is free; a record's telemetry too."""
     target = path.parent / "superseded" / path.name
     target.parent.mkdir(exist_ok=True)
     number = 1
     while target.exists():
         number += 1
         target = path.parent / "superseded" / f"{path.stem}.{number}.json"
+    samples = path.parent.parent / "telemetry" / f"{path.stem}.parquet"
+    if samples.is_file():
+        kept = samples.parent / "superseded" / f"{target.stem}.parquet"
+        kept.parent.mkdir(exist_ok=True)
+        samples.rename(kept)
     return path.rename(target)

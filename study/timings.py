@@ -159,9 +159,10 @@ def _measured(record: Record) -> dict[str, Any]:
         "synchronise_seconds": sum(epoch.synchronise_seconds for epoch in measured.epochs),
         "warm_up_extra_seconds": warm_up_extra(measured),
         "compile_seconds": measured.compile_seconds,
-        "extreme_steps": extreme_steps(seconds),
+        "extreme_steps": extreme_steps([step.seconds for step in after_the_first(steady_steps(measured), measured)]),
         "settled": settled(measured.steps, [epoch.stage for epoch in measured.epochs]),
         "steady_images_per_second": full / step_seconds if step_seconds else None,
+        "images_per_second": sum(epoch.images for epoch in measured.epochs) / train_seconds,
         "data_wait_share": phases["data_wait_seconds"] / train_seconds,
         "images_processed": sum(epoch.images for epoch in measured.epochs),
         "images_per_epoch": sum(epoch.images for epoch in measured.epochs) / len(measured.epochs),
@@ -201,6 +202,16 @@ def steady_steps(measured: Measurement) -> list[Step]:
         for step in measured.steps
         if not step.warm_up and stages[step.epoch - 1] == "unfrozen" and step.images == full
     ]
+
+
+def after_the_first(steps: list[Step], measured: Measurement) -> list[Step]:
+    """Without the first step of each epoch, in which the loader's workers start."""
+    firsts = {id(next(step for step in measured.steps if step.epoch == number)) for number in _epochs(measured)}
+    return [step for step in steps if id(step) not in firsts]
+
+
+def _epochs(measured: Measurement) -> list[int]:
+    return sorted({step.epoch for step in measured.steps})
 
 
 def first_batches(measured: Measurement) -> list[float]:

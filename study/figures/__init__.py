@@ -23,9 +23,9 @@ from study.figures import (
 )
 from study.figures.style import Drawn, use_style
 from study.plan import Plan
-from study.records import read_record
 from study.stats.analysis import Analysis
 from study.telemetry import read_parquet
+from study.timings import ceilings_of, read_all
 
 MODULES: tuple[tuple[str, Callable[[Plan, pd.DataFrame, Analysis], Drawn | None]], ...] = (
     ("batch_size_performance", batch_size_performance.draw),
@@ -75,20 +75,16 @@ def _rooflines(plan: Plan, frame: pd.DataFrame, folder: Path) -> list[tuple[str,
     if "flop_per_second" not in frame:
         return []
     keys = [key for key in plan.study.compared if key not in ("device", "training.precision")]
+    records = read_all(plan, folder)
+    names: dict[str, str] = {r.settings.device: r.machine.device_name for r in records.values() if r.machine}
     figures = []
-    for run in filter(plan.measures_ceilings, plan.runs):
-        file = folder / run.file
-        record = read_record(file) if file.is_file() else None
-        device, precision = run.settings.device, run.settings.training.precision
+    for (device, precision), ceilings in ceilings_of(plan, records).items():
         rows = frame[(frame["device"] == device) & (frame["precision"] == precision)].dropna(subset=["flop_per_second"])
-        if record is None or record.ceilings is None or rows.empty:
-            continue
         points = [
             (_level(level), part["flop_per_byte"].median(), part["flop_per_second"].median())
             for level, part in rows.groupby(keys or ["device"], sort=True)
         ]
-        name = record.machine.device_name if record.machine else device
-        figures.append((f"roofline_{device}_{precision}", roofline.draw(points, record.ceilings, name)))
+        figures.append((f"roofline_{device}_{precision}", roofline.draw(points, ceilings, names[device])))
     return figures
 
 

@@ -11,6 +11,8 @@ from matplotlib.figure import Figure
 from study.figures.style import BEST, COLOURS, LABEL_BOX, Drawn, batch_axis
 from study.plan import Plan
 from study.stats.analysis import Analysis, Group, Level
+from study.stats.fits import predict
+from study.stats.laws import by_name
 from study.words import TOTALS, device_words, listed, number, short_key
 
 
@@ -82,10 +84,10 @@ def _line(axes: Axes, levels: list[Level], group: Group, points: pd.DataFrame) -
         label=f"fastest mean: {group.best}",
         zorder=4,
     )
-    if group.curve and group.curve.alpha_printed:
-        law = group.curve.power.parameters
+    if group.curve and group.curve.power.reported:
         grid = np.geomspace(min(xs), max(xs), 100)
-        axes.plot(grid, law["c"] / grid ** law["alpha"] + law["Tmin"], "--", color=COLOURS[1], label="power law")
+        times = predict(by_name("power"), group.curve.power, grid)
+        axes.plot(grid, times, "--", color=COLOURS[1], label="power law")
 
 
 def _caption(groups: list[Group]) -> str:

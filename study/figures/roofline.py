@@ -177,6 +177,7 @@ def _caption(points: list[tuple[str, float, float]], given: int, ceilings: Ceili
         f"{len(ceilings.product_flop_per_second.samples)} products of {ceilings.product_side} x "
         f"{ceilings.product_side} matrices and {len(ceilings.copy_bytes_per_second.samples)} copies, read plus write.",
         f"Share of the ceiling above each point: {shares}.",
+        "A point is the median step: the wait for an epoch's first batch and for late batches is mostly left out. "
         "Bytes are a lower bound that leaves out the activations, so every point lies too far to the right, "
         "and a share of the product's ceiling does not say that arithmetic is the limit.",
     ]

@@ -86,7 +86,9 @@ class Measurement(Strict):
         description="Checksum of the body's weights before the first step; none where nothing trains."
     )
     compile_seconds: float | None = Field(
-        None, description="What torch.compile took, all within warm-up steps; none where nothing is compiled."
+        None,
+        description="What torch.compile took in the whole run, the validation's part included; none where nothing is "
+        "compiled.",
     )
     flops: dict[str, Flops] = Field(
         default={}, description="Arithmetic of a step, by stage; empty where not countable."
@@ -128,19 +130,21 @@ class Yardstick(Strict):
         return float((means[0] * means[-1]) ** 0.5)
 
 
-def settled(steps: list[Step], stages: list[str]) -> bool:
+def settled(steps: list[Step], stages: list[str]) -> bool | None:
     """Whether each stage became steady: its warm-up ended before half of it was over, and the medians of its third
-    and fourth quarter differ by less than ``UNSETTLED``. A stage of under ``FEWEST_STEPS`` steps cannot tell, and
-    passes."""
+    and fourth quarter differ by less than ``UNSETTLED``. A stage of under ``FEWEST_STEPS`` steps cannot tell: None
+    where none can."""
+    told = False
     for stage in dict.fromkeys(stages):
         group = [step for step in steps if stages[step.epoch - 1] == stage]
         if len(group) < FEWEST_STEPS:
             continue
         half, last = len(group) // 2, 3 * len(group) // 4
         third, fourth = (median(step.seconds for step in part) for part in (group[half:last], group[last:]))
+        told = True
         if group[half - 1].warm_up or max(third, fourth) > UNSETTLED * min(third, fourth):
             return False
-    return True
+    return True if told else None
 
 
 def mark_warm_up(steps: list[Step], stages: list[str]) -> list[Step]:

@@ -1,6 +1,8 @@
 """A fixed workload before and after each run: where its time changes, the machine changed, and not the setting."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import nn
@@ -10,6 +12,8 @@ from study.measure.samples import WARM_UP_REPETITIONS
 REPETITIONS = {"cpu": 100, "cuda": 50}
 SHAPES = {"cpu": (16, 32, 16), "cuda": (512, 64, 32)}
 """Batch, image side in pixels and channels of the first layer: a few milliseconds a step on either."""
+THREADS = torch.get_num_threads()
+"""torch's own choice, read before a study's: only ``limits.cpus`` changes it."""
 COPY_BYTES = {"cpu": 4 * 2**20, "cuda": 256 * 2**20}
 
 
@@ -21,6 +25,19 @@ def first_use(device: torch.device) -> float:
     return time.perf_counter() - started
 
 
+@contextmanager
+def the_same_for_every_setting() -> Iterator[None]:
+    """The yardstick judges the machine: what a study may set is set aside while it runs, and put back."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(THREADS)
+    try:
+        with torch.backends.cudnn.flags(enabled=True, benchmark=False):
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+@the_same_for_every_setting()
 def repetitions(device: torch.device) -> list[float]:
     """Seconds of each repetition. Leaves the generators as they were, and no memory in torch's cache."""
     batch, side, width = SHAPES[device.type]

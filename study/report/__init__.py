@@ -8,6 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from study.plan import read_plan
 from study.report.context import StudyView, view
+from study.report.laws import coefficients, law_formula
 from study.report.resources import resources
 from study.stats.analysis import read_analysis
 from study.timings import read_all, read_csv
@@ -24,7 +25,7 @@ def render(studies: list[str], results: Path, output: Path) -> None:
         undefined=StrictUndefined,
     )
     environment.filters |= {"number": number, "bytes": bytes_words, "device": device_words}
-    environment.filters["resources"] = resources
+    environment.filters |= {"resources": resources, "law_formula": law_formula, "coefficients": coefficients}
     template = environment.get_template("report.html.j2")
     text = template.render(studies=[_read(name, results) for name in studies])
     output.parent.mkdir(parents=True, exist_ok=True)

@@ -11,6 +11,7 @@ from study.config import Strict, Study, shown
 from study.stats import machine
 from study.stats.curve import CurveFit, fit_curve
 from study.stats.limits import limits_of
+from study.stats.optimum import Optimum, optimum_of
 from study.stats.summary import SIGNIFICANCE, Interval, LogModel, fit_log_model, level_test
 from study.stats.warnings import warnings_of
 from study.words import device_words, listed, seconds_words, short_key
@@ -26,6 +27,7 @@ RESOURCES = (
     "images_per_joule",
     "idle_watts",
     "flop_per_image",
+    "steady_images_per_second",
     "flop_per_second",
     "ceiling_share",
     "first_batch_seconds",
@@ -55,7 +57,7 @@ class Level(Strict):
         description="Seconds with the machine's change accounted for by the yardstick; null where it did not change."
     )
     accuracy: float | None = Field(description="Mean over the runs, 0 to 1.")
-    images_per_second: float | None = Field(description="Median of the steady steps' rate.")
+    images_per_second: float | None = Field(description="Images over the whole training time; median over the runs.")
     data_wait_share: float | None = Field(description="Share of the training time spent waiting for data; median.")
     images_per_epoch: float | None = Field(description="Images really trained on, mean over epochs.")
     resources: dict[str, float] = Field(
@@ -70,11 +72,20 @@ class Group(Strict):
     label: str
     levels: list[Level]
     best: str | None = Field(description="The level with the smallest mean.")
-    indistinguishable: list[str] = Field(description="Levels whose time cannot be told from the best one's.")
+    indistinguishable: list[str] = Field(
+        description="Levels that cannot be told from the fastest: all where the F test finds no difference at all "
+        "(Fisher's protection), else those of `optimum`, and those that only the machine's change tells from it."
+    )
+    optimum: Optimum | None = Field(description="Hsu's comparisons with the best; null without replicates.")
     machine_change: float | None = Field(
         description="The slowest yardstick over the fastest: how far the machine changed; null without a yardstick."
     )
-    explained: bool = Field(description="Whether the levels differ only until the yardstick is accounted for.")
+    explained: bool = Field(
+        description="Whether the levels differ only until the yardstick is accounted for, and the times follow it."
+    )
+    unclear: bool = Field(
+        description="Whether the machine changed, and the runs are too few to tell its part in the levels' difference."
+    )
     curve: CurveFit | None
 
 
@@ -89,6 +100,9 @@ class Ratio(Strict):
     ratio: Estimate
     adjusted: Estimate | None = Field(
         description="With the machine's change accounted for; null where it did not change."
+    )
+    follows_machine: bool | None = Field(
+        description="Whether these ratios are shown to follow the yardstick; null where it did not change."
     )
     same_work: bool = Field(description="Whether both trained on equally many images.")
 
@@ -179,11 +193,16 @@ def _group(study: Study, label: str, part: pd.DataFrame, x: str | None, y: str) 
     if x:
         levels.sort(key=lambda level: level.x or 0)
     differs = level_test(times, names_of_runs, blocks) if times else None
-    best, same = _best(levels, model, differs)
+    best = _best(levels)
+    optimum = optimum_of(model) if model else None
+    same = _same(levels, optimum, differs)
     still = level_test(times, names_of_runs, blocks, yardstick) if adjusted else differs
-    explained = differs is not None and differs < SIGNIFICANCE and (still is None or still >= SIGNIFICANCE)
-    if adjusted and best:
-        same = [name for name in names_in(levels) if name in same or name in _same_as(best, levels, adjusted, still)]
+    shows = differs is not None and differs < SIGNIFICANCE
+    gone = still is None or still >= SIGNIFICANCE
+    follows = adjusted is not None and adjusted.covariate_p is not None and adjusted.covariate_p < SIGNIFICANCE
+    if adjusted:
+        again = _same(levels, optimum_of(adjusted), still)
+        same = [name for name in names_in(levels) if name in same or name in again]
     curve = None
     if x and usable["level"].nunique() >= 3:
         curve = fit_curve(usable[x].tolist(), times, blocks)
@@ -192,8 +211,10 @@ def _group(study: Study, label: str, part: pd.DataFrame, x: str | None, y: str) 
         levels=levels,
         best=best,
         indistinguishable=same,
+        optimum=optimum,
         machine_change=machine.change(usable),
-        explained=explained,
+        explained=shows and gone and follows,
+        unclear=shows and yardstick is not None and not follows and (adjusted is None or gone),
         curve=curve,
     )
 
@@ -230,7 +251,7 @@ def _level(
         time=_estimate(time) if time else None,
         time_adjusted=_estimate(level_adjusted) if level_adjusted else None,
         accuracy=_mean(usable, "accuracy"),
-        images_per_second=_median(usable, "steady_images_per_second"),
+        images_per_second=_median(usable, "images_per_second"),
         data_wait_share=_median(usable, "data_wait_share"),
         images_per_epoch=_mean(usable, "images_per_epoch"),
         resources={column: value for column in RESOURCES if (value := _median(usable, column)) is not None},
@@ -250,27 +271,22 @@ def _estimate(interval: Interval) -> Estimate:
     return Estimate(value=interval.value, low=interval.low, high=interval.high)
 
 
-def _best(levels: list[Level], model: LogModel | None, differs_p: float | None) -> tuple[str | None, list[str]]:
-    """The level with the smallest mean, and every level whose ratio to it includes one.
-
-    Where no difference between the levels shows at all (the F test), none is told from the best: without
-    that protection (Fisher's) the least of five equal levels would often beat some other by chance.
-    """
+def _best(levels: list[Level]) -> str | None:
+    """The level with the smallest mean."""
     timed = [level for level in levels if level.time]
-    if not timed or model is None:
-        return None, []
-    best = min(timed, key=lambda level: level.time.value if level.time else 0.0).label
-    return best, _same_as(best, levels, model, differs_p)
+    return min(timed, key=lambda level: level.time.value if level.time else 0.0).label if timed else None
 
 
-def _same_as(best: str, levels: list[Level], model: LogModel, differs_p: float | None) -> list[str]:
-    """The levels whose ratio to the best includes one."""
-    same = []
-    for name in names_in(levels):
-        low = model.ratio(name, best).low
-        if name == best or low is None or low <= 1 or differs_p is None or differs_p >= SIGNIFICANCE:
-            same.append(name)
-    return same
+def _same(levels: list[Level], optimum: Optimum | None, differs_p: float | None) -> list[str]:
+    """The levels that cannot be told from the fastest.
+
+    Where no difference between the levels shows at all (the F test), none is told from the best: without that
+    protection one in five studies of equal levels would single one out.
+    """
+    names = names_in(levels)
+    if optimum is None or differs_p is None or differs_p >= SIGNIFICANCE:
+        return names
+    return [name for name in names if name in optimum.indistinguishable]
 
 
 def _ratios(study: Study, frame: pd.DataFrame, y: str, x: str | None, contrast: str) -> list[Ratio]:
@@ -302,7 +318,8 @@ def _ratios(study: Study, frame: pd.DataFrame, y: str, x: str | None, contrast: 
                     slower=levels[0],
                     faster=other,
                     ratio=_estimate(model.mean(label)),
-                    adjusted=_estimate(adjusted.mean(label)) if adjusted else None,
+                    adjusted=_estimate(adjusted.mean(label)) if adjusted and adjusted.degrees > 0 else None,
+                    follows_machine=_follows(adjusted),
                     same_work=bool((at["images_processed_a"] == at["images_processed_b"]).all()),
                 )
             )
@@ -319,8 +336,12 @@ def _adjusted_ratios(
     relative = pairs["machine_a"] / pairs["machine_b"]
     if max(relative.max(), 1.0) / min(relative.min(), 1.0) < machine.CHANGE_LIMIT:
         return None
-    model = fit_log_model(quotients, labels, blocks, relative.tolist(), centred=False)
-    return model if model.degrees > 0 else None
+    return fit_log_model(quotients, labels, blocks, relative.tolist(), centred=False)
+
+
+def _follows(adjusted: LogModel | None) -> bool | None:
+    """Whether the times follow the yardstick; None where it did not change, False where that cannot be shown."""
+    return None if adjusted is None else adjusted.covariate_p is not None and adjusted.covariate_p < SIGNIFICANCE
 
 
 def _answer(groups: list[Group], ratios: list[Ratio], x: str | None, y: str, contrast: str | None) -> list[str]:
@@ -354,6 +375,12 @@ def _group_answer(group: Group, x: str | None, y: str) -> str:
             "yardstick accounts for that no difference between the settings is left"
         )
         verdict = ""
+    if group.unclear:
+        told = (
+            f"but the machine itself changed by {group.machine_change or 1:.1f}x during these runs, and they are too "
+            "few to tell its part in the differences between the settings"
+        )
+        verdict = ""
     return f"{where} the fastest is {name}, {time}; {told}.{verdict}"
 
 
@@ -366,13 +393,22 @@ def _control_answer(ratios: list[Ratio]) -> str:
         "Null control: each configuration was run twice as if it were two. The ratio of the two is furthest from "
         f"1{at}, with {widest.ratio.value:.3g}; "
     )
+    if all(ratio.ratio.low is None for ratio in ratios):
+        return f"{text}without replicates there is no interval."
     many = f"{len(told)} of {len(ratios)} intervals leave out 1"
     return text + (f"{many}, where one in twenty is to be expected." if told else "no interval leaves out 1.")
 
 
 def is_explained(ratio: Ratio) -> bool:
-    """Whether a difference shows only until the machine's change is accounted for."""
-    return ratio.adjusted is not None and _differs(ratio.ratio) and not _differs(ratio.adjusted)
+    """Whether a difference shows only until the machine's change is accounted for, which the times follow."""
+    gone = ratio.adjusted is not None and not _differs(ratio.adjusted)
+    return bool(ratio.follows_machine) and _differs(ratio.ratio) and gone
+
+
+def is_unclear(ratio: Ratio) -> bool:
+    """Whether the machine changed, and the runs are too few to tell its part in the difference."""
+    gone = ratio.adjusted is None or not _differs(ratio.adjusted)
+    return ratio.follows_machine is False and _differs(ratio.ratio) and gone
 
 
 def _differs(ratio: Estimate) -> bool:
@@ -394,6 +430,9 @@ def _ratio_answer(ratios: list[Ratio], contrast: str) -> str:
     if gone:
         at = f" at {listed([ratio.label for ratio in gone])}" if gone[0].label else ""
         work += f" No difference is left{at} once the yardstick accounts for the machine's own change."
+    if doubtful := [ratio for ratio in ratios if is_unclear(ratio)]:
+        at = f" at {listed([ratio.label for ratio in doubtful])}" if doubtful[0].label else ""
+        work += f" The machine itself changed{at}, and the runs are too few to tell its part: no conclusion."
     if contrast == "device":
         slower, faster = device_words(low.slower, article=True), device_words(low.faster, article=True)
         return f"The time on {slower} over the time on {faster} is {spread}.{work}"

@@ -6,6 +6,8 @@ from study.config import Study
 from study.stats.summary import LogModel, fit_log_model
 from study.words import device_words, number, short_key
 
+COMPETING = 0.5
+"""Share of the smaller of the two by which both together exceed the larger one, where neither hides the other."""
 ALONE, TRAINING, BOTH = "alone", "device", "workers"
 
 
@@ -38,6 +40,10 @@ def _sentence(where: str, model: LogModel) -> str:
         f"{where} loader alone takes {number(loader)} s, training on images that lie on the device {number(training)} "
         f"s, and both together {number(both)} s (validation apart): "
     )
+    slower = ALONE if loader >= training else TRAINING
+    added = model.ratio(BOTH, slower)
+    if added.low is not None and added.low > 1 + COMPETING * min(loader, training) / max(loader, training):
+        return f"{text}they hold each other up, on the same processors or by turns, and neither alone limits the run."
     ratio = model.ratio(ALONE, TRAINING)
     if ratio.low is None or ratio.high is None or ratio.low <= 1 <= ratio.high:
         return text + "which of the two limits the run cannot be told."

@@ -40,6 +40,8 @@ class LogModel:
     residual_variance: float | None
     degrees: int
     """Residual degrees of freedom."""
+    covariate_p: float | None = None
+    """p of the t test that the covariate moves nothing; None without one, or without a degree of freedom."""
 
     def mean(self, level: Hashable) -> Interval:
         """Geometric mean of a level."""
@@ -98,7 +100,14 @@ def fit_log_model(
         block_columns=columns.shape[1],
         residual_variance=residual / degrees if degrees > 0 else None,
         degrees=degrees,
+        covariate_p=_slope_p(float(solution[-1]), float(inverse[-1, -1]), residual, degrees) if covariate else None,
     )
+
+
+def _slope_p(slope: float, unscaled: float, residual: float, degrees: int) -> float | None:
+    if degrees <= 0 or residual <= 0 or unscaled <= 0:
+        return None
+    return float(2 * stats.t.sf(abs(slope) / np.sqrt(residual / degrees * unscaled), degrees))
 
 
 def _covariate_column(covariate: Sequence[float] | None, count: int, centred: bool = True) -> NDArray[np.float64]:
@@ -157,5 +166,7 @@ def level_test(
     logs = np.log(np.asarray(seconds, float))
     residual = float(((logs - bare @ np.linalg.lstsq(bare, logs, rcond=None)[0]) ** 2).sum())
     extra = len(seconds) - int(np.linalg.matrix_rank(bare)) - full.degrees
+    if not extra:  # the covariate tells the levels apart by itself
+        return None
     between = (residual - full.residual_variance * full.degrees) / extra
     return float(stats.f.sf(between / full.residual_variance, extra, full.degrees))

@@ -109,7 +109,8 @@ def _machine(frame: pd.DataFrame) -> list[str]:
                 where = f"the CPUs beside {where}"
             found.append(
                 f"The machine itself changed by {high / low:.1f}x during this study: the same reference workload on "
-                f"{where} took {1000 * low:.3g} to {1000 * high:.3g} ms. The tables show times with and without it."
+                f"{where} took {1000 * low:.3g} to {1000 * high:.3g} ms. Where the runs suffice, the tables show times "
+                "with and without it."
             )
     return found
 
@@ -163,6 +164,8 @@ def _batches(usable: pd.DataFrame) -> list[str]:
 def _waiting(usable: pd.DataFrame) -> list[str]:
     if "data_wait_share" not in usable:
         return []
+    if "loader.kind" in usable:
+        usable = usable[usable["loader.kind"] != "alone"]  # trains nothing, and waits for nothing else
     found = []
     for device, rows in usable.groupby("device", sort=False):
         shares = rows.groupby("training.batch_size")["data_wait_share"].median()

@@ -146,7 +146,8 @@ def count_flops(model: nn.Module, job: TrainingJob, freeze: Callable[[bool], Non
     """
     settings = job.settings
     size, batch = settings.dataset.image_size, min(settings.training.batch_size, len(job.images.train))
-    inputs = torch.empty(batch, 3, size, size, device="meta")
+    channels = next((m.in_channels for m in model.modules() if isinstance(m, nn.Conv2d)), 3)
+    inputs = torch.empty(batch, channels, size, size, device="meta")
     labels = torch.zeros(batch, dtype=torch.int64, device="meta")
     counted: dict[str, Flops] = {}
     for stage in dict.fromkeys(stage_names(settings)):

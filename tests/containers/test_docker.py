@@ -407,6 +407,8 @@ class TestEnds:
         process = subprocess.Popen(
             command, cwd=checkout.root, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             start_new_session=True,
+            # A shell's background job ignores Ctrl-C, and so would all that it starts.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )  # fmt: skip
         try:
             _wait_for(lambda: _hangs(checkout, level) or process.poll() is not None, 240)

@@ -12,7 +12,7 @@ from study.fingerprint import ROOT
 from study.measure.samples import PHASES
 from study.plan import Plan, read_plan
 from study.stats.analysis import Analysis, Level, analyse, read_analysis
-from study.words import number
+from study.words import listed, number
 
 EXAMPLE = ROOT / "docs" / "example-h200"
 FOLDER = EXAMPLE / "batch-size"
@@ -61,6 +61,13 @@ def test_the_readme_quotes_the_example(plan: Plan, frame: pd.DataFrame, readme: 
         for text in quoted(name):
             assert text in readme
     assert f"{len(frame[frame['outcome'] == 'ok'])} runs" in readme
+    fastai, torch = analyse(plan.study, frame).groups
+    rest = [[label for label in group.indistinguishable if label != group.best] for group in (fastai, torch)]
+    assert f"fastest at {fastai.best}, and {listed(rest[0])} cannot be told from it" in readme
+    assert f"at its fastest, {torch.best}, and {listed(rest[1])} cannot be told from that" in readme
+    assert fastai.curve is not None
+    turn = fastai.curve.verdict.split("beyond about ")[1].split(":")[0]
+    assert f"beyond a batch size of about {turn}." in readme
 
 
 def test_the_readme_quotes_where_the_time_goes(frame: pd.DataFrame, readme: str) -> None:
@@ -73,7 +80,7 @@ def test_the_readme_quotes_where_the_time_goes(frame: pd.DataFrame, readme: str)
         return f"{100 * sum(means[size][column] for column in columns) / means[size]['fit_seconds']:.0f}%"
 
     device = share(64, "forward_seconds", "backward_seconds", "optimizer_seconds")
-    assert f"for {device} of stock fastai's time" in readme
+    assert f"take {device} of stock fastai's time" in readme
     assert f"still for data for {share(64, 'data_wait_seconds')}" in readme
     assert f"takes another {share(64, 'valid_seconds')}" in readme
     assert f"together are {share(256, 'data_wait_seconds', 'valid_seconds')}" in readme

@@ -10,7 +10,7 @@ import torch
 from study.config import Study
 from study.measure import yardstick
 from study.measure.samples import WARM_UP_REPETITIONS, Yardstick
-from study.stats.analysis import Analysis, analyse, is_explained
+from study.stats.analysis import Analysis, analyse, is_explained, is_unclear
 from study.stats.machine import with_machine
 from study.stats.summary import fit_log_model
 from tests.conftest import study_values
@@ -61,8 +61,8 @@ WANDERING = np.exp(np.random.default_rng(5).normal(0, 0.3, 10))
 
 
 def test_a_change_of_the_machine_that_meets_one_level_alone_is_no_finding() -> None:
-    """bf16 ran whenever the machine was loaded: as slow as 1.6x, though it is as fast as fp32."""
-    loaded = np.array([1.0, 1.6, 1.05, 1.7, 0.97, 1.55, 1.02, 1.65, 1.0, 1.6])
+    """bf16 ran whenever the machine was loaded more, though it is as fast as fp32."""
+    loaded = np.array([1.0, 1.5, 1.3, 1.8, 1.0, 1.3, 1.1, 1.75, 1.0, 1.6])
     analysis = simulated(1.0, loaded)
     (group,) = analysis.groups
     (ratio,) = analysis.ratios
@@ -75,6 +75,27 @@ def test_a_change_of_the_machine_that_meets_one_level_alone_is_no_finding() -> N
     assert "No difference is left once the yardstick accounts for" in analysis.answer[1]
     assert set(group.indistinguishable) == {"fp32", "bf16"}
     assert any("The machine itself changed by 1.8x during this study" in warning for warning in analysis.warnings)
+
+
+def test_a_change_that_two_runs_a_level_cannot_separate_leaves_no_conclusion() -> None:
+    """A difference that lies wholly in the machine, with no degree of freedom left to see it."""
+    analysis = simulated(1.0, np.array([1.0, 1.6, 1.0, 1.61]), noise=0.002)
+    (ratio,) = analysis.ratios
+    assert not (ratio.ratio.low or 0) <= 1 <= (ratio.ratio.high or 9)
+    assert ratio.adjusted is None
+    assert is_unclear(ratio)
+    assert "too few to tell its part" in analysis.answer[0]
+    assert "no conclusion" in analysis.answer[1]
+
+
+def test_a_yardstick_that_the_times_do_not_follow_explains_nothing() -> None:
+    """Three blocks, a real effect, and a yardstick that is mere noise."""
+    rng = np.random.default_rng(8)
+    explained = 0
+    for _ in range(100):
+        analysis = simulated(1 / 1.5, np.exp(rng.normal(0, 0.06, 6)), slope=0.0, noise=0.03)
+        explained += analysis.groups[0].explained or is_explained(analysis.ratios[0])
+    assert explained <= 5
 
 
 def test_a_real_difference_stays_one_on_a_machine_that_wanders() -> None:
