@@ -1,6 +1,7 @@
 """``python -m study <verb>``: one verb per stage. Parsing only; each verb imports what it needs."""
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -269,14 +270,23 @@ def timings(options: argparse.Namespace) -> None:
 
 
 def _fit(verbs: Verbs) -> None:
-    parser = _verb(verbs, "fit", fit, "Summarise the timings, fit the curve, and say what the data determine.")
-    parser.add_argument("plan", type=Path)
-    parser.add_argument("timings", type=Path)
-    parser.add_argument("--output", type=Path, required=True)
+    parser = _verb(
+        verbs, "fit", fit, "Say what times determine: of a study (PLAN TIMINGS), or of any table (FILE.csv --x --y)."
+    )
+    parser.add_argument("plan", type=Path, help="a study's plan.json, or any CSV")
+    parser.add_argument("timings", type=Path, nargs="?", help="a study's timings.csv; none with a CSV")
+    parser.add_argument("--x", default="batch_size", help="the CSV's column on the horizontal axis (batch_size)")
+    parser.add_argument("--y", default="seconds", help="the CSV's column of times in seconds (seconds)")
+    parser.add_argument("--block", help="the CSV's column that names rows measured together, such as a replicate")
+    parser.add_argument("--output", type=Path, help="the JSON that is written; a study needs it")
 
 
 def fit(options: argparse.Namespace) -> None:
-    """Write the analysis of one study."""
+    """Write the analysis of one study, or say what a table determines."""
+    if options.timings is None:
+        return _fit_table(options)
+    if options.output is None:
+        raise StudyError("--output: missing: name the file to write")
     from study.plan import read_plan, write_if_changed
     from study.stats.analysis import analyse
     from study.timings import read_csv
@@ -285,6 +295,16 @@ def fit(options: argparse.Namespace) -> None:
     analysis = analyse(planned.study, read_csv(options.timings, planned.study))
     options.output.unlink(missing_ok=True)  # a new time even where nothing changed: what follows is newer
     write_if_changed(options.output, analysis.model_dump_json(indent=1))
+
+
+def _fit_table(options: argparse.Namespace) -> None:
+    from study.plan import write_if_changed
+    from study.stats.alone import as_json, as_text, fit_table, read_table
+
+    curve, optimum = fit_table(read_table(options.plan, options.x, options.y, options.block))
+    print(as_text(curve, optimum, options.x))
+    if options.output:
+        write_if_changed(options.output, json.dumps(as_json(curve, optimum), indent=1, allow_nan=False))
 
 
 def _figures(verbs: Verbs) -> None:

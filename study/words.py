@@ -1,6 +1,7 @@
 """Numbers and keys as people read them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 SHORT_KEYS = {
     "training.batch_size": "batch size",
@@ -51,3 +52,33 @@ def seconds_words(value: float, low: float | None, high: float | None) -> str:
 def bytes_words(value: float) -> str:
     """Bytes in MiB or GiB."""
     return f"{value / 2**30:.2f} GiB" if value >= 2**30 else f"{value / 2**20:.0f} MiB"
+
+
+FORMULAS = {
+    "constant": "T0",
+    "inverse": "T0 + A/b",
+    "power": "Tmin + c/b^alpha",
+    "rise": "T0 + A/b + g b",
+    "hinge": "max(A/b, T1 + B/b)",
+}
+
+
+def law_formula(name: str) -> str:
+    """A law as people write it."""
+    return FORMULAS[name]
+
+
+def coefficients(values: Mapping[str, float], intervals: Mapping[str, Any]) -> str:
+    """``T0 = 5.1 (4.9 to 5.3), A = 250 (unbounded)``: each with its interval."""
+    parts = []
+    for name, value in values.items():
+        bounds = intervals.get(name)
+        if bounds is None:
+            interval = "no interval"
+        elif bounds.low is None and bounds.high is None:
+            interval = "unbounded"
+        else:
+            low = "unbounded" if bounds.low is None else number(bounds.low)
+            interval = f"{low} to {'unbounded' if bounds.high is None else number(bounds.high)}"
+        parts.append(f"{name} = {number(value)} ({interval})")
+    return ", ".join(parts)

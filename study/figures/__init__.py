@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from study.figures import (
     accuracy,
     batch_size_performance,
+    law,
     memory,
     order,
     phases,
@@ -29,6 +30,7 @@ from study.timings import ceilings_of, read_all
 
 MODULES: tuple[tuple[str, Callable[[Plan, pd.DataFrame, Analysis], Drawn | None]], ...] = (
     ("batch_size_performance", batch_size_performance.draw),
+    ("law", law.draw),
     ("speedup", speedup.draw),
     ("published", published.draw),
     ("phases", phases.draw),

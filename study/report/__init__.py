@@ -8,11 +8,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from study.plan import read_plan
 from study.report.context import StudyView, view
-from study.report.laws import coefficients, law_formula
 from study.report.resources import resources
 from study.stats.analysis import read_analysis
 from study.timings import read_all, read_csv
-from study.words import bytes_words, device_words, number
+from study.words import bytes_words, coefficients, device_words, law_formula, number
 
 
 def render(studies: list[str], results: Path, output: Path) -> None:

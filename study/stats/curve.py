@@ -6,7 +6,8 @@ from math import sqrt
 from pydantic import Field
 
 from study.config import Strict
-from study.stats.fits import Bounds, Fitted, fit_laws, points_of
+from study.stats.fits import Band, Bounds, Fitted, Points, band_of, fit_laws, points_of, turn_of
+from study.stats.laws import by_name
 from study.stats.summary import SIGNIFICANCE, fit_log_model, level_test
 from study.words import number
 
@@ -25,6 +26,9 @@ class CurveFit(Strict):
     differs_p: float | None = Field(description="p of the F test that no batch size differs; null without replicates.")
     models: dict[str, Fitted]
     best: str | None = Field(description="The law with the smallest criterion; null where none has one.")
+    points: Points = Field(description="The means that the laws were fitted to, blocks taken out.")
+    band: Band | None = Field(description="Of the best law; null without a degree of freedom.")
+    turn: Bounds | None = Field(description="Where the best law turns up again, if it does: 95% of the bootstrap.")
     verdict: str = Field(description="In words, what the points determine.")
 
     @property
@@ -41,7 +45,9 @@ def fit_curve(batch_sizes: Sequence[float], seconds: Sequence[float], blocks: Se
     known = {name: fit.aicc for name, fit in models.items() if fit.aicc is not None}
     differs = level_test(seconds, batch_sizes, blocks)
     best = min(known, key=lambda name: known[name]) if known else None
-    reported, verdict = judge(models, best, differs)
+    law = by_name(best) if best else None
+    turn = turn_of(law, models[law.name], points) if law else None
+    reported, verdict = judge(models, best, differs, turn)
     models["power"] = models["power"].model_copy(update={"reported": reported})
     return CurveFit(
         observations=len(seconds),
@@ -50,11 +56,16 @@ def fit_curve(batch_sizes: Sequence[float], seconds: Sequence[float], blocks: Se
         differs_p=differs,
         models=models,
         best=best,
+        points=points,
+        band=band_of(law, models[law.name], points) if law else None,
+        turn=turn,
         verdict=verdict,
     )
 
 
-def judge(models: Mapping[str, Fitted], best: str | None, differs_p: float | None) -> tuple[bool, str]:
+def judge(
+    models: Mapping[str, Fitted], best: str | None, differs_p: float | None, turn: Bounds | None = None
+) -> tuple[bool, str]:
     """Whether the power law's coefficients are findings, and what the points determine in words."""
     if best is None:
         return False, "The points are too few to compare any law with a constant."
@@ -72,7 +83,7 @@ def judge(models: Mapping[str, Fitted], best: str | None, differs_p: float | Non
     doubt = _doubt(power, models[best])
     if doubt is None:
         return True, _power_words(models, best)
-    return False, _best_words(models[best], best, doubt)
+    return False, _best_words(models[best], best, doubt, turn)
 
 
 LAW_WORDS = {
@@ -116,13 +127,15 @@ def _power_words(models: Mapping[str, Fitted], best: str) -> str:
     return text
 
 
-def _best_words(fit: Fitted, best: str, doubt: str) -> str:
+def _best_words(fit: Fitted, best: str, doubt: str, turn: Bounds | None) -> str:
     """What is said in place of alpha."""
     values = fit.coefficients
     if best == "rise" and values["g"] > 0:
         if values["A"] > 0:
-            turn = sqrt(values["A"] / values["g"])
-            return f"The time falls with the batch size and turns up again beyond about {number(turn)}: no power law."
+            place = number(sqrt(values["A"] / values["g"]))
+            high = "unbounded" if turn is None or turn.high is None else number(turn.high)
+            bounds = f" (95%: {number(turn.low or 0)} to {high})" if turn else ""
+            return f"The time falls with the batch size and turns up again beyond about {place}{bounds}: no power law."
         return "The time rises with the batch size: no falling power law."
     missing = f"The power law's exponent is no finding: {doubt}."
     if best == "inverse":

@@ -11,8 +11,10 @@ from pydantic import Field
 from scipy import optimize, stats
 
 from study.config import Strict
-from study.stats.laws import LAWS, Array, Law, profile, solve
+from study.stats.laws import LAWS, REFERENCE, Array, Law, profile, solve
 from study.stats.summary import CONFIDENCE, LogModel
+
+DRAWS, SEED = 1000, 20_240_102
 
 
 class Bounds(Strict):
@@ -115,6 +117,50 @@ def predict(law: Law, fit: Fitted, sizes: Array) -> Array:
     scaled = np.array([fit.coefficients[name] for name in law.linear]) / law.scale(value)
     predicted: Array = law.basis(sizes, np.array([value]))[0] @ scaled
     return predicted
+
+
+class Band(Strict):
+    """Where 95% of single runs would fall at an average block, by a parametric bootstrap of the law that was chosen."""
+
+    x: list[float]
+    low: list[float]
+    high: list[float]
+
+
+def bootstrap(law: Law, fit: Fitted, points: Points) -> tuple[Array, Array, float]:
+    """The law fitted to means that are drawn again from itself: scaled coefficients (d, p), the non-linear one (d,),
+    and the relative noise of a run."""
+    x, weights, _ = points.arrays()
+    rng = np.random.default_rng(SEED)
+    noise = float(np.sqrt(fit.rss / (points.count - len(law.coefficients))))
+    drawn = predict(law, fit, x) + rng.normal(size=(DRAWS, len(x))) * noise / np.sqrt(weights)
+    grid, found, lack = profile(law, x, weights, drawn)
+    best = lack.argmin(-1)
+    return found[np.arange(DRAWS), best], grid[best], noise
+
+
+def band_of(law: Law, fit: Fitted, points: Points) -> Band | None:
+    """The prediction band between the smallest and the largest batch size; None without a degree of freedom."""
+    if points.count <= len(law.coefficients):
+        return None
+    coefficients, values, noise = bootstrap(law, fit, points)
+    x = np.geomspace(min(points.sizes), max(points.sizes), 41)
+    basis = law.basis(x, np.unique(values))[np.searchsorted(np.unique(values), values)]
+    drawn = np.einsum("dxp,dp->dx", basis, coefficients)
+    drawn = drawn * (1 + noise * np.random.default_rng(SEED + 1).normal(size=(DRAWS, 1)))
+    low, high = np.quantile(drawn, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
+    return Band(x=x.tolist(), low=low.tolist(), high=high.tolist())
+
+
+def turn_of(law: Law, fit: Fitted, points: Points) -> Bounds | None:
+    """The batch size at which the rising arm takes over, sqrt(A/g), by the same bootstrap; null where it never does."""
+    if law.name != "rise" or points.count <= len(law.coefficients) or fit.coefficients["g"] <= 0:
+        return None
+    coefficients, _, _ = bootstrap(law, fit, points)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        turns = np.sqrt(coefficients[:, 1] / coefficients[:, 2]) * REFERENCE
+    low, high = np.quantile(np.nan_to_num(turns, nan=np.inf), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return Bounds(low=float(low), high=float(high) if np.isfinite(high) else None)
 
 
 def aicc(rss: float, observations: int, parameters: int) -> float | None:

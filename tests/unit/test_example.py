@@ -66,7 +66,7 @@ def test_the_readme_quotes_the_example(plan: Plan, frame: pd.DataFrame, readme: 
     assert f"fastest at {fastai.best}, and {listed(rest[0])} cannot be told from it" in readme
     assert f"at its fastest, {torch.best}, and {listed(rest[1])} cannot be told from that" in readme
     assert fastai.curve is not None
-    turn = fastai.curve.verdict.split("beyond about ")[1].split(":")[0]
+    turn = fastai.curve.verdict.split("beyond about ")[1].split(": no power law")[0]
     assert f"beyond a batch size of about {turn}." in readme
 
 

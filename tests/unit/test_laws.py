@@ -130,6 +130,27 @@ def test_intervals_cover_the_planted_coefficient_as_often_as_they_say(
     assert 180 <= inside <= 199
 
 
+def test_the_band_holds_new_runs_as_often_as_it_says() -> None:
+    """At the average block, which is known here: there is but one."""
+    rng = np.random.default_rng(11)
+    held = []
+    for _ in range(40):
+        sizes = np.tile(SIZES, 5)
+        seconds = TRUTHS["u"](sizes) * np.exp(rng.normal(0, 0.05, len(sizes)))
+        band = fit_curve(sizes.tolist(), seconds.tolist(), [0] * len(sizes)).band
+        assert band is not None
+        new = TRUTHS["u"](np.array(band.x)) * np.exp(rng.normal(0, 0.05, len(band.x)))
+        held += ((np.array(band.low) <= new) & (new <= np.array(band.high))).tolist()
+    assert 0.91 <= np.mean(held) <= 0.98
+
+
+def test_the_turn_of_a_u_is_within_its_interval() -> None:
+    fits = [fitted("u", seed) for seed in range(20)]
+    turns = [fit.turn for fit in fits if fit.turn]
+    assert len(turns) >= 18
+    assert sum((turn.low or 0) <= 64 <= (turn.high or 999) for turn in turns) >= len(turns) - 3
+
+
 def test_the_optimums_set_holds_the_fastest_as_often_as_it_says() -> None:
     """All equal: any one is the fastest, and must be in the set 19 times in 20."""
     held = sum("64" in found.indistinguishable for seed in range(300) if (found := _optimum("flat", seed)))
