@@ -51,11 +51,12 @@ test-gpu:  ## What only a GPU can show, with the python of a machine that has on
 EXAMPLE := docs/example-h200
 
 example: env  ## Compute the committed example's tables, figures and report again from its records
-	@cd $(EXAMPLE) && export PYTHONPATH=$(CURDIR) && python=$(CURDIR)/$(VENV) && study=batch-size && \
+	@cd $(EXAMPLE) && export PYTHONPATH=$(CURDIR) && python=$(CURDIR)/$(VENV) && for study in batch-size speedup; do \
 	  $$python -m study timings $$study/plan.json --records $$study/records --output $$study/timings.csv && \
 	  $$python -m study fit $$study/plan.json $$study/timings.csv --output $$study/fit.json && \
-	  $$python -m study figures $$study/plan.json $$study/timings.csv $$study/fit.json --output $$study/figures && \
-	  $$python -m study report $$study --results . --output report.html && rm -f $$study/figures/*.svg $$study/figures/index.json
+	  $$python -m study figures $$study/plan.json $$study/timings.csv $$study/fit.json --output $$study/figures || exit 1; \
+	  done && $$python -m study report batch-size speedup --results . --output report.html && \
+	  rm -f */figures/*.svg */figures/index.json
 
 lint: env  ## ruff, mypy, snakefmt, snakemake --lint
 	$(VENV) -m ruff check study tests benchmarks

@@ -6,6 +6,7 @@ from typing import Any
 SHORT_KEYS = {
     "training.batch_size": "batch size",
     "loader.workers": "loader workers",
+    "loader.kind": "loader",
     "model.name": "model",
     "dataset.image_size": "image size",
 }

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from study.config import get, shown
 from study.figures import (
     accuracy,
     batch_size_performance,
@@ -27,6 +28,7 @@ from study.plan import Plan
 from study.stats.analysis import Analysis
 from study.telemetry import read_parquet
 from study.timings import ceilings_of, read_all
+from study.words import short_key
 
 MODULES: tuple[tuple[str, Callable[[Plan, pd.DataFrame, Analysis], Drawn | None]], ...] = (
     ("batch_size_performance", batch_size_performance.draw),
@@ -63,12 +65,14 @@ def _telemetry(plan: Plan, frame: pd.DataFrame, folder: Path) -> list[tuple[str,
     """A monitor's view of each device: the samples of every run that has some, in the order of execution."""
     if "started" not in frame:
         return []
-    sizes = {run.name: float(run.settings.training.batch_size) for run in plan.runs}
+    keys = [key for key in plan.study.compared if key != "device"] or ["training.batch_size"]
+    x = next((key for key in keys if key == (plan.study.curve.x if plan.study.curve else None)), keys[0])
+    labels = {run.name: str(shown(plan.study, x, get(run.settings, x))) for run in plan.runs}
     files = {run.name: folder / run.file.replace(".json", ".parquet") for run in plan.runs}
     figures = []
     for device, rows in frame[frame["outcome"] == "ok"].sort_values("started", kind="stable").groupby("device"):
-        samples = [(str(name), sizes[name], read_parquet(files[name])) for name in rows["run"] if files[name].is_file()]
-        figures.append((f"telemetry_{device}", telemetry.draw(samples, str(device))))
+        samples = [(labels[name], read_parquet(files[name])) for name in rows["run"] if files[name].is_file()]
+        figures.append((f"telemetry_{device}", telemetry.draw(samples, str(device), short_key(x))))
     return figures
 
 

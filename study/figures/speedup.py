@@ -50,6 +50,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
         batch_axis(axes, sorted({x for x, _ in every}), short_key(plan.study.curve.x if plan.study.curve else None))
     else:
         axes.set_xticks([x for x, _ in every], [ratio.label for _, ratio in every])
+        axes.set_xlim(-0.5, len(every) - 0.5)
     axes.set(ylabel="ratio of times", ylim=(0, max(ratio.ratio.high or ratio.ratio.value for _, ratio in every) * 1.18))
     axes.legend(loc="best")
     text = ", ".join(f"{ratio.label}: {number(ratio.ratio.value)}" for ratio in analysis.ratios)

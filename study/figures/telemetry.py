@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 from study.figures.style import COLOURS, Drawn
 
-Samples = tuple[str, float | None, pd.DataFrame]
-"""Name of a run, its batch size where it has one, its samples."""
+Samples = tuple[str, pd.DataFrame]
+"""What sets a run apart from the others, and its samples."""
 
 WIDTH, HEIGHT = 8.0, 3.8
 PANEL_INCHES = 6.3
@@ -44,14 +44,14 @@ SOURCES = {
 }
 
 
-def draw(samples: Sequence[Samples], device: str) -> Drawn | None:
+def draw(samples: Sequence[Samples], device: str, factor: str) -> Drawn | None:
     """The runs of ``device`` one after another in the order given; None where none has both values.
 
-    ``samples`` holds for each run its name, its batch size (the label; else the name) and its samples as
-    :func:`study.telemetry.read_parquet` returns them.
+    ``samples`` holds for each run its label and its samples as :func:`study.telemetry.read_parquet` returns them;
+    ``factor`` says what the labels are.
     """
     source = SOURCES[device]
-    runs = [(_label(name, size), _values(frame, source)) for name, size, frame in samples]
+    runs = [(label, _values(frame, source)) for label, frame in samples]
     runs = [(label, values) for label, values in runs if len(values) > 1]
     if not runs:
         return None
@@ -72,7 +72,7 @@ def draw(samples: Sequence[Samples], device: str) -> Drawn | None:
         right.plot(x, memory / GIB, color=MEMORY, linewidth=1.8, zorder=3)  # above the white of every other run
     _axes(left, right, source, total)
     labels = [label for label, _ in runs]
-    _mark(left, labels, starts, lengths, "batch size" if all(size is not None for _, size, _ in samples) else "run")
+    _mark(left, labels, starts, lengths, factor)
     peak = max(values["memory"].max() for _, values in runs) / GIB
     mean = sum(values["utilisation"].mean() * length for (_, values), length in zip(runs, lengths, strict=True)) / total
     return Drawn(
@@ -85,10 +85,6 @@ def draw(samples: Sequence[Samples], device: str) -> Drawn | None:
         f"{len(runs)} runs over {total:.0f} s: {source.utilisation_label} is {mean:.0f}% on average, "
         f"{source.memory_label} peaks at {peak:.2f} GiB.",
     )
-
-
-def _label(name: str, size: float | None) -> str:
-    return name if size is None else f"{size:g}"
 
 
 def _values(frame: pd.DataFrame, source: Source) -> pd.DataFrame:

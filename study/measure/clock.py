@@ -37,19 +37,21 @@ class CudaClock:
 
     def __init__(self) -> None:
         self._spare: list[torch.cuda.Event] = []
+        # Named once: looking the current stream up takes the host as long as recording the event.
+        self._stream = torch.cuda.current_stream()
 
     def reserve(self, marks: int) -> None:
         """Make the events beforehand: making one takes the host longer than recording it, and it comes in the first
         ``record``."""
         self._spare = [torch.cuda.Event(enable_timing=True) for _ in range(min(marks, MOST_RESERVED))]
         for event in self._spare:
-            event.record()
+            event.record(self._stream)
         self.settle()
 
     def mark(self) -> Any:
         """A point in the device's timeline."""
         event = self._spare.pop() if self._spare else torch.cuda.Event(enable_timing=True)
-        event.record()
+        event.record(self._stream)
         return event
 
     def settle(self) -> None:
@@ -96,7 +98,8 @@ class StepRecorder:
         """An epoch's training starts: the first step's data wait counts from here."""
         now = time.perf_counter()
         self._epochs.append(_Epoch(now, self.clock.mark()))
-        self._marks, self._images = self._epochs[-1].marks, self._epochs[-1].images
+        epoch = self._epochs[-1]
+        self._names, self._marks, self._images = epoch.names, epoch.marks, epoch.images
 
     @contextmanager
     def loader_start(self) -> Iterator[None]:
@@ -107,12 +110,14 @@ class StepRecorder:
 
     def mark(self, phase: str) -> None:
         """The phase ends here."""
-        self._marks.append((phase, self.clock.mark()))
+        self._names.append(phase)
+        self._marks.append(self.clock.mark())
 
     def end_step(self, images: int) -> None:
         """The step of ``images`` images is complete."""
         self._images.append(images)
-        self._marks.append(("", None))
+        self._names.append("")
+        self._marks.append(None)
 
     def end(self) -> None:
         """The epoch's training is over; returns when it is on the device too."""
@@ -131,7 +136,7 @@ class StepRecorder:
         steps: list[Step] = []
         phases = dict.fromkeys(PHASES, 0.0)
         before = epoch.start
-        for phase, mark in epoch.marks:
+        for phase, mark in zip(epoch.names, epoch.marks, strict=True):
             if phase:
                 phases[phase] += self.clock.seconds(before, mark)
                 before = mark
@@ -152,7 +157,9 @@ class StepRecorder:
 class _Epoch:
     started: float
     start: Any
-    marks: list[tuple[str, Any]] = field(default_factory=list)
+    # Two lists, no pairs: a step makes nothing that the garbage collector has to follow.
+    names: list[str] = field(default_factory=list)
+    marks: list[Any] = field(default_factory=list)
     images: list[int] = field(default_factory=list)
     end: Any = None
     train_seconds: float = 0.0

@@ -136,7 +136,7 @@ def analyse(study: Study, frame: pd.DataFrame) -> Analysis:
         ratios=ratios,
         control=control,
         answer=[
-            *_answer(groups, ratios, x, y, study.contrast),
+            *_answer(groups, ratios, study, y),
             *limits_of(study, _usable(frame, y)),
             *([_control_answer(control)] if control else []),
         ],
@@ -175,7 +175,7 @@ def _usable(frame: pd.DataFrame, y: str) -> pd.DataFrame:
 
 
 def _group(study: Study, label: str, part: pd.DataFrame, x: str | None, y: str) -> Group:
-    keys = [x] if x else study.compared
+    keys = [x] if x else [key for key in study.compared if key != "device"]
     names = part.apply(lambda row: _level_label(row, keys), axis=1)
     part = part.assign(level=names)
     usable = _usable(part, y)
@@ -296,12 +296,15 @@ def _ratios(study: Study, frame: pd.DataFrame, y: str, x: str | None, contrast: 
     twins = ["control"] if "control" in study.factors and contrast != "control" else []
     names = [str(shown(study, contrast, level)) for level in study.factors[contrast]]
     levels = [name for name in names if (usable[contrast].astype(str) == name).any()]
+    orders = {key: [shown(study, key, level) for level in study.factors[key]] for key in others}
     result: list[Ratio] = []
     for other in levels[1:]:
         first, second = (usable[usable[contrast].astype(str) == level] for level in (levels[0], other))
         pairs = first.merge(second, on=[*others, *twins, "session_block"], suffixes=("_a", "_b"))
         if pairs.empty:
             continue
+        places = [[_place(orders[key], row[key]) for key in others] for _, row in pairs.iterrows()]
+        pairs = pairs.iloc[sorted(range(len(pairs)), key=places.__getitem__)]
         labels = pairs.apply(lambda row: _ratio_label(row, others, x), axis=1)
         quotients = pairs[f"{y}_a"] / pairs[f"{y}_b"]
         # The ratio of the means within blocks: a block's own factor cancels, what is left is the noise.
@@ -344,19 +347,20 @@ def _follows(adjusted: LogModel | None) -> bool | None:
     return None if adjusted is None else adjusted.covariate_p is not None and adjusted.covariate_p < SIGNIFICANCE
 
 
-def _answer(groups: list[Group], ratios: list[Ratio], x: str | None, y: str, contrast: str | None) -> list[str]:
-    sentences = [_group_answer(group, x, y) for group in groups]
+def _answer(groups: list[Group], ratios: list[Ratio], study: Study, y: str) -> list[str]:
+    keys = [study.curve.x] if study.curve else [key for key in study.compared if key != "device"]
+    sentences = [_group_answer(group, short_key(keys[0]) if len(keys) == 1 else None, y) for group in groups]
     for faster in dict.fromkeys(ratio.faster for ratio in ratios):
-        sentences.append(_ratio_answer([ratio for ratio in ratios if ratio.faster == faster], str(contrast)))
+        sentences.append(_ratio_answer([ratio for ratio in ratios if ratio.faster == faster], str(study.contrast)))
     return sentences or ["No run has succeeded yet, so there is no answer."]
 
 
-def _group_answer(group: Group, x: str | None, y: str) -> str:
+def _group_answer(group: Group, factor: str | None, y: str) -> str:
     where = f"{'On' if group.label in ('cpu', 'cuda') else 'With'} {device_words(group.label, article=True)}"
     best = next((level for level in group.levels if level.label == group.best), None)
     if best is None or best.time is None:
         return f"{where} no run has succeeded."
-    name = f"{short_key(x)} {best.label}" if x else best.label
+    name = f"{factor} {best.label}" if factor else best.label
     time = seconds_words(best.time.value, best.time.low, best.time.high)
     if len(group.levels) == 1:
         return f"{where} it takes {time}."

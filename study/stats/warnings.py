@@ -123,14 +123,30 @@ def _noise(study: Study, usable: pd.DataFrame, y: str) -> list[str]:
         name = _label(level)
         if len(times) >= 2 and times.std() >= SPREAD_LIMIT * times.mean():
             wide.append(f"{name} ({times.std() / times.mean():.0%})")
-        if len(times) >= 3 and (abs(times - times.median()) >= EXTREME_LIMIT * times.median()).any():
-            extreme.append(name)
+        far = abs(times - times.median()) >= EXTREME_LIMIT * times.median()
+        if len(times) >= 3 and far.any():
+            extreme.append(name + _why(usable, rows, rows[far]))
     found = []
     if wide:
         found.append(f"The standard deviation between runs is 10% of the mean or more: {'; '.join(wide)}.")
     if extreme:
         found.append(f"A run lies 50% or more from the median: {'; '.join(extreme)}.")
     return found
+
+
+def _why(usable: pd.DataFrame, rows: pd.DataFrame, far: pd.DataFrame) -> str:
+    """What sets a far run apart: a warm-up longer than its peers' by half its distance, its place in the session."""
+    told = []
+    peers = rows.drop(far.index)
+    if len(far) == 1 and "warm_up_extra_seconds" in rows and len(peers):
+        own, usual = far["warm_up_extra_seconds"].iloc[0], peers["warm_up_extra_seconds"].median()
+        if own - usual >= 0.5 * (far["fit_seconds"].iloc[0] - peers["fit_seconds"].median()) > 0:
+            told.append(f"its warm-up took {own:.3g} s, the others' {usual:.3g} s")
+    if {"session", "started"} <= set(usable):
+        first = usable.sort_values("started", kind="stable").groupby("session")["run"].first()
+        if far["run"].isin(first).all():
+            told.append("the first run of its start")
+    return f" ({'; '.join(told)})" if told else ""
 
 
 def _label(level: Any) -> str:

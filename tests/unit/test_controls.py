@@ -156,6 +156,19 @@ def test_a_run_that_never_settled_and_extreme_steps_are_warned_of() -> None:
     assert "6 step(s) in" in found
 
 
+def test_a_far_run_whose_warm_up_explains_it_says_so_and_which_start_it_began() -> None:
+    study = study_of(replicates=3)
+    frame = rows_of(study, lambda *_: 1.0)
+    frame["started"], frame["warm_up_extra_seconds"] = range(len(frame)), 0.5
+    frame.loc[0, ["fit_seconds", "warm_up_extra_seconds"]] = 9.0, 8.5
+    found = next(text for text in warnings_of(study, frame, "fit_seconds", None) if "from the median" in text)
+    assert "(its warm-up took 8.5 s, the others' 0.5 s; the first run of its start)" in found
+    frame.loc[0, "warm_up_extra_seconds"] = 0.5
+    frame["started"] = range(len(frame), 0, -1)
+    found = next(text for text in warnings_of(study, frame, "fit_seconds", None) if "from the median" in text)
+    assert "(" not in found
+
+
 def test_what_no_level_knows_is_no_row_of_the_table() -> None:
     study = study_of()
     found = analyse(study, rows_of(study, lambda *_: 1.0, energy_joules=50.0, images_per_joule=0.5))

@@ -505,14 +505,14 @@ def sweep(count: int, device: str = "cuda") -> list[figure.Samples]:
         length = 3 if number % 3 else 60  # two short runs between long ones: their labels must give way
         seconds = [1e9 + 1000 * number + s for s in tenths(0, length)]
         values = {columns[0]: [50.0] * len(seconds), columns[1]: [(number + 1) * 2**30] * len(seconds)}
-        runs.append((f"run {number}", float(1024 + number), frame(seconds, **values)))
+        runs.append((str(1024 + number), frame(seconds, **values)))
     return runs
 
 
 @pytest.mark.parametrize(("count", "device"), [(1, "cpu"), (5, "cuda"), (25, "cuda"), (25, "cpu")])
 def test_no_label_of_a_run_lies_on_another_one(count: int, device: str) -> None:
     use_style()
-    drawn = figure.draw(sweep(count, device), device)
+    drawn = figure.draw(sweep(count, device), device, "batch size")
     assert drawn is not None
     drawn.figure.draw_without_rendering()
     axes = drawn.figure.axes[0]
@@ -526,15 +526,15 @@ def test_no_label_of_a_run_lies_on_another_one(count: int, device: str) -> None:
 
 
 def test_runs_are_joined_and_the_time_between_them_is_cut_out() -> None:
-    drawn = figure.draw(sweep(2), "cuda")
+    drawn = figure.draw(sweep(2), "cuda", "batch size")
     assert drawn is not None
     assert drawn.figure.axes[0].get_xlim() == pytest.approx((0, 63))
     assert "2 runs over 63 s: GPU utilisation is 50% on average" in drawn.alt
 
 
 def test_runs_without_values_of_the_device_are_not_drawn() -> None:
-    assert figure.draw(sweep(3, "cpu"), "cuda") is None
-    assert figure.draw([], "cpu") is None
+    assert figure.draw(sweep(3, "cpu"), "cuda", "batch size") is None
+    assert figure.draw([], "cpu", "batch size") is None
 
 
 def test_labels_stay_in_order_apart_and_inside() -> None:
