@@ -18,7 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m study", description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="verb")
-    stages = (_plan, _engine, _image, _archive, _dataset, _weights, _run, _timings, _fit, _figures, _report)
+    stages = (_plan, _engine, _image, _archive, _dataset, _weights, _run, _timings, _fit, _figures, _claims, _report)
     for add in (*stages, _retry, _schema):
         add(verbs)
     options = parser.parse_args(arguments)
@@ -324,6 +324,21 @@ def figures(options: argparse.Namespace) -> None:
 
     planned = read_plan(options.plan)
     draw_all(planned, read_csv(options.timings, planned.study), read_analysis(options.fit), options.output)
+
+
+def _claims(verbs: Verbs) -> None:
+    parser = _verb(
+        verbs, "claims", claims, "Say what the published figures support of each published claim.", log=False
+    )
+    parser.add_argument("--study", help="of this published study alone")
+
+
+def claims(options: argparse.Namespace) -> None:
+    """Print the claims, examined."""
+    from study.claims import as_text, chosen, examine
+    from study.published import read_published
+
+    print(as_text(chosen(examine(read_published()), options.study)))
 
 
 def _report(verbs: Verbs) -> None:

@@ -151,6 +151,7 @@ def _measured(record: Record) -> dict[str, Any]:
         "train_seconds": train_seconds,
         "valid_seconds": valid_seconds,
         "step_seconds": step_seconds,
+        **_epoch_parts(measured),
         **phases,
         "other_seconds": measured.fit_seconds - valid_seconds - sum(phases.values()),
         "first_batch_seconds": fmean(first_batches(measured)),
@@ -179,6 +180,22 @@ def _measured(record: Record) -> dict[str, Any]:
         "threads": measured.threads,
         "workers": measured.workers,
     } | _arithmetic(measured, full, step_seconds)
+
+
+def _epoch_parts(measured: Measurement) -> dict[str, Any]:
+    """What the step model explains: means over the epochs in which everything trains."""
+    unfrozen = {number for number, epoch in enumerate(measured.epochs, start=1) if epoch.stage == "unfrozen"}
+    epochs = [measured.epochs[number - 1] for number in sorted(unfrozen)]
+    steady = steady_steps(measured)
+    busy = [step.seconds - step.data_wait_seconds for step in after_the_first(steady, measured) or steady]
+    if not epochs or not busy:
+        return {}
+    return {
+        "busy_step_seconds": median(busy),
+        "epoch_seconds": fmean(epoch.train_seconds for epoch in epochs),
+        "epoch_images": fmean(epoch.images for epoch in epochs),
+        "epoch_wait_seconds": sum(s.data_wait_seconds for s in measured.steps if s.epoch in unfrozen) / len(epochs),
+    }
 
 
 def _arithmetic(measured: Measurement, images: int, step_seconds: float | None) -> dict[str, Any]:

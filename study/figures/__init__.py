@@ -21,6 +21,7 @@ from study.figures import (
     published,
     roofline,
     speedup,
+    step,
     telemetry,
 )
 from study.figures.style import Drawn, use_style
@@ -36,6 +37,7 @@ MODULES: tuple[tuple[str, Callable[[Plan, pd.DataFrame, Analysis], Drawn | None]
     ("speedup", speedup.draw),
     ("published", published.draw),
     ("phases", phases.draw),
+    ("step", step.draw),
     ("memory", memory.draw),
     ("accuracy", accuracy.draw),
     ("order", order.draw),

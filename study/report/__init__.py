@@ -6,10 +6,13 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from study.claims import examine
 from study.plan import read_plan
+from study.published import read_published
 from study.report.context import StudyView, view
 from study.report.resources import resources
 from study.stats.analysis import read_analysis
+from study.stats.step import interval_words
 from study.timings import read_all, read_csv
 from study.words import bytes_words, coefficients, device_words, law_formula, number
 
@@ -25,8 +28,9 @@ def render(studies: list[str], results: Path, output: Path) -> None:
     )
     environment.filters |= {"number": number, "bytes": bytes_words, "device": device_words}
     environment.filters |= {"resources": resources, "law_formula": law_formula, "coefficients": coefficients}
+    environment.filters |= {"step_intervals": interval_words}
     template = environment.get_template("report.html.j2")
-    text = template.render(studies=[_read(name, results) for name in studies])
+    text = template.render(studies=[_read(name, results) for name in studies], claims=examine(read_published()))
     output.parent.mkdir(parents=True, exist_ok=True)
     temporary = output.with_name(f".{output.name}.tmp")
     temporary.write_text(text, encoding="utf-8")

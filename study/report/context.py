@@ -30,6 +30,8 @@ class StudyView:
     facts: list[tuple[str, str]]
     runs: list[dict[str, Any]]
     counts: str
+    published: str | None
+    """The published study beside this one, whose claims the page shows open."""
 
 
 def view(
@@ -54,6 +56,7 @@ def view(
         facts=_facts(plan, records),
         runs=_runs(frame, analysis.y),
         counts=_counts(plan, done),
+        published=study.published,
     )
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from study.errors import StudyError
 from study.stats.curve import CurveFit, fit_curve
-from study.stats.optimum import Optimum, optimum_of
+from study.stats.optimum import Optimum, may_be_fastest, optimum_of
 from study.stats.summary import fit_log_model
 from study.words import coefficients, law_formula, listed, number
 
@@ -50,7 +50,9 @@ def _numbers(column: "pd.Series[Any]", path: Path) -> "pd.Series[float]":
 def fit_table(table: pd.DataFrame) -> tuple[CurveFit, Optimum | None]:
     """The curve and the optimum of a table with columns ``x``, ``y`` and ``block``."""
     x, y, blocks = table["x"].tolist(), table["y"].tolist(), table["block"].tolist()
-    return fit_curve(x, y, blocks), optimum_of(fit_log_model(y, [f"{value:g}" for value in x], blocks))
+    fit, optimum = fit_curve(x, y, blocks), optimum_of(fit_log_model(y, [f"{value:g}" for value in x], blocks))
+    may = may_be_fastest(optimum, fit.differs_p) if optimum else []
+    return fit, optimum.model_copy(update={"indistinguishable": may}) if optimum else None
 
 
 def as_json(fit: CurveFit, optimum: Optimum | None) -> dict[str, Any]:

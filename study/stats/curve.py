@@ -3,11 +3,13 @@
 from collections.abc import Hashable, Mapping, Sequence
 from math import sqrt
 
+import numpy as np
 from pydantic import Field
 
 from study.config import Strict
 from study.stats.fits import Band, Bounds, Fitted, Points, band_of, fit_laws, points_of, turn_of
 from study.stats.laws import by_name
+from study.stats.machine import CHANGE_LIMIT
 from study.stats.summary import SIGNIFICANCE, fit_log_model, level_test
 from study.words import number
 
@@ -37,8 +39,16 @@ class CurveFit(Strict):
         return self.models["power"]
 
 
-def fit_curve(batch_sizes: Sequence[float], seconds: Sequence[float], blocks: Sequence[Hashable]) -> CurveFit:
-    """Fit every law to one entry a run. A bare table without blocks gives every run the same block."""
+def fit_curve(
+    batch_sizes: Sequence[float],
+    seconds: Sequence[float],
+    blocks: Sequence[Hashable],
+    machine_change: float | None = None,
+) -> CurveFit:
+    """Fit every law to one entry a run. A bare table without blocks gives every run the same block.
+
+    ``machine_change`` is the slowest yardstick over the fastest, where there is one.
+    """
     model = fit_log_model(seconds, batch_sizes, blocks)
     points = points_of(batch_sizes, seconds, model)
     models = fit_laws(points)
@@ -47,7 +57,11 @@ def fit_curve(batch_sizes: Sequence[float], seconds: Sequence[float], blocks: Se
     best = min(known, key=lambda name: known[name]) if known else None
     law = by_name(best) if best else None
     turn = turn_of(law, models[law.name], points) if law else None
-    reported, verdict = judge(models, best, differs, turn)
+    spread = max(points.means) / min(points.means)
+    blocks_apart = float(np.exp(np.ptp(model.block_effects))) if model.block_columns else 1.0
+    moved = max(machine_change or 1.0, blocks_apart)
+    drifted = (moved, spread) if moved >= CHANGE_LIMIT and moved > spread else None
+    reported, verdict = judge(models, best, differs, turn, drifted)
     models["power"] = models["power"].model_copy(update={"reported": reported})
     return CurveFit(
         observations=len(seconds),
@@ -64,9 +78,16 @@ def fit_curve(batch_sizes: Sequence[float], seconds: Sequence[float], blocks: Se
 
 
 def judge(
-    models: Mapping[str, Fitted], best: str | None, differs_p: float | None, turn: Bounds | None = None
+    models: Mapping[str, Fitted],
+    best: str | None,
+    differs_p: float | None,
+    turn: Bounds | None = None,
+    drifted: tuple[float, float] | None = None,
 ) -> tuple[bool, str]:
-    """Whether the power law's coefficients are findings, and what the points determine in words."""
+    """Whether the power law's coefficients are findings, and what the points determine in words.
+
+    ``drifted`` holds how far the machine changed and how far the settings differ, where it changed by more.
+    """
     if best is None:
         return False, "The points are too few to compare any law with a constant."
     if differs_p is None:
@@ -74,6 +95,11 @@ def judge(
             ", and no law beats a constant."
             if best == "constant" or not _beats_constant(models, best)
             else f"; {LAW_WORDS[best]} follows the points most closely, which replicates would have to confirm."
+        )
+    if differs_p >= SIGNIFICANCE and drifted:
+        return False, (
+            f"No law beats a constant: the machine drifted more than the settings differ ({drifted[0]:.2f}x against "
+            f"{drifted[1]:.2f}x)."
         )
     if differs_p >= SIGNIFICANCE:
         return False, "No law beats a constant: no batch size differs from another by more than the noise."

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from study.config import Strict
 from study.stats.laws import Array
-from study.stats.summary import CONFIDENCE, LogModel
+from study.stats.summary import CONFIDENCE, SIGNIFICANCE, LogModel
 
 DRAWS = 40_000
 SEED = 20_240_101
@@ -47,6 +47,16 @@ def optimum_of(model: LogModel) -> Optimum | None:
         best_probability=dict(zip(names, shares.tolist(), strict=True)),
         cost=dict(zip(names, np.exp(model.effects - least).tolist(), strict=True)),
     )
+
+
+def may_be_fastest(optimum: Optimum, differs_p: float | None) -> list[str]:
+    """The levels that cannot be told from the fastest: all, where no difference between any shows (the F test).
+
+    Without that protection (Fisher's) one in five studies of equal levels would single one out.
+    """
+    if differs_p is None or differs_p >= SIGNIFICANCE:
+        return list(optimum.cost)
+    return optimum.indistinguishable
 
 
 def _may_be_best(index: int, model: LogModel, draws: Array, spread: float) -> bool:

@@ -12,7 +12,8 @@ from study import timings
 from study.fingerprint import ROOT
 from study.measure.samples import PHASES
 from study.plan import Plan, read_plan
-from study.stats.analysis import Analysis, Estimate, Level, analyse, read_analysis
+from study.stats.analysis import Analysis, Level, analyse, read_analysis
+from study.stats.runs import Estimate
 from study.words import listed, number
 
 EXAMPLE = ROOT / "docs" / "example-h200"

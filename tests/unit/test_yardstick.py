@@ -10,7 +10,8 @@ import torch
 from study.config import Study
 from study.measure import yardstick
 from study.measure.samples import WARM_UP_REPETITIONS, Yardstick
-from study.stats.analysis import Analysis, analyse, is_explained, is_unclear
+from study.stats.analysis import Analysis, analyse
+from study.stats.contrasts import is_explained, is_unclear
 from study.stats.machine import with_machine
 from study.stats.summary import fit_log_model
 from tests.conftest import study_values

@@ -1,0 +1,83 @@
+"""The step model against planted floors and costs, and what bounds an epoch."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from study.stats.step import StepModel, interval_words, step_model
+
+SIZES = (16, 32, 64, 128, 256)
+IMAGES = 1000
+
+
+def measured(
+    floor: float, own: float, image: float, wait: float = 0.0, noise: float = 0.02, replicates: int = 5
+) -> pd.DataFrame:
+    """Runs whose step takes the larger of ``floor`` and ``own + image b`` seconds; an epoch waits ``wait`` s."""
+    rng = np.random.default_rng(3)
+    rows = []
+    for block in range(replicates):
+        for size in SIZES:
+            step = max(floor, own + image * size) * float(np.exp(rng.normal(0, noise)))
+            epoch = IMAGES / size * step + wait
+            rows.append((size, f"1.{block}", step, epoch, IMAGES // size * size, wait))
+    columns = ["training.batch_size", "session_block", "busy_step_seconds", "epoch_seconds", "epoch_images"]
+    return pd.DataFrame(rows, columns=[*columns, "epoch_wait_seconds"])
+
+
+def model(frame: pd.DataFrame) -> StepModel:
+    found = step_model(frame, "On the GPU")
+    assert found is not None
+    return found
+
+
+def holds(found: StepModel, name: str, value: float) -> bool:
+    bounds = found.intervals[name]
+    assert bounds.low is not None
+    assert bounds.high is not None
+    return bounds.low <= value <= bounds.high
+
+
+def test_a_planted_floor_and_the_costs_beyond_it_are_recovered() -> None:
+    found = model(measured(0.010, 0.003, 0.0001))
+    assert found.launch_seconds is not None
+    assert found.launch_seconds == pytest.approx(0.010, rel=0.05)
+    assert found.bend == pytest.approx(70, rel=0.15)
+    assert holds(found, "launch_seconds", 0.010)
+    assert holds(found, "step_seconds", 0.003)
+    assert holds(found, "image_seconds", 0.0001)
+    assert [level.bound for level in found.levels] == ["launch", "launch", "launch", "compute", "compute"]
+    assert f"a step takes {1000 * found.launch_seconds:.2f} ms whatever its size up to about" in found.sentence
+    assert "launch floor" in interval_words(found)
+
+
+def test_without_a_floor_the_line_is_the_model() -> None:
+    found = model(measured(0.0, 0.002, 0.0002))
+    assert found.launch_seconds is None
+    assert found.bend is None
+    assert holds(found, "step_seconds", 0.002)
+    assert holds(found, "image_seconds", 0.0002)
+    assert "a floor below which it never falls does not show" in found.sentence
+    assert [level.bound for level in found.levels] == ["compute"] * 5
+
+
+def test_an_epoch_that_waits_longer_than_it_computes_is_bound_by_the_loader() -> None:
+    found = model(measured(0.0, 0.0, 0.0002, wait=1.0))
+    assert {level.bound for level in found.levels} == {"loader"}
+    assert "loader-bound at batch size 16, 32, 64, 128 and 256" in found.sentence
+
+
+def test_steps_waiting_and_the_rest_are_the_epoch_and_the_remainder_is_a_smaller_step() -> None:
+    frame = measured(0.0, 0.0, 0.0002, noise=0.001).assign(epoch_images=IMAGES)
+    for level in model(frame).levels:
+        total = level.model_epoch_seconds + level.wait_seconds + level.other_seconds
+        assert total == pytest.approx(level.epoch_seconds)
+        assert level.model_epoch_seconds == pytest.approx(IMAGES * 0.0002, rel=0.01)
+
+
+def test_two_batch_sizes_or_a_run_without_steps_have_no_step_model() -> None:
+    frame = measured(0.01, 0.003, 0.0001)
+    assert step_model(frame[frame["training.batch_size"] < 64], "") is None
+    frame.loc[0, "busy_step_seconds"] = np.nan
+    assert step_model(frame, "") is None
+    assert step_model(frame.drop(columns="busy_step_seconds"), "") is None
