@@ -2,7 +2,8 @@
 
     python -m benchmarks.instrumentation --device cuda --batch-sizes 16 64 256
 
-Both loops train in one process, on images that lie on the device, in pairs whose order is drawn. Printed for each batch
+Our loop trains on images that lie on the device, stock fastai (--loop fastai) with its loader in the same process; both
+with and without the marks in one process, in pairs whose order is drawn. Printed for each batch
 size: the instrumented epoch's time over the bare one's, the measured step time over the bare loop's, and (on a GPU) the
 steps' sum over one pair of CUDA events around the whole epoch; each as the median of the pairs with an exact 95%
 interval, and as their mean. Short epochs and many pairs (--pairs 200 --steps 10) see through a noisy host.
@@ -27,8 +28,9 @@ from study.config import Settings
 from study.data.images import ImageSet
 from study.data.loaders import make_loaders
 from study.job import ProgressLines
-from study.measure.clock import StepRecorder, marks_of
+from study.measure.clock import Clock, StepRecorder, marks_of
 from study.measure.samples import PHASES
+from study.train.fastai_loop import Measure, make_dataloaders, make_learner
 from study.train.schedule import TrainingJob, stages
 from study.train.torch_loop import Trainer
 
@@ -55,8 +57,8 @@ class Silent(StepRecorder):
         self.clock.settle()
 
 
-def make_trainer(device: torch.device, size: int, batch_size: int, steps: int) -> Trainer:
-    """A ResNet-18 with random images of ``size`` pixels on the device; an epoch is ``steps`` steps."""
+def make_job(loop: str, device: torch.device, size: int, batch_size: int, steps: int) -> TrainingJob:
+    """A ResNet-18 and random images of ``size`` pixels; an epoch is ``steps`` steps."""
     count = batch_size * steps + 2
     pixels = np.random.default_rng(1).integers(0, 256, (size, size, 3), dtype=np.uint8)
     images = ImageSet([pixels] * count, [n % 2 for n in range(count)], list(range(count - 2)), [0, 1], ["a", "b"])
@@ -64,43 +66,76 @@ def make_trainer(device: torch.device, size: int, batch_size: int, steps: int) -
         {
             "device": device.type,
             "dataset": {"images": count, "image_size": size},
-            "training": {"batch_size": batch_size, "freeze_epochs": 0, "epochs": 1},
-            "loader": {"kind": "device"},
+            "training": {"loop": loop, "batch_size": batch_size, "freeze_epochs": 0, "epochs": 1},
+            "loader": {"kind": "device"} if loop == "torch" else {"workers": 0},
         }
     )
     with tempfile.TemporaryDirectory() as folder:
         weights = models.decide("resnet18", "none", 1, Path(folder))
-    job = TrainingJob(settings, images, weights, None, device, 1, lambda done, total, words: None)
-    torch.backends.cudnn.benchmark = True
-    return Trainer(job, make_loaders(images, settings, device, 1))
+    return TrainingJob(settings, images, weights, None, device, 1, lambda done, total, words: None)
 
 
-def epoch(trainer: Trainer, instrumented: bool) -> dict[str, float]:
-    """Seconds of one epoch, by the host's clock and by CUDA events around it; of its steps where instrumented."""
-    clock = trainer.recorder.clock
-    trainer.recorder = StepRecorder(clock) if instrumented else Silent(clock)
-    progress: Callable[[int, int, str], None] = ProgressLines() if instrumented else (lambda done, total, words: None)
-    trainer.job = TrainingJob(**{**trainer.job.__dict__, "progress": progress})
-    trainer.done = 0
-    if instrumented:
-        clock.reserve(marks_of(trainer.total_steps, 1))
-    stage = stages(trainer.job.settings, len(trainer.groups))[0]
+class Ours:
+    """Our loop on images that lie on the device."""
+
+    def __init__(self, job: TrainingJob) -> None:
+        torch.backends.cudnn.benchmark = True
+        self.trainer = Trainer(job, make_loaders(job.images, job.settings, job.device, 1))
+        self.recorder = self.trainer.recorder
+
+    def epoch(self, instrumented: bool) -> dict[str, float]:
+        """Seconds of one epoch, by the host's clock and by CUDA events around it; of its steps where instrumented."""
+        trainer, clock = self.trainer, self.recorder.clock
+        trainer.recorder = StepRecorder(clock) if instrumented else Silent(clock)
+        progress: Callable[[int, int, str], None] = (
+            ProgressLines() if instrumented else (lambda done, total, words: None)
+        )
+        trainer.job = TrainingJob(**{**trainer.job.__dict__, "progress": progress})
+        trainer.done = 0
+        if instrumented:
+            clock.reserve(marks_of(trainer.total_steps, 1))
+        stage = stages(trainer.job.settings, len(trainer.groups))[0]
+        return timed(clock, lambda: trainer.train_epoch(stage, 0, 1), trainer.recorder if instrumented else None)
+
+
+class Fastai:
+    """Stock fastai with and without the callback; its loader works in the same process."""
+
+    def __init__(self, job: TrainingJob) -> None:
+        self.job = job
+        self.learner = make_learner(job, make_dataloaders(job))
+        self.recorder = Measure(job).recorder
+
+    def epoch(self, instrumented: bool) -> dict[str, float]:
+        """As :meth:`Ours.epoch`, the validation of two images included in both."""
+        clock = self.recorder.clock
+        if not instrumented:
+            return timed(clock, lambda: self.learner.fit(1, 1e-3), None)
+        measure = Measure(TrainingJob(**{**self.job.__dict__, "progress": ProgressLines()}))
+        measure.recorder = StepRecorder(clock)
+        clock.reserve(marks_of(len(self.learner.dls.train), 1))
+        with measure.loader_marks():
+            return timed(clock, lambda: self.learner.fit(1, 1e-3, cbs=[measure]), measure.recorder)
+
+
+def timed(clock: Clock, work: Callable[[], object], recorder: StepRecorder | None) -> dict[str, float]:
+    """Seconds of ``work``, by the host's clock and by the marks around it; of the steps that ``recorder`` saw."""
     clock.settle()
     with contextlib.redirect_stdout(io.StringIO()):
         started, first = time.perf_counter(), clock.mark()
-        trainer.train_epoch(stage, 0, 1)
+        work()
         last = clock.mark()
         clock.settle()
         seconds = time.perf_counter() - started
     found = {"seconds": seconds, "events": clock.seconds(first, last)}
-    if instrumented:
-        found["steps"] = sum(step.seconds for step in trainer.recorder.read()[0].steps)
+    if recorder:
+        found["steps"] = sum(step.seconds for step in recorder.read()[0].steps)
     return found
 
 
-def marks_seconds(trainer: Trainer, repetitions: int = 2000) -> float:
+def marks_seconds(clock: Clock, repetitions: int = 2000) -> float:
     """What the marks and the progress of one step take of the host, by themselves."""
-    recorder, progress = StepRecorder(trainer.recorder.clock), ProgressLines()
+    recorder, progress = StepRecorder(clock), ProgressLines()
     with contextlib.redirect_stdout(io.StringIO()):
         recorder.clock.reserve(marks_of(repetitions, 1))
         recorder.begin()
@@ -134,6 +169,7 @@ def main() -> None:
     """Print a line for each batch size."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--loop", choices=["torch", "fastai"], default="torch")
     parser.add_argument("--batch-sizes", type=int, nargs="+", default=[16, 32, 64, 128, 256])
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--steps", type=int, default=40)
@@ -141,20 +177,21 @@ def main() -> None:
     options: Any = parser.parse_args()
     device = torch.device(options.device)
     for batch_size in options.batch_sizes:
-        trainer = make_trainer(device, options.image_size, batch_size, options.steps)
+        job = make_job(options.loop, device, options.image_size, batch_size, options.steps)
+        trained: Ours | Fastai = Ours(job) if options.loop == "torch" else Fastai(job)
         for instrumented in (False, True):
-            epoch(trainer, instrumented)
+            trained.epoch(instrumented)
         found: dict[bool, list[dict[str, float]]] = {True: [], False: []}
         for _ in range(options.pairs):
             for instrumented in random.sample((True, False), 2):
-                found[instrumented].append(epoch(trainer, instrumented))
+                found[instrumented].append(trained.epoch(instrumented))
         bare, ours = [e["seconds"] for e in found[False]], [e["seconds"] for e in found[True]]
         steps, events = [e["steps"] for e in found[True]], [e["events"] for e in found[True]]
         print(
             f"batch size {batch_size}: {1000 * np.median(bare) / options.steps:.3f} ms a step; "
             f"instrumented over bare {ratio(ours, bare)}; measured steps over bare {ratio(steps, bare)}; "
             f"measured steps over the clock around the epoch {ratio(steps, events)}; "
-            f"the marks alone take {1e6 * marks_seconds(trainer):.1f} us of the host a step",
+            f"the marks alone take {1e6 * marks_seconds(trained.recorder.clock):.1f} us of the host a step",
             flush=True,
         )
 

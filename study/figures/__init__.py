@@ -14,6 +14,7 @@ from study.config import get, shown
 from study.figures import (
     accuracy,
     batch_size_performance,
+    beside,
     law,
     memory,
     order,
@@ -36,6 +37,7 @@ MODULES: tuple[tuple[str, Callable[[Plan, pd.DataFrame, Analysis], Drawn | None]
     ("law", law.draw),
     ("speedup", speedup.draw),
     ("published", published.draw),
+    ("beside", beside.draw),
     ("phases", phases.draw),
     ("step", step.draw),
     ("memory", memory.draw),

@@ -5,8 +5,10 @@ from typing import Any
 
 import pandas as pd
 
+from study.beside import Series, beside
 from study.config import shown
 from study.plan import Plan
+from study.published import read_published
 from study.records import Record
 from study.stats.analysis import Analysis
 from study.weights import fell_back
@@ -30,6 +32,7 @@ class StudyView:
     facts: list[tuple[str, str]]
     runs: list[dict[str, Any]]
     counts: str
+    beside: list[Series]
     published: str | None
     """The published study beside this one, whose claims the page shows open."""
 
@@ -56,6 +59,7 @@ def view(
         facts=_facts(plan, records),
         runs=_runs(frame, analysis.y),
         counts=_counts(plan, done),
+        beside=beside(study, frame, read_published()) if study.published else [],
         published=study.published,
     )
 
