@@ -7,13 +7,21 @@ VENV := .venv/bin/python
 CORES ?= 1
 
 .DEFAULT_GOAL := study
-.PHONY: study images images-archive host env test test-gpu example lint format schema lock clean help
+.PHONY: study published images images-archive host env test test-gpu example lint format schema lock clean help
 
 study: host  ## Run the selected studies and say where the report is
 	@engine=$$($(VENV) -m study engine -- $(ARGS)) || exit 1; \
 	  test "$$engine" != none || $(MAKE) --no-print-directory env
 	$(VENV) -m snakemake --cores $(CORES) $(ARGS)
 	@echo "The report: results/report.html"
+
+published: host  ## Run every published study at the size of two CPU cores; ARGS="size=full" for all of it
+	@engine=$$($(VENV) -m study engine -- --config $(ARGS)) || exit 1; \
+	  test "$$engine" != none || $(MAKE) --no-print-directory env
+	$(VENV) -m snakemake --cores $(CORES) --config $(PUBLISHED) size=reduced $(ARGS)
+	@echo "The report: results/report.html"
+
+PUBLISHED := "studies=[batch-size]"
 
 images: host  ## Build, load or pull the images of both devices, and try each once
 	$(VENV) -m snakemake --cores $(CORES) $(IMAGES) $(ARGS)

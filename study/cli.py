@@ -67,6 +67,7 @@ def _plan(verbs: Verbs) -> None:
     parser.add_argument("study")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the study")
     parser.add_argument("--device", action="append", metavar="DEVICE", help="cpu or cuda, in place of the study's")
+    parser.add_argument("--reduced", action="store_true", help="with the study's keys for a machine of two CPU cores")
 
 
 def plan(options: argparse.Namespace) -> None:
@@ -83,6 +84,8 @@ def plan(options: argparse.Namespace) -> None:
     config["overrides"] = (config.get("overrides") or {}) | overrides
     if options.device:
         config["devices"] = options.device
+    if options.reduced:
+        config["size"] = "reduced"
     print(planning.table(planning.plans_for(config, STUDIES)[0]))
 
 

@@ -215,6 +215,14 @@ class Study(Keys):
     replicates: int = Field(3, ge=1, le=1000, description="How often each configuration is run, in randomised blocks.")
     curve: Curve | None = Field(None, description="What is fitted against what; none for no fit.")
     contrast: str | None = Field(None, description="The factor whose levels are compared as a ratio of times.")
+    reduced: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Dotted keys (or `replicates`) with their values under `size: reduced`, for a machine of two "
+        "CPU cores.",
+    )
+    full: dict[str, Any] = Field(
+        default_factory=dict, description="Written by the pipeline: what the reduced keys replaced. Not for a file."
+    )
     published: str | None = Field(None, description="The study in `study/published.csv` to show beside the runs.")
 
     @property
@@ -230,6 +238,14 @@ class Study(Keys):
             if isinstance(factors, dict) and "control" not in factors:
                 return values | {"factors": factors | {"control": ["first", "second"]}}
         return values
+
+    @model_validator(mode="after")
+    def _reduced_names_keys(self) -> Self:
+        allowed = [*setting_keys(), "replicates"]
+        for key in self.reduced:
+            if key not in allowed:
+                raise ValueError(f"reduced: {key!r} names no key; allowed: {', '.join(allowed)}")
+        return self
 
     @model_validator(mode="after")
     def _factors_name_keys_and_levels(self) -> Self:
@@ -265,6 +281,11 @@ class Selection(Strict):
 
     studies: list[str] = Field(
         default_factory=lambda: ["quickstart"], description="Files of `config/studies`, by name."
+    )
+    size: Literal["full", "reduced"] = Field(
+        "full",
+        description="`reduced`: each study's `reduced` keys, for a machine of two CPU cores; the report says which. "
+        "Overrides count above it.",
     )
     devices: Literal["auto"] | list[Device] = Field(
         "auto", description="`auto`: the devices that each study names. A list replaces them."

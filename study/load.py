@@ -93,15 +93,33 @@ def read_study(name: str, folder: Path, selection: Selection) -> Study:
     source = f"study {name}"
     if not isinstance(values, dict):
         raise StudyError(f"{source}: the file must hold keys and values")
-    values = _override(values, selection)
+    if values.get("full"):
+        raise StudyError(f"{source}: full: not allowed in a file: it is written where `reduced` keys are in force")
+    overrides = _plain(selection)
+    reduced = values.get("reduced") or {}
+    if selection.size == "reduced" and isinstance(reduced, dict):
+        overrides = {key: value for key, value in reduced.items() if key not in overrides} | overrides
+        values = values | {"full": {key: _at(values, key) for key in reduced if key not in _plain(selection)}}
+    values = _override(values, overrides)
     try:
         return Study.model_validate(values)
     except ValidationError as error:
         raise StudyError(f"{source}: {explain(error, Study)}") from None
 
 
-def _override(values: dict[str, Any], selection: Selection) -> dict[str, Any]:
-    """An override of a factor's key replaces its levels; a list for another key of a run makes it a factor."""
+def _at(values: dict[str, Any], key: str) -> Any:
+    """What a study's file has at a dotted key: a factor's levels, a value, or nothing where the default stands."""
+    factors = values.get("factors")
+    if isinstance(factors, dict) and key in factors:
+        return factors[key]
+    inner: Any = values
+    for part in key.split("."):
+        inner = inner.get(part) if isinstance(inner, dict) else None
+    return inner
+
+
+def _plain(selection: Selection) -> dict[str, Any]:
+    """The selection's overrides and devices as dotted keys."""
     overrides: dict[str, Any] = {}
     for key, value in selection.overrides.items():  # {"training": {"epochs": 2}} changes one key, not the section
         if key.startswith("factors."):
@@ -112,6 +130,11 @@ def _override(values: dict[str, Any], selection: Selection) -> dict[str, Any]:
             overrides[key] = value
     if selection.devices != "auto":
         overrides["device"] = list(selection.devices)
+    return overrides
+
+
+def _override(values: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:
+    """An override of a factor's key replaces its levels; a list for another key of a run makes it a factor."""
     given = values.get("factors") or {}
     if not isinstance(given, dict) or not isinstance(overrides.get("factors", {}), dict):
         return values | {"factors": overrides.get("factors", given)}  # the model says what is wrong with it

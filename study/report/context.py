@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from study.beside import Series, beside
-from study.config import shown
+from study.config import Study, shown
 from study.plan import Plan
 from study.published import read_published
 from study.records import Record
@@ -48,7 +48,7 @@ def view(
         title=study.title,
         question=study.question,
         answer=analysis.answer,
-        banners=_banners(list(records.values())),
+        banners=[*_reduced(study), *_banners(list(records.values()))],
         warnings=[*analysis.warnings, *_left_out(records)],
         figures=figures,
         analysis=analysis,
@@ -77,6 +77,22 @@ def _counts(plan: Plan, done: list[Record]) -> str:
             f" They reached an accuracy of {min(known):.0%} to {max(known):.0%}, from {' and '.join(kinds)} weights."
         )
     return text
+
+
+def _reduced(study: Study) -> list[str]:
+    """Which keys a reduced size changed, from what."""
+    if not study.full:
+        return []
+    keys = [
+        f"{key} {_plain(value)} in place of {_plain(study.full[key])}"
+        for key, value in study.reduced.items()
+        if key in study.full
+    ]
+    return [f"Reduced size: {'; '.join(keys)}. The full size: --config size=full"]
+
+
+def _plain(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else "its default" if value is None else str(value)
 
 
 def _banners(records: list[Record]) -> list[str]:

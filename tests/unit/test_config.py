@@ -167,3 +167,42 @@ def test_a_path_with_a_colon_stays_a_path() -> None:
     )
     assert selection.overrides == {"dataset.path": path}
     assert (selection.images.cpu, selection.images.cuda) == ("/images: 1/x.tar", None)
+
+
+def reduced_plan(tmp_path: Path, reduced: dict[str, Any], **selection: Any) -> Plan:
+    return plan_of(tmp_path, study_values(reduced=reduced), **selection)
+
+
+def test_a_reduced_size_takes_the_studys_reduced_keys_and_says_what_they_replaced(tmp_path: Path) -> None:
+    keys = {"training.epochs": 7, "training.batch_size": [2], "replicates": 1}
+    plan = reduced_plan(tmp_path, keys, size="reduced")
+    assert {run.settings.training.epochs for run in plan.runs} == {7}
+    assert {run.settings.training.batch_size for run in plan.runs} == {2}
+    assert plan.study.replicates == 1
+    values = study_values()
+    assert plan.study.full == {
+        "training.epochs": values["training"].get("epochs"),
+        "training.batch_size": values["factors"]["training.batch_size"],
+        "replicates": values["replicates"],
+    }
+
+
+def test_the_full_size_is_the_default_and_leaves_the_reduced_keys_alone(tmp_path: Path) -> None:
+    plan = reduced_plan(tmp_path, {"training.epochs": 7})
+    assert {run.settings.training.epochs for run in plan.runs} != {7}
+    assert plan.study.full == {}
+
+
+def test_an_override_counts_above_the_reduced_keys(tmp_path: Path) -> None:
+    plan = reduced_plan(tmp_path, {"training.epochs": 7}, size="reduced", overrides={"training.epochs": "3"})
+    assert {run.settings.training.epochs for run in plan.runs} == {3}
+    assert plan.study.full == {}
+
+
+def test_reduced_keys_are_checked_at_any_size_and_full_is_no_key_of_a_file(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match=r"reduced: 'training\.epoch' names no key; allowed: device, "):
+        reduced_plan(tmp_path, {"training.epoch": 7})
+    with pytest.raises(StudyError, match="size: 'small' is not allowed"):
+        reduced_plan(tmp_path, {}, size="small")
+    with pytest.raises(StudyError, match="full: not allowed in a file"):
+        plan_of(tmp_path, study_values(full={"replicates": 2}))
