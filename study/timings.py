@@ -149,6 +149,7 @@ def _measured(record: Record) -> dict[str, Any]:
         "fit_seconds": measured.fit_seconds,
         "blog_seconds": measured.model_seconds + measured.fit_seconds,
         "train_seconds": train_seconds,
+        "epoch_seconds": train_seconds / len(measured.epochs),
         "valid_seconds": valid_seconds,
         "step_seconds": step_seconds,
         **_epoch_parts(measured),
@@ -192,9 +193,11 @@ def _epoch_parts(measured: Measurement) -> dict[str, Any]:
         return {}
     return {
         "busy_step_seconds": median(busy),
-        "epoch_seconds": fmean(epoch.train_seconds for epoch in epochs),
-        "epoch_images": fmean(epoch.images for epoch in epochs),
-        "epoch_wait_seconds": sum(s.data_wait_seconds for s in measured.steps if s.epoch in unfrozen) / len(epochs),
+        "step_images": steady[0].images,
+        "unfrozen_epoch_seconds": fmean(epoch.train_seconds for epoch in epochs),
+        "unfrozen_epoch_images": fmean(epoch.images for epoch in epochs),
+        "unfrozen_epoch_wait_seconds": sum(s.data_wait_seconds for s in measured.steps if s.epoch in unfrozen)
+        / len(epochs),
     }
 
 

@@ -18,7 +18,13 @@ from study.stats.summary import CONFIDENCE, fit_log_model
 from study.words import listed, number
 
 CLOSE = 2.0
-COLUMNS = ("busy_step_seconds", "epoch_seconds", "epoch_images", "epoch_wait_seconds")
+COLUMNS = (
+    "busy_step_seconds",
+    "step_images",
+    "unfrozen_epoch_seconds",
+    "unfrozen_epoch_images",
+    "unfrozen_epoch_wait_seconds",
+)
 
 Bound = Literal["launch", "compute", "loader"]
 
@@ -58,7 +64,7 @@ def step_model(frame: pd.DataFrame, where: str) -> StepModel | None:
     """The model of a group's usable runs, with ``session_block``; None without step times at three batch sizes."""
     if any(column not in frame or frame[column].isna().any() for column in COLUMNS):
         return None
-    sizes = frame["training.batch_size"].astype(float)
+    sizes = frame["step_images"].astype(float)
     if sizes.nunique() < 3 or (frame["busy_step_seconds"] <= 0).any():
         return None
     x, blocks = sizes.tolist(), frame["session_block"].tolist()
@@ -116,14 +122,14 @@ def _intervals(law: Law, fit: Fitted, points: Points) -> dict[str, Bounds]:
 
 def _level(size: object, rows: pd.DataFrame, law: Law, fit: Fitted, coefficients: dict[str, float | None]) -> StepLevel:
     batch = float(str(size))
-    images = float(rows["epoch_images"].mean())
+    images = float(rows["unfrozen_epoch_images"].mean())
     full, rest = int(images // batch), images % batch
 
     def step(count: float) -> float:
         return float(predict(law, fit, np.array([count]))[0] * count)
 
     modelled = full * step(batch) + (step(rest) if rest >= 1 else 0.0)
-    epoch, wait = _geometric(rows["epoch_seconds"]), float(rows["epoch_wait_seconds"].mean())
+    epoch, wait = _geometric(rows["unfrozen_epoch_seconds"]), float(rows["unfrozen_epoch_wait_seconds"].mean())
     # What does not depend on the images: the floor where it holds, t0 beyond.
     own = step(batch) - (coefficients["image_seconds"] or 0.0) * batch
     launch = batch < (coefficients["bend"] or 0.0) or own > step(batch) / 2

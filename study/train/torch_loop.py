@@ -2,7 +2,7 @@
 
 import time
 from contextlib import AbstractContextManager, nullcontext
-from typing import cast
+from typing import Literal, cast
 
 import torch
 from torch import nn
@@ -12,11 +12,10 @@ from study.data.loaders import Loaders, make_loaders
 from study.measure.clock import StepRecorder, clock_for, marks_of
 from study.measure.memory import peak, reset_peak
 from study.measure.samples import Measurement
+from study.networks import is_transfer
 from study.train.schedule import (
     EPSILON,
-    IMAGENET_MEAN,
-    IMAGENET_STD,
-    MOMENTA,
+    MOMENTUM,
     SQUARE_MOMENTUM,
     WEIGHT_DECAY,
     Losses,
@@ -29,6 +28,7 @@ from study.train.schedule import (
     mean_loss,
     stage_names,
     stages,
+    validates,
 )
 
 # fastai's `train_bn` means batch normalisation; networks without it have their own kind.
@@ -41,24 +41,32 @@ class Trainer:
     def __init__(self, job: TrainingJob, loaders: Loaders) -> None:
         self.job, self.loaders = job, loaders
         settings, device = job.settings, job.device
-        model = models.backbone(settings.model.name, settings.seed, job.state)
-        self.body_sha256 = models.body_sha256(models.body_state(model))
-        self.eager = models.with_new_head(model, len(job.images.classes), job.seed).to(device)
-        self.groups = layer_groups(self.eager)
-        self.optimizer = make_optimizer(self.eager, self.groups)
+        name, channels = settings.model.name, settings.dataset.channels
+        model = models.build(
+            name,
+            classes=len(job.images.classes),
+            channels=channels,
+            seed=settings.seed,
+            head_seed=job.seed,
+            state=job.state,
+        )
+        self.body_sha256 = models.body_sha256(models.body_state(model, name))
+        self.eager = model.to(device)
+        self.groups = layer_groups(self.eager) if is_transfer(name) else [names_of(self.eager)]
+        self.optimizer = make_optimizer(self.eager, self.groups, settings.training.optimizer)
         # A wrapper around the same parameters: their names, and so the groups, are the eager model's.
         self.model = cast(nn.Module, torch.compile(self.eager)) if settings.training.compile else self.eager
         self.loss = nn.CrossEntropyLoss()
         self.scaler = torch.amp.GradScaler(device.type, enabled=settings.training.precision == "fp16")
         self.recorder = StepRecorder(clock_for(device))
-        self.mean = torch.tensor(IMAGENET_MEAN, device=device).view(1, 3, 1, 1)
-        self.std = torch.tensor(IMAGENET_STD, device=device).view(1, 3, 1, 1)
+        mean, std = models.normalisation(name, channels)
+        self.mean, self.std = (torch.tensor(values, device=device).view(1, -1, 1, 1) for values in (mean, std))
         self.total_steps = loaders.train_steps * len(stage_names(settings))
         self.done = 0
 
     def prepare(self, images: torch.Tensor) -> torch.Tensor:
-        """uint8 (n, c, s, s) to normalised float (n, 3, s, s), on the device."""
-        return (images.float().div_(255).expand(-1, 3, -1, -1) - self.mean) / self.std
+        """uint8 (n, c, s, s) to normalised floats in the channels of the model's input, on the device."""
+        return (images.float().div_(255).expand(-1, self.mean.shape[1], -1, -1) - self.mean) / self.std
 
     def autocast(self) -> AbstractContextManager[object]:
         """Mixed precision where the settings ask for it."""
@@ -72,18 +80,27 @@ class Trainer:
         self.recorder.begin()
         with self.recorder.loader_start():
             batches = iter(self.loaders.train)
-        for index, (images, labels) in enumerate(batches):
+        seen, loss = 0, torch.zeros(())
+        for images, labels in batches:
             self.recorder.mark("data_wait")
-            self.set_rates(stage, (number + index / self.loaders.train_steps) / stage.epochs)
-            losses.append((self.step(images, labels), len(images)))
-            self.recorder.end_step(len(images))
-            self.done += 1
-            self.job.progress(self.done, self.total_steps, f"epoch {epoch} ({stage.name})")
+            whole = self.loaders.images_of_step(len(losses))
+            if seen == 0:
+                self.set_rates(stage, (number + len(losses) / self.loaders.train_steps) / stage.epochs)
+            part = self.accumulate(images, labels, len(images) / whole)
+            loss = part if seen == 0 else loss + part
+            seen += len(images)
+            if seen == whole:
+                self.update()
+                losses.append((loss, whole))
+                self.recorder.end_step(whole)
+                self.done, seen = self.done + 1, 0
+                self.job.progress(self.done, self.total_steps, f"epoch {epoch} ({stage.name})")
         self.recorder.end()
         return losses
 
-    def step(self, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """One step; returns the loss, still on the device."""
+    def accumulate(self, images: torch.Tensor, labels: torch.Tensor, share: float) -> torch.Tensor:
+        """Add the gradients of a micro-batch that is ``share`` of its step; returns its part of the step's mean loss,
+        still on the device."""
         mark = self.recorder.mark
         images = images.to(self.job.device, non_blocking=True)
         labels = labels.to(self.job.device, non_blocking=True)
@@ -92,21 +109,28 @@ class Trainer:
         mark("device_transform")
         with self.autocast():
             loss: torch.Tensor = self.loss(self.model(inputs), labels)
+        loss = loss if share == 1 else loss * share
         mark("forward")
         self.scaler.scale(loss).backward()
         mark("backward")
+        return loss.detach()
+
+    def update(self) -> None:
+        """The optimizer's step on the gradients of all micro-batches."""
         self.scaler.step(self.optimizer)
         self.scaler.update()
         self.optimizer.zero_grad()
-        mark("optimizer")
-        return loss.detach()
+        self.recorder.mark("optimizer")
 
     def set_rates(self, stage: Stage, progress: float) -> None:
-        """The cycle's learning rates and momentum for the next step."""
+        """The schedule's learning rates, and where it has one the momentum, for the next step."""
         rates, momentum = stage.rates(progress), stage.momentum(progress)
         for group in self.optimizer.param_groups:
             group["lr"] = rates[group["layer_group"]]
-            group["betas"] = (momentum, SQUARE_MOMENTUM)
+            if momentum is not None and "betas" in group:
+                group["betas"] = (momentum, group["betas"][1])
+            elif momentum is not None:
+                group["momentum"] = momentum
 
     @torch.no_grad()
     def validate(self, losses: Losses) -> Reached:
@@ -139,12 +163,15 @@ def train(job: TrainingJob) -> Measurement:
     model_seconds = time.perf_counter() - started
 
     reached: list[Reached] = []
-    trainer.recorder.clock.reserve(marks_of(trainer.total_steps, len(stage_names(job.settings))))
+    micro_batches = trainer.total_steps * job.settings.training.gradient_accumulation
+    trainer.recorder.clock.reserve(marks_of(micro_batches, len(stage_names(job.settings))))
     fit_started, started = time.time(), time.perf_counter()
     for stage in stages(job.settings, len(trainer.groups)):
         set_frozen(trainer.eager, trainer.groups, stage.name == "frozen")
         for number in range(stage.epochs):
-            reached.append(trainer.validate(trainer.train_epoch(stage, number, len(reached) + 1)))
+            losses = trainer.train_epoch(stage, number, len(reached) + 1)
+            looks = validates(job.settings, len(reached) + 1)
+            reached.append(trainer.validate(losses) if looks else Reached(0.0, losses, None, None))
     fit_seconds = time.perf_counter() - started
     memory = peak(job.device)
     epochs, steps = epochs_of(trainer.recorder.read(), reached, stage_names(job.settings))
@@ -176,7 +203,7 @@ def layer_groups(model: nn.Module) -> list[list[str]]:
     """Parameters' names in groups of one learning rate: a residual network in three as fastai splits it (stem and
     first two layers, last two layers, head), any other in two (body, head). Every parameter is in one group."""
     head = models.head_name(model)
-    names = [name for name, _ in model.named_parameters()]
+    names = names_of(model)
     body = [name for name in names if not name.startswith(f"{head}.")]
     groups = [body, [name for name in names if name.startswith(f"{head}.")]]
     if isinstance(getattr(model, "layer4", None), nn.Module) and head == "fc":
@@ -185,23 +212,35 @@ def layer_groups(model: nn.Module) -> list[list[str]]:
     return groups
 
 
+def names_of(model: nn.Module) -> list[str]:
+    """The names of all parameters."""
+    return [name for name, _ in model.named_parameters()]
+
+
 def is_normalisation(model: nn.Module, name: str) -> bool:
     """Whether the parameter belongs to a normalisation layer."""
     return isinstance(model.get_submodule(name.rpartition(".")[0]), NORMALISATION)
 
 
-def make_optimizer(model: nn.Module, groups: list[list[str]]) -> torch.optim.AdamW:
-    """AdamW with fastai's constants; no weight decay on normalisation layers and biases."""
+def make_optimizer(
+    model: nn.Module, groups: list[list[str]], kind: Literal["adamw", "adam", "sgd"] = "adamw"
+) -> torch.optim.Optimizer:
+    """The optimizer over layer groups: AdamW with fastai's constants (no weight decay on normalisation layers and
+    biases), Adam with torch's, or SGD with momentum."""
     parameters = dict(model.named_parameters())
     parameter_groups = []
     for number, names in enumerate(groups):
         plain = [name for name in names if name.endswith("bias") or is_normalisation(model, name)]
         decayed = [name for name in names if name not in plain]
-        for chosen, decay in ((decayed, WEIGHT_DECAY), (plain, 0.0)):
+        for chosen, decay in ((decayed, WEIGHT_DECAY if kind == "adamw" else 0.0), (plain, 0.0)):
             if chosen:
                 members = [parameters[name] for name in chosen]
                 parameter_groups.append({"params": members, "weight_decay": decay, "layer_group": number})
-    return torch.optim.AdamW(parameter_groups, lr=1e-3, betas=(MOMENTA[0], SQUARE_MOMENTUM), eps=EPSILON)
+    if kind == "sgd":
+        return torch.optim.SGD(parameter_groups, lr=1e-3, momentum=MOMENTUM)
+    if kind == "adam":
+        return torch.optim.Adam(parameter_groups, lr=1e-3)
+    return torch.optim.AdamW(parameter_groups, lr=1e-3, betas=(MOMENTUM, SQUARE_MOMENTUM), eps=EPSILON)
 
 
 def set_frozen(model: nn.Module, groups: list[list[str]], frozen: bool) -> None:

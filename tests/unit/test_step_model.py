@@ -21,8 +21,8 @@ def measured(
             step = max(floor, own + image * size) * float(np.exp(rng.normal(0, noise)))
             epoch = IMAGES / size * step + wait
             rows.append((size, f"1.{block}", step, epoch, IMAGES // size * size, wait))
-    columns = ["training.batch_size", "session_block", "busy_step_seconds", "epoch_seconds", "epoch_images"]
-    return pd.DataFrame(rows, columns=[*columns, "epoch_wait_seconds"])
+    columns = ["step_images", "session_block", "busy_step_seconds", "unfrozen_epoch_seconds", "unfrozen_epoch_images"]
+    return pd.DataFrame(rows, columns=[*columns, "unfrozen_epoch_wait_seconds"])
 
 
 def model(frame: pd.DataFrame) -> StepModel:
@@ -68,7 +68,7 @@ def test_an_epoch_that_waits_longer_than_it_computes_is_bound_by_the_loader() ->
 
 
 def test_steps_waiting_and_the_rest_are_the_epoch_and_the_remainder_is_a_smaller_step() -> None:
-    frame = measured(0.0, 0.0, 0.0002, noise=0.001).assign(epoch_images=IMAGES)
+    frame = measured(0.0, 0.0, 0.0002, noise=0.001).assign(unfrozen_epoch_images=IMAGES)
     for level in model(frame).levels:
         total = level.model_epoch_seconds + level.wait_seconds + level.other_seconds
         assert total == pytest.approx(level.epoch_seconds)
@@ -77,7 +77,7 @@ def test_steps_waiting_and_the_rest_are_the_epoch_and_the_remainder_is_a_smaller
 
 def test_two_batch_sizes_or_a_run_without_steps_have_no_step_model() -> None:
     frame = measured(0.01, 0.003, 0.0001)
-    assert step_model(frame[frame["training.batch_size"] < 64], "") is None
+    assert step_model(frame[frame["step_images"] < 64], "") is None
     frame.loc[0, "busy_step_seconds"] = np.nan
     assert step_model(frame, "") is None
     assert step_model(frame.drop(columns="busy_step_seconds"), "") is None
