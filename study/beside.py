@@ -30,7 +30,8 @@ STRATEGIES: dict[str, dict[str, Any]] = {
     "mirrored": {"training.strategy": "ddp", "training.nodes": 1},
     "multi_worker": {"training.strategy": "ddp", "training.nodes": 2},
 }
-PRECISIONS = {"fp16_amp": "fp16"}
+NAMES = {"fp16_amp": "fp16", "small": "lab2_small", "medium": "lab2_medium", "large": "lab2_large"}
+"""Published levels that are called otherwise here; of the second lab's networks the sizes alone were printed."""
 CONDITIONS = {
     "device": "device",
     "model": "model.name",
@@ -76,14 +77,15 @@ def beside(study: Study, frame: pd.DataFrame, published: pd.DataFrame) -> list[S
     mine = published[(published["study"] == study.published) & published["metric"].isin(METRICS)]
     mine = mine[mine["value"].notna() & (mine["table"] != "claim")]
     found = [
-        _series(study, usable_runs(frame, METRICS[str(metric)][1]), rows, str(metric))
+        _series(study, usable_runs(frame, _column(study, str(metric))), rows, str(metric))
         for (_, _, metric), rows in mine.groupby(["source", "table", "metric"], sort=False)
     ]
     return [series for series in found if any(row.ours for row in series.rows)]
 
 
 def _series(study: Study, usable: pd.DataFrame, rows: pd.DataFrame, metric: str) -> Series:
-    words, column, scale = METRICS[metric]
+    words, _, scale = METRICS[metric]
+    column = _column(study, metric)
     lines = [int(str(index)) + 2 for index in rows.index]  # the file's first line is its header
     matched = [_matching(study, usable, conditions_of(row)) for _, row in rows.iterrows()]
     base = next((place for place, runs in enumerate(matched) if len(runs)), None)
@@ -114,13 +116,21 @@ def _series(study: Study, usable: pd.DataFrame, rows: pd.DataFrame, metric: str)
     )
 
 
+def _column(study: Study, metric: str) -> str:
+    """The column to set beside a published metric; of a training time the study's own, if that is one of a training."""
+    if metric != "fit_time":
+        return METRICS[metric][1]
+    total = study.curve.y if study.curve else study.time
+    return total if total in ("fit_seconds", "blog_seconds", "train_seconds") else "train_seconds"
+
+
 def conditions_of(row: "pd.Series[Any]") -> dict[str, Any]:
     """A published row's conditions as keys of a study with their levels; what was not printed is left out."""
     found: dict[str, Any] = {}
     for name, key in CONDITIONS.items():
         if pd.notna(row[name]):
             level = row[name]
-            found[key] = int(level) if isinstance(level, float) else PRECISIONS.get(str(level), str(level))
+            found[key] = int(level) if isinstance(level, float) else NAMES.get(str(level), str(level))
     strategy = _text(row["strategy"])
     if strategy:
         kind, *parts = strategy.split("+")
