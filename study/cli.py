@@ -165,19 +165,20 @@ def _dataset(verbs: Verbs) -> None:
 def dataset(options: argparse.Namespace) -> None:
     """Write the manifest of one dataset."""
     from study.data.manifest import read_manifest
-    from study.data.step import make
-    from study.data.torchvision_sets import CLASS
+    from study.data.step import DOWNLOADED, make, one_search
     from study.plan import read_plan
     from study.processes import end_with_parent
 
     end_with_parent()
     planned = read_plan(options.plan)
     run = next(run for run in planned.runs if run.dataset == options.dataset)
-    if planned.engine != "none" and run.settings.dataset.source in CLASS:
-        _inside("dataset", planned, run, options.dataset, options)
-        made = read_manifest(options.results / "data" / options.dataset / "manifest.json")
-    else:
-        made = make(options.plan, options.dataset, options.results)
+    source = run.settings.dataset.source
+    with one_search(options.results, source):
+        if planned.engine != "none" and source in DOWNLOADED:
+            _inside("dataset", planned, run, options.dataset, options)
+            made = read_manifest(options.results / "data" / options.dataset / "manifest.json")
+        else:
+            made = make(options.plan, options.dataset, options.results)
     left_out = f", {len(made.left_out)} left out" if made.left_out else ""
     _say(
         f"data: {made.source}, {made.train_images} images to train and {made.valid_images} to validate, "

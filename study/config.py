@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from study.networks import NETWORKS, is_own, is_transfer, misfit
 
@@ -33,10 +33,11 @@ class Strict(BaseModel):
 class Dataset(Strict):
     """Which images, and how they are split. Keys that a source has no use for are ignored by it."""
 
-    source: Literal["generated", "folder", "cifar10", "mnist"] = Field(
+    source: Literal["generated", "folder", "search", "cifar10", "mnist"] = Field(
         "generated",
         description="`generated`: drawn from a seed, no network. `folder`: your own photographs, one "
-        "subfolder per class. `cifar10`, `mnist`: through torchvision, from disk where present.",
+        "subfolder per class. `search`: what an image search finds for `terms`, or again what `manifest` lists. "
+        "`cifar10`, `mnist`: through torchvision, from disk where present.",
     )
     path: str | None = Field(
         None,
@@ -44,7 +45,34 @@ class Dataset(Strict):
         "folder as torchvision keeps it; without it the data are downloaded under `results/data`.",
     )
     classes: int = Field(2, ge=2, le=1000, description="`generated`: how many classes to draw.")
-    images: int = Field(1030, ge=4, description="`generated`: how many images to draw, all classes together.")
+    images: int = Field(
+        1030,
+        ge=4,
+        description="How many images, all classes together, as many of each. `generated` draws them; `search` "
+        "downloads so many if it finds them, and with a `manifest` all that it lists.",
+    )
+    terms: dict[str, str] | None = Field(
+        None,
+        description="`search`: what to search for, by class, such as `{bird: bird photo, forest: forest photo}`. "
+        "Not needed with a `manifest`.",
+    )
+    manifest: str | None = Field(
+        None,
+        min_length=1,
+        description="`search`: the `manifest.json` that an earlier search left. Its pictures are downloaded again from "
+        "their URLs and compared by checksum; nothing is searched for.",
+    )
+    max_size: int = Field(
+        400,
+        ge=32,
+        le=4096,
+        description="`search`: larger pictures are shrunk until the longer side has so many pixels, as the fastai "
+        "course does.",
+    )
+    private_addresses: bool = Field(
+        False,
+        description="`search`: also download from servers that only the local network reaches.",
+    )
     channels: Literal[1, 3] = Field(3, description="Colour channels of the images that the model sees.")
     image_size: int = Field(
         192,
@@ -60,6 +88,31 @@ class Dataset(Strict):
         description="Share of each class that is held out for validation (`cifar10` and `mnist` keep their own).",
     )
     seed: int = Field(42, ge=0, description="Seed of the drawing and of the split.")
+
+    @field_validator("terms", mode="before")
+    @classmethod
+    def _terms_are_a_mapping(cls, value: Any) -> Any:
+        if value is None or isinstance(value, dict):
+            return value
+        raise ValueError(
+            f"dataset.terms: {value!r} is not allowed: give a term for each class, such as "
+            "{bird: bird photo, forest: forest photo}"
+        )
+
+    @model_validator(mode="after")
+    def _terms_are_of_two_classes_whose_names_can_be_folders(self) -> Self:
+        if self.terms is None:
+            return self
+        if len(self.terms) < 2:
+            raise ValueError(f"terms: {self.terms} is not allowed: at least two classes are needed")
+        for name, term in self.terms.items():
+            if not is_folder_name(name):
+                raise ValueError(
+                    f"terms: {name!r} is not allowed as a class: no folder could have that name everywhere"
+                )
+            if not term.strip():
+                raise ValueError(f"terms.{name}: {term!r} is not allowed: say what to search for")
+        return self
 
     @property
     def photographs(self) -> bool:
@@ -240,6 +293,15 @@ class Settings(Keys):
         return self
 
     @model_validator(mode="after")
+    def _a_search_has_terms_or_a_manifest(self) -> Self:
+        if self.dataset.source == "search" and not self.dataset.terms and not self.dataset.manifest:
+            raise ValueError(
+                "dataset.terms: None is not allowed where dataset.source is search: give a term for each class, such "
+                "as {bird: bird photo, forest: forest photo}, or the manifest of an earlier search as dataset.manifest"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _a_network_fits_the_images(self) -> Self:
         trouble = misfit(self.model.name, self.dataset.channels, self.dataset.image_size)
         if trouble:
@@ -378,6 +440,8 @@ class Study(Keys):
                 raise ValueError(f"factors: {key!r} names no key; allowed: {', '.join(allowed)}")
             if not levels:
                 raise ValueError(f"factors.{key}: [] is not allowed: give at least one level")
+            if any(isinstance(level, (dict, list)) for level in levels):
+                raise ValueError(f"factors.{key}: {levels} is not allowed: a level is one value, no list or mapping")
             if len({repr(level) for level in levels}) < len(levels):
                 raise ValueError(f"factors.{key}: {levels} holds a level twice: give each level once")
         if self.curve and self.curve.x not in self.factors:
@@ -436,6 +500,12 @@ class Selection(Strict):
             if not value:
                 raise ValueError(f"{key}: [] is not allowed: name at least one")
         return self
+
+
+def is_folder_name(text: str) -> bool:
+    """Whether a folder can have this name anywhere, and is in nobody's way."""
+    plain = text.isprintable() and not set(text) & set('/\\:*?"<>|') and text == text.strip(" ")
+    return plain and 0 < len(text) <= 80 and not text.startswith(".") and not text.endswith((".", ".json"))
 
 
 def setting_keys(model: type[BaseModel] = Keys, prefix: str = "") -> list[str]:

@@ -56,7 +56,8 @@ def scratch_folder(results: Path) -> Iterator[Path]:
 def settings_inside(settings: Settings) -> tuple[Settings, list[Mount]]:
     """The settings with every path as the container sees it, and the mounts that show it there."""
     values, mounts = settings.model_dump(), []
-    for section, key, folder in (("dataset", "path", "/data"), ("model", "weights", "/weights")):
+    places = (("dataset", "path", "/data"), ("dataset", "manifest", "/manifest"), ("model", "weights", "/weights"))
+    for section, key, folder in places:
         given = values[section][key]
         if not given or (section == "model" and given in ("imagenet", "none")):
             continue

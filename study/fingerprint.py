@@ -65,7 +65,7 @@ def stat_of(path: Path) -> list[Any]:
 def dataset_identity(dataset: Dataset, listing: list[list[Any]] | None) -> dict[str, Any]:
     """What decides a dataset's manifest: the keys that its source uses, its drawing code or its files.
 
-    ``listing`` holds name, size and time of every file that a user gave.
+    ``listing`` holds name, size and time of every file that a user gave, or what a search's manifest lists.
     """
     source = dataset.source
     if source == "generated":
@@ -81,6 +81,14 @@ def dataset_identity(dataset: Dataset, listing: list[list[Any]] | None) -> dict[
             "seed": dataset.seed,
             "files": listing,
             "code": code_sha256(["data/folder.py", "data/manifest.py"]),
+        }
+    if source == "search":
+        # No code: what was found is kept, and an edit of ours is no reason to search again and find something else.
+        asked = {"terms": list((dataset.terms or {}).items()), "images": dataset.images}
+        return {"source": source, "max_size": dataset.max_size} | {
+            "valid_fraction": dataset.valid_fraction,
+            "seed": dataset.seed,
+            **({"pictures": listing} if listing is not None else asked),
         }
     code = code_sha256(["data/torchvision_sets.py", "data/manifest.py"])
     return {"source": source, "files": listing, "code": code}

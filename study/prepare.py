@@ -1,4 +1,4 @@
-"""The two steps that need the training stack and the network, inside an image: weights, torchvision's data sets.
+"""The steps that need the training stack and the network, inside an image: weights, data that are downloaded.
 
 The container writes into a scratch folder alone; what it leaves is moved into ``results`` here, as the caller's.
 """
@@ -37,18 +37,23 @@ def in_a_container(verb: str, plan: Plan, run: Run, name: str, results: Path, lo
         _open(inside)
         at = f"{container.SCRATCH}/results"
         command = ["python", "-m", "study", verb, f"{at}/{plan.name}/plan.json", name, "--results", at]
-        end, said = contain.enter(
-            plan.engine,
-            image.run_as,
-            command,
-            scratch,
-            [contain.code_mount(), *contain.own_mounts(settings), *mounts, *_torch_cache()],
-            log,
-            f"{verb} {name}",
-            network=True,
-            environment={"TORCH_HOME": CACHE},
-            passed=[name for name in PROXIES if name in os.environ],
-        )
+        try:
+            end, said = contain.enter(
+                plan.engine,
+                image.run_as,
+                command,
+                scratch,
+                [contain.code_mount(), *contain.own_mounts(settings), *mounts, *_torch_cache()],
+                log,
+                f"{verb} {name}",
+                network=True,
+                environment={"TORCH_HOME": CACHE},
+                passed=[name for name in PROXIES if name in os.environ],
+            )
+        finally:
+            if verb == "dataset" and run.settings.dataset.source == "search":
+                # However it ends: nothing verified is fetched twice.
+                _take(inside / "data", results / "data")
         if end.code or end.trouble:
             raise StudyError(end.trouble or _own_error(said))
         plan_file.unlink()
@@ -88,9 +93,9 @@ def _open(folder: Path) -> None:
 
 
 def _take(inside: Path, results: Path) -> None:
-    """Move every file into ``results``. One that belongs to another user becomes the caller's."""
-    for path in sorted(inside.rglob("*")):
-        if not path.is_file():
+    """Move every whole file into ``results``, manifests last. One of another user's becomes the caller's."""
+    for path in sorted(inside.rglob("*"), key=lambda path: (path.name == "manifest.json", path)):
+        if not path.is_file() or path.suffix in (".tmp", ".lock"):
             continue
         target = results / path.relative_to(inside)
         target.parent.mkdir(parents=True, exist_ok=True)

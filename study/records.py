@@ -28,7 +28,7 @@ class DataUsed(Strict):
     classes: list[str]
     train_images: int
     valid_images: int
-    left_out: int = Field(description="Files that could not be decoded.")
+    left_out: int = Field(description="Files that could not be used; the manifest says why.")
 
 
 class JobResult(Strict):
@@ -100,7 +100,7 @@ class Record(JobResult):
 def without_paths(settings: Settings) -> Settings:
     """The settings with every path cut to its base name: people share records."""
     values = settings.model_dump()
-    for section, key in (("dataset", "path"), ("model", "weights")):
+    for section, key in (("dataset", "path"), ("dataset", "manifest"), ("model", "weights")):
         if values[section][key]:
             values[section][key] = Path(values[section][key]).expanduser().resolve().name or section
     return Settings.model_validate(values)

@@ -12,6 +12,15 @@ from study.fingerprint import file_sha256
 Split = Literal["train", "valid"]
 
 
+class Origin(Strict):
+    """Where a picture came from."""
+
+    url: str
+    term: str = Field(description="What was searched for.")
+    bytes: int = Field(ge=0, description="Size of what was downloaded.")
+    sha256: str = Field(pattern="^[0-9a-f]{64}$", description="Checksum of what was downloaded, before it was shrunk.")
+
+
 class Item(Strict):
     """One file."""
 
@@ -20,12 +29,13 @@ class Item(Strict):
     sha256: str = Field(description="Checksum of the file's content.")
     label: str | None = Field(description="Class; null for a file that holds images of every class.")
     split: Split | None = Field(description="`train` or `valid`; null for a file that holds both.")
+    origin: Origin | None = Field(None, description="`search`: where it was downloaded from.")
 
 
 class LeftOut(Strict):
     """A file that could not be used."""
 
-    name: str
+    name: str = Field(description="Path relative to the data's folder, or the URL.")
     reason: str
 
 
@@ -37,6 +47,8 @@ class Manifest(Strict):
     generated: bool = Field(description="Whether the images were drawn and are no photographs.")
     seed: int
     valid_fraction: float
+    max_size: int | None = Field(None, description="`search`: the longer side of a stored picture, in pixels at most.")
+    encoder: str | None = Field(None, description="`search`: the software that stored the pictures.")
     classes: list[str]
     train_images: int
     valid_images: int

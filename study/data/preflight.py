@@ -3,8 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from study.config import Dataset, Settings
-from study.data.manifest import split_counts
+from pydantic import ValidationError
+
+from study.config import Dataset, Settings, is_folder_name
+from study.data.manifest import Item, Manifest, Origin, read_manifest, split_counts
 from study.data.torchvision_sets import ARCHIVES, UNPACKED
 from study.errors import StudyError
 
@@ -35,7 +37,12 @@ def _visible(folder: Path) -> list[Path]:
 
 
 def list_files(dataset: Dataset) -> list[list[Any]] | None:
-    """Relative name, size in bytes and time of every file that the user gave; None where none was given."""
+    """What decides the data and was given by the user; None where nothing was.
+
+    Of a folder: relative name, size in bytes and time of every file. Of a search's manifest: name, URL and checksums.
+    """
+    if dataset.source == "search":
+        return None if not dataset.manifest else list_pictures(given_manifest(dataset))
     if dataset.source == "generated" or not dataset.path:
         return None
     folder = _given_folder(dataset.path)
@@ -62,6 +69,55 @@ def _stat(folder: Path, files: list[Path]) -> list[list[Any]]:
     return [[path.relative_to(folder).as_posix(), path.stat().st_size, path.stat().st_mtime_ns] for path in files]
 
 
+def list_pictures(manifest: Manifest) -> list[list[Any]]:
+    """Name, URL, and checksums as downloaded and as stored, of every picture of a search."""
+    return [[item.name, origin.url, origin.sha256, item.sha256] for item, origin in pictures_of(manifest)]
+
+
+def pictures_of(manifest: Manifest) -> list[tuple[Item, Origin]]:
+    """The items that tell where they come from: all of a search's."""
+    return [(item, item.origin) for item in manifest.items if item.origin]
+
+
+def given_manifest(dataset: Dataset) -> Manifest:
+    """The manifest of an earlier search that ``dataset.manifest`` names, or one clear error."""
+    path = Path(str(dataset.manifest))
+    name = path.name or str(dataset.manifest)
+    refused = f"dataset.manifest: {name!r} is not allowed: "
+    try:
+        manifest = read_manifest(path.expanduser())
+    except (OSError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise StudyError(f"{refused}it cannot be read ({reason}); name a search's manifest.json") from None
+    except (ValidationError, UnicodeDecodeError):
+        raise StudyError(f"{refused}it is no manifest of this pipeline; name a search's manifest.json") from None
+    if manifest.source != "search" or len(pictures_of(manifest)) < len(manifest.items):
+        raise StudyError(f"{refused}its source is {manifest.source!r}, and only a search's tells where to download")
+    _check_search(manifest, dataset, name)
+    return manifest
+
+
+def _check_search(manifest: Manifest, dataset: Dataset, name: str) -> None:
+    """Whether the manifest of a search is sound, and goes together with the other keys."""
+    refused = f"dataset.manifest: {name!r} is not allowed: "
+    terms: dict[str, str] = {}
+    counts: dict[str, int] = {}
+    for item, origin in pictures_of(manifest):
+        label = str(item.label)
+        if not is_folder_name(label) or not item.name.startswith(f"{label}/"):
+            raise StudyError(f"{refused}its class {label!r} cannot be a folder's name")
+        terms[label] = origin.term
+        counts[label] = counts.get(label, 0) + 1
+    check_classes(counts, name, "dataset.manifest")
+    if dataset.terms is not None and dataset.terms != terms:
+        raise StudyError(f"{refused}it is of a search for {terms}, and dataset.terms says {dataset.terms}")
+    if manifest.max_size != dataset.max_size:
+        raise StudyError(
+            f"dataset.max_size: {dataset.max_size} is not allowed: the pictures of dataset.manifest {name!r} were "
+            f"stored with at most {manifest.max_size} pixels; allowed: {manifest.max_size}"
+        )
+
+
 def _given_folder(given: str) -> Path:
     try:
         folder = Path(given).expanduser()
@@ -74,23 +130,19 @@ def _given_folder(given: str) -> Path:
     return folder
 
 
-def check_classes(counts: dict[str, int], path: str) -> None:
-    """At least two classes with at least two images each, or one clear error."""
+def check_classes(counts: dict[str, int], path: str, key: str = "dataset.path") -> None:
+    """At least two classes with at least two images each, or one clear error that names ``key``."""
+    refused = f"{key}: {path!r} is not allowed: "
     if not any(counts.values()):
-        raise StudyError(
-            f"dataset.path: {path!r} is not allowed: it holds no image in a subfolder; "
-            "give a folder with one subfolder per class"
-        )
+        place = " in a subfolder; give a folder with one subfolder per class" if key == "dataset.path" else ""
+        raise StudyError(f"{refused}it holds no image{place}")
     if len(counts) < 2:
-        raise StudyError(
-            f"dataset.path: {path!r} is not allowed: it holds one class ({next(iter(counts))!r}); "
-            "at least two are needed"
-        )
+        raise StudyError(f"{refused}it holds one class ({next(iter(counts))!r}); at least two are needed")
     for name, count in counts.items():
         if count < 2:
             raise StudyError(
-                f"dataset.path: {path!r} is not allowed: class {name!r} has {count} image(s); "
-                "at least two are needed, one to train and one to validate"
+                f"{refused}class {name!r} has {count} image(s); at least two are needed, one to train and one to "
+                "validate"
             )
 
 
@@ -98,19 +150,28 @@ def expected_classes(dataset: Dataset) -> int:
     """How many classes the data will have."""
     if dataset.source == "folder":
         return len(class_files(_given_folder(str(dataset.path))))
+    if dataset.source == "search":
+        if dataset.manifest:
+            return len({item.label for item in given_manifest(dataset).items})
+        return len(dataset.terms or ())
     return dataset.classes if dataset.source == "generated" else 10  # CIFAR-10 and MNIST
 
 
+def images_a_class(images: int, classes: int) -> list[int]:
+    """How many of ``images`` each class gets: as many as the others, or one more where they do not divide."""
+    return [len(range(number, images, classes)) for number in range(classes)]
+
+
 def expected_train_images(dataset: Dataset, listing: list[list[Any]] | None) -> int:
-    """How many images the training set will have if every file can be read."""
+    """How many images the training set will have if every file can be read, and a search finds all that it is to."""
     if dataset.source in TRAIN_IMAGES:
         return TRAIN_IMAGES[dataset.source]
     if listing is None:
-        counts = [len(range(index, dataset.images, dataset.classes)) for index in range(dataset.classes)]
+        classes = len(dataset.terms or ()) if dataset.source == "search" else dataset.classes
+        counts = images_a_class(dataset.images, classes)
         if min(counts) < 2:
             raise StudyError(
-                f"dataset.images: {dataset.images} is not allowed with dataset.classes {dataset.classes}: "
-                "each class needs at least two"
+                f"dataset.images: {dataset.images} is not allowed with {classes} classes: each needs at least two"
             )
     else:
         names = [str(item[0]).split("/", 1)[0] for item in listing]

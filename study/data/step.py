@@ -1,13 +1,31 @@
 """The dataset step: from a plan to a manifest, checked once more now that every image was opened."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from filelock import FileLock
 
 from study.contain import check_visible
 from study.data import folder, generated, torchvision_sets
 from study.data.manifest import Manifest
 from study.data.preflight import check_batch_size
 from study.plan import read_plan, write_if_changed
+
+DOWNLOADED = (*torchvision_sets.CLASS, "search")
+"""Sources that need the network and the training environment's packages: in its image, where there is one."""
+
+
+@contextmanager
+def one_search(results: Path, source: str) -> Iterator[None]:
+    """Hold other searches back: the next one of the same terms is to have what this one found."""
+    if source != "search":
+        yield
+        return
+    results.mkdir(parents=True, exist_ok=True)
+    with FileLock(results / ".search.lock"):
+        yield
 
 
 def make(plan_file: Path, dataset_id: str, results: Path) -> Manifest:
@@ -21,6 +39,10 @@ def make(plan_file: Path, dataset_id: str, results: Path) -> Manifest:
         manifest = folder.verify(dataset)
         if plan.engine != "none":
             check_visible(Path(str(dataset.path)).expanduser(), [item.name for item in manifest.items], not os.getuid())
+    elif dataset.source == "search":
+        from study.data import search
+
+        manifest = search.fetch(dataset, target, results)
     else:
         manifest = torchvision_sets.fetch(dataset, results)
     for run in runs:

@@ -119,9 +119,7 @@ def _banners(records: list[Record]) -> list[str]:
 def _left_out(records: dict[str, Record]) -> list[str]:
     counts = {record.data.left_out for record in records.values() if record.data and record.data.left_out}
     return (
-        [f"{max(counts)} file(s) of the folder were left out; the manifest lists each with the reason."]
-        if counts
-        else []
+        [f"{max(counts)} file(s) of the data were left out; the manifest lists each with the reason."] if counts else []
     )
 
 

@@ -32,6 +32,7 @@ from study.plan import Place
 from study.records import JobResult, Record
 from tests.conftest import plan_at, write_photos
 from tests.containers.conftest import Built, left_over, scratch_folders
+from tests.site import TERMS, listing, serving
 from tests.workflow.conftest import Checkout, copy_checkout, environment
 from tests.workflow.test_pipeline import edit, read
 
@@ -217,6 +218,22 @@ class TestAStudyInContainers:
         assert (record.data.train_images, record.data.valid_images) == (30, 10)
         unpacked = contained.root / "results" / "data" / "unpacked"
         assert {path.stat().st_uid for path in unpacked.rglob("*")} == {os.getuid()}
+
+    def test_the_pictures_of_a_search_are_downloaded_in_the_image_and_become_the_callers(
+        self, built: Built, contained: Checkout
+    ) -> None:
+        with serving() as site:
+            urls = {label: site.pictures(label, 10) for label in TERMS}
+            path = listing(contained.root.parent / "given, birds", urls, site.contents())
+            own = {"source": "search", "manifest": str(path), "image_size": 40, "private_addresses": True}
+            contained.study("birds", dataset=own)
+            contained.good("studies=[birds]", *built.selection, FAST)
+        (record,) = map(read, contained.records("birds").values())
+        assert record.outcome == "ok"
+        assert record.settings.dataset.manifest == path.name
+        assert record.data is not None
+        assert (record.data.train_images, record.data.valid_images) == (16, 4)
+        assert {path.stat().st_uid for path in (contained.root / "results" / "data").rglob("*")} == {os.getuid()}
 
     def test_fastai_with_workers_runs_inside(self, built: Built, contained: Checkout) -> None:
         contained.study(

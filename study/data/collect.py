@@ -1,0 +1,70 @@
+"""Pictures by their URLs: from the store, else from the web, for as long as there is time."""
+
+import hashlib
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from study.data.store import Store, Stored
+from study.data.web import Bounds, Refused, download
+from study.errors import StudyError
+
+WORKERS = 8
+BATCH = 16
+"""How many downloads are held in memory at once."""
+OFFLINE = (
+    "; what was verified is kept, and the next start goes on from there. Look at the network, or use your own "
+    "photographs (dataset.source: folder) or drawn ones (generated)"
+)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A picture to be had. ``sha256``: what its download must be; None where anything goes."""
+
+    url: str
+    sha256: str | None = None
+
+
+class Collector:
+    """Brings pictures, and keeps what it brought. ``answered``: whether any server did."""
+
+    def __init__(self, store: Store, bounds: Bounds, seconds: float) -> None:
+        self.store, self.bounds, self.seconds = store, bounds, seconds
+        self.ends = time.monotonic() + seconds
+        self.answered = False
+
+    def bring(self, wanted: Sequence[Wanted]) -> list[Stored | Refused]:
+        """Each picture, or why there is none, in their order; at most :data:`BATCH`.
+
+        Raises :class:`StudyError` where the time for all of them is up.
+        """
+        if time.monotonic() > self.ends:
+            raise StudyError(f"dataset.source: the search took longer than {self.seconds:g} s{OFFLINE}")
+        known = [self._known(item) for item in wanted]
+        missing = [item.url for item, stored in zip(wanted, known, strict=True) if stored is None]
+        with ThreadPoolExecutor(WORKERS) as pool:
+            contents = iter(list(pool.map(self._download, missing)))
+        return [stored or self._keep(item, next(contents)) for item, stored in zip(wanted, known, strict=True)]
+
+    def _known(self, item: Wanted) -> Stored | None:
+        return self.store.by_sha256.get(item.sha256) if item.sha256 else self.store.by_url.get(item.url)
+
+    def _download(self, url: str) -> bytes | Refused:
+        try:
+            return download(url, self.bounds)
+        except Refused as refused:
+            return refused
+
+    def _keep(self, item: Wanted, content: bytes | Refused) -> Stored | Refused:
+        self.answered |= not (isinstance(content, Refused) and content.unreachable)
+        if isinstance(content, Refused):
+            return content
+        found = hashlib.sha256(content).hexdigest()
+        if item.sha256 and found != item.sha256:
+            return Refused(f"it has changed: its checksum is {found[:12]}, and was {item.sha256[:12]}")
+        try:
+            return self.store.keep(item.url, content)
+        except StudyError as error:
+            return Refused(str(error))

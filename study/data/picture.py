@@ -1,0 +1,58 @@
+"""A downloaded picture, verified and shrunk as the fastai course's ``resize_images`` does it: bytes in, bytes out."""
+
+import io
+import warnings
+
+from PIL import Image, UnidentifiedImageError, features
+from PIL import __version__ as pillow_version
+
+from study.data.images import to_channels, upright
+from study.errors import StudyError
+
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
+"""What a stranger's bytes are tried as: Pillow knows formats that start other programs."""
+MIN_SIDE = 32
+MAX_PIXELS = 50_000_000
+QUALITY = 75
+"""Pillow's default, and so the course's."""
+
+
+def shrink(content: bytes, max_size: int) -> bytes:
+    """The picture as an upright RGB JPEG whose longer side has at most ``max_size`` pixels.
+
+    Raises :class:`StudyError` with the reason where it is none, or is too small or too large for one.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with Image.open(io.BytesIO(content), formats=FORMATS) as opened:
+                _check_size(*opened.size)
+                image = to_channels(upright(opened), 3)
+    except StudyError:
+        raise
+    except UnidentifiedImageError:
+        raise StudyError(f"it is no picture ({', '.join(FORMATS)})") from None
+    except Exception as error:  # Pillow's decoders raise nearly anything on broken bytes
+        reason = str(error).splitlines() or [error.__class__.__name__]
+        raise StudyError(f"it cannot be decoded: {reason[0]}") from None
+    longer = max(image.size)
+    if longer > max_size:
+        width, height = (max(1, int(side * max_size / longer)) for side in image.size)
+        image = image.resize((width, height), Image.Resampling.BILINEAR)
+    image.info.clear()  # a comment would be carried along
+    stored = io.BytesIO()
+    image.save(stored, "JPEG", quality=QUALITY)
+    return stored.getvalue()
+
+
+def _check_size(width: int, height: int) -> None:
+    if min(width, height) < MIN_SIDE:
+        raise StudyError(f"it is {width} x {height} pixels, and a side has at least {MIN_SIDE}")
+    if width * height > MAX_PIXELS:
+        raise StudyError(f"it is {width} x {height} pixels, more than {MAX_PIXELS // 1_000_000} million")
+
+
+def encoder() -> str:
+    """What stored a picture: another version may round otherwise, and so leave other bytes."""
+    turbo = features.version("libjpeg_turbo")
+    return f"Pillow {pillow_version}, " + (f"libjpeg-turbo {turbo}" if turbo else f"libjpeg {features.version('jpg')}")

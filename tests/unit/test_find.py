@@ -1,0 +1,74 @@
+"""The search library as it is installed, with its transport replaced: no search engine is reached from a test."""
+
+import json
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from study.data import find
+from study.errors import StudyError
+
+
+@dataclass
+class Answer:
+    """What the library's own transport returns."""
+
+    text: str
+    status_code: int = 200
+
+    @property
+    def content(self) -> bytes:
+        return self.text.encode()
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> dict[int, list[str]]:
+    """DuckDuckGo's pages of picture URLs, by page number; Bing knows nothing."""
+    client = pytest.importorskip("ddgs.http_client", reason="ddgs is not installed here")
+    pages: dict[int, list[str]] = {}
+
+    def request(self: object, method: str, url: str, params: dict[str, Any] | None = None, **_: Any) -> Answer:
+        if url == "https://duckduckgo.com":
+            return Answer('vqd="4-1234567890"&')
+        if url == "https://duckduckgo.com/i.js":
+            page = int((params or {}).get("s", 0)) // 100 + 1
+            return Answer(json.dumps({"results": [{"image": url, "title": "x"} for url in pages.get(page, [])]}))
+        return Answer("", status_code=404)
+
+    monkeypatch.setattr(client.HttpClient, "request", request)
+    monkeypatch.setattr(find, "PAUSE_SECONDS", 0.0)
+    return pages
+
+
+def test_pages_are_asked_for_until_there_are_enough_urls_and_none_is_there_twice(engine: dict[int, list[str]]) -> None:
+    engine[1] = [f"https://a.example/{number}.jpg" for number in range(100)]
+    engine[2] = [f"https://a.example/{number}.jpg" for number in range(50, 150)]
+    engine[3] = ["https://a.example/150.jpg", ""]
+    assert find.find("bird photo", 30) == engine[1][:30]
+    assert find.find("bird photo", 120) == [f"https://a.example/{number}.jpg" for number in range(120)]
+    assert len(find.find("bird photo", 500)) == 151
+
+
+def test_a_search_that_finds_nothing_is_one_error_that_says_what_to_do(engine: dict[int, list[str]]) -> None:
+    with pytest.raises(StudyError) as caught:
+        find.find("bird photo", 30)
+    said = str(caught.value)
+    assert "\n" not in said
+    for words in ("dataset.terms", "'bird photo'", "No results found", "network", "dataset.manifest", "folder"):
+        assert words in said
+
+
+def test_without_a_network_the_real_library_ends_in_the_same_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ddgs", reason="ddgs is not installed here")
+    for name in ("https_proxy", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with pytest.raises(StudyError, match=r"dataset\.terms: the search for 'bird photo' failed \(.*\)\. Look at the"):
+        find.find("bird photo", 30)
+
+
+def test_without_the_library_the_error_says_where_it_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ddgs", None)
+    with pytest.raises(StudyError, match="needs the package ddgs: make env"):
+        find.find("bird photo", 30)
