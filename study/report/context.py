@@ -10,6 +10,7 @@ from study.config import Study, Training, shown
 from study.plan import Plan
 from study.published import read_published
 from study.records import Record
+from study.report.epochs import EpochRow, epoch_rows
 from study.stats.analysis import Analysis
 from study.weights import fell_back
 from study.words import TOTALS, bytes_words, short_key
@@ -30,6 +31,7 @@ class StudyView:
     axis: str
     total: str
     facts: list[tuple[str, str]]
+    epochs: list[EpochRow]
     runs: list[dict[str, Any]]
     counts: str
     beside: list[Series]
@@ -57,6 +59,7 @@ def view(
         else ", ".join(short_key(key) for key in study.compared) or "setting",
         total=TOTALS[analysis.y].replace(" (s)", ""),
         facts=_facts(plan, records),
+        epochs=epoch_rows(plan, records),
         runs=_runs(frame, analysis.y),
         counts=_counts(plan, done),
         beside=beside(study, frame, read_published()) if study.published else [],
