@@ -7,24 +7,28 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import BatchSampler, DataLoader, RandomSampler
 from torch.utils.data import Dataset as TorchDataset
 
 from study.config import Settings
 from study.cpus import usable_cpus
 from study.data.images import ImageSet, decode
+from study.data.sharding import ShardedBatches, Share
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 
 
-def auto_workers() -> int:
-    """fastai's own default: one a CPU, sixteen at most."""
-    return min(16, usable_cpus())
+def workers_of(settings: Settings) -> int:
+    """Worker processes of a replica's loader. ``auto`` is fastai's own default, one a CPU and sixteen at most, of all
+    replicas together."""
+    if settings.loader.workers != "auto":
+        return settings.loader.workers
+    return max(1, min(16, usable_cpus()) // settings.training.replicas)
 
 
 @dataclass(frozen=True)
 class Loaders:
-    """Batches of uint8 images (n, channels, size, size) and int64 labels (n,)."""
+    """Batches of uint8 images (n, channels, size, size) and int64 labels (n,): one process's share of each."""
 
     train: Iterable[Batch]
     valid: Iterable[Batch]
@@ -32,29 +36,35 @@ class Loaders:
     workers: int
 
 
-def make_loaders(images: ImageSet, settings: Settings, device: torch.device, seed: int) -> Loaders:
-    """Loaders for both splits. With ``loader.kind: device`` every image is decoded here, before any clock."""
-    size = settings.training.batch_size
+def make_loaders(
+    images: ImageSet, settings: Settings, device: torch.device, seed: int, share: Share = Share()
+) -> Loaders:
+    """Loaders for both splits. With ``loader.kind: device`` every image is decoded here, before any clock.
+
+    Of many processes each draws the same batches and takes its share of them.
+    """
+    size = settings.training.global_batch_size
     full, rest = divmod(len(images.train), size)
     steps = full if settings.training.drop_last else full + bool(rest)
     generator = torch.Generator().manual_seed(seed)
+    own = settings.training.replica_batch_size
+    valid_images = share.of(images.valid)
     if settings.loader.kind == "device":
-        train = ResidentLoader(images, images.train, settings, device, size, generator)
-        valid = ResidentLoader(images, images.valid, settings, device, size, None)
+        train = ResidentLoader(images, images.train, settings, device, size, generator, share)
+        valid = ResidentLoader(images, valid_images, settings, device, own, None)
         return Loaders(train, valid, steps, 0)
-    workers = auto_workers() if settings.loader.workers == "auto" else settings.loader.workers
-    pin = device.type == "cuda"
+    workers, pin = workers_of(settings), device.type == "cuda"
+    decoded = Decoded(images, images.train, settings)
+    batches = BatchSampler(RandomSampler(decoded, generator=generator), size, settings.training.drop_last)
     train_loader: DataLoader[Batch] = DataLoader(
-        Decoded(images, images.train, settings),
-        batch_size=size,
-        shuffle=True,
-        drop_last=settings.training.drop_last,
+        decoded,
+        batch_sampler=ShardedBatches(batches, share),
         num_workers=workers,
         pin_memory=pin,
         generator=generator,
     )
     valid_loader: DataLoader[Batch] = DataLoader(
-        Decoded(images, images.valid, settings), batch_size=size, num_workers=workers, pin_memory=pin
+        Decoded(images, valid_images, settings), batch_size=own, num_workers=workers, pin_memory=pin
     )
     return Loaders(train_loader, valid_loader, steps, workers)
 
@@ -77,7 +87,10 @@ class Decoded(TorchDataset[Any]):
 
 
 class ResidentLoader:
-    """Batches cut from one tensor on the device; shuffled anew in each epoch where a generator is given."""
+    """Batches cut from one tensor on the device; shuffled anew in each epoch where a generator is given.
+
+    Of many processes each holds all images: every batch takes others of them.
+    """
 
     def __init__(
         self,
@@ -87,13 +100,14 @@ class ResidentLoader:
         device: torch.device,
         batch_size: int,
         generator: torch.Generator | None,
+        share: Share = Share(),
     ) -> None:
         dataset = settings.dataset
         with ThreadPoolExecutor(usable_cpus()) as pool:  # Pillow decodes outside Python's lock
             pixels = pool.map(lambda i: decode(images.stored[i], dataset.channels, dataset.image_size), indices)
             self.images = torch.from_numpy(np.stack(list(pixels))).to(device)
         self.labels = torch.tensor([images.labels[i] for i in indices], device=device)
-        self.batch_size, self.generator = batch_size, generator
+        self.batch_size, self.generator, self.share = batch_size, generator, share
         self.drop_last = settings.training.drop_last and generator is not None
 
     def __iter__(self) -> Iterator[Batch]:
@@ -104,5 +118,5 @@ class ResidentLoader:
             order = torch.randperm(count, generator=self.generator).to(self.images.device)
         stop = count - count % self.batch_size if self.drop_last else count
         for start in range(0, stop, self.batch_size):
-            chosen = order[start : min(start + self.batch_size, stop)]
+            chosen = self.share.of(order[start : min(start + self.batch_size, stop)])
             yield self.images[chosen], self.labels[chosen]

@@ -119,10 +119,17 @@ def expected_train_images(dataset: Dataset, listing: list[list[Any]] | None) -> 
 
 
 def check_batch_size(settings: Settings, train_images: int, study: str) -> None:
-    """With drop_last a batch larger than the training set would train nothing at all."""
-    size = settings.training.batch_size
-    if settings.training.drop_last and size > train_images:
+    """With drop_last a batch larger than the training set would train nothing at all; without it the last batch of an
+    epoch may have less than an image for each replica."""
+    training = settings.training
+    size, rest = training.global_batch_size, train_images % training.global_batch_size
+    if training.drop_last and size > train_images:
         raise StudyError(
             f"study {study}: training.batch_size: {size} is not allowed: the training set has {train_images} images "
             f"and training.drop_last drops a partial batch; allowed: 1 to {train_images}, or drop_last: false"
+        )
+    if not training.drop_last and 0 < rest < training.replicas:
+        raise StudyError(
+            f"study {study}: training.drop_last: False is not allowed: the last of the batches of {size} would have "
+            f"{rest} images for {training.replicas} replicas; allowed: true, or another training.batch_size"
         )

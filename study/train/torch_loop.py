@@ -9,6 +9,7 @@ from torch import nn
 
 from study import models
 from study.data.loaders import Loaders, make_loaders
+from study.data.sharding import images_of_step
 from study.measure.clock import StepRecorder, clock_for, marks_of
 from study.measure.memory import peak, reset_peak
 from study.measure.samples import Measurement
@@ -54,7 +55,8 @@ class Trainer:
         self.groups = layer_groups(self.eager) if is_transfer(name) else [names_of(self.eager)]
         self.optimizer = make_optimizer(self.eager, self.groups)
         # A wrapper around the same parameters: their names, and so the groups, are the eager model's.
-        self.model = cast(nn.Module, torch.compile(self.eager)) if settings.training.compile else self.eager
+        self.whole = cast(nn.Module, torch.compile(self.eager)) if settings.training.compile else self.eager
+        self.model = self.whole
         self.loss = nn.CrossEntropyLoss()
         self.scaler = torch.amp.GradScaler(device.type, enabled=settings.training.precision == "fp16")
         self.recorder = StepRecorder(clock_for(device))
@@ -82,15 +84,22 @@ class Trainer:
         for index, (images, labels) in enumerate(batches):
             self.recorder.mark("data_wait")
             self.set_rates(stage, (number + index / self.loaders.train_steps) / stage.epochs)
-            losses.append((self.step(images, labels), len(images)))
-            self.recorder.end_step(len(images))
+            together = images_of_step(index, len(self.job.images.train), self.job.settings.training.global_batch_size)
+            losses.append((self.step(images, labels, self.job.replicas.weight(len(images), together)), len(images)))
+            self.recorder.end_step(together)
             self.done += 1
             self.job.progress(self.done, self.total_steps, f"epoch {epoch} ({stage.name})")
         self.recorder.end()
         return losses
 
-    def step(self, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """One step; returns the loss, still on the device."""
+    def enter(self, stage: Stage) -> None:
+        """Freeze what the stage does not train; the processes then agree on what they exchange."""
+        set_frozen(self.eager, self.groups, stage.name == "frozen")
+        self.model = self.job.replicas.wrap(self.whole)
+
+    def step(self, images: torch.Tensor, labels: torch.Tensor, weight: float = 1.0) -> torch.Tensor:
+        """One step of this process's images, which count for ``weight`` among all processes'; returns their mean loss,
+        still on the device. The backward phase holds the exchange of gradients, which runs beside it."""
         mark = self.recorder.mark
         images = images.to(self.job.device, non_blocking=True)
         labels = labels.to(self.job.device, non_blocking=True)
@@ -100,7 +109,7 @@ class Trainer:
         with self.autocast():
             loss: torch.Tensor = self.loss(self.model(inputs), labels)
         mark("forward")
-        self.scaler.scale(loss).backward()
+        self.scaler.scale(loss if weight == 1 else loss * weight).backward()
         mark("backward")
         self.scaler.step(self.optimizer)
         self.scaler.update()
@@ -117,27 +126,30 @@ class Trainer:
 
     @torch.no_grad()
     def validate(self, losses: Losses) -> Reached:
-        """Loss and accuracy over the validation images; ``losses`` are the epoch's own."""
+        """Loss and accuracy over the validation images, of which each process takes its share; ``losses`` are the
+        epoch's own."""
         self.model.eval()
         started = time.perf_counter()
+        self.job.replicas.agree(self.eager)
         valid_losses: Losses = []
         correct, images = torch.zeros((), device=self.job.device), 0
         for batch, batch_labels in self.loaders.valid:
             inputs = self.prepare(batch.to(self.job.device, non_blocking=True))
             labels = batch_labels.to(self.job.device, non_blocking=True)
             with self.autocast():
-                outputs = self.model(inputs)
+                outputs = self.whole(inputs)  # unwrapped: the shares' batches need not be as many
                 valid_losses.append((self.loss(outputs, labels), len(labels)))
             correct += (outputs.argmax(1) == labels).sum()
             images += len(labels)
-        loss, accuracy = mean_loss(valid_losses), finite(float(correct) / images)
-        return Reached(time.perf_counter() - started, losses, loss, accuracy)
+        loss = mean_loss(valid_losses, self.job.replicas)
+        right, seen = self.job.replicas.added([float(correct), images])
+        return Reached(time.perf_counter() - started, losses, loss, finite(right / seen))
 
 
 def train(job: TrainingJob) -> Measurement:
     """Train as ``job`` says, and return what was measured."""
     started = time.perf_counter()
-    loaders = make_loaders(job.images, job.settings, job.device, job.seed)
+    loaders = make_loaders(job.images, job.settings, job.device, job.seed, job.replicas.share(job.settings))
     setup_seconds = time.perf_counter() - started
     reset_peak(job.device)
     started = time.perf_counter()
@@ -147,14 +159,15 @@ def train(job: TrainingJob) -> Measurement:
 
     reached: list[Reached] = []
     trainer.recorder.clock.reserve(marks_of(trainer.total_steps, len(stage_names(job.settings))))
+    job.replicas.meet()
     fit_started, started = time.time(), time.perf_counter()
     for stage in stages(job.settings, len(trainer.groups)):
-        set_frozen(trainer.eager, trainer.groups, stage.name == "frozen")
+        trainer.enter(stage)
         for number in range(stage.epochs):
             reached.append(trainer.validate(trainer.train_epoch(stage, number, len(reached) + 1)))
     fit_seconds = time.perf_counter() - started
     memory = peak(job.device)
-    epochs, steps = epochs_of(trainer.recorder.read(), reached, stage_names(job.settings))
+    epochs, steps = epochs_of(trainer.recorder.read(), reached, stage_names(job.settings), job.replicas)
     return Measurement(
         setup_seconds=setup_seconds,
         model_seconds=model_seconds,
