@@ -3,15 +3,25 @@
 Values only: ``study/load.py`` reads the files and turns what is wrong into one line.
 """
 
+import re
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from study.networks import NETWORKS, is_transfer, misfit
+from study.networks import NETWORKS, is_own, is_transfer, misfit
 
 Device = Literal["cpu", "cuda"]
-Total = Literal["fit_seconds", "blog_seconds", "train_seconds", "valid_seconds", "step_seconds"]
+Total = Literal["fit_seconds", "blog_seconds", "train_seconds", "epoch_seconds", "valid_seconds", "step_seconds"]
+Precision = Literal["auto", "fp32", "tf32", "bf16", "fp16"]
+
+STOCK_FASTAI = (
+    ("training", "optimizer", "adamw"),
+    ("training", "gradient_accumulation", 1),
+    ("training", "validation", "epoch"),
+    ("loader", "prefetch_factor", None),
+)
+"""Keys with the one value that a tutorial of fastai follows."""
 
 
 class Strict(BaseModel):
@@ -76,36 +86,68 @@ class Model(Strict):
         "is not torchvision's has no ImageNet weights.",
     )
 
+    @model_validator(mode="after")
+    def _an_own_model_is_an_import_path(self) -> Self:
+        if is_own(self.name) and not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*", self.name):
+            raise ValueError(f"name: {self.name!r} is not allowed: a model of your own is package.module:factory")
+        return self
+
 
 class Training(Strict):
     """The schedule: freeze, train the head, unfreeze, train everything."""
 
     loop: Literal["fastai", "torch"] = Field(
-        "torch", description="`fastai`: stock `vision_learner(...).fine_tune(...)`. `torch`: the same schedule, bare."
+        "torch",
+        description="`fastai`: stock `vision_learner(...).fine_tune(...)`; a model that is not torchvision's by "
+        "`Learner(...).fit_one_cycle(...)`, or with `schedule: constant` by `.fit(...)`. `torch`: the same, bare.",
     )
     freeze_epochs: int = Field(1, ge=0, le=10_000, description="Epochs with the body frozen.")
     epochs: int = Field(3, ge=1, le=10_000, description="Epochs with everything trained.")
-    batch_size: int = Field(64, ge=1, description="Images per step. Never changed silently.")
+    batch_size: int = Field(
+        64, ge=1, description="Images per step, or per micro-batch of `gradient_accumulation`. Never changed silently."
+    )
     batch_size_is: Literal["global", "replica"] = Field(
         "global",
         description="Whose `batch_size` it is where many processes train: of all of them together, or of each.",
     )
     strategy: Literal["single", "ddp", "ddp_two_nodes"] = Field(
         "single",
-        description="`single`: one process. `ddp`: as many processes as `processes`, each with a replica of the model "
-        "and a shard of every batch, their gradients averaged in each step (gloo on a CPU, nccl on GPUs). "
-        "`ddp_two_nodes`: the same, started as two nodes that find each other, on this machine. Batch normalisation "
-        "uses the statistics of each replica's own shard.",
+        description="`single`: one process. `ddp`: as many as `processes`, each with a replica of the model and a "
+        "shard of every batch, their gradients averaged in each step (gloo on a CPU, nccl on GPUs). `ddp_two_nodes`: "
+        "the same, started as two nodes that find each other, on this machine. Batch normalisation uses the statistics "
+        "of each replica's own shard.",
     )
     processes: int | Literal["auto"] = Field(
         "auto",
         description="`ddp`: processes in all, each on a GPU of its own; on a CPU they share it. `auto`: one for each "
         "GPU, two on a CPU. `single` is one.",
     )
-    learning_rate: float = Field(2e-3, gt=0, description="Base learning rate of the schedule.")
-    precision: Literal["fp32", "bf16", "fp16"] = Field(
-        "fp32", description="`bf16` and `fp16` are automatic mixed precision."
+    gradient_accumulation: int = Field(
+        1,
+        ge=1,
+        le=10_000,
+        description="Micro-batches whose gradients are added up before the optimizer's step: a step then sees as many "
+        "times `batch_size` images. Batch normalisation still sees one micro-batch at a time.",
     )
+    optimizer: Literal["adamw", "adam", "sgd"] = Field(
+        "adamw",
+        description="`adamw`: with fastai's constants, decay 0.01 but not of normalisation and biases. `adam`: torch's "
+        "own defaults, no decay. `sgd`: momentum 0.9, no decay.",
+    )
+    schedule: Literal["one_cycle", "constant", "step", "cosine"] = Field(
+        "one_cycle",
+        description="Of the learning rate in each stage. `one_cycle`: fastai's, of the momentum too, with lower rates "
+        "for the body; it is half as high once the body is unfrozen. The others start every layer at "
+        "`learning_rate`; `step` divides it by 10 after each third, `cosine` ends at 0.",
+    )
+    learning_rate: float = Field(2e-3, gt=0, description="Base learning rate of the schedule.")
+    precision: Precision = Field(
+        "auto",
+        description="`auto`: torch's own choice, fp32, in which an NVIDIA GPU from Ampere on computes convolutions in "
+        "TF32, and matrix products not. `fp32`: IEEE single precision throughout. `tf32`: both in TF32, on such a GPU "
+        "alone. `bf16` and `fp16` are automatic mixed precision, `fp16` with scaled gradients.",
+    )
+    validation: Literal["epoch", "end"] = Field("epoch", description="After every epoch, or once after the last one.")
     drop_last: bool = Field(
         True, description="Drop the last partial batch of an epoch, as fastai does without saying so."
     )
@@ -149,12 +191,12 @@ class Training(Strict):
 
     @property
     def global_batch_size(self) -> int:
-        """Images of a step, of all replicas together."""
+        """Images of a batch, or of a micro-batch, of all replicas together."""
         return self.batch_size * (self.replicas if self.batch_size_is == "replica" else 1)
 
     @property
     def replica_batch_size(self) -> int:
-        """Images of a step, of each replica."""
+        """The same, of each replica."""
         return self.global_batch_size // self.replicas
 
 
@@ -177,6 +219,14 @@ class Loader(Strict):
         description="How the replicas share a batch, which holds the images that one process's would: `contiguous`: "
         "each takes one stretch of it; `strided`: they take its images in turn.",
     )
+    pin_memory: bool | Literal["auto"] = Field(
+        "auto",
+        description="Hand batches over in page-locked memory. `auto`: for a GPU; with stock fastai never.",
+    )
+    prefetch_factor: int | None = Field(
+        None, ge=1, le=1024, description="Batches that each worker keeps ready; none is torch's own choice, 2."
+    )
+    persistent_workers: bool = Field(False, description="Keep the workers from one epoch to the next.")
 
     @model_validator(mode="after")
     def _workers_are_not_negative(self) -> Self:
@@ -282,12 +332,51 @@ class Settings(Keys):
         return self
 
     @model_validator(mode="after")
-    def _mixed_precision_of_fastai_is_for_a_gpu(self) -> Self:
-        if self.training.loop == "fastai" and self.device == "cpu" and self.training.precision != "fp32":
+    def _a_precision_is_for_its_device(self) -> Self:
+        precision = self.training.precision
+        if self.device == "cpu" and precision == "tf32":
             raise ValueError(
-                f"training.precision: {self.training.precision!r} is not allowed with training.loop fastai on device "
-                "cpu, where fastai trains in fp32 all the same: fp32"
+                "training.precision: 'tf32' is not allowed on device cpu, which has no TF32: auto, fp32, bf16, fp16"
             )
+        if self.training.loop == "fastai" and self.device == "cpu" and precision not in ("auto", "fp32"):
+            raise ValueError(
+                f"training.precision: {precision!r} is not allowed with training.loop fastai on device cpu, where "
+                "fastai trains in fp32 all the same: auto, fp32"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _stock_fastai_does_not_do_everything(self) -> Self:
+        if self.training.loop != "fastai":
+            return self
+        for section, key, stock in STOCK_FASTAI:
+            given = getattr(getattr(self, section), key)
+            if given != stock:
+                raise ValueError(
+                    f"{section}.{key}: {given!r} is not allowed with training.loop fastai, which is stock: "
+                    f"{'none' if stock is None else stock}"
+                )
+        allowed = ("one_cycle",) if is_transfer(self.model.name) else ("one_cycle", "constant")
+        if self.training.schedule not in allowed:
+            raise ValueError(
+                f"training.schedule: {self.training.schedule!r} is not allowed with training.loop fastai and "
+                f"model.name {self.model.name}: {', '.join(allowed)}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _only_workers_prefetch(self) -> Self:
+        loader = self.loader
+        if loader.kind != "device" and loader.workers == 0:
+            for key, given, stock in (
+                ("prefetch_factor", loader.prefetch_factor, None),
+                ("persistent_workers", loader.persistent_workers, False),
+            ):
+                if given != stock:
+                    raise ValueError(
+                        f"loader.{key}: {given} is not allowed with loader.workers 0, where no worker could: "
+                        f"{'none' if stock is None else 'false'}, or 1 worker and more"
+                    )
         return self
 
 
@@ -314,6 +403,7 @@ class Study(Keys):
     )
     replicates: int = Field(3, ge=1, le=1000, description="How often each configuration is run, in randomised blocks.")
     curve: Curve | None = Field(None, description="What is fitted against what; none for no fit.")
+    time: Total = Field("fit_seconds", description="The time that is compared, in a study without a `curve`.")
     contrast: str | None = Field(None, description="The factor whose levels are compared as a ratio of times.")
     published: str | None = Field(None, description="The study in `study/published.csv` to show beside the runs.")
 

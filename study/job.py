@@ -13,7 +13,7 @@ import torch
 
 from study.config import Settings
 from study.measure import yardstick
-from study.measure.arithmetic import measure_ceilings
+from study.measure.arithmetic import fp32_in_use, has_tf32, measure_ceilings, set_fp32
 from study.measure.machine import Machine, describe, gpu_trouble
 from study.measure.samples import Measurement, Yardstick
 from study.measure.telemetry import sampling
@@ -45,9 +45,13 @@ def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path())
         trouble = _no_device(settings)
         if trouble:
             return JobResult(outcome="unavailable", message=anonymous(trouble), machine=describe("cpu"))
+        if settings.training.precision == "tf32" and not has_tf32():
+            message = "training.precision: this GPU has no tf32, which NVIDIA's have from Ampere on"
+            return JobResult(outcome="unavailable", message=message, machine=describe(settings.device))
         seed_everything(job.seed, settings.training.threads)
         inputs = read_inputs(job)
         train, device = made_ready(job, inputs, job_file, scratch), torch.device(settings.device)
+        set_fp32(settings.training.precision)
         # Outside every timed region, and before the window of peak memory opens.
         first_use = yardstick.first_use(device)
         before, host_before = _yardsticks(device)
@@ -58,7 +62,8 @@ def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path())
     except Exception as error:  # every end is a result: the other runs go on, and the report shows this one
         result, machine = failed(error, settings), _machine(settings)
     else:
-        result, machine = JobResult(outcome="ok", measurement=measurement), describe(settings.device)
+        machine = describe(settings.device)
+        result = JobResult(outcome="ok", measurement=measurement, fp32=fp32_in_use(settings.device))
     return result.model_copy(
         update={
             "machine": machine,

@@ -12,6 +12,7 @@ from pathlib import Path
 import torch
 
 from study.data.sharding import Share
+from study.measure.arithmetic import set_fp32
 from study.measure.samples import Measurement, Replica
 from study.processes import die_with
 from study.records import JobResult
@@ -47,7 +48,9 @@ def train(job: Job, replicas: Replicas) -> Measurement:
     join(replicas.device)
     threads = training.threads if training.threads != "auto" else max(1, torch.get_num_threads() // replicas.count)
     seed_everything(job.seed, threads)
-    measured = loop_of(job.run.settings)(prepare(job, read_inputs(job), replicas.device, replicas))
+    loop = loop_of(job.run.settings)
+    set_fp32(training.precision)
+    measured = loop(prepare(job, read_inputs(job), replicas.device, replicas))
     return measured.model_copy(
         update={
             "global_batch_size": training.global_batch_size,

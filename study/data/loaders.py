@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import BatchSampler, DataLoader, RandomSampler
+from torch.utils.data import BatchSampler, DataLoader, RandomSampler, Sampler
 from torch.utils.data import Dataset as TorchDataset
 
 from study.config import Settings
 from study.cpus import usable_cpus
 from study.data.images import ImageSet, decode
-from study.data.sharding import ShardedBatches, Share
+from study.data.sharding import Share
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 
@@ -28,12 +28,28 @@ def workers_of(settings: Settings) -> int:
 
 @dataclass(frozen=True)
 class Loaders:
-    """Batches of uint8 images (n, channels, size, size) and int64 labels (n,): one process's share of each."""
+    """Batches of uint8 images (n, channels, size, size) and int64 labels (n,): this process's share of each."""
 
     train: Iterable[Batch]
+    """Of a step one after the other, where gradients are accumulated."""
     valid: Iterable[Batch]
     train_steps: int
+    train_images: int
+    """Images of the training set, the last partial step's included."""
+    batch_size: int
+    """Images of a full batch, of all processes together."""
+    accumulated: int
+    """Batches of a full step."""
     workers: int
+
+    def images_of_step(self, index: int) -> int:
+        """Images of an epoch's step ``index``, from 0, of all processes together: the last one may hold fewer."""
+        whole = self.batch_size * self.accumulated
+        return min(whole, self.train_images - index * whole)
+
+    def batches_of_step(self, index: int) -> int:
+        """Batches of an epoch's step ``index``."""
+        return -(-self.images_of_step(index) // self.batch_size)
 
 
 def make_loaders(
@@ -43,30 +59,49 @@ def make_loaders(
 
     Of many processes each draws the same batches and takes its share of them.
     """
-    size = settings.training.global_batch_size
-    full, rest = divmod(len(images.train), size)
-    steps = full if settings.training.drop_last else full + bool(rest)
+    training, size, own = settings.training, settings.training.global_batch_size, settings.training.replica_batch_size
+    parts, valid_images = training.gradient_accumulation, share.of(images.valid)
+    whole = size * parts
+    full, rest = divmod(len(images.train), whole)
+    steps = full if training.drop_last else full + bool(rest)
     generator = torch.Generator().manual_seed(seed)
-    own = settings.training.replica_batch_size
-    valid_images = share.of(images.valid)
     if settings.loader.kind == "device":
         train = ResidentLoader(images, images.train, settings, device, size, generator, share)
         valid = ResidentLoader(images, valid_images, settings, device, own, None)
-        return Loaders(train, valid, steps, 0)
-    workers, pin = workers_of(settings), device.type == "cuda"
+        return Loaders(train, valid, steps, len(images.train), size, parts, 0)
+    workers = workers_of(settings)
+    options = _options(settings, workers, device)
     decoded = Decoded(images, images.train, settings)
-    batches = BatchSampler(RandomSampler(decoded, generator=generator), size, settings.training.drop_last)
+    whole_steps = BatchSampler(RandomSampler(decoded, generator=generator), whole, training.drop_last)
     train_loader: DataLoader[Batch] = DataLoader(
-        decoded,
-        batch_sampler=ShardedBatches(batches, share),
-        num_workers=workers,
-        pin_memory=pin,
-        generator=generator,
+        decoded, batch_sampler=MicroBatches(whole_steps, size, share), generator=generator, **options
     )
-    valid_loader: DataLoader[Batch] = DataLoader(
-        Decoded(images, valid_images, settings), batch_size=own, num_workers=workers, pin_memory=pin
-    )
-    return Loaders(train_loader, valid_loader, steps, workers)
+    valid_loader: DataLoader[Batch] = DataLoader(Decoded(images, valid_images, settings), batch_size=own, **options)
+    return Loaders(train_loader, valid_loader, steps, len(images.train), size, parts, workers)
+
+
+def _options(settings: Settings, workers: int, device: torch.device) -> dict[str, Any]:
+    """What both splits' loaders have in common."""
+    loader = settings.loader
+    return {
+        "num_workers": workers,
+        "pin_memory": device.type == "cuda" if loader.pin_memory == "auto" else loader.pin_memory,
+        "prefetch_factor": loader.prefetch_factor,
+        "persistent_workers": loader.persistent_workers,
+    }
+
+
+class MicroBatches(Sampler[list[int]]):
+    """The batches of a sampler, each cut into micro-batches of ``size`` images, the last of which may hold fewer; of
+    them a process's share."""
+
+    def __init__(self, batches: BatchSampler, size: int, share: Share = Share()) -> None:
+        self.batches, self.size, self.share = batches, size, share
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for batch in self.batches:
+            for start in range(0, len(batch), self.size):
+                yield self.share.of(batch[start : start + self.size])
 
 
 class Decoded(TorchDataset[Any]):
@@ -89,7 +124,7 @@ class Decoded(TorchDataset[Any]):
 class ResidentLoader:
     """Batches cut from one tensor on the device; shuffled anew in each epoch where a generator is given.
 
-    Of many processes each holds all images: every batch takes others of them.
+    Of many processes each holds all images, for every batch takes others of them, and gives its share.
     """
 
     def __init__(
@@ -108,6 +143,8 @@ class ResidentLoader:
             self.images = torch.from_numpy(np.stack(list(pixels))).to(device)
         self.labels = torch.tensor([images.labels[i] for i in indices], device=device)
         self.batch_size, self.generator, self.share = batch_size, generator, share
+        # A training set gives whole steps, of as many batches as gradients are accumulated over.
+        self.unit = batch_size * settings.training.gradient_accumulation
         self.drop_last = settings.training.drop_last and generator is not None
 
     def __iter__(self) -> Iterator[Batch]:
@@ -116,7 +153,7 @@ class ResidentLoader:
             order = torch.arange(count, device=self.images.device)
         else:
             order = torch.randperm(count, generator=self.generator).to(self.images.device)
-        stop = count - count % self.batch_size if self.drop_last else count
+        stop = count - count % self.unit if self.drop_last else count
         for start in range(0, stop, self.batch_size):
             chosen = self.share.of(order[start : min(start + self.batch_size, stop)])
             yield self.images[chosen], self.labels[chosen]

@@ -5,11 +5,8 @@ other images than the step of one process, and it repeats images until every pro
 batches are one process's, and each is cut into shards: the work is equal, and no image counts twice.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
-
-from torch.utils.data import BatchSampler
 
 Sharding = Literal["contiguous", "strided"]
 
@@ -29,19 +26,6 @@ class Share:
         if self.sharding == "strided":
             return batch[self.rank :: self.replicas]
         return batch[self.rank * len(batch) // self.replicas : (self.rank + 1) * len(batch) // self.replicas]
-
-
-class ShardedBatches:
-    """A process's shard of each batch, in the order of the batches. Every process draws the same order."""
-
-    def __init__(self, batches: BatchSampler, share: Share) -> None:
-        self.batches, self.share = batches, share
-
-    def __len__(self) -> int:
-        return len(self.batches)
-
-    def __iter__(self) -> Iterator[list[int]]:
-        return (self.share.of(batch) for batch in self.batches)
 
 
 def images_of_step(index: int, train_images: int, batch_size: int) -> int:

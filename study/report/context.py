@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from study.config import shown
+from study.config import Training, shown
 from study.plan import Plan
 from study.records import Record
 from study.stats.analysis import Analysis
@@ -110,7 +110,7 @@ def _facts(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
     facts.append(
         (
             "Job",
-            f"{study.model.name}, {training.loop} loop, {stages}, {study.dataset.image_size} px, {training.precision}",
+            f"{study.model.name}, {training.loop} loop, {stages}, {study.dataset.image_size} px{_training(training)}",
         )
     )
     levels = [f"{short_key(k)}: {', '.join(str(shown(study, k, x)) for x in v)}" for k, v in study.factors.items()]
@@ -131,12 +131,25 @@ def _facts(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
 
     add("Data", [_data(record) for record in used])
     add("Weights", [f"{r.weights.kind}: {r.weights.reason}" if r.weights else None for r in used])
+    add("Arithmetic", [_arithmetic(record) for record in used])
     add("Device", [_device(record) for record in used])
     add("Processor", [_processor(record) for record in used])
     add("Loader", [_loader(record) for record in used])
     add("Software", [_software(record) for record in used])
     add("Engine", [_engine(record) for record in used])
     return facts
+
+
+def _training(training: Training) -> str:
+    """What of the training is not the default, each with a comma before it."""
+    told = [
+        *([training.optimizer] if training.optimizer != "adamw" else []),
+        *([f"{training.schedule} learning rate"] if training.schedule != "one_cycle" else []),
+        *([f"{training.gradient_accumulation} micro-batches a step"] if training.gradient_accumulation > 1 else []),
+        *([training.precision] if training.precision != "auto" else []),
+        *(["validated at the end alone"] if training.validation == "end" else []),
+    ]
+    return "".join(f", {item}" for item in told)
 
 
 def _engine(record: Record) -> str:
@@ -168,6 +181,22 @@ def _device(record: Record) -> str | None:
     clock = f", up to {machine.device_max_sm_mhz} MHz" if machine.device_max_sm_mhz else ""
     power = f", limited to {machine.device_power_limit_watts:.0f} W" if machine.device_power_limit_watts else ""
     return f"{record.settings.device}: {machine.device_name}{clock}{power}{cuda}"
+
+
+def _arithmetic(record: Record) -> str | None:
+    """What a precision was computed in; nothing of a record that is too old to tell."""
+    if record.fp32 is None:
+        return None
+    names = {"ieee": "IEEE fp32"}
+    products, convolutions = (
+        names.get(name, name.upper()) for name in (record.fp32.products, record.fp32.convolutions)
+    )
+    where, precision = record.settings.device, record.settings.training.precision
+    if precision in ("bf16", "fp16"):
+        return f"{where}: {precision} by automatic mixed precision"
+    if products == convolutions:
+        return f"{where}: {products}"
+    return f"{where}: matrix products in {products}, convolutions in {convolutions}"
 
 
 def _processor(record: Record) -> str | None:

@@ -28,7 +28,14 @@ def _giga(value: float) -> str:
     return f"{number(value / 1e9)}"
 
 
+def _count(value: float) -> str:
+    return f"{value:,.0f}"
+
+
 RESOURCES = (
+    Resource("parameters", "parameters", _count),
+    Resource("epoch_seconds", "training of an epoch (s)", number),
+    Resource("valid_seconds", "validation, all epochs (s)", number),
     Resource("gpu_utilisation_percent", "GPU busy", _percent),
     Resource("cpu_percent", "CPUs busy", _percent),
     Resource("peak_device_allocated_bytes", "device memory, tensors", bytes_words),

@@ -26,6 +26,9 @@ RESOURCES = (
     "energy_joules",
     "images_per_joule",
     "idle_watts",
+    "parameters",
+    "epoch_seconds",
+    "valid_seconds",
     "flop_per_image",
     "steady_images_per_second",
     "flop_per_second",
@@ -120,7 +123,7 @@ class Analysis(Strict):
 
 def analyse(study: Study, frame: pd.DataFrame) -> Analysis:
     """Analyse one study's table of timings (a row a planned run)."""
-    y = study.curve.y if study.curve else "fit_seconds"
+    y = study.curve.y if study.curve else study.time
     x = study.curve.x if study.curve else None
     group_keys = [key for key in study.compared if (key != x if x else key == "device")]
     groups = [

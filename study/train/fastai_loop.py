@@ -32,12 +32,14 @@ from fastai.vision.learner import _default_meta, model_meta
 from PIL import Image
 
 from study import models
+from study.config import Settings
 from study.data.images import Stored, to_channels
 from study.data.loaders import workers_of
 from study.data.sharding import images_of_step
 from study.measure.clock import StepRecorder, clock_for, marks_of
 from study.measure.memory import peak, reset_peak
 from study.measure.samples import Measurement
+from study.networks import is_transfer
 from study.train.fastai_replicas import Together, replica_loader
 from study.train.schedule import Losses, Reached, TrainingJob, count_flops, epochs_of, finite, stage_names
 
@@ -80,10 +82,13 @@ class Measure(Callback):
     def after_batch(self) -> None:
         """The step is complete; ``zero_grad`` and fastai's own bookkeeping are in its last phase."""
         if self.marking:
+            replicas, own = self.job.replicas, len(self.learn.yb[0])
             size = self.job.settings.training.global_batch_size
+            images = images_of_step(self.learn.iter, len(self.job.images.train), size)
             self.recorder.mark("optimizer")
-            self.recorder.end_step(images_of_step(self.learn.iter, len(self.job.images.train), size))
-            self.losses.append((self.learn.loss.detach(), len(self.learn.yb[0])))
+            self.recorder.end_step(images)
+            loss, weight = self.learn.loss.detach(), replicas.weight(own, images)
+            self.losses.append((loss if weight == 1 else loss * weight, images))
             self.done += 1
             epoch = len(self.reached)
             total = self.learn.n_iter * len(self.stages)
@@ -160,6 +165,8 @@ def make_dataloaders(job: TrainingJob) -> Any:
         own = {"num_workers": workers_of(settings), "dl_type": replica_loader(job.replicas, settings)}
     # fastai drops the last partial batch wherever it shuffles; only asking for it keeps it.
     own |= {} if training.drop_last else {"drop_last": False}
+    own |= {} if loader.pin_memory == "auto" else {"pin_memory": loader.pin_memory}
+    own |= {"persistent_workers": True} if loader.persistent_workers else {}
     return block.dataloaders(list(range(len(images.labels))), bs=training.replica_batch_size, device=job.device, **own)
 
 
@@ -169,7 +176,32 @@ def as_stored(stored: Stored, channels: int) -> Stored:
 
 
 def make_learner(job: TrainingJob, dataloaders: Any) -> Learner:
-    """The tutorials' learner.
+    """The tutorials' learner, in the precision that the settings ask for."""
+    learner = (
+        _transfer_learner(job, dataloaders) if is_transfer(job.settings.model.name) else _learner(job, dataloaders)
+    )
+    precise = {"fp16": learner.to_fp16, "bf16": learner.to_bf16}.get(job.settings.training.precision)
+    return precise() if precise else learner
+
+
+def _learner(job: TrainingJob, dataloaders: Any) -> Learner:
+    """A whole network on images in its own normalisation."""
+    settings = job.settings
+    name, channels = settings.model.name, settings.dataset.channels
+    model = models.build(
+        name,
+        classes=len(job.images.classes),
+        channels=channels,
+        seed=settings.seed,
+        head_seed=job.seed,
+        state=job.state,
+    )
+    dataloaders.add_tfms([Normalize.from_stats(*models.normalisation(name, channels))], "after_batch")
+    return Learner(dataloaders, model, metrics=error_rate)
+
+
+def _transfer_learner(job: TrainingJob, dataloaders: Any) -> Learner:
+    """torchvision's body with fastai's head.
 
     ``pretrained=False`` would silently leave out the ImageNet normalisation, so that random weights
     would train on another input: here they get the same pipeline and the same frozen start.
@@ -188,13 +220,19 @@ def make_learner(job: TrainingJob, dataloaders: Any) -> Learner:
         if not one_channel:
             dataloaders.add_tfms([Normalize.from_stats(*imagenet_stats)], "after_batch")
         learner.freeze()
-    precision = job.settings.training.precision
-    return {"fp32": lambda: learner, "fp16": learner.to_fp16, "bf16": learner.to_bf16}[precision]()
+    return learner
+
+
+def body_state(job: TrainingJob, learner: Learner) -> models.State:
+    """The tensors of all but the head: fastai's own head is apart from its body."""
+    name = job.settings.model.name
+    body: models.State = learner.model[0].state_dict() if is_transfer(name) else models.body_state(learner.model, name)
+    return body
 
 
 def check_start(job: TrainingJob, body_sha256: str) -> None:
     """What stock fastai loaded is what was decided; with one channel it changes the first layer itself."""
-    if job.settings.dataset.channels == 1:
+    if job.settings.dataset.channels == 1 or not is_transfer(job.settings.model.name):
         return
     full = models.backbone(job.settings.model.name, job.settings.seed, job.state)
     cut = model_meta.get(getattr(torchvision.models, job.settings.model.name), _default_meta)["cut"]
@@ -202,9 +240,19 @@ def check_start(job: TrainingJob, body_sha256: str) -> None:
         raise RuntimeError("fastai did not start from the weights that were decided for this run")
 
 
+def fit(learner: Learner, settings: Settings) -> None:
+    """Follow the schedule by fastai's own method for it."""
+    training = settings.training
+    if is_transfer(settings.model.name):
+        learner.fine_tune(training.epochs, base_lr=training.learning_rate, freeze_epochs=training.freeze_epochs)
+    elif training.schedule == "constant":
+        learner.fit(training.epochs, training.learning_rate)
+    else:
+        learner.fit_one_cycle(training.epochs, training.learning_rate)
+
+
 def train(job: TrainingJob) -> Measurement:
     """Train as ``job`` says, and return what was measured."""
-    training = job.settings.training
     set_seed(job.seed)
     started = time.perf_counter()
     dataloaders = make_dataloaders(job)
@@ -213,7 +261,7 @@ def train(job: TrainingJob) -> Measurement:
     started = time.perf_counter()
     learner = make_learner(job, dataloaders)
     model_seconds = time.perf_counter() - started
-    body_sha256 = models.body_sha256(learner.model[0].state_dict())
+    body_sha256 = models.body_sha256(body_state(job, learner))
     check_start(job, body_sha256)
 
     measure = Measure(job)
@@ -224,7 +272,7 @@ def train(job: TrainingJob) -> Measurement:
     job.replicas.meet()
     with measure.loader_marks(), contextlib.redirect_stdout(io.StringIO()):  # fastai's own bar and table
         fit_started, started = time.time(), time.perf_counter()
-        learner.fine_tune(training.epochs, base_lr=training.learning_rate, freeze_epochs=training.freeze_epochs)
+        fit(learner, job.settings)
         measure.recorder.clock.settle()
         fit_seconds = time.perf_counter() - started
     memory = peak(job.device)

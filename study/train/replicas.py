@@ -1,6 +1,7 @@
 """The processes that train one model together, as one of them sees it: what they wrap, add up and wait for."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 import torch
@@ -36,6 +37,10 @@ class Replicas:
         if not self.together:
             return model
         return DistributedDataParallel(model, device_ids=[self.device.index] if self.device.type == "cuda" else None)
+
+    def exchanging(self, model: nn.Module, now: bool) -> AbstractContextManager[None]:
+        """Around a forward and a backward pass: whether gradients are exchanged at its end, or add up here first."""
+        return model.no_sync() if isinstance(model, DistributedDataParallel) and not now else nullcontext()
 
     def weight(self, own: int, batch: int) -> float:
         """What the mean loss of a process's ``own`` images counts for: 1 where all shards of ``batch`` are as large.
