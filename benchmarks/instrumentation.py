@@ -27,12 +27,12 @@ from study import models
 from study.config import Settings
 from study.data.images import ImageSet
 from study.data.loaders import make_loaders
-from study.job import ProgressLines
 from study.measure.clock import Clock, StepRecorder, marks_of
 from study.measure.samples import PHASES
 from study.train.fastai_loop import Measure, make_dataloaders, make_learner
 from study.train.schedule import TrainingJob, stages
 from study.train.torch_loop import Trainer
+from study.training import ProgressLines
 
 
 class Silent(StepRecorder):

@@ -28,7 +28,7 @@ def cpu_seconds(process: psutil.Process) -> float:
 def measure(path: Path, device: str, seconds: float) -> None:
     """Print the share of a sampler that watches this process for ``seconds``."""
     others = {child.pid for child in psutil.Process().children()}
-    with sampling(path, device):
+    with sampling(path, int(device == "cuda")):
         time.sleep(2)  # imports, and the driver's first answer
         found = [child for child in psutil.Process().children() if child.pid not in others]
         if not found:

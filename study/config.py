@@ -159,6 +159,22 @@ class Training(Strict):
     batch_size: int = Field(
         64, ge=1, description="Images per step, or per micro-batch of `gradient_accumulation`. Never changed silently."
     )
+    batch_size_is: Literal["global", "replica"] = Field(
+        "global",
+        description="Whose `batch_size` it is where many processes train: of all of them together, or of each.",
+    )
+    strategy: Literal["single", "ddp", "ddp_two_nodes"] = Field(
+        "single",
+        description="`single`: one process. `ddp`: as many as `processes`, each with a replica of the model and a "
+        "shard of every batch, their gradients averaged in each step (gloo on a CPU, nccl on GPUs). `ddp_two_nodes`: "
+        "the same, started as two nodes that find each other, on this machine. Batch normalisation uses the statistics "
+        "of each replica's own shard.",
+    )
+    processes: int | Literal["auto"] = Field(
+        "auto",
+        description="`ddp`: processes in all, each on a GPU of its own; on a CPU they share it. `auto`: one for each "
+        "GPU, two on a CPU. `single` is one.",
+    )
     gradient_accumulation: int = Field(
         1,
         ge=1,
@@ -196,7 +212,8 @@ class Training(Strict):
         True, description="Let cuDNN try its algorithms at the first use of each shape, as fastai does."
     )
     threads: int | Literal["auto"] = Field(
-        "auto", description="CPU threads of the training process; `auto` is torch's own choice."
+        "auto",
+        description="CPU threads of each training process; `auto` is torch's own choice, shared by all processes.",
     )
 
     @model_validator(mode="after")
@@ -204,6 +221,36 @@ class Training(Strict):
         if self.threads != "auto" and self.threads < 1:
             raise ValueError(f"threads: {self.threads} is not allowed: auto, or 1 and more")
         return self
+
+    @model_validator(mode="after")
+    def _at_least_one_process(self) -> Self:
+        if self.processes != "auto" and not 1 <= self.processes <= 1024:
+            raise ValueError(f"processes: {self.processes} is not allowed: auto, or 1 to 1024")
+        return self
+
+    @property
+    def replicas(self) -> int:
+        """Processes that train, of a planned run: the plan knows how many ``auto`` is."""
+        if self.strategy == "single":
+            return 1
+        if self.processes == "auto":
+            raise ValueError("training.processes: auto is not resolved yet: see study.strategy.resolve")
+        return self.processes
+
+    @property
+    def nodes(self) -> int:
+        """Launchers that start the processes."""
+        return 2 if self.strategy == "ddp_two_nodes" else 1
+
+    @property
+    def global_batch_size(self) -> int:
+        """Images of a batch, or of a micro-batch, of all replicas together."""
+        return self.batch_size * (self.replicas if self.batch_size_is == "replica" else 1)
+
+    @property
+    def replica_batch_size(self) -> int:
+        """The same, of each replica."""
+        return self.global_batch_size // self.replicas
 
 
 class Loader(Strict):
@@ -216,7 +263,14 @@ class Loader(Strict):
         "away, and nothing trains: what the loader by itself can deliver.",
     )
     workers: int | Literal["auto"] = Field(
-        "auto", description="Worker processes of the DataLoader; `auto` is fastai's default, min(16, CPUs)."
+        "auto",
+        description="Worker processes of each replica's DataLoader; `auto` is fastai's default, min(16, CPUs), shared "
+        "by all replicas.",
+    )
+    sharding: Literal["contiguous", "strided"] = Field(
+        "contiguous",
+        description="How the replicas share a batch, which holds the images that one process's would: `contiguous`: "
+        "each takes one stretch of it; `strided`: they take its images in turn.",
     )
     pin_memory: bool | Literal["auto"] = Field(
         "auto",
@@ -314,6 +368,19 @@ class Settings(Keys):
             raise ValueError(
                 f"loader.kind: {self.loader.kind!r} is not allowed with training.loop fastai, "
                 "which brings its own loader: workers"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _many_processes_train(self) -> Self:
+        if self.training.strategy != "single" and self.loader.kind == "alone":
+            raise ValueError(
+                f"loader.kind: 'alone' is not allowed with training.strategy {self.training.strategy}, for nothing "
+                "trains: workers or device, or training.strategy single"
+            )
+        if self.training.strategy != "single" and self.training.compile:
+            raise ValueError(
+                f"training.compile: True is not allowed with training.strategy {self.training.strategy}: false"
             )
         return self
 

@@ -202,7 +202,7 @@ def shared_memory_bytes(settings: Settings, cpus: int) -> int:
         workers = 0
     image = settings.dataset.channels * settings.dataset.image_size**2 * FLOAT_BYTES
     batches = 2 * ((settings.loader.prefetch_factor or TORCH_PREFETCHES) * workers + 1)
-    return max(1024 * MIB, batches * settings.training.batch_size * image)
+    return max(1024 * MIB, batches * settings.training.global_batch_size * image)
 
 
 def environment(device: str, inherited: Mapping[str, str]) -> dict[str, str]:

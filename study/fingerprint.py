@@ -18,17 +18,22 @@ MEASURED = (
     "job.py",
     "models.py",
     "networks.py",
+    "training.py",
     "data/manifest.py",
     "data/images.py",
     "data/loaders.py",
+    "data/sharding.py",
     "measure/arithmetic.py",
     "measure/clock.py",
     "measure/memory.py",
     "measure/samples.py",
     "measure/telemetry.py",
     "measure/yardstick.py",
+    "train/replicas.py",
     "train/schedule.py",
 )
+FASTAI = ("train/fastai_replicas.py",)
+DISTRIBUTED = ("agent.py", "rank.py", "train/distributed.py")
 
 
 def digest(value: Any) -> str:
@@ -94,9 +99,11 @@ def dataset_identity(dataset: Dataset, listing: list[list[Any]] | None) -> dict[
     return {"source": source, "files": listing, "code": code}
 
 
-def loop_file(settings: Settings) -> str:
-    """The module that a run's training is in."""
-    return "train/loader_alone.py" if settings.loader.kind == "alone" else f"train/{settings.training.loop}_loop.py"
+def loop_files(settings: Settings) -> list[str]:
+    """The modules that a run's training is in, and that start it where many processes train."""
+    loop = "train/loader_alone.py" if settings.loader.kind == "alone" else f"train/{settings.training.loop}_loop.py"
+    together = settings.training.strategy != "single"
+    return [loop, *(DISTRIBUTED if together else ()), *FASTAI * (settings.training.loop == "fastai")]
 
 
 def run_identity(
@@ -113,7 +120,7 @@ def run_identity(
     values["model"]["weights"] = weights_id
     return {
         "settings": values,
-        "code": code_sha256([*MEASURED, loop_file(settings)]),
+        "code": code_sha256([*MEASURED, *loop_files(settings)]),
         "lock": installed_lock_sha256(),
         "engine": engine,
         "image": image,

@@ -53,7 +53,7 @@ def launch(plan: Plan, run: Run, results: Path, session: int, log: Path, counter
                 contain.wait_for_turn(plan.engine, title)
                 version = engines.version(plan.engine)
             busy = psutil.cpu_percent(BUSY_WINDOW_SECONDS)
-            others = devices.activity() if run.settings.device == "cuda" else None
+            others = devices.activity(run.settings.training.replicas) if run.settings.device == "cuda" else None
             started, clock = datetime.now(UTC), time.perf_counter()
             if image is None:
                 end = _on_the_host(plan, run, results, seed, scratch, file, title)

@@ -6,14 +6,14 @@ import json
 import os
 import random
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
-from study import fingerprint, own_model
+from study import fingerprint, own_model, strategy
 from study.config import Device, Selection, Settings, Strict, Study, get, with_values
 from study.data import preflight
 from study.errors import StudyError
@@ -90,16 +90,21 @@ class Plan(Strict):
         raise StudyError(f"run: {self.name} plans no run {name!r}; allowed: {', '.join(run.name for run in self.runs)}")
 
 
-def make_plan(name: str, study: Study, place: Place, absent: dict[str, str | None]) -> Plan:
+def make_plan(
+    name: str, study: Study, place: Place, absent: dict[str, str | None], counts: Mapping[str, int] | None = None
+) -> Plan:
     """Every run of ``study``, checked as far as it can be without opening an image.
 
-    ``absent`` tells for each device why it cannot serve (None: it can).
+    ``absent`` tells for each device why it cannot serve (None: it can), ``counts`` how many of it there are: at least
+    one of each that can, where nothing is said.
     """
+    counts = counts or {device: int(not reason) for device, reason in absent.items()}
     base = {key: value for key, value in study.model_dump().items() if key in Settings.model_fields}
     configurations = []
     for levels in itertools.product(*study.factors.values()):
         given = dict(zip(study.factors, levels, strict=True))
         settings = check_settings(with_values(base, given), f"study {name}")
+        settings, trouble = strategy.resolve(settings, counts.get(settings.device, 0), name)
         factors = {key: get(settings, key) for key in given}  # as checked: 1 may have become 1.0
         dataset_id, train_images = _dataset(settings)
         preflight.check_batch_size(settings, train_images, name)
@@ -107,7 +112,8 @@ def make_plan(name: str, study: Study, place: Place, absent: dict[str, str | Non
         weights_id = _weights(settings, name)
         image = place.image(settings.device)
         identity = fingerprint.run_identity(settings, dataset_id, weights_id, place.engine, image)
-        configurations.append((_label(factors, study), factors, settings, dataset_id, weights_id, identity))
+        trouble = absent.get(settings.device) or trouble
+        configurations.append((_label(factors, study), factors, settings, dataset_id, weights_id, identity, trouble))
     if study.curve and not all(type(level) in (int, float) for level in study.factors[study.curve.x]):
         raise StudyError(
             f"study {name}: curve.x: {study.curve.x!r} has levels that are no numbers: {study.factors[study.curve.x]}"
@@ -119,7 +125,7 @@ def make_plan(name: str, study: Study, place: Place, absent: dict[str, str | Non
         order = list(range(len(configurations)))
         random.Random(f"{study.seed}/{block}").shuffle(order)
         for index in order:
-            _, factors, settings, dataset_id, weights_id, identity = configurations[index]
+            _, factors, settings, dataset_id, weights_id, identity, trouble = configurations[index]
             runs.append(
                 Run(
                     name=f"{labels[index]}-r{block}",
@@ -130,7 +136,7 @@ def make_plan(name: str, study: Study, place: Place, absent: dict[str, str | Non
                     position=len(runs) + 1,
                     dataset=dataset_id,
                     weights=weights_id,
-                    unavailable=absent.get(settings.device),
+                    unavailable=trouble,
                 )
             )
     levels_as_checked = {key: list(dict.fromkeys(item[1][key] for item in configurations)) for key in study.factors}
@@ -148,9 +154,11 @@ def read_all(selection: Selection, folder: Path) -> dict[str, Study]:
     return {name: read_study(name, folder, selection) for name in selection.studies}
 
 
-def plan_all(studies: dict[str, Study], place: Place, absent: dict[str, str | None]) -> list[Plan]:
+def plan_all(
+    studies: dict[str, Study], place: Place, absent: dict[str, str | None], counts: Mapping[str, int] | None = None
+) -> list[Plan]:
     """The plan of each study."""
-    return [make_plan(name, study, place, absent) for name, study in studies.items()]
+    return [make_plan(name, study, place, absent, counts) for name, study in studies.items()]
 
 
 def _dataset(settings: Settings) -> tuple[str, int]:
@@ -213,6 +221,10 @@ def _slug(level: Any) -> str:
 
 
 def _unique(labels: list[str], factors: list[dict[str, Any]]) -> list[str]:
+    """A label for each configuration; one that is there twice is an error."""
+    for levels in factors:
+        if factors.count(levels) > 1:
+            raise StudyError(f"factors: {levels} come together more than once: `single` has one process, whatever else")
     return [
         label if labels.count(label) == 1 else f"{label}-{fingerprint.digest(levels)[:4]}"
         for label, levels in zip(labels, factors, strict=True)

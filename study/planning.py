@@ -94,7 +94,8 @@ def plans_for(config: dict[str, Any], studies: Path, fetch: bool = True) -> list
     selection = read_selection(config)
     read = read_all(selection, studies)  # what is wrong with them is said before any engine is asked
     place = choose(selection, fetch)
-    plans = plan_all(read, place, {device: devices.absent(device) for device in DEVICES})
+    absent: dict[str, str | None] = {device: devices.absent(device) for device in DEVICES}
+    plans = plan_all(read, place, absent, {device: devices.count(device) for device in DEVICES})
     check_limits(plans)
     return plans
 

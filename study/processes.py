@@ -1,6 +1,7 @@
 """Processes that end with their parent: nothing may draw or measure on unseen."""
 
 import ctypes
+import os
 import signal
 import sys
 from pathlib import Path
@@ -11,6 +12,13 @@ def die_with_parent(number: int = signal.SIGKILL) -> None:
     if sys.platform == "linux":
         pr_set_pdeathsig = 1
         ctypes.CDLL(None).prctl(pr_set_pdeathsig, number)
+
+
+def die_with(parent: int) -> None:
+    """The same at the start of a process that was told its parent's number: that one may be gone already."""
+    die_with_parent()
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def end_with_parent() -> None:

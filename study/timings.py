@@ -67,7 +67,9 @@ def _with_shares(frame: pd.DataFrame, ceilings: Mapping[tuple[str, str], Ceiling
             ceilings[key].product_flop_per_second.best if key in ceilings else float("nan")
             for key in zip(frame["device"], frame["precision"], strict=True)
         ]
-        frame["ceiling_share"] = frame["flop_per_second"] / best
+        # Each GPU has the ceiling to itself; on a CPU the processes share it.
+        devices = frame["replicas"].where(frame["device"] == "cuda", 1)
+        frame["ceiling_share"] = frame["flop_per_second"] / (best * devices)
     return frame
 
 
@@ -177,6 +179,10 @@ def _measured(record: Record) -> dict[str, Any]:
         "peak_device_allocated_bytes": measured.memory.device_allocated_bytes,
         "peak_device_reserved_bytes": measured.memory.device_reserved_bytes,
         "peak_host_resident_bytes": measured.memory.host_resident_bytes,
+        "replicas": len(measured.replicas) or 1,
+        "global_batch_size": measured.global_batch_size or record.settings.training.batch_size,
+        "replica_batch_size": measured.replica_batch_size or record.settings.training.batch_size,
+        **_of_all_replicas(measured),
         "parameters": measured.parameters,
         "threads": measured.threads,
         "workers": measured.workers,
@@ -199,6 +205,16 @@ def _epoch_parts(measured: Measurement) -> dict[str, Any]:
         "unfrozen_epoch_wait_seconds": sum(s.data_wait_seconds for s in measured.steps if s.epoch in unfrozen)
         / len(epochs),
     }
+
+
+def _of_all_replicas(measured: Measurement) -> dict[str, Any]:
+    """Peaks of every process that trains added up: the columns without `all` are the first one's alone."""
+    memories = [replica.memory for replica in measured.replicas] or [measured.memory]
+    sums = {}
+    for name in ("device_allocated_bytes", "device_reserved_bytes", "host_resident_bytes"):
+        values = [getattr(memory, name) for memory in memories]
+        sums[f"peak_all_{name}"] = None if None in values else sum(values)
+    return sums
 
 
 def _arithmetic(measured: Measurement, images: int, step_seconds: float | None) -> dict[str, Any]:

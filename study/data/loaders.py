@@ -13,18 +13,22 @@ from torch.utils.data import Dataset as TorchDataset
 from study.config import Settings
 from study.cpus import usable_cpus
 from study.data.images import ImageSet, decode
+from study.data.sharding import Share
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 
 
-def auto_workers() -> int:
-    """fastai's own default: one a CPU, sixteen at most."""
-    return min(16, usable_cpus())
+def workers_of(settings: Settings) -> int:
+    """Worker processes of a replica's loader. ``auto`` is fastai's own default, one a CPU and sixteen at most, of all
+    replicas together."""
+    if settings.loader.workers != "auto":
+        return settings.loader.workers
+    return max(1, min(16, usable_cpus()) // settings.training.replicas)
 
 
 @dataclass(frozen=True)
 class Loaders:
-    """Batches of uint8 images (n, channels, size, size) and int64 labels (n,)."""
+    """Batches of uint8 images (n, channels, size, size) and int64 labels (n,): this process's share of each."""
 
     train: Iterable[Batch]
     """Of a step one after the other, where gradients are accumulated."""
@@ -33,34 +37,47 @@ class Loaders:
     train_images: int
     """Images of the training set, the last partial step's included."""
     batch_size: int
-    """Images of a full step."""
+    """Images of a full batch, of all processes together."""
+    accumulated: int
+    """Batches of a full step."""
     workers: int
 
     def images_of_step(self, index: int) -> int:
-        """Images of an epoch's step ``index``, from 0: the last one may hold fewer."""
-        return min(self.batch_size, self.train_images - index * self.batch_size)
+        """Images of an epoch's step ``index``, from 0, of all processes together: the last one may hold fewer."""
+        whole = self.batch_size * self.accumulated
+        return min(whole, self.train_images - index * whole)
+
+    def batches_of_step(self, index: int) -> int:
+        """Batches of an epoch's step ``index``."""
+        return -(-self.images_of_step(index) // self.batch_size)
 
 
-def make_loaders(images: ImageSet, settings: Settings, device: torch.device, seed: int) -> Loaders:
-    """Loaders for both splits. With ``loader.kind: device`` every image is decoded here, before any clock."""
-    training, size = settings.training, settings.training.batch_size
-    whole = size * training.gradient_accumulation
+def make_loaders(
+    images: ImageSet, settings: Settings, device: torch.device, seed: int, share: Share = Share()
+) -> Loaders:
+    """Loaders for both splits. With ``loader.kind: device`` every image is decoded here, before any clock.
+
+    Of many processes each draws the same batches and takes its share of them.
+    """
+    training, size, own = settings.training, settings.training.global_batch_size, settings.training.replica_batch_size
+    parts, valid_images = training.gradient_accumulation, share.of(images.valid)
+    whole = size * parts
     full, rest = divmod(len(images.train), whole)
     steps = full if training.drop_last else full + bool(rest)
     generator = torch.Generator().manual_seed(seed)
     if settings.loader.kind == "device":
-        train = ResidentLoader(images, images.train, settings, device, size, generator)
-        valid = ResidentLoader(images, images.valid, settings, device, size, None)
-        return Loaders(train, valid, steps, len(images.train), whole, 0)
-    workers = auto_workers() if settings.loader.workers == "auto" else settings.loader.workers
+        train = ResidentLoader(images, images.train, settings, device, size, generator, share)
+        valid = ResidentLoader(images, valid_images, settings, device, own, None)
+        return Loaders(train, valid, steps, len(images.train), size, parts, 0)
+    workers = workers_of(settings)
     options = _options(settings, workers, device)
     decoded = Decoded(images, images.train, settings)
     whole_steps = BatchSampler(RandomSampler(decoded, generator=generator), whole, training.drop_last)
     train_loader: DataLoader[Batch] = DataLoader(
-        decoded, batch_sampler=MicroBatches(whole_steps, size), generator=generator, **options
+        decoded, batch_sampler=MicroBatches(whole_steps, size, share), generator=generator, **options
     )
-    valid_loader: DataLoader[Batch] = DataLoader(Decoded(images, images.valid, settings), batch_size=size, **options)
-    return Loaders(train_loader, valid_loader, steps, len(images.train), whole, workers)
+    valid_loader: DataLoader[Batch] = DataLoader(Decoded(images, valid_images, settings), batch_size=own, **options)
+    return Loaders(train_loader, valid_loader, steps, len(images.train), size, parts, workers)
 
 
 def _options(settings: Settings, workers: int, device: torch.device) -> dict[str, Any]:
@@ -75,15 +92,16 @@ def _options(settings: Settings, workers: int, device: torch.device) -> dict[str
 
 
 class MicroBatches(Sampler[list[int]]):
-    """The batches of a sampler, each cut into micro-batches of ``size`` images; the last one may hold fewer."""
+    """The batches of a sampler, each cut into micro-batches of ``size`` images, the last of which may hold fewer; of
+    them a process's share."""
 
-    def __init__(self, batches: BatchSampler, size: int) -> None:
-        self.batches, self.size = batches, size
+    def __init__(self, batches: BatchSampler, size: int, share: Share = Share()) -> None:
+        self.batches, self.size, self.share = batches, size, share
 
     def __iter__(self) -> Iterator[list[int]]:
         for batch in self.batches:
             for start in range(0, len(batch), self.size):
-                yield batch[start : start + self.size]
+                yield self.share.of(batch[start : start + self.size])
 
 
 class Decoded(TorchDataset[Any]):
@@ -104,7 +122,10 @@ class Decoded(TorchDataset[Any]):
 
 
 class ResidentLoader:
-    """Batches cut from one tensor on the device; shuffled anew in each epoch where a generator is given."""
+    """Batches cut from one tensor on the device; shuffled anew in each epoch where a generator is given.
+
+    Of many processes each holds all images, for every batch takes others of them, and gives its share.
+    """
 
     def __init__(
         self,
@@ -114,13 +135,14 @@ class ResidentLoader:
         device: torch.device,
         batch_size: int,
         generator: torch.Generator | None,
+        share: Share = Share(),
     ) -> None:
         dataset = settings.dataset
         with ThreadPoolExecutor(usable_cpus()) as pool:  # Pillow decodes outside Python's lock
             pixels = pool.map(lambda i: decode(images.stored[i], dataset.channels, dataset.image_size), indices)
             self.images = torch.from_numpy(np.stack(list(pixels))).to(device)
         self.labels = torch.tensor([images.labels[i] for i in indices], device=device)
-        self.batch_size, self.generator = batch_size, generator
+        self.batch_size, self.generator, self.share = batch_size, generator, share
         # A training set gives whole steps, of as many batches as gradients are accumulated over.
         self.unit = batch_size * settings.training.gradient_accumulation
         self.drop_last = settings.training.drop_last and generator is not None
@@ -133,5 +155,5 @@ class ResidentLoader:
             order = torch.randperm(count, generator=self.generator).to(self.images.device)
         stop = count - count % self.unit if self.drop_last else count
         for start in range(0, stop, self.batch_size):
-            chosen = order[start : min(start + self.batch_size, stop)]
+            chosen = self.share.of(order[start : min(start + self.batch_size, stop)])
             yield self.images[chosen], self.labels[chosen]

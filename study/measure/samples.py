@@ -72,8 +72,17 @@ class Memory(Strict):
     host_resident_bytes: int | None = Field(None, description="Of the training process, without its workers.")
 
 
+class Replica(Strict):
+    """One process of a distributed run, by its own account."""
+
+    images: int = Field(description="Images that this process itself trained on.")
+    fit_seconds: float
+    data_wait_seconds: float = Field(description="Of all steps: an uneven loader makes the others wait in backward.")
+    memory: Memory
+
+
 class Measurement(Strict):
-    """What a loop returns."""
+    """What a loop returns. Of many processes the first's times, and all processes' images, losses and accuracy."""
 
     setup_seconds: float = Field(description="Building the loaders, and decoding where images stay on the device.")
     model_seconds: float = Field(description="Building the model, loading its weights, moving it to the device.")
@@ -96,8 +105,16 @@ class Measurement(Strict):
     flops: dict[str, Flops] = Field(
         default={}, description="Arithmetic of a step, by stage; empty where not countable."
     )
-    threads: int = Field(description="CPU threads that torch used.")
-    workers: int = Field(description="Worker processes of the loader.")
+    threads: int = Field(description="CPU threads that torch used, of each process.")
+    workers: int = Field(description="Worker processes of the loader, of each process.")
+    global_batch_size: int | None = Field(
+        None,
+        description="Images of a batch, of all processes together; `gradient_accumulation` takes several to a step.",
+    )
+    replica_batch_size: int | None = Field(None, description="The share of each process.")
+    replicas: list[Replica] = Field(
+        default=[], description="Every process of a distributed run, by its rank; empty where one process trains."
+    )
 
 
 class Yardstick(Strict):

@@ -1,12 +1,14 @@
 """Telemetry of one run: a process of its own that samples the machine while another trains.
 
-``python -m study.measure.telemetry FILE --watch PID --device cpu|cuda`` appends one line of CSV per sample. It is a
+``python -m study.measure.telemetry FILE --watch PID --gpus COUNT`` appends one line of CSV per sample. It is a
 process, not a thread, because a training loop that holds the interpreter would starve a thread of just the samples
 that matter. Every line is written when it is taken, so whoever is killed leaves what was seen.
 """
 
 import argparse
+import functools
 import importlib
+import operator
 import os
 import signal
 import subprocess
@@ -171,24 +173,47 @@ def _process_memory(processes: Sequence[Any]) -> int | None:
     return sum(used) if used else None
 
 
-def nvml_handle(nvml: Any) -> Any:
-    """NVML's handle of the GPU that torch sees first; NVML's own error where there is none."""
+def nvml_handle(nvml: Any, number: int = 0) -> Any:
+    """NVML's handle of the GPU that torch calls by this number; NVML's own error where there is none."""
     nvml.nvmlInit()
-    name = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip() or "0"
+    named = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+    name = named[number] if number < len(named) else str(number)
     by = nvml.nvmlDeviceGetHandleByIndex if name.isdigit() else nvml.nvmlDeviceGetHandleByUUID
     return by(int(name) if name.isdigit() else name)
 
 
-def open_gpu(nvml: Any = None) -> Gpu | None:
-    """The first GPU that ``CUDA_VISIBLE_DEVICES`` names, by its place in PCI order or its UUID, else the first of all.
+def open_gpu(nvml: Any = None, number: int = 0) -> Gpu | None:
+    """The GPU that ``CUDA_VISIBLE_DEVICES`` names at this place, by its place in PCI order or its UUID, else that of
+    all GPUs.
 
     None where NVML does not answer. ``nvml`` stands in for the bindings.
     """
     try:
         nvml = nvml or importlib.import_module("pynvml")
-        return Gpu(nvml, nvml_handle(nvml))
+        return Gpu(nvml, nvml_handle(nvml, number))
     except Exception:  # no bindings, no driver, no such device: the host's columns are still worth having
         return None
+
+
+def read_together(gpus: Sequence[Gpu]) -> dict[str, Value]:
+    """The readings of all the GPUs that train together, as of one: memory, power and energy added up, utilisation and
+    clock as means, the highest temperature, every throttle reason. A column that one of them lacks is left out."""
+    readings = [gpu.read() for gpu in gpus]
+    if len(readings) == 1:
+        return readings[0]
+    together: dict[str, Value] = {}
+    for column in GPU_COLUMNS:
+        values = [value for reading in readings if (value := reading.get(column)) is not None]
+        if not values or len(values) < len(readings):
+            continue
+        if column == "gpu_throttle_reasons":
+            together[column] = functools.reduce(operator.or_, map(int, values))
+        elif column == "gpu_temperature_celsius":
+            together[column] = max(values)
+        else:
+            mean = column in ("gpu_utilisation_percent", "gpu_sm_clock_mhz")
+            together[column] = sum(values) / (len(values) if mean else 1)
+    return together
 
 
 @dataclass
@@ -234,9 +259,9 @@ def read_rapl_joules(packages: Sequence[Package]) -> float | None:
 class Sampler:
     """Takes one sample of everything at a time."""
 
-    def __init__(self, pid: int, gpu: Gpu | None, packages: Sequence[Package]) -> None:
+    def __init__(self, pid: int, gpus: Sequence[Gpu], packages: Sequence[Package]) -> None:
         self._tree = Tree(pid)
-        self._gpu = gpu
+        self._gpus = gpus
         self._packages = packages
         psutil.cpu_percent()  # the first answers are about no time at all
         self._tree.read(time.monotonic())
@@ -255,7 +280,7 @@ class Sampler:
             "load_1min": os.getloadavg()[0],
             "available_memory_bytes": psutil.virtual_memory().available,
             "cpu_package_joules": read_rapl_joules(self._packages),
-        } | (self._gpu.read() if self._gpu else {})
+        } | (read_together(self._gpus) if self._gpus else {})
 
 
 def line(values: Mapping[str, Value]) -> str:
@@ -269,8 +294,11 @@ def _text(value: Value) -> str:
     return f"{value:.4f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
 
 
-def watch(path: Path, pid: int, device: str) -> None:
-    """Append samples to ``path`` until told to end, or until the watched process or our parent is gone."""
+def watch(path: Path, pid: int, gpus: int) -> None:
+    """Append samples to ``path`` until told to end, or until the watched process or our parent is gone.
+
+    ``gpus``: how many train, from the first; none in a run on a CPU.
+    """
     told = False
 
     def stop(*_: Any) -> None:
@@ -281,7 +309,7 @@ def watch(path: Path, pid: int, device: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the run, which then ends us
     parent = os.getppid()
     die_with_parent(signal.SIGTERM)
-    sampler = Sampler(pid, open_gpu() if device == "cuda" else None, open_packages())
+    sampler = Sampler(pid, [gpu for number in range(gpus) if (gpu := open_gpu(number=number))], open_packages())
     with path.open("a", encoding="ascii", buffering=1) as file:
         if not file.tell():
             file.write(",".join(COLUMNS) + "\n")
@@ -297,14 +325,14 @@ def watch(path: Path, pid: int, device: str) -> None:
 
 
 @contextmanager
-def sampling(path: Path, device: str) -> Iterator[None]:
-    """Sample this process, its children and ``device`` (``cpu`` or ``cuda``) into the CSV file ``path`` meanwhile.
+def sampling(path: Path, gpus: int) -> Iterator[None]:
+    """Sample this process, its children and so many GPUs into the CSV file ``path`` meanwhile.
 
     Never makes a run fail: where no sampler can be started, the run goes on without telemetry. Call it from the main
     thread: the kernel takes the end of the thread that started a process for the end of its parent.
     """
     command = [sys.executable, "-m", "study.measure.telemetry", str(path)]
-    command += ["--watch", str(os.getpid()), "--device", device]
+    command += ["--watch", str(os.getpid()), "--gpus", str(gpus)]
     quiet = subprocess.DEVNULL
     process = None
     with suppress(Exception):
@@ -331,10 +359,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("path", type=Path)
     parser.add_argument("--watch", type=int, required=True, metavar="PID")
-    parser.add_argument("--device", choices=("cpu", "cuda"), required=True)
+    parser.add_argument("--gpus", type=int, required=True, metavar="COUNT")
     options = parser.parse_args(arguments)
     with suppress(psutil.NoSuchProcess):  # gone before the first sample
-        watch(options.path, options.watch, options.device)
+        watch(options.path, options.watch, options.gpus)
 
 
 if __name__ == "__main__":

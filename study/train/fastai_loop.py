@@ -34,10 +34,13 @@ from PIL import Image
 from study import models
 from study.config import Settings
 from study.data.images import Stored, to_channels
+from study.data.loaders import workers_of
+from study.data.sharding import images_of_step
 from study.measure.clock import StepRecorder, clock_for, marks_of
 from study.measure.memory import peak, reset_peak
 from study.measure.samples import Measurement
 from study.networks import is_transfer
+from study.train.fastai_replicas import Together, replica_loader
 from study.train.schedule import Losses, Reached, TrainingJob, count_flops, epochs_of, finite, stage_names
 
 ProgressCallback  # noqa: B018 - importing it is what makes a script's Learner show its bar, as `vision.all` does
@@ -79,10 +82,13 @@ class Measure(Callback):
     def after_batch(self) -> None:
         """The step is complete; ``zero_grad`` and fastai's own bookkeeping are in its last phase."""
         if self.marking:
-            images = len(self.learn.yb[0])
+            replicas, own = self.job.replicas, len(self.learn.yb[0])
+            size = self.job.settings.training.global_batch_size
+            images = images_of_step(self.learn.iter, len(self.job.images.train), size)
             self.recorder.mark("optimizer")
             self.recorder.end_step(images)
-            self.losses.append((self.learn.loss.detach(), images))
+            loss, weight = self.learn.loss.detach(), replicas.weight(own, images)
+            self.losses.append((loss if weight == 1 else loss * weight, images))
             self.done += 1
             epoch = len(self.reached)
             total = self.learn.n_iter * len(self.stages)
@@ -98,14 +104,19 @@ class Measure(Callback):
         self.valid_started = time.perf_counter()
 
     def after_validate(self) -> None:
-        """The end of validation."""
+        """The end of validation, in every process."""
         self.recorder.clock.settle()
+        self.job.replicas.meet()
         self.valid_seconds = time.perf_counter() - self.valid_started
 
     def after_epoch(self) -> None:
-        """fastai's recorder has its values: training loss, validation loss, error rate."""
-        _, valid_loss, errors = (float(value) for value in self.learn.recorder.values[-1])
-        self.reached.append(Reached(self.valid_seconds, self.losses, finite(valid_loss), finite(1 - errors)))
+        """fastai's recorder has its values: training loss, validation loss, error rate; of this process's images."""
+        _, loss, errors = (float(value) for value in self.learn.recorder.values[-1])
+        own = len(self.job.replicas.share(self.job.settings).of(self.job.images.valid))
+        loss, errors, images = self.job.replicas.added([loss * own, errors * own, own])
+        self.reached.append(
+            Reached(self.valid_seconds, self.losses, finite(loss / images), finite(1 - errors / images))
+        )
 
     @contextlib.contextmanager
     def loader_marks(self) -> Iterator[None]:
@@ -149,12 +160,14 @@ def make_dataloaders(job: TrainingJob) -> Any:
         item_tfms=[Resize(settings.dataset.image_size, method="squish")],
     )
     training, loader = settings.training, settings.loader
-    own = {} if loader.workers == "auto" else {"num_workers": loader.workers}
+    own: dict[str, Any] = {} if loader.workers == "auto" else {"num_workers": loader.workers}
+    if job.replicas.together:
+        own = {"num_workers": workers_of(settings), "dl_type": replica_loader(job.replicas, settings)}
     # fastai drops the last partial batch wherever it shuffles; only asking for it keeps it.
     own |= {} if training.drop_last else {"drop_last": False}
     own |= {} if loader.pin_memory == "auto" else {"pin_memory": loader.pin_memory}
     own |= {"persistent_workers": True} if loader.persistent_workers else {}
-    return block.dataloaders(list(range(len(images.labels))), bs=training.batch_size, device=job.device, **own)
+    return block.dataloaders(list(range(len(images.labels))), bs=training.replica_batch_size, device=job.device, **own)
 
 
 def as_stored(stored: Stored, channels: int) -> Stored:
@@ -254,13 +267,16 @@ def train(job: TrainingJob) -> Measurement:
     measure = Measure(job)
     measure.recorder.clock.reserve(marks_of(len(dataloaders.train) * len(measure.stages), len(measure.stages)))
     learner.add_cb(measure)
+    if job.replicas.together:
+        learner.add_cb(Together(job.replicas, job.settings, len(job.images.train)))
+    job.replicas.meet()
     with measure.loader_marks(), contextlib.redirect_stdout(io.StringIO()):  # fastai's own bar and table
         fit_started, started = time.time(), time.perf_counter()
         fit(learner, job.settings)
         measure.recorder.clock.settle()
         fit_seconds = time.perf_counter() - started
     memory = peak(job.device)
-    epochs, steps = epochs_of(measure.recorder.read(), measure.reached, measure.stages)
+    epochs, steps = epochs_of(measure.recorder.read(), measure.reached, measure.stages, job.replicas)
     return Measurement(
         setup_seconds=setup_seconds,
         model_seconds=model_seconds,

@@ -6,7 +6,7 @@ Source: fastai 2.8, ``fastai/callback/schedule.py`` (``fine_tune``, ``fit_one_cy
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
@@ -18,6 +18,7 @@ from study.measure.arithmetic import Flops, flops_of_step
 from study.measure.clock import EpochTimes
 from study.measure.samples import Epoch, Step, mark_warm_up
 from study.models import State, input_channels
+from study.train.replicas import Replicas
 from study.weights import Weights
 
 WEIGHT_DECAY, EPSILON, SQUARE_MOMENTUM = 0.01, 1e-5, 0.99
@@ -31,7 +32,8 @@ STEPS, STEP_FACTOR = 3, 0.1
 """Of the schedule `step`: equal parts of a stage, and what the learning rate is multiplied by after each."""
 
 Losses = list[tuple[torch.Tensor, int]]
-"""Mean loss of each step, still on the device, and the step's images."""
+"""Mean loss of each step, still on the device, and the step's images. Of many processes each has its part of the mean:
+that of its own images, so weighted that the mean over the processes is that of all images."""
 Progress = Callable[[int, int, str], None]
 """Called with steps done, steps of the whole schedule, and where that is in words."""
 
@@ -47,6 +49,7 @@ class TrainingJob:
     device: torch.device
     seed: int
     progress: Progress
+    replicas: Replicas = field(default_factory=Replicas)
 
 
 @dataclass(frozen=True)
@@ -161,8 +164,13 @@ class Reached:
     accuracy: float | None
 
 
-def epochs_of(times: list[EpochTimes], reached: list[Reached], names: list[str]) -> tuple[list[Epoch], list[Step]]:
-    """The epochs of a schedule whose stages are ``names``, and all their steps with the warm-up marked."""
+def epochs_of(
+    times: list[EpochTimes], reached: list[Reached], names: list[str], replicas: Replicas = Replicas()
+) -> tuple[list[Epoch], list[Step]]:
+    """The epochs of a schedule whose stages are ``names``, and all their steps with the warm-up marked.
+
+    Of many processes every one has to call this: their losses are added up.
+    """
     epochs = [
         Epoch(
             stage="frozen" if name == "frozen" else "unfrozen",
@@ -173,8 +181,8 @@ def epochs_of(times: list[EpochTimes], reached: list[Reached], names: list[str])
             synchronise_seconds=time.synchronise_seconds,
             images=sum(step.images for step in time.steps),
             steps=len(time.steps),
-            train_loss=mean_loss(outcome.losses),
-            loss_sum=sum_of_losses(outcome.losses),
+            train_loss=mean_loss(outcome.losses, replicas),
+            loss_sum=sum_of_losses(outcome.losses, replicas),
             valid_loss=outcome.valid_loss,
             accuracy=outcome.accuracy,
         )
@@ -183,18 +191,22 @@ def epochs_of(times: list[EpochTimes], reached: list[Reached], names: list[str])
     return epochs, mark_warm_up([step for time in times for step in time.steps], names)
 
 
-def mean_loss(losses: Losses) -> float | None:
-    """Mean over images of (batch mean, batch size); None where that is no finite number. Read in one go."""
-    if not losses:
-        return None
-    values = torch.stack([loss for loss, _ in losses]).tolist()
-    counts = [count for _, count in losses]
-    return finite(sum(value * count for value, count in zip(values, counts, strict=True)) / sum(counts))
+def mean_loss(losses: Losses, replicas: Replicas = Replicas()) -> float | None:
+    """Mean over the images of all processes of (batch mean, batch size), read in one go; None where that is no finite
+    number, or where there is no image."""
+    values, counts = _read(losses), [count for _, count in losses]
+    total, images = replicas.added([sum(v * count for v, count in zip(values, counts, strict=True)), sum(counts)])
+    return finite(total / images) if images else None
 
 
-def sum_of_losses(losses: Losses) -> float | None:
+def sum_of_losses(losses: Losses, replicas: Replicas = Replicas()) -> float | None:
     """Sum of the batches' means, as many a tutorial prints it; None where that is no finite number."""
-    return finite(sum(torch.stack([loss for loss, _ in losses]).tolist())) if losses else None
+    total, steps = replicas.added([sum(_read(losses)), len(losses)])
+    return finite(total / replicas.count) if steps else None
+
+
+def _read(losses: Losses) -> list[float]:
+    return [float(value) for value in torch.stack([loss for loss, _ in losses]).tolist()] if losses else []
 
 
 def count_flops(model: nn.Module, job: TrainingJob, freeze: Callable[[bool], None]) -> dict[str, Flops]:
@@ -203,7 +215,7 @@ def count_flops(model: nn.Module, job: TrainingJob, freeze: Callable[[bool], Non
     ``freeze`` freezes the model as a stage has it. Call this after training, and after the peaks were read.
     """
     settings = job.settings
-    size, batch = settings.dataset.image_size, min(settings.training.batch_size, len(job.images.train))
+    size, batch = settings.dataset.image_size, min(settings.training.replica_batch_size, len(job.images.train))
     fed = input_channels(settings.model.name, settings.dataset.channels)
     channels = next((m.in_channels for m in model.modules() if isinstance(m, nn.Conv2d)), fed)
     inputs = torch.empty(batch, channels, size, size, device="meta")

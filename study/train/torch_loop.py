@@ -55,7 +55,8 @@ class Trainer:
         self.groups = layer_groups(self.eager) if is_transfer(name) else [names_of(self.eager)]
         self.optimizer = make_optimizer(self.eager, self.groups, settings.training.optimizer)
         # A wrapper around the same parameters: their names, and so the groups, are the eager model's.
-        self.model = cast(nn.Module, torch.compile(self.eager)) if settings.training.compile else self.eager
+        self.whole = cast(nn.Module, torch.compile(self.eager)) if settings.training.compile else self.eager
+        self.model = self.whole
         self.loss = nn.CrossEntropyLoss()
         self.scaler = torch.amp.GradScaler(device.type, enabled=settings.training.precision == "fp16")
         self.recorder = StepRecorder(clock_for(device))
@@ -73,6 +74,11 @@ class Trainer:
         kind = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(self.job.settings.training.precision)
         return torch.autocast(self.job.device.type, kind) if kind else nullcontext()
 
+    def enter(self, stage: Stage) -> None:
+        """Freeze what the stage does not train; many processes then agree on what they exchange."""
+        set_frozen(self.eager, self.groups, stage.name == "frozen")
+        self.model = self.job.replicas.wrap(self.whole)
+
     def train_epoch(self, stage: Stage, number: int, epoch: int) -> Losses:
         """Epoch ``number`` of the stage, ``epoch`` of the schedule; its times are the recorder's."""
         self.model.train()
@@ -83,13 +89,14 @@ class Trainer:
         seen, loss = 0, torch.zeros(())
         for images, labels in batches:
             self.recorder.mark("data_wait")
-            whole = self.loaders.images_of_step(len(losses))
+            whole, last = self.loaders.images_of_step(len(losses)), self.loaders.batches_of_step(len(losses)) - 1
             if seen == 0:
                 self.set_rates(stage, (number + len(losses) / self.loaders.train_steps) / stage.epochs)
-            part = self.accumulate(images, labels, len(images) / whole)
+            with self.job.replicas.exchanging(self.model, now=seen == last):
+                part = self.accumulate(images, labels, self.job.replicas.weight(len(images), whole))
             loss = part if seen == 0 else loss + part
-            seen += len(images)
-            if seen == whole:
+            seen += 1
+            if seen > last:
                 self.update()
                 losses.append((loss, whole))
                 self.recorder.end_step(whole)
@@ -100,7 +107,7 @@ class Trainer:
 
     def accumulate(self, images: torch.Tensor, labels: torch.Tensor, share: float) -> torch.Tensor:
         """Add the gradients of a micro-batch that is ``share`` of its step; returns its part of the step's mean loss,
-        still on the device."""
+        still on the device. The backward phase holds the exchange of gradients, which runs beside it."""
         mark = self.recorder.mark
         images = images.to(self.job.device, non_blocking=True)
         labels = labels.to(self.job.device, non_blocking=True)
@@ -134,27 +141,30 @@ class Trainer:
 
     @torch.no_grad()
     def validate(self, losses: Losses) -> Reached:
-        """Loss and accuracy over the validation images; ``losses`` are the epoch's own."""
+        """Loss and accuracy over the validation images, of which each process takes its share; ``losses`` are the
+        epoch's own."""
         self.model.eval()
         started = time.perf_counter()
+        self.job.replicas.agree(self.eager)
         valid_losses: Losses = []
         correct, images = torch.zeros((), device=self.job.device), 0
         for batch, batch_labels in self.loaders.valid:
             inputs = self.prepare(batch.to(self.job.device, non_blocking=True))
             labels = batch_labels.to(self.job.device, non_blocking=True)
             with self.autocast():
-                outputs = self.model(inputs)
+                outputs = self.whole(inputs)  # unwrapped: the shares' batches need not be as many
                 valid_losses.append((self.loss(outputs, labels), len(labels)))
             correct += (outputs.argmax(1) == labels).sum()
             images += len(labels)
-        loss, accuracy = mean_loss(valid_losses), finite(float(correct) / images)
-        return Reached(time.perf_counter() - started, losses, loss, accuracy)
+        loss = mean_loss(valid_losses, self.job.replicas)
+        right, seen = self.job.replicas.added([float(correct), images])
+        return Reached(time.perf_counter() - started, losses, loss, finite(right / seen))
 
 
 def train(job: TrainingJob) -> Measurement:
     """Train as ``job`` says, and return what was measured."""
     started = time.perf_counter()
-    loaders = make_loaders(job.images, job.settings, job.device, job.seed)
+    loaders = make_loaders(job.images, job.settings, job.device, job.seed, job.replicas.share(job.settings))
     setup_seconds = time.perf_counter() - started
     reset_peak(job.device)
     started = time.perf_counter()
@@ -165,16 +175,17 @@ def train(job: TrainingJob) -> Measurement:
     reached: list[Reached] = []
     micro_batches = trainer.total_steps * job.settings.training.gradient_accumulation
     trainer.recorder.clock.reserve(marks_of(micro_batches, len(stage_names(job.settings))))
+    job.replicas.meet()
     fit_started, started = time.time(), time.perf_counter()
     for stage in stages(job.settings, len(trainer.groups)):
-        set_frozen(trainer.eager, trainer.groups, stage.name == "frozen")
+        trainer.enter(stage)
         for number in range(stage.epochs):
             losses = trainer.train_epoch(stage, number, len(reached) + 1)
             looks = validates(job.settings, len(reached) + 1)
             reached.append(trainer.validate(losses) if looks else Reached(0.0, losses, None, None))
     fit_seconds = time.perf_counter() - started
     memory = peak(job.device)
-    epochs, steps = epochs_of(trainer.recorder.read(), reached, stage_names(job.settings))
+    epochs, steps = epochs_of(trainer.recorder.read(), reached, stage_names(job.settings), job.replicas)
     return Measurement(
         setup_seconds=setup_seconds,
         model_seconds=model_seconds,

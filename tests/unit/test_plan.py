@@ -73,28 +73,39 @@ def _pretend_edit(monkeypatch: pytest.MonkeyPatch, edited: str) -> None:
     monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + (b"\n# edited" if path == target else b""))
 
 
-def test_every_module_that_a_run_executes_is_in_its_key() -> None:
+@pytest.mark.parametrize(
+    ("modules", "own"),
+    [
+        ("study.job, study.train.torch_loop", ["train/torch_loop.py"]),
+        (
+            "study.job, study.rank, study.agent, study.train.torch_loop",
+            ["train/torch_loop.py", *fingerprint.DISTRIBUTED],
+        ),
+        ("study.job, study.train.fastai_loop", ["train/fastai_loop.py", *fingerprint.FASTAI]),
+    ],
+)
+def test_every_module_that_a_run_executes_is_in_its_key(modules: str, own: list[str]) -> None:
     """What a training process imports of the package is measured code, or is named here with its reason."""
     import subprocess
     import sys
 
     found = subprocess.run(
-        [sys.executable, "-c", "import study.job, study.train.torch_loop, sys; print(*sorted(sys.modules))"],
+        [sys.executable, "-c", f"import {modules}, sys; print(*sorted(sys.modules))"],
         capture_output=True,
         text=True,
         check=True,
         cwd=fingerprint.ROOT,
     )
-    modules = {name for name in found.stdout.split() if name.startswith("study.")}
-    files = {name.removeprefix("study.").replace(".", "/") + ".py" for name in modules}
+    imported = {name for name in found.stdout.split() if name.startswith("study.")}
+    files = {name.removeprefix("study.").replace(".", "/") + ".py" for name in imported}
     only_values = {
         "config.py", "errors.py", "fingerprint.py", "images.py", "load.py", "own_model.py", "plan.py", "privacy.py",
-        "processes.py", "records.py", "weights.py", "yaml.py",
+        "processes.py", "records.py", "strategy.py", "weights.py", "yaml.py",
         "measure/machine.py",  # read after the last sample
         "data/preflight.py", "data/torchvision_sets.py",  # the latter is in the dataset's own key
     }  # fmt: skip
     packages = {"data.py", "measure.py", "train.py"}
-    assert files - only_values - packages == {*fingerprint.MEASURED, "train/torch_loop.py"}
+    assert files - only_values - packages == {*fingerprint.MEASURED, *own}
 
 
 def test_data_of_a_folder_are_in_the_key_by_names_sizes_and_times(photos: Path) -> None:

@@ -56,7 +56,7 @@ def python(code: str) -> Iterator["subprocess.Popen[str]"]:
 
 @contextmanager
 def sampler(path: Path, pid: int) -> Iterator["subprocess.Popen[bytes]"]:
-    command = [sys.executable, "-m", "study.measure.telemetry", str(path), "--watch", str(pid), "--device", "cpu"]
+    command = [sys.executable, "-m", "study.measure.telemetry", str(path), "--watch", str(pid), "--gpus", "0"]
     with subprocess.Popen(command) as process:
         try:
             yield process
@@ -116,7 +116,7 @@ def test_a_sampler_ends_with_the_process_that_started_it_and_watches_it(tmp_path
     path = tmp_path / "samples.csv"
     code = (
         "import pathlib, psutil\nfrom study.measure.telemetry import sampling\n"
-        f"with sampling(pathlib.Path({str(path)!r}), 'cpu'):\n"
+        f"with sampling(pathlib.Path({str(path)!r}), 0):\n"
         "    print(psutil.Process().children()[0].pid, flush=True)\n"
         "    import time; time.sleep(600)\n"
     )
@@ -133,7 +133,7 @@ def test_a_sampler_ends_with_the_process_that_started_it_and_watches_it(tmp_path
 def test_sampling_stops_its_sampler_and_lets_errors_through(tmp_path: Path) -> None:
     path = tmp_path / "samples.csv"
     before = {child.pid for child in psutil.Process().children()}
-    with pytest.raises(StudyError, match="planted"), sampling(path, "cpu"):
+    with pytest.raises(StudyError, match="planted"), sampling(path, 0):
         assert {child.pid for child in psutil.Process().children()} - before
         assert at_least(path, 2)
         raise StudyError("planted")
@@ -141,11 +141,11 @@ def test_sampling_stops_its_sampler_and_lets_errors_through(tmp_path: Path) -> N
 
 
 def test_a_sampler_that_cannot_start_stops_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with sampling(tmp_path / "no such folder" / "samples.csv", "cpu"):
+    with sampling(tmp_path / "no such folder" / "samples.csv", 0):
         pass
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     done = False
-    with sampling(tmp_path / "samples.csv", "cpu"):
+    with sampling(tmp_path / "samples.csv", 0):
         done = True
     assert done
     assert read_samples(tmp_path / "samples.csv").empty
@@ -487,7 +487,7 @@ def test_throttling_is_told_in_words_and_idling_is_none() -> None:
 
 def test_one_sample_holds_the_host_and_what_the_gpu_tells() -> None:
     gpu = open_gpu(Nvml())
-    taken = telemetry.Sampler(os.getpid(), gpu, []).sample()
+    taken = telemetry.Sampler(os.getpid(), [gpu] if gpu else [], []).sample()
     assert taken is not None
     assert set(taken) == set(COLUMNS) - {"gpu_power_watts", "gpu_temperature_celsius"}
     assert taken["process_resident_bytes"] is not None

@@ -1,0 +1,47 @@
+"""One node of a distributed run: torch's elastic launcher, which ``torchrun`` is, told to start this project's ranks.
+
+``python -m study.agent JOB SCRATCH NODE NODES PROCESSES ENDPOINT PARENT``. It is the launcher's interface and not its
+command line, because that says in a log alone which rank died and how; here it is left as a file.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+from study.processes import die_with
+from study.train.distributed import report_file
+
+MEET_SECONDS = 120
+"""How long the nodes may take to find each other."""
+
+
+def main(job: str, scratch: str, node: int, nodes: int, processes: int, endpoint: str) -> int:
+    """Start this node's share of ``processes`` ranks and wait for them. Returns the exit code."""
+    config = LaunchConfig(
+        min_nodes=nodes,
+        max_nodes=nodes,
+        nproc_per_node=processes // nodes,
+        run_id="study",
+        rdzv_backend="c10d",
+        rdzv_endpoint=endpoint,
+        rdzv_configs={"is_host": node == 0, "join_timeout": MEET_SECONDS, "timeout": MEET_SECONDS},
+        max_restarts=0,  # a run that lost a rank has failed: what it measured is not one run any more
+        local_addr="127.0.0.1",  # the host's name may resolve to nothing where there is no network
+    )
+    try:
+        elastic_launch(config, sys.executable)("-m", "study.rank", job, scratch, str(os.getpid()))
+    except ChildFailedError as error:
+        codes = {rank: failure.exitcode for rank, failure in error.failures.items()}
+        report_file(Path(scratch), node).write_text(json.dumps(codes), encoding="ascii")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    job, scratch, node, nodes, processes, endpoint, parent = sys.argv[1:]
+    die_with(int(parent))
+    sys.exit(main(job, scratch, int(node), int(nodes), int(processes), endpoint))

@@ -1,0 +1,92 @@
+"""One process of a distributed run: trains its share with the others, and leaves one result.
+
+``python -m study.rank JOB SCRATCH PARENT``, started by :mod:`study.agent`, which says in the environment who it is.
+"""
+
+import multiprocessing
+import os
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import torch
+
+from study.data.sharding import Share
+from study.measure.arithmetic import set_fp32
+from study.measure.samples import Measurement, Replica
+from study.processes import die_with
+from study.records import JobResult
+from study.train.distributed import result_file
+from study.train.replicas import Replicas
+from study.training import Job, failed, leave, loop_of, prepare, read_inputs, seed_everything
+
+LONGEST_WAIT = timedelta(minutes=10)
+"""How long a process waits for the others to come as far, before it takes them for lost. One that died is seen by its
+agent at once: this is for one that stands still."""
+
+
+def main(job_file: str, scratch: str, parent: str) -> int:
+    """Train, and leave the result in ``scratch``. Returns the exit code: the agent ends the others of a failed one."""
+    die_with(int(parent))
+    job = Job.model_validate_json(Path(job_file).read_text(encoding="utf-8"))
+    settings = job.run.settings
+    rank, count = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    device = torch.device("cuda", rank) if settings.device == "cuda" else torch.device("cpu")
+    target = result_file(Path(scratch), rank)
+    try:
+        leave(JobResult(outcome="ok", measurement=train(job, Replicas(rank, count, True, device))), target)
+    except Exception as error:  # every end is a result, as in study.job
+        leave(failed(error, settings), target)
+        end_at_once()
+    torch.distributed.destroy_process_group()
+    return 0
+
+
+def train(job: Job, replicas: Replicas) -> Measurement:
+    """Train this rank's share; what it had to do with it is the measurement's one replica."""
+    training = job.run.settings.training
+    join(replicas.device)
+    threads = training.threads if training.threads != "auto" else max(1, torch.get_num_threads() // replicas.count)
+    seed_everything(job.seed, threads)
+    loop = loop_of(job.run.settings)
+    set_fp32(training.precision)
+    measured = loop(prepare(job, read_inputs(job), replicas.device, replicas))
+    return measured.model_copy(
+        update={
+            "global_batch_size": training.global_batch_size,
+            "replica_batch_size": training.replica_batch_size,
+            "replicas": [own_account(measured, replicas.share(job.run.settings))],
+        }
+    )
+
+
+def own_account(measured: Measurement, share: Share) -> Replica:
+    """What this process itself did: the steps tell the images of all."""
+    return Replica(
+        images=sum(len(share.of(range(step.images))) for step in measured.steps),
+        fit_seconds=measured.fit_seconds,
+        data_wait_seconds=sum(step.data_wait_seconds for step in measured.steps),
+        memory=measured.memory,
+    )
+
+
+def join(device: torch.device) -> None:
+    """Belong to the group of all ranks: over nccl on GPUs, over gloo on a CPU."""
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+        torch.distributed.init_process_group("nccl", timeout=LONGEST_WAIT, device_id=device)
+    else:
+        torch.distributed.init_process_group("gloo", timeout=LONGEST_WAIT)
+
+
+def end_at_once() -> None:
+    """End this process and its loader's workers without tidying up: leaving the group would wait for the other ranks,
+    which wait for this one."""
+    for child in multiprocessing.active_children():
+        child.kill()
+    sys.stderr.flush()
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
