@@ -120,7 +120,7 @@ def _column(study: Study, metric: str) -> str:
     """The column to set beside a published metric; of a training time the study's own, if that is one of a training."""
     if metric != "fit_time":
         return METRICS[metric][1]
-    total = study.curve.y if study.curve else study.time
+    total = study.total
     return total if total in ("fit_seconds", "blog_seconds", "train_seconds") else "train_seconds"
 
 
