@@ -85,9 +85,11 @@ def dataset_identity(dataset: Dataset, listing: list[list[Any]] | None) -> dict[
     return {"source": source, "files": listing, "code": code}
 
 
-def loop_file(settings: Settings) -> str:
-    """The module that a run's training is in."""
-    return "train/loader_alone.py" if settings.loader.kind == "alone" else f"train/{settings.training.loop}_loop.py"
+def loop_files(settings: Settings) -> list[str]:
+    """The modules that a run's training, and its inference, are in."""
+    if settings.task == "inference":
+        return ["train/torch_loop.py", "train/inference.py", "train/onnx_runtime.py"]
+    return ["train/loader_alone.py" if settings.loader.kind == "alone" else f"train/{settings.training.loop}_loop.py"]
 
 
 def run_identity(
@@ -96,6 +98,8 @@ def run_identity(
     """What decides one run: its settings, its data, its weights, the measured code, the lock, engine and image."""
     values = settings.model_dump()
     del values["limits"]["timeout_seconds"]  # ends a run, and changes none that it does not end
+    if settings.task == "training":
+        del values["inference"]
     values["dataset"] = {
         "id": dataset_id,
         "image_size": settings.dataset.image_size,
@@ -104,7 +108,7 @@ def run_identity(
     values["model"]["weights"] = weights_id
     return {
         "settings": values,
-        "code": code_sha256([*MEASURED, loop_file(settings)]),
+        "code": code_sha256([*MEASURED, *loop_files(settings)]),
         "lock": installed_lock_sha256(),
         "engine": engine,
         "image": image,

@@ -93,7 +93,9 @@ def execute(job: Job) -> JobResult:
             seed=job.seed,
             progress=ProgressLines(),
         )
-        if settings.training.loop == "fastai":
+        if settings.task == "inference":
+            from study.train.inference import train
+        elif settings.training.loop == "fastai":
             from study.train.fastai_loop import train
         elif settings.loader.kind == "alone":
             from study.train.loader_alone import train

@@ -14,6 +14,7 @@ from study.config import get, shown
 from study.figures import (
     accuracy,
     batch_size_performance,
+    inference,
     law,
     memory,
     order,
@@ -32,6 +33,7 @@ from study.words import short_key
 
 MODULES: tuple[tuple[str, Callable[[Plan, pd.DataFrame, Analysis], Drawn | None]], ...] = (
     ("batch_size_performance", batch_size_performance.draw),
+    ("inference", inference.draw),
     ("law", law.draw),
     ("speedup", speedup.draw),
     ("published", published.draw),

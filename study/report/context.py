@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from study.config import shown
+from study.config import TOTALS_OF_INFERENCE, shown
 from study.plan import Plan
 from study.records import Record
 from study.stats.analysis import Analysis
@@ -27,6 +27,7 @@ class StudyView:
     analysis: Analysis
     axis: str
     total: str
+    rate: str
     facts: list[tuple[str, str]]
     runs: list[dict[str, Any]]
     counts: str
@@ -51,6 +52,7 @@ def view(
         if study.curve
         else ", ".join(short_key(key) for key in study.compared) or "setting",
         total=TOTALS[analysis.y].replace(" (s)", ""),
+        rate="images/s" if study.total in TOTALS_OF_INFERENCE else "images/s in training",
         facts=_facts(plan, records),
         runs=_runs(frame, analysis.y),
         counts=_counts(plan, done),
@@ -113,6 +115,16 @@ def _facts(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
             f"{study.model.name}, {training.loop} loop, {stages}, {study.dataset.image_size} px, {training.precision}",
         )
     )
+    if study.total in TOTALS_OF_INFERENCE:
+        asked = study.inference
+        facts.append(
+            (
+                "Inference",
+                f"{asked.batches} timed batches a run, or one pass over the validation images where that is more, "
+                f"after {asked.warm_up_batches} of warm-up; the same trained weights for every setting of a device; "
+                f"int8 calibrated on {asked.calibration_images} training images",
+            )
+        )
     levels = [f"{short_key(k)}: {', '.join(str(shown(study, k, x)) for x in v)}" for k, v in study.factors.items()]
     facts.append(("Factors", "; ".join(levels) or "none"))
     facts.append(("Replicates", f"{study.replicates}, in randomised complete blocks (seed {study.seed})"))

@@ -34,6 +34,12 @@ RESOURCES = (
     "loader_start_seconds",
     "warm_up_extra_seconds",
     "compile_seconds",
+    "latency_p50_seconds",
+    "latency_p90_seconds",
+    "latency_p99_seconds",
+    "fp32_accuracy",
+    "int8_convolutions_share",
+    "conversion_seconds",
 )
 """Columns of the table of timings that the report shows beside the times."""
 
@@ -57,7 +63,10 @@ class Level(Strict):
         description="Seconds with the machine's change accounted for by the yardstick; null where it did not change."
     )
     accuracy: float | None = Field(description="Mean over the runs, 0 to 1.")
-    images_per_second: float | None = Field(description="Images over the whole training time; median over the runs.")
+    images_per_second: float | None = Field(
+        description="Images over the whole training time, or over the time of all timed batches of inference; median "
+        "over the runs."
+    )
     data_wait_share: float | None = Field(description="Share of the training time spent waiting for data; median.")
     images_per_epoch: float | None = Field(description="Images really trained on, mean over epochs.")
     resources: dict[str, float] = Field(
@@ -120,7 +129,7 @@ class Analysis(Strict):
 
 def analyse(study: Study, frame: pd.DataFrame) -> Analysis:
     """Analyse one study's table of timings (a row a planned run)."""
-    y = study.curve.y if study.curve else "fit_seconds"
+    y = study.total
     x = study.curve.x if study.curve else None
     group_keys = [key for key in study.compared if (key != x if x else key == "device")]
     groups = [
@@ -323,10 +332,17 @@ def _ratios(study: Study, frame: pd.DataFrame, y: str, x: str | None, contrast: 
                     ratio=_estimate(model.mean(label)),
                     adjusted=_estimate(adjusted.mean(label)) if adjusted and adjusted.degrees > 0 else None,
                     follows_machine=_follows(adjusted),
-                    same_work=bool((at["images_processed_a"] == at["images_processed_b"]).all()),
+                    same_work=_same_work(at),
                 )
             )
     return sorted(result, key=lambda ratio: (ratio.faster, ratio.x or 0))
+
+
+def _same_work(pairs: pd.DataFrame) -> bool:
+    """Whether both runs of each pair trained on equally many images; inference is counted by a thousand images."""
+    if "images_processed_a" not in pairs:
+        return True
+    return bool((pairs["images_processed_a"] == pairs["images_processed_b"]).all())
 
 
 def _adjusted_ratios(
