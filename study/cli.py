@@ -201,10 +201,19 @@ def weights(options: argparse.Namespace) -> None:
     run = next(run for run in planned.runs if run.weights == options.weights)
     target = options.results / planned.name / "weights" / f"{options.weights}.json"
     if planned.engine == "none":
+        from study.data.preflight import expected_classes
         from study.models import decide
 
-        model = run.settings.model
-        decision = decide(model.name, model.weights, run.settings.seed, options.results / "weights")
+        model, images = run.settings.model, run.settings.dataset
+        decision = decide(
+            model.name,
+            model.weights,
+            run.settings.seed,
+            options.results / "weights",
+            classes=expected_classes(images),
+            channels=images.channels,
+            image_size=images.image_size,
+        )
         write_if_changed(target, decision.model_dump_json(indent=1))
     else:
         _inside("weights", planned, run, options.weights, options)

@@ -8,6 +8,8 @@ from typing import Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from study.networks import NETWORKS, is_transfer, misfit
+
 Device = Literal["cpu", "cuda"]
 Total = Literal[
     "fit_seconds", "blog_seconds", "train_seconds", "valid_seconds", "step_seconds", "thousand_images_seconds"
@@ -61,12 +63,20 @@ class Dataset(Strict):
 class Model(Strict):
     """Which network, starting from which weights."""
 
-    name: str = Field("resnet18", min_length=1, description="A classification model of torchvision, by its name.")
+    name: str = Field(
+        "resnet18",
+        min_length=1,
+        description="A classification model of torchvision, by its name; a network of a published document: "
+        f"{', '.join(f'`{name}`' for name in NETWORKS)}; or your own as `package.module:factory`, importable from "
+        "the folder where the study is started and called with `classes=...`. The last two are trained whole; their "
+        "images keep their channels, and where a document says nothing else pixels lie in -1 to 1.",
+    )
     weights: str = Field(
         "imagenet",
         min_length=1,
         description="`imagenet`: torchvision's weights, downloaded once and checked. `none`: random weights from "
-        "the study's seed. Anything else is a path to a state dict (`.pt`, `.pth` or `.safetensors`).",
+        "the study's seed. Anything else is a path to a state dict (`.pt`, `.pth` or `.safetensors`). A network that "
+        "is not torchvision's has no ImageNet weights.",
     )
 
 
@@ -195,6 +205,29 @@ class Settings(Keys):
     def _folder_has_a_path(self) -> Self:
         if self.dataset.source == "folder" and not self.dataset.path:
             raise ValueError("dataset.path: None is not allowed where dataset.source is folder: name the folder")
+        return self
+
+    @model_validator(mode="after")
+    def _a_network_is_trained_whole_from_weights_of_its_own(self) -> Self:
+        name, frozen = self.model.name, self.training.freeze_epochs
+        if is_transfer(name):
+            return self
+        if self.model.weights == "imagenet":
+            raise ValueError(
+                f"model.weights: 'imagenet' is not allowed with model.name {name}, which is not torchvision's: none, "
+                "or the path of a weights file"
+            )
+        if frozen:
+            raise ValueError(
+                f"training.freeze_epochs: {frozen} is not allowed with model.name {name}, which is trained whole: 0"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _a_network_fits_the_images(self) -> Self:
+        trouble = misfit(self.model.name, self.dataset.channels, self.dataset.image_size)
+        if trouble:
+            raise ValueError(trouble)
         return self
 
     @model_validator(mode="after")

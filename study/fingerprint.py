@@ -17,6 +17,7 @@ MEASURED = (
     "cpus.py",
     "job.py",
     "models.py",
+    "networks.py",
     "data/manifest.py",
     "data/images.py",
     "data/loaders.py",

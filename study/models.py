@@ -2,6 +2,7 @@
 
 import difflib
 import hashlib
+import importlib
 import shutil
 import socket
 from collections.abc import Mapping
@@ -12,8 +13,10 @@ import torch
 import torchvision.models
 from torch import nn
 
+from study import networks
 from study.errors import StudyError
 from study.fingerprint import file_sha256
+from study.networks import NETWORKS, is_own, is_transfer
 from study.privacy import anonymous
 from study.weights import Weights
 
@@ -21,35 +24,123 @@ State = Mapping[str, torch.Tensor]
 # The first two return a tuple in training; the head of the others is no linear layer.
 WITHOUT_PLAIN_HEAD = ("googlenet", "inception_v3", "squeezenet1_0", "squeezenet1_1")
 DOWNLOAD_TIMEOUT_SECONDS = 20
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+def build(
+    name: str,
+    *,
+    classes: int,
+    channels: int = 3,
+    image_size: int | None = None,
+    seed: int = 0,
+    head_seed: int | None = None,
+    state: State | None = None,
+) -> nn.Module:
+    """The model for ``classes``: a network of a document, a user's own by import path, or torchvision's.
+
+    Its body starts from ``state`` or random from ``seed``, its head random from ``head_seed`` (none: ``seed``). The
+    input is (n, c, size, size) of normalised floats with c = :func:`input_channels`, the output (n, classes); both are
+    checked where an ``image_size`` is given. Raises :class:`StudyError` where the name, the state or the images do not
+    fit.
+    """
+    if is_own(name):
+        model = _own(name, classes, seed)
+        if image_size is not None:
+            _check_outputs(model, name, (channels, image_size, image_size), classes)
+        if state is not None:
+            _load(model, name, state, None)
+        return model
+    if image_size is not None and (trouble := networks.misfit(name, channels, image_size)):
+        raise StudyError(trouble)
+    return with_new_head(backbone(name, seed, state), classes, seed if head_seed is None else head_seed)
+
+
+def input_channels(name: str, channels: int) -> int:
+    """Colour channels of the model's input for images of so many: torchvision's see grey three times."""
+    return 3 if is_transfer(name) else channels
+
+
+def normalisation(name: str, channels: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Mean and standard deviation of each input channel, of pixels in 0 to 1."""
+    if is_transfer(name):
+        return IMAGENET_MEAN, IMAGENET_STD
+    network = NETWORKS.get(name)
+    mean, std = (network.mean, network.std) if network else (0.5, 0.5)
+    return (mean,) * channels, (std,) * channels
+
+
+def _own(path: str, classes: int, seed: int) -> nn.Module:
+    """What the user's factory makes, random from ``seed``."""
+    module_name, _, attribute = path.partition(":")
+    try:
+        factory = getattr(importlib.import_module(module_name), attribute)
+        torch.manual_seed(seed)
+        model = factory(classes=classes)
+    except Exception as error:  # a user's code can raise anything
+        said = str(error).strip().splitlines() or [""]
+        raise StudyError(
+            f"model.name: {path!r} cannot be had ({error.__class__.__name__}: {anonymous(said[0])}); allowed: "
+            "package.module:factory, importable from the folder where the study is started, called with classes=..."
+        ) from None
+    if not isinstance(model, nn.Module):
+        raise StudyError(
+            f"model.name: {path!r} made a {type(model).__name__} for classes={classes}; allowed: a torch.nn.Module"
+        )
+    return model
+
+
+def _check_outputs(model: nn.Module, name: str, image: tuple[int, int, int], classes: int) -> None:
+    """Raise :class:`StudyError` where a user's model does not turn such an image into an output a class."""
+    model.eval()
+    try:
+        with torch.no_grad():
+            outputs = model(torch.zeros(2, *image))
+    except Exception as error:
+        said = str(error).strip().splitlines() or [error.__class__.__name__]
+        raise StudyError(
+            f"model.name: {name!r} fails on images of {' x '.join(map(str, image))}: {anonymous(said[0])}"
+        ) from None
+    finally:
+        model.train()
+    shape = tuple(outputs.shape) if isinstance(outputs, torch.Tensor) else type(outputs).__name__
+    if shape != (2, classes):
+        raise StudyError(
+            f"model.name: {name!r} answers two images with {shape}, but the data have {classes} classes; "
+            f"allowed: {(2, classes)}"
+        )
 
 
 def available() -> list[str]:
-    """Names of the models that can be chosen."""
+    """Names of the models that can be chosen; a user's own is named by its import path."""
     names = torchvision.models.list_models(module=torchvision.models)
-    return [name for name in names if name not in WITHOUT_PLAIN_HEAD]
+    return [*NETWORKS, *(name for name in names if name not in WITHOUT_PLAIN_HEAD)]
 
 
 def backbone(name: str, seed: int, state: State | None = None) -> nn.Module:
-    """The model as torchvision has it, with ``state`` or with random weights from ``seed``.
+    """The model before its head is replaced, with ``state`` or with random weights from ``seed``.
 
     Raises :class:`StudyError` where the name is unknown or the state belongs to another model.
     """
     if name not in available():
         near = difflib.get_close_matches(name, available(), 5) or ["resnet18", "resnet34", "resnet50"]
-        raise StudyError(f"model.name: {name!r} is not allowed: no such model; near: {', '.join(near)}")
+        raise StudyError(
+            f"model.name: {name!r} is not allowed: no such model; near: {', '.join(near)}; or a model of your own as "
+            "package.module:factory"
+        )
     torch.manual_seed(seed)
-    model: nn.Module = torchvision.models.get_model(name, weights=None)
+    make = networks.make if name in NETWORKS else torchvision.models.get_model
+    model: nn.Module = make(name)
     if state is not None:
-        _load_body(model, name, state)
+        _load(model, name, state, head_name(model))
     return model
 
 
-def _load_body(model: nn.Module, name: str, state: State) -> None:
-    """Load all but the head, which is replaced anyway and may be for other classes."""
-    head = head_name(model)
+def _load(model: nn.Module, name: str, state: State, head: str | None) -> None:
+    """Load all but the ``head``, which is replaced anyway and may be for other classes; all where that is None."""
     own = model.state_dict()
-    body = {key: value for key, value in state.items() if not key.startswith(f"{head}.")}
-    wanted = {key for key in own if not key.startswith(f"{head}.")}
+    body = {key: value for key, value in state.items() if not (head and key.startswith(f"{head}."))}
+    wanted = {key for key in own if not (head and key.startswith(f"{head}."))}
     # torch itself accepts files from before batches were counted.
     counters = {key for key in wanted if key.endswith("num_batches_tracked")}
     for key in sorted((wanted ^ set(body)) - counters):
@@ -92,10 +183,10 @@ def body_sha256(state: State) -> str:
     return total.hexdigest()
 
 
-def body_state(model: nn.Module) -> dict[str, torch.Tensor]:
-    """The tensors of all but the head."""
-    head = head_name(model)
-    return {key: value for key, value in model.state_dict().items() if not key.startswith(f"{head}.")}
+def body_state(model: nn.Module, name: str) -> dict[str, torch.Tensor]:
+    """The tensors of all but the head; of a user's own model all, for its head is not known."""
+    state: dict[str, torch.Tensor] = model.state_dict()
+    return state if is_own(name) else {key: state[key] for key in state if not key.startswith(f"{head_name(model)}.")}
 
 
 def read_state(path: Path) -> State:
@@ -120,26 +211,39 @@ def read_state(path: Path) -> State:
     return state
 
 
-def decide(name: str, requested: str, seed: int, hub: Path) -> Weights:
+def decide(
+    name: str,
+    requested: str,
+    seed: int,
+    hub: Path,
+    *,
+    classes: int = 2,
+    channels: int = 3,
+    image_size: int | None = None,
+) -> Weights:
     """Where the weights of ``name`` come from: downloaded into ``hub``, read from a file, or random.
 
-    Where ``imagenet`` cannot be had the answer is random weights, with the reason.
+    Where ``imagenet`` cannot be had the answer is random weights, with the reason. The model is built once for the
+    images and classes at hand: what is wrong with it is an error here, before any run.
     """
+    path = None if requested in ("none", "imagenet") else Path(requested).expanduser()
+    state = read_state(path) if path else None
+    # An unknown name is an error of its own, not a failed download.
+    model = build(name, classes=classes, channels=channels, image_size=image_size, seed=seed, state=state)
+    body = body_sha256(body_state(model, name))
+    if path:
+        return _from_file(name, path.name, "file", path, body, "a weights file was given")
     if requested == "none":
-        return _random(name, requested, seed, "random weights were asked for")
-    if requested != "imagenet":
-        path = Path(requested).expanduser()
-        model = backbone(name, seed, read_state(path))
-        return _from_file(name, path.name, "file", path, model, "a weights file was given")
-    backbone(name, seed)  # an unknown name is an error of its own, not a failed download
+        return _random(name, requested, body, "random weights were asked for")
     try:
         path = fetch_imagenet(name, hub)
         model = imagenet_model(name, hub)
     except (OSError, RuntimeError, ValueError) as error:
         said = str(getattr(error, "reason", None) or error).strip() or error.__class__.__name__
         reason = anonymous(said.splitlines()[0])
-        return _random(name, requested, seed, f"ImageNet weights could not be had: {reason}")
-    return _from_file(name, requested, "imagenet", path, model, "torchvision's ImageNet weights")
+        return _random(name, requested, body, f"ImageNet weights could not be had: {reason}")
+    body = body_sha256(body_state(model, name))
+    return _from_file(name, requested, "imagenet", path, body, "torchvision's ImageNet weights")
 
 
 def imagenet_model(name: str, hub: Path) -> nn.Module:
@@ -153,15 +257,14 @@ def imagenet_model(name: str, hub: Path) -> nn.Module:
     return model
 
 
-def _random(name: str, requested: str, seed: int, reason: str) -> Weights:
-    checksum = body_sha256(body_state(backbone(name, seed)))
+def _random(name: str, requested: str, body: str, reason: str) -> Weights:
     return Weights(
-        model=name, requested=requested, kind="random", file=None, sha256=None, body_sha256=checksum, reason=reason
+        model=name, requested=requested, kind="random", file=None, sha256=None, body_sha256=body, reason=reason
     )
 
 
 def _from_file(
-    name: str, requested: str, kind: Literal["imagenet", "file"], path: Path, model: nn.Module, reason: str
+    name: str, requested: str, kind: Literal["imagenet", "file"], path: Path, body: str, reason: str
 ) -> Weights:
     return Weights(
         model=name,
@@ -169,7 +272,7 @@ def _from_file(
         kind=kind,
         file=path.name,
         sha256=file_sha256(path),
-        body_sha256=body_sha256(body_state(model)),
+        body_sha256=body,
         reason=reason,
     )
 

@@ -94,6 +94,13 @@ def check_classes(counts: dict[str, int], path: str) -> None:
             )
 
 
+def expected_classes(dataset: Dataset) -> int:
+    """How many classes the data will have."""
+    if dataset.source == "folder":
+        return len(class_files(_given_folder(str(dataset.path))))
+    return dataset.classes if dataset.source == "generated" else 10  # CIFAR-10 and MNIST
+
+
 def expected_train_images(dataset: Dataset, listing: list[list[Any]] | None) -> int:
     """How many images the training set will have if every file can be read."""
     if dataset.source in TRAIN_IMAGES:

@@ -17,13 +17,12 @@ from study.data.images import ImageSet
 from study.measure.arithmetic import Flops, flops_of_step
 from study.measure.clock import EpochTimes
 from study.measure.samples import Epoch, Step, mark_warm_up
-from study.models import State
+from study.models import State, input_channels
 from study.weights import Weights
 
 WEIGHT_DECAY, EPSILON, SQUARE_MOMENTUM = 0.01, 1e-5, 0.99
 MOMENTA = (0.95, 0.85, 0.95)
 FINAL_DIVISOR = 1e5
-IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 Losses = list[tuple[torch.Tensor, int]]
 """Mean loss of each step, still on the device, and the step's images."""
@@ -83,9 +82,11 @@ def stages(settings: Settings, groups: int) -> list[Stage]:
     """The stages of a schedule for a model of so many layer groups."""
     training = settings.training
     rate = training.learning_rate
+    if groups == 1:  # no head of its own, nothing to freeze: fastai's `fit_one_cycle`
+        return [Stage("unfrozen", training.epochs, (rate,), 0.25, 25.0)]
     low, high = rate / 2 / 100, rate / 2
-    step = (high / low) ** (1 / (groups - 1)) if groups > 1 else 1.0
-    unfrozen = tuple(low * step**group for group in range(groups)) if groups > 1 else (high,)
+    step = (high / low) ** (1 / (groups - 1))
+    unfrozen = tuple(low * step**group for group in range(groups))
     frozen = (rate / 10,) * (groups - 1) + (rate,)
     both = [
         Stage("frozen", training.freeze_epochs, frozen, 0.99, 25.0),
@@ -146,7 +147,8 @@ def count_flops(model: nn.Module, job: TrainingJob, freeze: Callable[[bool], Non
     """
     settings = job.settings
     size, batch = settings.dataset.image_size, min(settings.training.batch_size, len(job.images.train))
-    channels = next((m.in_channels for m in model.modules() if isinstance(m, nn.Conv2d)), 3)
+    fed = input_channels(settings.model.name, settings.dataset.channels)
+    channels = next((m.in_channels for m in model.modules() if isinstance(m, nn.Conv2d)), fed)
     inputs = torch.empty(batch, channels, size, size, device="meta")
     labels = torch.zeros(batch, dtype=torch.int64, device="meta")
     counted: dict[str, Flops] = {}

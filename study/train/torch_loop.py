@@ -12,10 +12,9 @@ from study.data.loaders import Loaders, make_loaders
 from study.measure.clock import StepRecorder, clock_for, marks_of
 from study.measure.memory import peak, reset_peak
 from study.measure.samples import Measurement
+from study.networks import is_transfer
 from study.train.schedule import (
     EPSILON,
-    IMAGENET_MEAN,
-    IMAGENET_STD,
     MOMENTA,
     SQUARE_MOMENTUM,
     WEIGHT_DECAY,
@@ -41,24 +40,32 @@ class Trainer:
     def __init__(self, job: TrainingJob, loaders: Loaders) -> None:
         self.job, self.loaders = job, loaders
         settings, device = job.settings, job.device
-        model = models.backbone(settings.model.name, settings.seed, job.state)
-        self.body_sha256 = models.body_sha256(models.body_state(model))
-        self.eager = models.with_new_head(model, len(job.images.classes), job.seed).to(device)
-        self.groups = layer_groups(self.eager)
+        name, channels = settings.model.name, settings.dataset.channels
+        model = models.build(
+            name,
+            classes=len(job.images.classes),
+            channels=channels,
+            seed=settings.seed,
+            head_seed=job.seed,
+            state=job.state,
+        )
+        self.body_sha256 = models.body_sha256(models.body_state(model, name))
+        self.eager = model.to(device)
+        self.groups = layer_groups(self.eager) if is_transfer(name) else [names_of(self.eager)]
         self.optimizer = make_optimizer(self.eager, self.groups)
         # A wrapper around the same parameters: their names, and so the groups, are the eager model's.
         self.model = cast(nn.Module, torch.compile(self.eager)) if settings.training.compile else self.eager
         self.loss = nn.CrossEntropyLoss()
         self.scaler = torch.amp.GradScaler(device.type, enabled=settings.training.precision == "fp16")
         self.recorder = StepRecorder(clock_for(device))
-        self.mean = torch.tensor(IMAGENET_MEAN, device=device).view(1, 3, 1, 1)
-        self.std = torch.tensor(IMAGENET_STD, device=device).view(1, 3, 1, 1)
+        mean, std = models.normalisation(name, channels)
+        self.mean, self.std = (torch.tensor(values, device=device).view(1, -1, 1, 1) for values in (mean, std))
         self.total_steps = loaders.train_steps * len(stage_names(settings))
         self.done = 0
 
     def prepare(self, images: torch.Tensor) -> torch.Tensor:
-        """uint8 (n, c, s, s) to normalised float (n, 3, s, s), on the device."""
-        return (images.float().div_(255).expand(-1, 3, -1, -1) - self.mean) / self.std
+        """uint8 (n, c, s, s) to normalised floats in the channels of the model's input, on the device."""
+        return (images.float().div_(255).expand(-1, self.mean.shape[1], -1, -1) - self.mean) / self.std
 
     def autocast(self) -> AbstractContextManager[object]:
         """Mixed precision where the settings ask for it."""
@@ -181,13 +188,18 @@ def layer_groups(model: nn.Module) -> list[list[str]]:
     """Parameters' names in groups of one learning rate: a residual network in three as fastai splits it (stem and
     first two layers, last two layers, head), any other in two (body, head). Every parameter is in one group."""
     head = models.head_name(model)
-    names = [name for name, _ in model.named_parameters()]
+    names = names_of(model)
     body = [name for name in names if not name.startswith(f"{head}.")]
     groups = [body, [name for name in names if name.startswith(f"{head}.")]]
     if isinstance(getattr(model, "layer4", None), nn.Module) and head == "fc":
         late = [name for name in body if name.startswith(("layer3.", "layer4."))]
         groups = [[name for name in body if name not in late], late, groups[1]]
     return groups
+
+
+def names_of(model: nn.Module) -> list[str]:
+    """The names of all parameters."""
+    return [name for name, _ in model.named_parameters()]
 
 
 def is_normalisation(model: nn.Module, name: str) -> bool:

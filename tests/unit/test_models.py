@@ -1,4 +1,5 @@
 import hashlib
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -161,3 +162,92 @@ def test_an_error_without_words_still_falls_back_and_names_no_path(
         assert decision.kind == "random"
         assert decision.reason.endswith(words)
         assert str(Path.home()) not in decision.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "channels", "size", "parameters"),
+    [
+        ("lenet_cifar", 3, 32, 62_006),
+        ("small_net", 3, 32, 378_866),
+        ("medium_net", 3, 32, 121_182),
+        ("large_net", 3, 32, 4_502_602),
+        ("mnist_cnn", 1, 28, 60 + 550 + 32_128 + 12_900 + 8_080 + 810),
+    ],
+)
+def test_the_documents_networks_have_their_parameters_and_answer_their_images(
+    name: str, channels: int, size: int, parameters: int
+) -> None:
+    model = models.build(name, classes=10, channels=channels, image_size=size, seed=1)
+    assert sum(parameter.numel() for parameter in model.parameters()) == parameters
+    assert model(torch.zeros(2, channels, size, size)).shape == (2, 10)
+
+
+@pytest.mark.parametrize(("name", "millions"), [("lab2_small", 0.03), ("lab2_medium", 0.41), ("lab2_large", 6.69)])
+def test_the_second_labs_sizes_are_within_a_hundredth_of_what_it_prints(name: str, millions: float) -> None:
+    model = models.build(name, classes=10, channels=3, image_size=32, seed=1)
+    assert sum(parameter.numel() for parameter in model.parameters()) == pytest.approx(millions * 1e6, rel=0.01)
+    assert model(torch.zeros(2, 3, 32, 32)).shape == (2, 10)
+
+
+def test_a_network_that_does_not_fit_the_images_says_which_do() -> None:
+    with pytest.raises(StudyError, match=r"dataset\.image_size: 64 is not allowed with model\.name medium_net.*: 32"):
+        models.build("medium_net", classes=10, channels=3, image_size=64)
+    with pytest.raises(StudyError, match=r"dataset\.channels: 3 is not allowed with model\.name mnist_cnn.*: 1"):
+        models.build("mnist_cnn", classes=10, channels=3, image_size=28)
+
+
+def test_the_seed_decides_a_networks_body_and_the_heads_own_seed_its_head() -> None:
+    first, same, other = (
+        models.build("lenet_cifar", classes=10, seed=seed, head_seed=7).state_dict() for seed in (1, 1, 2)
+    )
+    assert torch.equal(first["conv1.weight"], same["conv1.weight"])
+    assert not torch.equal(first["conv1.weight"], other["conv1.weight"])
+    assert torch.equal(first["head.weight"], other["head.weight"])
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder from which the study is started, with a user's own models in ``nets.py``."""
+    (tmp_path / "nets.py").write_text(
+        "from torch import nn\n"
+        "def good(classes): return nn.Sequential(nn.Flatten(), nn.Linear(3 * 8 * 8, classes))\n"
+        "def deaf(classes): return nn.Sequential(nn.Flatten(), nn.Linear(3 * 8 * 8, 5))\n"
+        "def words(classes): return 'a model'\n"
+        "def broken(classes): raise ValueError('out of ideas')\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield tmp_path
+    sys.modules.pop("nets", None)
+
+
+def test_a_users_own_model_is_built_by_its_import_path_from_the_seed(own: Path) -> None:
+    first, second = (
+        models.decide("nets:good", "none", seed, own, classes=3, channels=3, image_size=8) for seed in (1, 2)
+    )
+    assert (first.kind, first.model) == ("random", "nets:good")
+    assert first.body_sha256 != second.body_sha256
+    torch.save(models.build("nets:good", classes=3, seed=2).state_dict(), own / "mine.pt")
+    given = models.decide("nets:good", str(own / "mine.pt"), 1, own, classes=3, channels=3, image_size=8)
+    assert (given.kind, given.body_sha256) == ("file", second.body_sha256)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("nowhere:good", "'nowhere:good' cannot be had (ModuleNotFoundError"),
+        ("nets:bad", "'nets:bad' cannot be had (AttributeError"),
+        ("nets:broken", "'nets:broken' cannot be had (ValueError: out of ideas)"),
+        ("nets:words", "'nets:words' made a str"),
+        ("nets:deaf", "'nets:deaf' answers two images with (2, 5), but the data have 3 classes; allowed: (2, 3)"),
+    ],
+)
+def test_a_users_own_model_that_cannot_serve_is_one_clear_error(own: Path, name: str, words: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        models.decide(name, "none", 1, own, classes=3, channels=3, image_size=8)
+    assert f"model.name: {words}" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_users_own_model_that_does_not_take_the_images_says_so(own: Path) -> None:
+    with pytest.raises(StudyError, match=r"model\.name: 'nets:good' fails on images of 3 x 9 x 9: "):
+        models.decide("nets:good", "none", 1, own, classes=3, channels=3, image_size=9)

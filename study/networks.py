@@ -1,0 +1,121 @@
+"""The small networks of the published documents, as tables of layers. Imports torch inside: the host reads the tables.
+
+Every convolution and every dense layer but the last is followed by a ReLU, and a pool halves height and width. Where a
+document prints the layers they are its own; of the second lab only the sizes are known, and the layers are ours.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+@dataclass(frozen=True)
+class Conv:
+    """A convolution of a square kernel with stride 1."""
+
+    channels: int
+    kernel: int
+    padding: int = 0
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The maximum over squares of 2 x 2."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """Layers between the images (channels, size, size) that the network is made for and its classes."""
+
+    channels: int
+    image_size: int
+    features: tuple[Conv | Pool, ...]
+    dense: tuple[int, ...]
+    """Widths of the dense layers before the last one, which has one output a class."""
+    mean: float = 0.5
+    std: float = 0.5
+    """What the document subtracts from pixels in 0 to 1, and divides them by."""
+
+
+POOL = Pool()
+NETWORKS = {
+    "lenet_cifar": Network(3, 32, (Conv(6, 5), POOL, Conv(16, 5), POOL), (120, 84)),
+    "small_net": Network(3, 32, (Conv(16, 5), POOL), (120,)),
+    "medium_net": Network(3, 32, (Conv(16, 5), POOL, Conv(32, 5), POOL), (120, 84)),
+    "large_net": Network(
+        3, 32, (Conv(32, 3, 1), Conv(64, 3, 1), POOL, Conv(128, 3, 1), Conv(128, 3, 1), POOL), (512, 128)
+    ),
+    "mnist_cnn": Network(1, 28, (Conv(6, 3), POOL, Conv(10, 3), POOL), (128, 100, 80), 0.0, 1.0),
+    "lab2_small": Network(3, 32, (Conv(16, 3, 1), POOL, Conv(32, 3, 1), POOL, Conv(32, 3, 1), POOL), (30,)),
+    "lab2_medium": Network(3, 32, (Conv(32, 3, 1), POOL, Conv(64, 3, 1), POOL), (96,)),
+    "lab2_large": Network(
+        3,
+        32,
+        (Conv(64, 3, 1), POOL, Conv(128, 3, 1), POOL, Conv(256, 3, 1), POOL, Conv(512, 3, 1), POOL),
+        (2496,),
+    ),
+}
+
+
+def is_own(name: str) -> bool:
+    """Whether a model's name is the import path of a user's own."""
+    return ":" in name
+
+
+def is_transfer(name: str) -> bool:
+    """Whether the model is torchvision's: a body with a new head. All others are trained whole."""
+    return not is_own(name) and name not in NETWORKS
+
+
+def misfit(name: str, channels: int, image_size: int) -> str | None:
+    """Why the model ``name`` cannot see such images; None where it can, or where its layers fit any size."""
+    network = NETWORKS.get(name)
+    if network is None:
+        return None
+    for key, given, wanted in (
+        ("channels", channels, network.channels),
+        ("image_size", image_size, network.image_size),
+    ):
+        if given != wanted:
+            return (
+                f"dataset.{key}: {given} is not allowed with model.name {name}, whose layers are made for one shape of "
+                f"images: {wanted}"
+            )
+    return None
+
+
+def make(name: str, classes: int = 10) -> "nn.Module":
+    """The network with torch's own random initialisation: (n, channels, size, size) to (n, classes)."""
+    from torch import nn
+
+    network = NETWORKS[name]
+    layers: OrderedDict[str, nn.Module] = OrderedDict()
+    channels, side, convolutions = network.channels, network.image_size, 0
+    for layer in network.features:
+        if isinstance(layer, Pool):
+            layers[f"pool{len(layers)}"] = nn.MaxPool2d(2)
+            side //= 2
+            continue
+        convolutions += 1
+        layers[f"conv{convolutions}"] = nn.Conv2d(channels, layer.channels, layer.kernel, padding=layer.padding)
+        layers[f"conv{convolutions}_relu"] = nn.ReLU()
+        channels, side = layer.channels, side + 2 * layer.padding - layer.kernel + 1
+    layers["flatten"] = nn.Flatten()
+    layers.update(_dense(channels * side**2, network.dense, classes))
+    return nn.Sequential(layers)
+
+
+def _dense(inputs: int, widths: Sequence[int], classes: int) -> "OrderedDict[str, nn.Module]":
+    from torch import nn
+
+    layers: OrderedDict[str, nn.Module] = OrderedDict()
+    for number, width in enumerate(widths, start=1):
+        layers[f"dense{number}"] = nn.Linear(inputs, width)
+        layers[f"dense{number}_relu"] = nn.ReLU()
+        inputs = width
+    layers["head"] = nn.Linear(inputs, classes)
+    return layers
