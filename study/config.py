@@ -5,14 +5,23 @@ Values only: ``study/load.py`` reads the files and turns what is wrong into one 
 
 import re
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from study.networks import NETWORKS, is_own, is_transfer, misfit
 
 Device = Literal["cpu", "cuda"]
-Total = Literal["fit_seconds", "blog_seconds", "train_seconds", "epoch_seconds", "valid_seconds", "step_seconds"]
+Total = Literal[
+    "fit_seconds",
+    "blog_seconds",
+    "train_seconds",
+    "epoch_seconds",
+    "valid_seconds",
+    "step_seconds",
+    "thousand_images_seconds",
+]
+TOTALS_OF_INFERENCE: tuple[Total, ...] = ("thousand_images_seconds",)
 Precision = Literal["auto", "fp32", "tf32", "bf16", "fp16"]
 
 STOCK_FASTAI = (
@@ -288,6 +297,32 @@ class Loader(Strict):
         return self
 
 
+class Inference(Strict):
+    """What `task: inference` measures: the validation images in batches, one batch after the other, each timed by
+    itself. Before it the model is trained as `training` says, from the study's seed: every level has the same weights.
+    """
+
+    precision: Literal["fp32", "bf16", "fp32_onnxruntime", "int8"] = Field(
+        "fp32",
+        description="`fp32`, `bf16`: by torch, weights and images in that type. `int8`: static quantisation, "
+        "convolutions included, by ONNX Runtime on a CPU. `fp32_onnxruntime`: the same runtime without quantisation, "
+        "which tells what is the runtime's from what is the precision's.",
+    )
+    batch_size: int = Field(
+        1, ge=1, description="Images in a batch. The validation images are taken in turn, over and over."
+    )
+    batches: int = Field(
+        100,
+        ge=1,
+        description="Batches that are timed; more where one pass over the validation images needs more. With fewer "
+        "than 100 the 99th percentile is the slowest.",
+    )
+    warm_up_batches: int = Field(10, ge=0, description="Batches before those: recorded, and in no figure.")
+    calibration_images: int = Field(
+        128, ge=2, description="`int8`: training images, spread over the set, that the ranges are taken from."
+    )
+
+
 class Limits(Strict):
     """What a run may use of the machine. An empty key is no limit."""
 
@@ -308,11 +343,16 @@ class Limits(Strict):
 class Keys(Strict):
     """The keys that decide what a run does, before factors are applied. A factor is any dotted key of it."""
 
+    task: Literal["training", "inference"] = Field(
+        "training",
+        description="What is timed. `inference`: the model is trained first, and then asked as `inference` says.",
+    )
     device: Device = Field("cpu", description="Where the model trains.")
     dataset: Dataset = Field(default_factory=lambda: Dataset.model_validate({}))
     model: Model = Field(default_factory=lambda: Model.model_validate({}))
     training: Training = Field(default_factory=lambda: Training.model_validate({}))
     loader: Loader = Field(default_factory=lambda: Loader.model_validate({}))
+    inference: Inference = Field(default_factory=lambda: Inference.model_validate({}))
     limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
     control: Literal["first", "second"] = Field(
         "first",
@@ -394,6 +434,21 @@ class Settings(Keys):
         return self
 
     @model_validator(mode="after")
+    def _our_loop_trains_what_is_asked_afterwards(self) -> Self:
+        if self.task == "inference":
+            for key, given, allowed in (
+                ("training.loop", self.training.loop, ("torch",)),
+                ("training.strategy", self.training.strategy, ("single",)),
+                ("training.compile", self.training.compile, (False,)),
+                ("loader.kind", self.loader.kind, ("workers", "device")),
+            ):
+                if given not in allowed:
+                    raise ValueError(
+                        f"{key}: {given!r} is not allowed with task inference: {' or '.join(map(str, allowed))}"
+                    )
+        return self
+
+    @model_validator(mode="after")
     def _a_precision_is_for_its_device(self) -> Self:
         precision = self.training.precision
         if self.device == "cpu" and precision == "tf32":
@@ -446,7 +501,10 @@ class Curve(Strict):
     """What is fitted against what."""
 
     x: str = Field("training.batch_size", description="The factor on the horizontal axis.")
-    y: Total = Field("fit_seconds", description="The time that is fitted, in seconds.")
+    y: Total = Field(
+        "fit_seconds",
+        description="The time that is fitted, in seconds; with `task: inference` it is `thousand_images_seconds`.",
+    )
 
 
 class Study(Keys):
@@ -480,14 +538,16 @@ class Study(Keys):
     published: str | None = Field(None, description="The study in `study/published.csv` to show beside the runs.")
 
     @property
-    def total(self) -> Total:
-        """The time that the analysis is about."""
-        return self.curve.y if self.curve else self.time or "fit_seconds"
-
-    @property
     def compared(self) -> list[str]:
         """The factors whose levels differ: all but the null control's, whose runs are replicates of each other."""
         return [key for key in self.factors if key != "control"]
+
+    @property
+    def total(self) -> Total:
+        """The time that is analysed: the curve's, else the one that is named, else the one that the task is about."""
+        if self.curve:
+            return self.curve.y
+        return self.time or (TOTALS_OF_INFERENCE[0] if self.task == "inference" else "fit_seconds")
 
     @model_validator(mode="before")
     @classmethod
@@ -518,12 +578,17 @@ class Study(Keys):
                 raise ValueError(f"factors.{key}: {levels} is not allowed: a level is one value, no list or mapping")
             if len({repr(level) for level in levels}) < len(levels):
                 raise ValueError(f"factors.{key}: {levels} holds a level twice: give each level once")
-        if self.curve and "time" in self.model_fields_set and self.time != self.curve.y:
+        if self.curve and self.time not in (None, self.curve.y):
             raise ValueError(
                 f"time: {self.time!r} is not allowed with a curve, whose own time is curve.y: {self.curve.y}"
             )
         if self.curve and self.curve.x not in self.factors:
             raise ValueError(f"curve.x: {self.curve.x!r} is no factor; allowed: {', '.join(self.factors) or 'none'}")
+        own = [y for y in get_args(Total) if (y in TOTALS_OF_INFERENCE) == (self.task == "inference")]
+        if self.curve and self.curve.y not in own and "task" not in self.factors:
+            raise ValueError(
+                f"curve.y: {self.curve.y!r} is not allowed with task {self.task}; allowed: {', '.join(own)}"
+            )
         if self.contrast and self.contrast not in self.factors:
             raise ValueError(f"contrast: {self.contrast!r} is no factor; allowed: {', '.join(self.factors) or 'none'}")
         return self

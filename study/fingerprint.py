@@ -100,7 +100,9 @@ def dataset_identity(dataset: Dataset, listing: list[list[Any]] | None) -> dict[
 
 
 def loop_files(settings: Settings) -> list[str]:
-    """The modules that a run's training is in, and that start it where many processes train."""
+    """The modules that a run's training, and its inference, are in, and that start it where many processes train."""
+    if settings.task == "inference":
+        return ["train/torch_loop.py", "train/inference.py", "train/onnx_runtime.py"]
     loop = "train/loader_alone.py" if settings.loader.kind == "alone" else f"train/{settings.training.loop}_loop.py"
     together = settings.training.strategy != "single"
     return [loop, *(DISTRIBUTED if together else ()), *FASTAI * (settings.training.loop == "fastai")]
@@ -112,6 +114,8 @@ def run_identity(
     """What decides one run: its settings, its data, its weights, the measured code, the lock, engine and image."""
     values = settings.model_dump()
     del values["limits"]["timeout_seconds"]  # ends a run, and changes none that it does not end
+    if settings.task == "training":
+        del values["inference"]
     values["dataset"] = {
         "id": dataset_id,
         "image_size": settings.dataset.image_size,

@@ -11,7 +11,7 @@ from study.config import Selection, Settings, Study, setting_keys, with_values
 from study.errors import StudyError
 
 RESERVED = ("data", "images", "logs", "weights")
-SECTIONS = ("dataset", "model", "training", "loader", "limits")
+SECTIONS = ("dataset", "model", "training", "loader", "inference", "limits")
 
 
 def explain(error: ValidationError, model: type[BaseModel]) -> str:

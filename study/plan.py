@@ -22,10 +22,13 @@ from study.load import check_settings, read_study
 
 SHORT = {
     "training.batch_size": "bs",
+    "inference.batch_size": "bs",
     "loader.workers": "workers",
     "dataset.image_size": "px",
     "training.epochs": "epochs",
 }
+ON_A_CPU_ALONE = ("fp32_onnxruntime", "int8")
+"""Precisions of inference for which this project has no runtime on a GPU."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,8 @@ class Plan(Strict):
 
     def measures_ceilings(self, run: Run) -> bool:
         """Whether this run also measures what its device can do: the first on each device in each precision."""
+        if run.settings.task == "inference":  # no training step of it is reported
+            return False
         like = (run.settings.device, run.settings.training.precision)
         first = next(r for r in self.runs if (r.settings.device, r.settings.training.precision) == like)
         return run.name == first.name
@@ -136,7 +141,7 @@ def make_plan(
                     position=len(runs) + 1,
                     dataset=dataset_id,
                     weights=weights_id,
-                    unavailable=trouble,
+                    unavailable=trouble or _not_on_this_device(settings),
                 )
             )
     levels_as_checked = {key: list(dict.fromkeys(item[1][key] for item in configurations)) for key in study.factors}
@@ -159,6 +164,14 @@ def plan_all(
 ) -> list[Plan]:
     """The plan of each study."""
     return [make_plan(name, study, place, absent, counts) for name, study in studies.items()]
+
+
+def _not_on_this_device(settings: Settings) -> str | None:
+    """Why no machine can make a run as its settings say; None where one could."""
+    precision = settings.inference.precision
+    if settings.task == "inference" and settings.device != "cpu" and precision in ON_A_CPU_ALONE:
+        return f"inference.precision {precision} is executed by ONNX Runtime, on a CPU alone"
+    return None
 
 
 def _dataset(settings: Settings) -> tuple[str, int]:

@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from study.config import Curve, Dataset, Images, Keys, Limits, Loader, Model, Selection, Study, Training
+from study.config import Curve, Dataset, Images, Inference, Keys, Limits, Loader, Model, Selection, Study, Training
 from study.data.manifest import Manifest
 from study.images import Image
 from study.plan import Plan
@@ -42,7 +42,7 @@ def generated_files() -> dict[str, str]:
 
 def _readme() -> str:
     own = {key: field for key, field in Study.model_fields.items() if key not in Keys.model_fields}
-    plain = {key: field for key, field in Keys.model_fields.items() if key in ("device", "seed")}
+    plain = {key: field for key, field in Keys.model_fields.items() if key in ("task", "device", "seed")}
     sections = [
         "# Configuration",
         "Generated from the models in `study/config.py` by `make schema`; a test fails when it differs.",
@@ -61,7 +61,7 @@ def _readme() -> str:
         "### Keys of every run",
         _table(plain),
     ]
-    for model in (Dataset, Model, Training, Loader, Limits):
+    for model in (Dataset, Model, Training, Loader, Inference, Limits):
         name = model.__name__.lower()
         sections += [f"### `{name}`", str(model.__doc__).strip(), _table(model.model_fields, f"{name}.")]
     return "\n\n".join(sections) + "\n"

@@ -5,13 +5,14 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from study import telemetry
 from study.config import Study, get, shown
 from study.errors import StudyError
 from study.measure.arithmetic import Ceilings
-from study.measure.samples import PHASES, Measurement, Step, settled
+from study.measure.samples import PHASES, InferenceSamples, Measurement, Step, settled
 from study.plan import Plan, Run
 from study.records import Record, read_record
 from study.telemetry import TelemetrySummary
@@ -29,11 +30,18 @@ def read_telemetry(plan: Plan, records: dict[str, Record], results: Path) -> dic
     found = {}
     for run in plan.runs:
         record, path = records.get(run.name), telemetry.path_of(results, plan.name, run.file)
-        measured = record.measurement if record else None
-        if measured and measured.fit_started is not None and path.is_file():
-            window = measured.fit_started, measured.fit_started + measured.fit_seconds
+        window = _window(record.measurement) if record and record.measurement else None
+        if window and path.is_file():
             found[run.name] = telemetry.summarise(telemetry.read_parquet(path), *window)
     return found
+
+
+def _window(measured: Measurement) -> tuple[float, float] | None:
+    """When what the run is about began and ended, in seconds since 1970 UTC; None where the record does not say."""
+    asked = measured.inference
+    if asked:
+        return asked.started, asked.started + asked.seconds
+    return None if measured.fit_started is None else (measured.fit_started, measured.fit_started + measured.fit_seconds)
 
 
 def table(
@@ -104,7 +112,10 @@ def _row(plan: Plan, run: Run, record: Record | None) -> dict[str, Any]:
         "yardstick_seconds": record.yardstick.seconds if record.yardstick else None,
         "host_yardstick_seconds": record.yardstick.host_seconds if record.yardstick else None,
     }
-    return row | _measured(record)
+    measured = record.measurement
+    if measured is None:
+        return row
+    return row | (_inferred(measured, measured.inference) if measured.inference else _measured(record, measured))
 
 
 def _sampled(summary: TelemetrySummary | None, device: str) -> dict[str, Any]:
@@ -134,10 +145,44 @@ def _software(record: Record) -> str:
     return f"{python}{libraries}, {engine}, commit {commit}"
 
 
-def _measured(record: Record) -> dict[str, Any]:
-    measured = record.measurement
-    if measured is None:
-        return {}
+def _inferred(measured: Measurement, asked: InferenceSamples) -> dict[str, Any]:
+    """Of a run whose task is inference. Its training is preparation: none of its times is here."""
+    timed = [batch for batch in asked.batches if not batch.warm_up]
+    seconds, images = [batch.seconds for batch in timed], sum(batch.images for batch in timed)
+    return {
+        "thousand_images_seconds": 1000 * sum(seconds) / images,
+        "images_per_second": images / sum(seconds),
+        "latency_p50_seconds": percentile(seconds, 50),
+        "latency_p90_seconds": percentile(seconds, 90),
+        "latency_p99_seconds": percentile(seconds, 99),
+        "batches": len(timed),
+        "accuracy": asked.accuracy,
+        "fp32_accuracy": measured.epochs[-1].accuracy,
+        "trained_sha256": asked.weights_sha256,
+        "int8_convolutions_share": _int8_share(asked.operators),
+        "conversion_seconds": asked.conversion_seconds,
+        "peak_device_allocated_bytes": asked.memory.device_allocated_bytes,
+        "peak_device_reserved_bytes": asked.memory.device_reserved_bytes,
+        "parameters": measured.parameters,
+        "threads": measured.threads,
+    }
+
+
+def percentile(seconds: Sequence[float], percent: float) -> float:
+    """The least of the ``seconds`` that so many percent of them do not exceed (nearest rank): one that was measured,
+    and not a value between two."""
+    return float(np.percentile(seconds, percent, method="inverted_cdf"))
+
+
+def _int8_share(operators: Mapping[str, int]) -> float | None:
+    """Integer convolutions among all that a runtime executes; None where nothing is quantised."""
+    convolutions = {name: count for name, count in operators.items() if name.endswith("Conv")}
+    if "QLinearConv" not in convolutions:
+        return None
+    return convolutions["QLinearConv"] / sum(convolutions.values())
+
+
+def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
     seconds = [step.seconds for step in steady_steps(measured)]
     step_seconds = median(seconds) if seconds else None
     train_seconds = sum(epoch.train_seconds for epoch in measured.epochs)

@@ -94,7 +94,9 @@ def prepare(job: Job, inputs: Inputs, device: torch.device, replicas: Replicas) 
 
 def loop_of(settings: Settings) -> Callable[[TrainingJob], Measurement]:
     """The loop that the settings name."""
-    if settings.training.loop == "fastai":
+    if settings.task == "inference":
+        from study.train.inference import train
+    elif settings.training.loop == "fastai":
         from study.train.fastai_loop import train
     elif settings.loader.kind == "alone":
         from study.train.loader_alone import train

@@ -5,6 +5,7 @@ from typing import Any
 
 SHORT_KEYS = {
     "training.batch_size": "batch size",
+    "inference.batch_size": "batch size",
     "loader.workers": "loader workers",
     "loader.kind": "loader",
     "model.name": "model",
@@ -19,6 +20,7 @@ TOTALS = {
     "epoch_seconds": "training time of an epoch (s)",
     "valid_seconds": "validation time (s)",
     "step_seconds": "step time (s)",
+    "thousand_images_seconds": "inference time of 1000 images (s)",
 }
 
 

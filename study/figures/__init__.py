@@ -15,6 +15,7 @@ from study.figures import (
     accuracy,
     batch_size_performance,
     beside,
+    inference,
     law,
     memory,
     order,
@@ -34,6 +35,7 @@ from study.words import short_key
 
 MODULES: tuple[tuple[str, Callable[[Plan, pd.DataFrame, Analysis], Drawn | None]], ...] = (
     ("batch_size_performance", batch_size_performance.draw),
+    ("inference", inference.draw),
     ("law", law.draw),
     ("speedup", speedup.draw),
     ("published", published.draw),

@@ -81,6 +81,34 @@ class Replica(Strict):
     memory: Memory
 
 
+class TimedBatch(Strict):
+    """One batch through the trained network: from images that lie on the device until the device has the outputs."""
+
+    images: int
+    warm_up: bool = Field(description="One of the first, as many as the study says; in no figure.")
+    seconds: float
+
+
+class InferenceSamples(Strict):
+    """What the trained network did when it was asked. Percentiles are computed on read."""
+
+    started: float = Field(description="When the first batch began, in seconds since 1970 UTC.")
+    seconds: float = Field(description="Wall time of all batches, what lies between them included.")
+    conversion_seconds: float = Field(
+        description="From the trained network to one that can be asked: another type of numbers, or export, "
+        "calibration and quantisation."
+    )
+    batches: list[TimedBatch] = Field(description="In the order in which they were made.")
+    accuracy: float = Field(description="Share of the validation images classified correctly, 0 to 1.")
+    weights_sha256: str = Field(description="Checksum of the trained weights, before they were converted.")
+    operators: dict[str, int] = Field(
+        description="How many operators of each kind the runtime executes; empty where torch does."
+    )
+    memory: Memory = Field(
+        description="The device's peaks from the conversion on; the host's are those of the process, training included."
+    )
+
+
 class Measurement(Strict):
     """What a loop returns. Of many processes the first's times, and all processes' images, losses and accuracy."""
 
@@ -104,6 +132,9 @@ class Measurement(Strict):
     )
     flops: dict[str, Flops] = Field(
         default={}, description="Arithmetic of a step, by stage; empty where not countable."
+    )
+    inference: InferenceSamples | None = Field(
+        None, description="Of a run whose task is inference; all else then tells of the training before it."
     )
     threads: int = Field(description="CPU threads that torch used, of each process.")
     workers: int = Field(description="Worker processes of the loader, of each process.")

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from study.beside import Series, beside
-from study.config import Study, Training, shown
+from study.config import TOTALS_OF_INFERENCE, Study, Training, shown
 from study.plan import Plan
 from study.published import read_published
 from study.records import Record
@@ -30,6 +30,7 @@ class StudyView:
     analysis: Analysis
     axis: str
     total: str
+    rate: str
     facts: list[tuple[str, str]]
     epochs: list[EpochRow]
     runs: list[dict[str, Any]]
@@ -58,6 +59,7 @@ def view(
         if study.curve
         else ", ".join(short_key(key) for key in study.compared) or "setting",
         total=TOTALS[analysis.y].replace(" (s)", ""),
+        rate="images/s" if study.total in TOTALS_OF_INFERENCE else "images/s in training",
         facts=_facts(plan, records),
         epochs=epoch_rows(plan, records),
         runs=_runs(frame, analysis.y),
@@ -137,6 +139,16 @@ def _facts(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
             f"{study.model.name}, {training.loop} loop, {stages}, {study.dataset.image_size} px{_training(training)}",
         )
     )
+    if study.total in TOTALS_OF_INFERENCE:
+        asked = study.inference
+        facts.append(
+            (
+                "Inference",
+                f"{asked.batches} timed batches a run, or one pass over the validation images where that is more, "
+                f"after {asked.warm_up_batches} of warm-up; the same trained weights for every setting of a device; "
+                f"int8 calibrated on {asked.calibration_images} training images",
+            )
+        )
     levels = [f"{short_key(k)}: {', '.join(str(shown(study, k, x)) for x in v)}" for k, v in study.factors.items()]
     facts.append(("Factors", "; ".join(levels) or "none"))
     facts.append(("Replicates", f"{study.replicates}, in randomised complete blocks (seed {study.seed})"))

@@ -32,6 +32,10 @@ def _count(value: float) -> str:
     return f"{value:,.0f}"
 
 
+def _milli(value: float) -> str:
+    return f"{number(value * 1e3)}"
+
+
 RESOURCES = (
     Resource("parameters", "parameters", _count),
     Resource("epoch_seconds", "training of an epoch (s)", number),
@@ -52,6 +56,12 @@ RESOURCES = (
     Resource("loader_start_seconds", "of that, workers' start, all epochs (s)", number),
     Resource("warm_up_extra_seconds", "warm-up beyond steady steps (s)", number),
     Resource("compile_seconds", "compilation (s)", number),
+    Resource("latency_p50_seconds", "latency of a batch, median (ms)", _milli),
+    Resource("latency_p90_seconds", "latency, 90th percentile (ms)", _milli),
+    Resource("latency_p99_seconds", "latency, 99th percentile (ms)", _milli),
+    Resource("fp32_accuracy", "accuracy of the same weights as trained, fp32", _share),
+    Resource("int8_convolutions_share", "convolutions executed in int8", _share),
+    Resource("conversion_seconds", "conversion, before any batch (s)", number),
 )
 
 

@@ -40,6 +40,12 @@ RESOURCES = (
     "loader_start_seconds",
     "warm_up_extra_seconds",
     "compile_seconds",
+    "latency_p50_seconds",
+    "latency_p90_seconds",
+    "latency_p99_seconds",
+    "fp32_accuracy",
+    "int8_convolutions_share",
+    "conversion_seconds",
 )
 """Columns of the table of timings that the report shows beside the times."""
 
@@ -55,7 +61,10 @@ class Level(Strict):
         description="Seconds with the machine's change accounted for by the yardstick; null where it did not change."
     )
     accuracy: float | None = Field(description="Mean over the runs, 0 to 1.")
-    images_per_second: float | None = Field(description="Images over the whole training time; median over the runs.")
+    images_per_second: float | None = Field(
+        description="Images over the whole training time, or over the time of all timed batches of inference; median "
+        "over the runs."
+    )
     data_wait_share: float | None = Field(description="Share of the training time spent waiting for data; median.")
     images_per_epoch: float | None = Field(description="Images really trained on, mean over epochs.")
     resources: dict[str, float] = Field(

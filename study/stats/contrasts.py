@@ -36,8 +36,8 @@ class Ratio(Strict):
     )
     slower_seconds: float = Field(description="Geometric mean of the pairs' own times, the ratio's numerator.")
     faster_seconds: float
-    slower_images: float = Field(description="Images trained on, mean over the pairs.")
-    faster_images: float
+    slower_images: float | None = Field(description="Images trained on, mean over the pairs; null for inference.")
+    faster_images: float | None
     slower_accuracy: float | None = Field(description="Mean accuracy reached, 0 to 1.")
     faster_accuracy: float | None
     bootstrap: Estimate | None = Field(
@@ -99,11 +99,13 @@ def _work(at: pd.DataFrame, y: str) -> dict[str, Any]:
     return {
         "slower_seconds": float(np.exp(np.log(at[f"{y}_a"]).mean())),
         "faster_seconds": float(np.exp(np.log(at[f"{y}_b"]).mean())),
-        "slower_images": float(at["images_processed_a"].mean()),
-        "faster_images": float(at["images_processed_b"].mean()),
+        "slower_images": mean_of(at, "images_processed_a"),
+        "faster_images": mean_of(at, "images_processed_b"),
         "slower_accuracy": accuracy[0],
         "faster_accuracy": accuracy[1],
-        "same_work": bool((at["images_processed_a"] == at["images_processed_b"]).all()),
+        # Inference counts a thousand images everywhere.
+        "same_work": "images_processed_a" not in at
+        or bool((at["images_processed_a"] == at["images_processed_b"]).all()),
         "same_precision": bool((at["precision_a"] == at["precision_b"]).all()) if "precision_a" in at else True,
         "same_accuracy": _same_accuracy(at) if None not in accuracy else None,
     }

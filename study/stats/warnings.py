@@ -67,6 +67,14 @@ def _environment(frame: pd.DataFrame) -> list[str]:
         values = sorted(set(frame[column].dropna())) if column in frame else []
         if len(values) > 1:
             found.append(f"The runs used different {name}: {'; '.join(values)}.")
+    if "trained_sha256" in frame:
+        for device, rows in frame.dropna(subset=["trained_sha256"]).groupby("device"):
+            if (kinds := rows["trained_sha256"].nunique()) > 1:
+                where = device_words(str(device), article=True)
+                found.append(
+                    f"Training did not repeat itself on {where}: its runs measured {kinds} different sets of weights, "
+                    "so that a difference in accuracy may be theirs."
+                )
     if "image" in frame:
         for device, rows in frame.dropna(subset=["image"]).groupby("device"):
             if rows["image"].nunique() > 1:

@@ -163,6 +163,11 @@ class Trainer:
 
 def train(job: TrainingJob) -> Measurement:
     """Train as ``job`` says, and return what was measured."""
+    return train_model(job)[1]
+
+
+def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
+    """Train as ``job`` says; the trained model with what belongs to it, and what was measured."""
     started = time.perf_counter()
     loaders = make_loaders(job.images, job.settings, job.device, job.seed, job.replicas.share(job.settings))
     setup_seconds = time.perf_counter() - started
@@ -186,7 +191,7 @@ def train(job: TrainingJob) -> Measurement:
     fit_seconds = time.perf_counter() - started
     memory = peak(job.device)
     epochs, steps = epochs_of(trainer.recorder.read(), reached, stage_names(job.settings), job.replicas)
-    return Measurement(
+    return trainer, Measurement(
         setup_seconds=setup_seconds,
         model_seconds=model_seconds,
         fit_seconds=fit_seconds,

@@ -260,7 +260,7 @@ def test_an_override_counts_above_the_reduced_keys(tmp_path: Path) -> None:
 
 
 def test_reduced_keys_are_checked_at_any_size_and_full_is_no_key_of_a_file(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match=r"reduced: 'training\.epoch' names no key; allowed: device, "):
+    with pytest.raises(StudyError, match=r"reduced: 'training\.epoch' names no key; allowed: task, "):
         reduced_plan(tmp_path, {"training.epoch": 7})
     with pytest.raises(StudyError, match="size: 'small' is not allowed"):
         reduced_plan(tmp_path, {}, size="small")
