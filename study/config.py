@@ -578,10 +578,8 @@ class Study(Keys):
                 raise ValueError(f"factors.{key}: {levels} is not allowed: a level is one value, no list or mapping")
             if len({repr(level) for level in levels}) < len(levels):
                 raise ValueError(f"factors.{key}: {levels} holds a level twice: give each level once")
-        if self.curve and self.time not in (None, self.curve.y):
-            raise ValueError(
-                f"time: {self.time!r} is not allowed with a curve, whose own time is curve.y: {self.curve.y}"
-            )
+        if self.curve and self.time:
+            raise ValueError(f"time: {self.time!r} is not allowed with a curve, which has its own: curve.y")
         if self.curve and self.curve.x not in self.factors:
             raise ValueError(f"curve.x: {self.curve.x!r} is no factor; allowed: {', '.join(self.factors) or 'none'}")
         own = [y for y in get_args(Total) if (y in TOTALS_OF_INFERENCE) == (self.task == "inference")]
