@@ -1,0 +1,291 @@
+"""Many processes do the work of one: the same batches, the same losses; and what cannot be is said beforehand."""
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.utils.data import BatchSampler
+
+from study import timings
+from study.config import Study
+from study.data import generated
+from study.data.loaders import MicroBatches
+from study.data.sharding import Sharding, Share, images_of_step
+from study.errors import StudyError
+from study.measure.samples import PHASES, Measurement, Memory, Replica, Step
+from study.measure.telemetry import Gpu, read_together
+from study.plan import Place, Plan, Run, make_plan
+from study.records import JobResult
+from study.train import distributed
+from study.train.distributed import RankFailed, RankOutOfMemory, report_file, result_file
+from study.training import is_out_of_memory, leave
+from tests.conftest import HERE, study_values
+from tests.unit.gloo_ranks import train_together
+
+PHOTOS = {"source": "generated", "classes": 2, "channels": 1, "image_size": 28}
+ON_A_GPU: dict[str, str | None] = {"cpu": None, "cuda": None}
+
+
+def plan_of(cpus: int = 8, gpus: int = 0, device: str = "cpu", **changes: Any) -> Plan:
+    """The plan of a tiny study without batch normalisation on a machine with so many CPUs and GPUs."""
+    values: dict[str, Any] = {
+        "dataset": {"images": 33} | PHOTOS,
+        "model": {"name": "mnist_cnn", "weights": "none"},
+        "loader": {"kind": "device"},
+        "factors": {"device": [device]},
+        "curve": None,
+    }
+    for key, value in changes.items():
+        values[key] = values.get(key, {}) | value if isinstance(value, dict) and key != "factors" else value
+    training = {"freeze_epochs": 0, "epochs": 2, "batch_size": 8} | changes.get("training", {})
+    study = Study.model_validate(study_values(**values | {"training": training}))
+    return make_plan("tiny", study, Place("none", ""), ON_A_GPU if gpus else HERE, {"cpu": cpus, "cuda": gpus})
+
+
+def training_of(**changes: Any) -> Any:
+    return plan_of(**changes).runs[0].settings.training
+
+
+class TestSharding:
+    @pytest.mark.parametrize("sharding", ["contiguous", "strided"])
+    @pytest.mark.parametrize(("images", "replicas"), [(8, 2), (12, 4), (7, 2), (11, 4)])
+    def test_every_image_of_a_batch_is_in_one_shard_and_shards_are_as_large(
+        self, sharding: Sharding, images: int, replicas: int
+    ) -> None:
+        batch = list(range(images))
+        shards = [Share(rank, replicas, sharding).of(batch) for rank in range(replicas)]
+        assert sorted(image for shard in shards for image in shard) == batch
+        assert max(map(len, shards)) - min(map(len, shards)) <= 1
+        tensors = [Share(rank, replicas, sharding).of(torch.arange(images)).tolist() for rank in range(replicas)]
+        assert tensors == shards
+
+    def test_contiguous_and_strided_are_what_they_are_called(self) -> None:
+        assert Share(1, 2, "contiguous").of(list(range(6))) == [3, 4, 5]
+        assert Share(1, 2, "strided").of(list(range(6))) == [1, 3, 5]
+
+    @pytest.mark.parametrize("sharding", ["contiguous", "strided"])
+    def test_all_shards_of_every_step_are_the_batches_of_one_process(self, sharding: Sharding) -> None:
+        order = torch.randperm(23, generator=torch.Generator().manual_seed(1)).tolist()
+
+        def batches(rank: int, replicas: int) -> list[list[int]]:
+            return list(MicroBatches(BatchSampler(order, 8, False), 4, Share(rank, replicas, sharding)))
+
+        together = zip(*(batches(rank, 2) for rank in range(2)), strict=True)
+        assert [sorted(image for shard in shards for image in shard) for shards in together] == [
+            sorted(batch) for batch in batches(0, 1)
+        ]
+
+    def test_the_last_step_holds_what_is_left(self) -> None:
+        assert [images_of_step(index, 27, 8) for index in range(4)] == [8, 8, 8, 3]
+
+
+class TestThePlan:
+    @pytest.mark.parametrize(
+        ("cpus", "gpus", "strategy", "processes", "count"),
+        [
+            (8, 0, "single", "auto", 1),
+            (8, 0, "single", 4, 1),
+            (8, 0, "ddp", "auto", 2),
+            (1, 0, "ddp", "auto", 2),
+            (8, 0, "ddp", 4, 4),
+            (8, 4, "ddp", "auto", 4),
+            (8, 4, "ddp", 2, 2),
+            (8, 1, "ddp", "auto", 1),
+            (8, 3, "ddp_two_nodes", "auto", 2),
+            (8, 8, "ddp_two_nodes", "auto", 8),
+        ],
+    )
+    def test_auto_is_a_process_for_each_gpu_and_two_on_a_cpu(
+        self, cpus: int, gpus: int, strategy: str, processes: int | str, count: int
+    ) -> None:
+        training = {"strategy": strategy, "processes": processes}
+        plan = plan_of(cpus, gpus, "cuda" if gpus else "cpu", training=training)
+        assert plan.runs[0].unavailable is None
+        assert plan.runs[0].settings.training.replicas == plan.runs[0].settings.training.processes == count
+
+    def test_the_batch_is_of_all_replicas_or_of_each(self) -> None:
+        shared = training_of(training={"strategy": "ddp", "processes": 4})
+        assert (shared.global_batch_size, shared.replica_batch_size) == (8, 2)
+        each = training_of(training={"strategy": "ddp", "processes": 2, "batch_size_is": "replica"})
+        assert (each.global_batch_size, each.replica_batch_size) == (16, 8)
+        alone = training_of(training={"batch_size_is": "replica"})
+        assert (alone.global_batch_size, alone.replica_batch_size) == (8, 8)
+
+    def test_two_nodes_on_one_gpu_are_unavailable_and_the_rest_is_planned(self) -> None:
+        plan = plan_of(gpus=1, factors={"device": ["cuda"], "training.strategy": ["single", "ddp", "ddp_two_nodes"]})
+        reasons = {run.factors["training.strategy"]: run.unavailable for run in plan.runs}
+        assert reasons == {
+            "single": None,
+            "ddp": None,
+            "ddp_two_nodes": "training.strategy ddp_two_nodes needs 2 GPUs, and this machine has 1",
+        }
+
+    @pytest.mark.parametrize(
+        ("machine", "changes", "words"),
+        [
+            ({"cpus": 2}, {"processes": 4}, ["training.processes: 4", "2 CPUs"]),
+            ({"gpus": 2, "device": "cuda"}, {"processes": 4}, ["training.processes: 4", "2 GPUs"]),
+            ({}, {"processes": 2, "batch_size": 9}, ["training.batch_size: 9", "2 replicas", "multiple of 2"]),
+            ({}, {"strategy": "ddp_two_nodes", "processes": 3}, ["training.processes: 3", "a multiple of 2"]),
+            ({}, {"compile": True}, ["training.compile", "training.strategy ddp"]),
+            ({"loader": {"kind": "alone"}}, {}, ["loader.kind: 'alone'", "training.strategy ddp", "workers or device"]),
+            (
+                {},
+                {"processes": 4, "batch_size_is": "replica"},
+                ["training.batch_size: 32 is not allowed", "27 images"],
+            ),
+            ({}, {"processes": 4, "drop_last": False}, ["drop_last: False", "3 images for 4 replicas"]),
+        ],
+    )
+    def test_what_cannot_be_is_one_error_before_any_run(
+        self, machine: dict[str, Any], changes: dict[str, Any], words: list[str]
+    ) -> None:
+        with pytest.raises(StudyError) as caught:
+            plan_of(**machine, training={"strategy": "ddp"} | changes)
+        assert "\n" not in str(caught.value)
+        for word in words:
+            assert word in str(caught.value)
+
+    def test_a_run_alone_with_many_processes_twice_is_an_error_and_no_second_run(self) -> None:
+        factors = {"device": ["cpu"], "training.strategy": ["single", "ddp"], "training.processes": [2, 4]}
+        with pytest.raises(StudyError, match="more than once"):
+            plan_of(factors=factors)
+
+
+class TestEqualWork:
+    """The same global batch and data give the losses and the weights of one process. No batch normalisation here:
+    it would see a shard at a time."""
+
+    @pytest.mark.parametrize(
+        ("count", "training", "loader"),
+        [
+            (2, {}, {"kind": "device"}),
+            (4, {}, {"kind": "workers", "workers": 0, "sharding": "strided"}),
+            (2, {"drop_last": False}, {"kind": "workers", "workers": 0}),
+            (2, {"drop_last": False, "gradient_accumulation": 2}, {"kind": "device", "sharding": "strided"}),
+            (2, {"loop": "fastai", "drop_last": False}, {"kind": "workers", "workers": 0}),
+        ],
+    )
+    def test_many_processes_reach_the_losses_and_the_weights_of_one(
+        self, tmp_path: Path, count: int, training: dict[str, Any], loader: dict[str, Any]
+    ) -> None:
+        runs = [run_of(training, loader, count) for count in (1, count)]
+        manifest = generated.draw(runs[0].settings.dataset, tmp_path / runs[0].dataset)
+        (tmp_path / runs[0].dataset / "manifest.json").write_text(manifest.model_dump_json())
+        (alone,), ranks = train_together(runs[0], tmp_path, 1), train_together(runs[1], tmp_path, count)
+        whole = alone["measured"]
+        assert whole.epochs[-1].train_loss != whole.epochs[0].train_loss
+        for rank in ranks:
+            measured = rank["measured"]
+            assert curve(measured) == pytest.approx(curve(whole), rel=1e-5)
+            assert [step.images for step in measured.steps] == [step.images for step in whole.steps]
+            assert measured.epochs[-1].accuracy == pytest.approx(whole.epochs[-1].accuracy, rel=1e-6)
+            for name, value in alone["weights"].items():
+                assert torch.allclose(rank["weights"][name], value, rtol=1e-3, atol=1e-5), name
+
+
+def run_of(training: dict[str, Any], loader: dict[str, Any], count: int) -> Run:
+    strategy = {"strategy": "ddp", "processes": count} if count > 1 else {}
+    return plan_of(training={"epochs": 2, "learning_rate": 1e-2} | training | strategy, loader=loader).runs[0]
+
+
+def curve(measured: Measurement) -> list[float | None]:
+    return [loss for epoch in measured.epochs for loss in (epoch.train_loss, epoch.loss_sum, epoch.valid_loss)]
+
+
+class TestWhoWasLost:
+    """From what ranks and launchers left to one sentence."""
+
+    def say(self, scratch: Path, rank: int, message: str, outcome: str = "failed") -> None:
+        leave(JobResult.model_validate({"outcome": outcome, "message": message}), result_file(scratch, rank))
+        told = len(list(scratch.glob("rank-*")))
+        os.utime(result_file(scratch, rank), (told, told))
+
+    def report(self, scratch: Path, node: int, codes: dict[int, int]) -> None:
+        report_file(scratch, node).write_text(json.dumps(codes))
+
+    def cause(self, scratch: Path, *codes: int) -> RankFailed:
+        return distributed._cause(scratch, 2, codes, distributed._results(scratch, 2))
+
+    def test_a_killed_rank_and_not_the_one_that_lost_its_connection(self, tmp_path: Path) -> None:
+        self.say(tmp_path, 0, "RuntimeError: Connection closed by peer")
+        self.report(tmp_path, 0, {0: 1})
+        self.report(tmp_path, 1, {1: -signal.SIGKILL})
+        assert str(self.cause(tmp_path, 1, 1)) == "rank 1 of 2 was ended by SIGKILL"
+
+    def test_the_first_that_said_something(self, tmp_path: Path) -> None:
+        self.say(tmp_path, 1, "ValueError: planted")
+        self.say(tmp_path, 0, "RuntimeError: Connection closed by peer")
+        self.report(tmp_path, 0, {0: 1, 1: 1})
+        assert str(self.cause(tmp_path, 1)) == "rank 1 of 2: ValueError: planted"
+
+    def test_the_first_that_said_something_and_not_one_that_was_told_to_end(self, tmp_path: Path) -> None:
+        self.say(tmp_path, 0, "ValueError: planted")
+        self.report(tmp_path, 0, {0: 1, 1: -signal.SIGTERM})
+        assert str(self.cause(tmp_path, 1)) == "rank 0 of 2: ValueError: planted"
+
+    def test_a_rank_without_memory_is_a_run_without_memory(self, tmp_path: Path) -> None:
+        self.say(tmp_path, 1, "OutOfMemoryError: 9 GiB", "out_of_memory")
+        found = self.cause(tmp_path, 1)
+        assert isinstance(found, RankOutOfMemory)
+        assert is_out_of_memory(found)
+        assert not is_out_of_memory(RankFailed("rank 1 of 2 was ended by SIGKILL"))
+
+    def test_a_rank_that_left_without_a_word(self, tmp_path: Path) -> None:
+        self.say(tmp_path, 0, "RuntimeError: Connection closed by peer")
+        self.report(tmp_path, 0, {1: 3})
+        assert str(self.cause(tmp_path, 1)) == "rank 1 of 2 ended with exit code 3"
+
+    def test_a_killed_launcher(self, tmp_path: Path) -> None:
+        self.say(tmp_path, 0, "RuntimeError: Connection closed by peer")
+        self.report(tmp_path, 0, {0: 1})
+        found = str(self.cause(tmp_path, 1, -signal.SIGKILL))
+        assert found == "the launcher of node 1 of 2 was ended by SIGKILL"
+
+
+def test_readings_of_many_gpus_are_one_gpus_with_all_their_memory_power_and_energy() -> None:
+    class Fixed(Gpu):
+        def __init__(self, **values: float | None) -> None:
+            self.values = {f"gpu_{name}": value for name, value in values.items()}
+
+        def read(self) -> dict[str, Any]:
+            return dict(self.values)
+
+    first = Fixed(utilisation_percent=50, power_watts=100.0, throttle_reasons=1, temperature_celsius=40, sm_clock_mhz=9)
+    second = Fixed(utilisation_percent=100, power_watts=300.0, throttle_reasons=4, temperature_celsius=60)
+    assert read_together([first]) == first.values
+    assert read_together([first, second]) == {
+        "gpu_utilisation_percent": 75,
+        "gpu_power_watts": 400,
+        "gpu_throttle_reasons": 5,
+        "gpu_temperature_celsius": 60,
+    }
+
+
+def test_peaks_of_all_replicas_are_added_up() -> None:
+    memories = [Memory(host_resident_bytes=100), Memory(host_resident_bytes=300)]
+    replicas = [Replica(images=4, fit_seconds=1, data_wait_seconds=0, memory=memory) for memory in memories]
+    step = {f"{phase}_seconds": 1.0 for phase in PHASES} | {"epoch": 1, "images": 8, "warm_up": False}
+    together = timings._of_all_replicas(measurement(Step.model_validate(step), replicas))
+    assert together["peak_all_host_resident_bytes"] == 400
+    assert together["peak_all_device_reserved_bytes"] is None
+
+
+def measurement(step: Step, replicas: list[Replica]) -> Measurement:
+    return Measurement(
+        setup_seconds=1,
+        model_seconds=1,
+        fit_seconds=1,
+        epochs=[],
+        steps=[step],
+        memory=replicas[0].memory,
+        parameters=1,
+        body_sha256=None,
+        threads=1,
+        workers=0,
+        replicas=replicas,
+    )
