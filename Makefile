@@ -21,7 +21,7 @@ published: host  ## Run every published study at the size of two CPU cores; ARGS
 	$(VENV) -m snakemake --cores $(CORES) --config $(PUBLISHED) size=reduced $(ARGS)
 	@echo "The report: results/report.html"
 
-PUBLISHED := "studies=[batch-size,speedup,cifar10-cnn,lab-device,lab-batch-size,lab-model-size,lab-workers,lab-precision,larger-models]"
+PUBLISHED := "studies=[batch-size,speedup,cifar10-cnn,lab-device,lab-batch-size,lab-model-size,lab-workers,lab-precision,mnist-strategies,inference,larger-models]"
 
 images: host  ## Build, load or pull the images of both devices, and try each once
 	$(VENV) -m snakemake --cores $(CORES) $(IMAGES) $(ARGS)

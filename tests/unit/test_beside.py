@@ -92,8 +92,7 @@ def test_published_conditions_are_keys_of_a_study() -> None:
     frame = read_published()
     strategies = frame[frame["study"] == "mnist-strategies"].set_index("strategy", drop=False)
     multi = conditions_of(strategies.loc["multi_worker+custom_loop"].iloc[0])
-    assert multi["training.strategy"] == "ddp"
-    assert multi["training.nodes"] == 2
+    assert multi["training.strategy"] == "ddp_two_nodes"
     assert multi["training.loop"] == "torch"
     amp = conditions_of(frame[frame["precision"] == "fp16_amp"].iloc[0])
     assert amp["training.precision"] == "fp16"
