@@ -7,7 +7,7 @@ from study.config import get, shown
 from study.measure.samples import Epoch
 from study.plan import Plan
 from study.records import Record
-from study.words import number, short_key
+from study.words import device_words, number, short_key
 
 
 @dataclass(frozen=True)
@@ -65,4 +65,4 @@ def _by_setting(plan: Plan, records: dict[str, Record]) -> dict[str, list[list[E
 def _words(plan: Plan, key: str, level: object) -> str:
     """A name speaks for itself; a number does not."""
     name = shown(plan.study, key, level)
-    return str(name) if isinstance(name, str) else f"{short_key(key)} {name}"
+    return device_words(name) if isinstance(name, str) else f"{short_key(key)} {name}"
