@@ -403,9 +403,16 @@ class Study(Keys):
     )
     replicates: int = Field(3, ge=1, le=1000, description="How often each configuration is run, in randomised blocks.")
     curve: Curve | None = Field(None, description="What is fitted against what; none for no fit.")
-    time: Total = Field("fit_seconds", description="The time that is compared, in a study without a `curve`.")
+    time: Total | None = Field(
+        None, description="The time that is compared, in a study without a `curve`; none is `fit_seconds`."
+    )
     contrast: str | None = Field(None, description="The factor whose levels are compared as a ratio of times.")
     published: str | None = Field(None, description="The study in `study/published.csv` to show beside the runs.")
+
+    @property
+    def total(self) -> Total:
+        """The time that the analysis is about."""
+        return self.curve.y if self.curve else self.time or "fit_seconds"
 
     @property
     def compared(self) -> list[str]:
@@ -431,6 +438,8 @@ class Study(Keys):
                 raise ValueError(f"factors.{key}: [] is not allowed: give at least one level")
             if len({repr(level) for level in levels}) < len(levels):
                 raise ValueError(f"factors.{key}: {levels} holds a level twice: give each level once")
+        if self.curve and self.time:
+            raise ValueError(f"time: {self.time!r} is not allowed with a curve, which has its own: curve.y")
         if self.curve and self.curve.x not in self.factors:
             raise ValueError(f"curve.x: {self.curve.x!r} is no factor; allowed: {', '.join(self.factors) or 'none'}")
         if self.contrast and self.contrast not in self.factors:

@@ -8,6 +8,7 @@ import pandas as pd
 from study.config import Training, shown
 from study.plan import Plan
 from study.records import Record
+from study.report.epochs import EpochRow, epoch_rows
 from study.stats.analysis import Analysis
 from study.weights import fell_back
 from study.words import TOTALS, bytes_words, short_key
@@ -28,6 +29,7 @@ class StudyView:
     axis: str
     total: str
     facts: list[tuple[str, str]]
+    epochs: list[EpochRow]
     runs: list[dict[str, Any]]
     counts: str
 
@@ -52,6 +54,7 @@ def view(
         else ", ".join(short_key(key) for key in study.compared) or "setting",
         total=TOTALS[analysis.y].replace(" (s)", ""),
         facts=_facts(plan, records),
+        epochs=epoch_rows(plan, records),
         runs=_runs(frame, analysis.y),
         counts=_counts(plan, done),
     )

@@ -123,7 +123,7 @@ class Analysis(Strict):
 
 def analyse(study: Study, frame: pd.DataFrame) -> Analysis:
     """Analyse one study's table of timings (a row a planned run)."""
-    y = study.curve.y if study.curve else study.time
+    y = study.total
     x = study.curve.x if study.curve else None
     group_keys = [key for key in study.compared if (key != x if x else key == "device")]
     groups = [

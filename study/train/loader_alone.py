@@ -22,10 +22,10 @@ def train(job: TrainingJob) -> Measurement:
     for number, name in enumerate(names):
         fetch(loaders, recorder)
         validation = time.perf_counter()
-        if validates(job.settings, number + 1):
-            for _ in loaders.valid:
-                pass
-        reached.append(Reached(time.perf_counter() - validation, [], None, None))
+        looks = validates(job.settings, number + 1)
+        for _ in loaders.valid if looks else ():
+            pass
+        reached.append(Reached(time.perf_counter() - validation if looks else 0.0, [], None, None))
         steps = loaders.train_steps
         job.progress((number + 1) * steps, len(names) * steps, f"epoch {number + 1} ({name})")
     fit_seconds = time.perf_counter() - started

@@ -78,7 +78,7 @@ class Decay:
         """The learning rate at ``progress``, 0 to 1, where ``peak`` is the first."""
         if self.kind == "cosine":
             return _cosine(peak, 0.0, progress)
-        return peak * STEP_FACTOR ** int(STEPS * progress) if self.kind == "step" else peak
+        return peak * STEP_FACTOR ** int(STEPS * progress + 1e-9) if self.kind == "step" else peak
 
     def momentum(self, progress: float) -> float | None:
         """None: the optimizer keeps its own."""

@@ -124,6 +124,28 @@ def test_data_of_a_folder_are_in_the_key_by_names_sizes_and_times(photos: Path) 
     assert len({before, touched, tiny_plan(**changes).runs[0].key}) == 3
 
 
+def test_a_users_own_model_is_in_the_key_by_its_code_and_what_it_is_tried_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    nets = tmp_path / "nets"
+    nets.mkdir()
+
+    def key(classes: int = 2) -> str:
+        return tiny_plan(
+            model={"name": "nets.small:make", "weights": "none"},
+            dataset={"images": 40, "classes": classes, "channels": 3, "image_size": 32},
+            training={"freeze_epochs": 0, "batch_size": 4},
+        ).runs[0].weights  # fmt: skip
+
+    (nets / "small.py").write_text("a = 1")
+    before = key()
+    assert key() == before
+    assert key(classes=3) != before
+    (nets / "helper.py").write_text("b = 1")
+    assert key() != before
+
+
 def test_the_table_shows_name_factors_block_and_position() -> None:
     text = table(tiny_plan(factors={"device": ["cpu", "cuda"], "training.batch_size": [4]}))
     head = text.splitlines()[0].split()
