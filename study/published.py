@@ -21,5 +21,5 @@ def published_times(study: str, total: str = "fit_seconds") -> pd.DataFrame:
     ``seconds``."""
     frame = pd.read_csv(FILE)
     wanted = (frame["study"] == study) & (frame["metric"] == METRICS.get(total)) & frame["batch_size"].notna()
-    rows = frame[wanted].assign(seconds=frame["value"]).fillna({"hardware": "hardware not printed"})
-    return rows[["table", "hardware", "batch_size", "seconds"]].reset_index(drop=True)
+    rows = frame[wanted].fillna({"hardware": "hardware not printed"})
+    return rows.assign(seconds=rows["value"])[["table", "hardware", "batch_size", "seconds"]].reset_index(drop=True)

@@ -244,6 +244,22 @@ def test_a_weights_file_that_is_none_stops_before_any_run(checkout: Checkout) ->
     assert checkout.records() == {}
 
 
+def test_a_users_own_model_trains_and_one_with_the_wrong_outputs_stops_before_any_run(checkout: Checkout) -> None:
+    body = "nn.Sequential(nn.Flatten(), nn.Linear(3 * 40 * 40, {}))"
+    (checkout.root / "nets.py").write_text(
+        f"from torch import nn\ndef good(classes): return {body.format('classes')}\n"
+        f"def deaf(classes): return {body.format(5)}\n"
+    )
+    own = "training.freeze_epochs: 0, model.weights: none, training.batch_size: [4], curve: null"
+    done = checkout.snakemake(f"overrides={{model.name: 'nets:deaf', {own}}}")
+    assert done.returncode == 1
+    assert "error: model.name: 'nets:deaf' answers two images with (2, 5), but the data have 2 classes" in done.stderr
+    assert checkout.records() == {}
+    checkout.good(f"overrides={{model.name: 'nets:good', {own}}}")
+    (record,) = (json.loads(text) for text in checkout.records().values())
+    assert (record["outcome"], record["measurement"]["parameters"]) == ("ok", 2 * (3 * 40 * 40 + 1))
+
+
 def test_a_run_out_of_memory_is_recorded_and_the_others_go_on(checkout: Checkout) -> None:
     """A planted allocation that no machine can serve, at one batch size."""
     edit(
