@@ -9,6 +9,7 @@ import os
 import sys
 from pathlib import Path
 
+from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
@@ -29,6 +30,7 @@ def main(job: str, scratch: str, node: int, nodes: int, processes: int, endpoint
         rdzv_backend="c10d",
         rdzv_endpoint=endpoint,
         rdzv_configs={"is_host": node == 0, "join_timeout": MEET_SECONDS, "timeout": MEET_SECONDS},
+        logs_specs=DefaultLogsSpecs(log_dir=str(Path(scratch) / "agents")),  # else left in /tmp; ranks write to ours
         max_restarts=0,  # a run that lost a rank has failed: what it measured is not one run any more
         local_addr="127.0.0.1",  # the host's name may resolve to nothing where there is no network
     )

@@ -36,9 +36,15 @@ def study_values(**changes: Any) -> dict[str, Any]:
     return values | changes
 
 
-def plan_at(place: Place, absent: dict[str, str | None] | None = None, **changes: Any) -> Plan:
-    """The plan of a tiny study on a machine without a GPU, or one that lacks what ``absent`` says."""
-    return make_plan("tiny", Study.model_validate(study_values(**changes)), place, absent or HERE)
+def plan_at(
+    place: Place,
+    absent: dict[str, str | None] | None = None,
+    counts: dict[str, int] | None = None,
+    **changes: Any,
+) -> Plan:
+    """The plan of a tiny study on a machine without a GPU, or one that lacks what ``absent`` says, and has so many of
+    the others."""
+    return make_plan("tiny", Study.model_validate(study_values(**changes)), place, absent or HERE, counts)
 
 
 def tiny_plan(**changes: Any) -> Plan:

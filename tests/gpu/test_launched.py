@@ -49,11 +49,15 @@ def gpu_plan(results: Path, **changes: Any) -> Plan:
         "curve": None,
         "dataset": {"source": "generated", "images": 60},
     } | changes
-    plan = plan_at(Place("none", "asked for"), absent=HERE, **values)
+    counts = {device: devices.count(device) for device in HERE}
+    plan = plan_at(Place("none", "asked for"), HERE, counts, **values)
     write_plans([plan], results)
     for run in plan.runs:
         step.make(results / "tiny" / "plan.json", run.dataset, results)
-        decision = decide(run.settings.model.name, "none", run.settings.seed, results / "weights")
+        model, images = run.settings.model, run.settings.dataset
+        decision = decide(
+            model.name, "none", run.settings.seed, results / "weights", classes=images.classes, channels=images.channels
+        )
         path = results / "tiny" / "weights" / f"{run.weights}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(decision.model_dump_json(), encoding="utf-8")

@@ -181,7 +181,7 @@ class TestEqualWork:
         assert whole.epochs[-1].train_loss != whole.epochs[0].train_loss
         for rank in ranks:
             measured = rank["measured"]
-            assert curve(measured) == pytest.approx(curve(whole), rel=1e-5)
+            assert curve(measured) == pytest.approx(curve(whole), rel=1e-4)
             assert [step.images for step in measured.steps] == [step.images for step in whole.steps]
             assert measured.epochs[-1].accuracy == pytest.approx(whole.epochs[-1].accuracy, rel=1e-6)
             for name, value in alone["weights"].items():

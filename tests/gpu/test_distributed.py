@@ -1,0 +1,83 @@
+"""Strategies over nccl, launched as the pipeline does: a process for each GPU. One GPU shows the half of it."""
+
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from study import devices, launch
+from study.measure.samples import Measurement
+from study.records import Record
+from study.timings import table
+from tests.gpu.test_launched import gpu_plan
+
+GPUS = devices.count("cuda") if os.environ.get("STUDY_TEST_GPU") else 0
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(GPUS < 1, reason="needs an NVIDIA GPU, and STUDY_TEST_GPU=1")]
+DIGITS = {"source": "generated", "images": 1200, "classes": 2, "channels": 1, "image_size": 28}
+
+
+def digits(**training: Any) -> dict[str, Any]:
+    """A network without batch normalisation; images for every GPU in each batch."""
+    values = {"freeze_epochs": 0, "epochs": 3, "batch_size": 48 * GPUS, "precision": "fp32"}
+    return {
+        "dataset": DIGITS,
+        "model": {"name": "mnist_cnn", "weights": "none"},
+        "training": values | training,
+        "loader": {"kind": "workers", "workers": 1},
+    }
+
+
+@pytest.mark.parametrize("loop", ["torch", "fastai"])
+def test_every_strategy_reaches_the_losses_of_one_process(
+    tmp_path: Path, loop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launch, "run_seed", lambda seed, name: 3)  # the same start and the same batches in every run
+    strategies = ["single", "ddp", *(["ddp_two_nodes"] if GPUS > 1 and GPUS % 2 == 0 else [])]
+    factors = {"device": ["cuda"], "training.strategy": strategies}
+    plan = gpu_plan(tmp_path, **digits(loop=loop), factors=factors)
+    records = {run.name: launch.launch(plan, run, tmp_path, 1, tmp_path / "run.log", run.name) for run in plan.runs}
+    print(table(plan, records).T.to_string())
+    measured = {str(record.settings.training.strategy): of(record) for record in records.values()}
+    for strategy in strategies[1:]:
+        replicas = measured[strategy].replicas
+        assert len(replicas) == GPUS
+        assert all((replica.memory.device_allocated_bytes or 0) > 0 for replica in replicas)
+        assert curve(measured[strategy]) == pytest.approx(curve(measured["single"]), rel=1e-3)
+
+
+@pytest.mark.skipif(GPUS < 2, reason="needs two GPUs")
+@pytest.mark.parametrize("strategy", ["ddp", "ddp_two_nodes"])
+def test_a_killed_rank_is_a_recorded_failure_though_the_others_wait_for_it(tmp_path: Path, strategy: str) -> None:
+    training = {"strategy": strategy, "processes": 2, "epochs": 2000}
+    plan = gpu_plan(tmp_path, **digits(**training), factors={"device": ["cuda"]})
+    log = tmp_path / "run.log"
+    killed: list[float] = []
+
+    def kill() -> None:
+        while not (log.is_file() and "epoch 2" in log.read_text()):
+            time.sleep(0.1)
+        for process in psutil.process_iter(["cmdline"]):
+            if "study.rank" in (process.info["cmdline"] or []) and process.environ().get("RANK") == "1":
+                process.kill()
+        killed.append(time.monotonic())
+
+    thread = threading.Thread(target=kill, daemon=True)
+    thread.start()
+    record = launch.launch(plan, plan.runs[0], tmp_path, 1, log, "run 1 of 1")
+    print(f"recorded {time.monotonic() - killed[0]:.1f} s after the death")
+    assert (record.outcome, record.message) == ("failed", "rank 1 of 2 was ended by SIGKILL")
+    assert not [p for p in psutil.process_iter(["cmdline"]) if "study.agent" in (p.info["cmdline"] or [])]
+
+
+def of(record: Record) -> Measurement:
+    assert record.outcome == "ok", record.message
+    assert record.measurement is not None
+    return record.measurement
+
+
+def curve(measured: Measurement) -> list[float | None]:
+    return [loss for epoch in measured.epochs for loss in (epoch.train_loss, epoch.valid_loss)]

@@ -1,0 +1,63 @@
+"""Runs of many processes through the pipeline: their records, and what is left when one of them dies."""
+
+import time
+
+import psutil
+
+from study.records import Record
+from tests.workflow.conftest import Checkout
+from tests.workflow.test_pipeline import edit
+
+PLANTED = """        import os, psutil
+        if self.job.replicas.rank == 1 and self.done == 2 and self.job.settings.training.batch_size == 8:
+            os.kill(os.getpid(), 9)
+        elif self.job.replicas.rank == 1 and self.done == 2 and self.job.settings.training.strategy == "ddp":
+            psutil.Process(os.getppid()).parent().kill()
+"""
+
+
+def test_whoever_of_many_processes_dies_the_run_is_a_recorded_failure_and_nothing_is_left(checkout: Checkout) -> None:
+    """Rank 1 of two is killed on one node and on two; then the process of the run itself, above the launcher of the
+    ranks. A run of two nodes to which nothing happens comes to its end."""
+    checkout.study(
+        "tiny",
+        dataset={"source": "generated", "images": 40, "channels": 1, "image_size": 28},
+        model={"name": "mnist_cnn", "weights": "none"},
+        training={"freeze_epochs": 0, "epochs": 2},
+        loader={"kind": "workers", "workers": 1},
+        factors={"training.strategy": ["ddp", "ddp_two_nodes"], "training.batch_size": [4, 8]},
+        curve=None,
+    )
+    loop = checkout.root / "study" / "train" / "torch_loop.py"
+    edit(loop, "        self.scaler.step(self.optimizer)\n", PLANTED + "        self.scaler.step(self.optimizer)\n")
+    checkout.good()
+    records = [Record.model_validate_json(content) for content in checkout.records().values()]
+    ends = {
+        (record.settings.training.strategy, record.settings.training.batch_size): (record.outcome, record.message)
+        for record in records
+    }
+    assert ends == {
+        ("ddp", 4): ("failed", "the process was ended by SIGKILL"),
+        ("ddp", 8): ("failed", "rank 1 of 2 was ended by SIGKILL"),
+        ("ddp_two_nodes", 4): ("ok", None),
+        ("ddp_two_nodes", 8): ("failed", "rank 1 of 2 was ended by SIGKILL"),
+    }
+    measured = next(record.measurement for record in records if record.measurement)
+    assert (measured.global_batch_size, measured.replica_batch_size) == (4, 2)
+    assert [epoch.images for epoch in measured.epochs] == [32, 32]
+    assert [replica.images for replica in measured.replicas] == [32, 32]
+    page = (checkout.root / "results" / "report.html").read_text(encoding="utf-8")
+    assert "rank 1 of 2 was ended by SIGKILL" in page
+    end = time.monotonic() + 30  # a loader's worker looks for its parent every five seconds
+    while left := at_work(checkout):
+        assert time.monotonic() < end, left
+        time.sleep(0.5)
+
+
+def at_work(checkout: Checkout) -> list[str]:
+    """Everything that was started in the checkout and is still there."""
+    return [
+        " ".join(process.info["cmdline"] or [])
+        for process in psutil.process_iter(["cmdline", "cwd", "status"])
+        if process.info["cwd"] == str(checkout.root) and process.info["status"] != psutil.STATUS_ZOMBIE
+    ]
