@@ -139,10 +139,10 @@ class Inference(Strict):
     itself. Before it the model is trained as `training` says, from the study's seed: every level has the same weights.
     """
 
-    precision: Literal["fp32", "bf16", "fp32_onnxruntime", "int8"] = Field(
+    precision: Literal["fp32", "bf16", "fp32_onnx", "int8"] = Field(
         "fp32",
         description="`fp32`, `bf16`: by torch, weights and images in that type. `int8`: static quantisation, "
-        "convolutions included, by ONNX Runtime on a CPU. `fp32_onnxruntime`: the same runtime without quantisation, "
+        "convolutions included, by ONNX Runtime on a CPU. `fp32_onnx`: the same runtime without quantisation, "
         "which tells what is the runtime's from what is the precision's.",
     )
     batch_size: int = Field(
