@@ -5,13 +5,15 @@
 
 import argparse
 from contextlib import nullcontext
+from typing import get_args
 
 import torch
 from torch import nn
 
 from study import models
+from study.config import Precision
 from study.figures.roofline import arithmetic_words, rate_words
-from study.measure.arithmetic import Ceiling, Ceilings, Precision, flops_of_step, measure_ceilings, sample
+from study.measure.arithmetic import Ceiling, Ceilings, flops_of_step, measure_ceilings, sample, set_fp32
 from study.measure.clock import clock_for
 
 IMAGES, SIDE = 16, 64
@@ -55,9 +57,10 @@ def main() -> None:
     """Print both."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--precision", choices=["fp32", "bf16", "fp16"], default="fp32")
+    parser.add_argument("--precision", choices=get_args(Precision), default="auto")
     options = parser.parse_args()
     device = torch.device(options.device)
+    set_fp32(options.precision)
     ceilings = measure_ceilings(device, options.precision)
     side = ceilings.product_side
     print(

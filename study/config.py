@@ -3,18 +3,34 @@
 Values only: ``study/load.py`` reads the files and turns what is wrong into one line.
 """
 
+import re
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from study.networks import NETWORKS, is_transfer, misfit
+from study.networks import NETWORKS, is_own, is_transfer, misfit
 
 Device = Literal["cpu", "cuda"]
 Total = Literal[
-    "fit_seconds", "blog_seconds", "train_seconds", "valid_seconds", "step_seconds", "thousand_images_seconds"
+    "fit_seconds",
+    "blog_seconds",
+    "train_seconds",
+    "epoch_seconds",
+    "valid_seconds",
+    "step_seconds",
+    "thousand_images_seconds",
 ]
 TOTALS_OF_INFERENCE: tuple[Total, ...] = ("thousand_images_seconds",)
+Precision = Literal["auto", "fp32", "tf32", "bf16", "fp16"]
+
+STOCK_FASTAI = (
+    ("training", "optimizer", "adamw"),
+    ("training", "gradient_accumulation", 1),
+    ("training", "validation", "epoch"),
+    ("loader", "prefetch_factor", None),
+)
+"""Keys with the one value that a tutorial of fastai follows."""
 
 
 class Strict(BaseModel):
@@ -79,20 +95,52 @@ class Model(Strict):
         "is not torchvision's has no ImageNet weights.",
     )
 
+    @model_validator(mode="after")
+    def _an_own_model_is_an_import_path(self) -> Self:
+        if is_own(self.name) and not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*", self.name):
+            raise ValueError(f"name: {self.name!r} is not allowed: a model of your own is package.module:factory")
+        return self
+
 
 class Training(Strict):
     """The schedule: freeze, train the head, unfreeze, train everything."""
 
     loop: Literal["fastai", "torch"] = Field(
-        "torch", description="`fastai`: stock `vision_learner(...).fine_tune(...)`. `torch`: the same schedule, bare."
+        "torch",
+        description="`fastai`: stock `vision_learner(...).fine_tune(...)`; a model that is not torchvision's by "
+        "`Learner(...).fit_one_cycle(...)`, or with `schedule: constant` by `.fit(...)`. `torch`: the same, bare.",
     )
     freeze_epochs: int = Field(1, ge=0, le=10_000, description="Epochs with the body frozen.")
     epochs: int = Field(3, ge=1, le=10_000, description="Epochs with everything trained.")
-    batch_size: int = Field(64, ge=1, description="Images per step. Never changed silently.")
-    learning_rate: float = Field(2e-3, gt=0, description="Base learning rate of the schedule.")
-    precision: Literal["fp32", "bf16", "fp16"] = Field(
-        "fp32", description="`bf16` and `fp16` are automatic mixed precision."
+    batch_size: int = Field(
+        64, ge=1, description="Images per step, or per micro-batch of `gradient_accumulation`. Never changed silently."
     )
+    gradient_accumulation: int = Field(
+        1,
+        ge=1,
+        le=10_000,
+        description="Micro-batches whose gradients are added up before the optimizer's step: a step then sees as many "
+        "times `batch_size` images. Batch normalisation still sees one micro-batch at a time.",
+    )
+    optimizer: Literal["adamw", "adam", "sgd"] = Field(
+        "adamw",
+        description="`adamw`: with fastai's constants, decay 0.01 but not of normalisation and biases. `adam`: torch's "
+        "own defaults, no decay. `sgd`: momentum 0.9, no decay.",
+    )
+    schedule: Literal["one_cycle", "constant", "step", "cosine"] = Field(
+        "one_cycle",
+        description="Of the learning rate in each stage. `one_cycle`: fastai's, of the momentum too, with lower rates "
+        "for the body; it is half as high once the body is unfrozen. The others start every layer at "
+        "`learning_rate`; `step` divides it by 10 after each third, `cosine` ends at 0.",
+    )
+    learning_rate: float = Field(2e-3, gt=0, description="Base learning rate of the schedule.")
+    precision: Precision = Field(
+        "auto",
+        description="`auto`: torch's own choice, fp32, in which an NVIDIA GPU from Ampere on computes convolutions in "
+        "TF32, and matrix products not. `fp32`: IEEE single precision throughout. `tf32`: both in TF32, on such a GPU "
+        "alone. `bf16` and `fp16` are automatic mixed precision, `fp16` with scaled gradients.",
+    )
+    validation: Literal["epoch", "end"] = Field("epoch", description="After every epoch, or once after the last one.")
     drop_last: bool = Field(
         True, description="Drop the last partial batch of an epoch, as fastai does without saying so."
     )
@@ -126,6 +174,14 @@ class Loader(Strict):
     workers: int | Literal["auto"] = Field(
         "auto", description="Worker processes of the DataLoader; `auto` is fastai's default, min(16, CPUs)."
     )
+    pin_memory: bool | Literal["auto"] = Field(
+        "auto",
+        description="Hand batches over in page-locked memory. `auto`: for a GPU; with stock fastai never.",
+    )
+    prefetch_factor: int | None = Field(
+        None, ge=1, le=1024, description="Batches that each worker keeps ready; none is torch's own choice, 2."
+    )
+    persistent_workers: bool = Field(False, description="Keep the workers from one epoch to the next.")
 
     @model_validator(mode="after")
     def _workers_are_not_negative(self) -> Self:
@@ -141,9 +197,9 @@ class Inference(Strict):
 
     precision: Literal["fp32", "bf16", "fp32_onnx", "int8"] = Field(
         "fp32",
-        description="`fp32`, `bf16`: by torch, weights and images in that type. `int8`: static quantisation, "
-        "convolutions included, by ONNX Runtime on a CPU. `fp32_onnx`: the same runtime without quantisation, "
-        "which tells what is the runtime's from what is the precision's.",
+        description="`fp32` (IEEE single precision), `bf16`: by torch, weights and images in that type. `int8`: "
+        "static quantisation, convolutions included, by ONNX Runtime on a CPU. `fp32_onnx`: the same runtime without "
+        "quantisation, which tells what is the runtime's from what is the precision's.",
     )
     batch_size: int = Field(
         1, ge=1, description="Images in a batch. The validation images are taken in turn, over and over."
@@ -263,12 +319,51 @@ class Settings(Keys):
         return self
 
     @model_validator(mode="after")
-    def _mixed_precision_of_fastai_is_for_a_gpu(self) -> Self:
-        if self.training.loop == "fastai" and self.device == "cpu" and self.training.precision != "fp32":
+    def _a_precision_is_for_its_device(self) -> Self:
+        precision = self.training.precision
+        if self.device == "cpu" and precision == "tf32":
             raise ValueError(
-                f"training.precision: {self.training.precision!r} is not allowed with training.loop fastai on device "
-                "cpu, where fastai trains in fp32 all the same: fp32"
+                "training.precision: 'tf32' is not allowed on device cpu, which has no TF32: auto, fp32, bf16, fp16"
             )
+        if self.training.loop == "fastai" and self.device == "cpu" and precision not in ("auto", "fp32"):
+            raise ValueError(
+                f"training.precision: {precision!r} is not allowed with training.loop fastai on device cpu, where "
+                "fastai trains in fp32 all the same: auto, fp32"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _stock_fastai_does_not_do_everything(self) -> Self:
+        if self.training.loop != "fastai":
+            return self
+        for section, key, stock in STOCK_FASTAI:
+            given = getattr(getattr(self, section), key)
+            if given != stock:
+                raise ValueError(
+                    f"{section}.{key}: {given!r} is not allowed with training.loop fastai, which is stock: "
+                    f"{'none' if stock is None else stock}"
+                )
+        allowed = ("one_cycle",) if is_transfer(self.model.name) else ("one_cycle", "constant")
+        if self.training.schedule not in allowed:
+            raise ValueError(
+                f"training.schedule: {self.training.schedule!r} is not allowed with training.loop fastai and "
+                f"model.name {self.model.name}: {', '.join(allowed)}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _only_workers_prefetch(self) -> Self:
+        loader = self.loader
+        if loader.kind != "device" and loader.workers == 0:
+            for key, given, stock in (
+                ("prefetch_factor", loader.prefetch_factor, None),
+                ("persistent_workers", loader.persistent_workers, False),
+            ):
+                if given != stock:
+                    raise ValueError(
+                        f"loader.{key}: {given} is not allowed with loader.workers 0, where no worker could: "
+                        f"{'none' if stock is None else 'false'}, or 1 worker and more"
+                    )
         return self
 
 
@@ -298,20 +393,24 @@ class Study(Keys):
     )
     replicates: int = Field(3, ge=1, le=1000, description="How often each configuration is run, in randomised blocks.")
     curve: Curve | None = Field(None, description="What is fitted against what; none for no fit.")
+    time: Total | None = Field(
+        None,
+        description="The time that is compared, in a study without a `curve`; none is `fit_seconds`, or "
+        "with `task: inference` `thousand_images_seconds`.",
+    )
     contrast: str | None = Field(None, description="The factor whose levels are compared as a ratio of times.")
     published: str | None = Field(None, description="The study in `study/published.csv` to show beside the runs.")
+
+    @property
+    def total(self) -> Total:
+        """The time that the analysis is about."""
+        usual: Total = "thousand_images_seconds" if self.task == "inference" else "fit_seconds"
+        return self.curve.y if self.curve else self.time or usual
 
     @property
     def compared(self) -> list[str]:
         """The factors whose levels differ: all but the null control's, whose runs are replicates of each other."""
         return [key for key in self.factors if key != "control"]
-
-    @property
-    def total(self) -> Total:
-        """The time that is analysed: the curve's, else the one that the task is about."""
-        if self.curve:
-            return self.curve.y
-        return TOTALS_OF_INFERENCE[0] if self.task == "inference" else "fit_seconds"
 
     @model_validator(mode="before")
     @classmethod
@@ -332,13 +431,14 @@ class Study(Keys):
                 raise ValueError(f"factors.{key}: [] is not allowed: give at least one level")
             if len({repr(level) for level in levels}) < len(levels):
                 raise ValueError(f"factors.{key}: {levels} holds a level twice: give each level once")
+        if self.curve and self.time:
+            raise ValueError(f"time: {self.time!r} is not allowed with a curve, which has its own: curve.y")
         if self.curve and self.curve.x not in self.factors:
             raise ValueError(f"curve.x: {self.curve.x!r} is no factor; allowed: {', '.join(self.factors) or 'none'}")
         own = [y for y in get_args(Total) if (y in TOTALS_OF_INFERENCE) == (self.task == "inference")]
-        if self.curve and self.curve.y not in own and "task" not in self.factors:
-            raise ValueError(
-                f"curve.y: {self.curve.y!r} is not allowed with task {self.task}; allowed: {', '.join(own)}"
-            )
+        if self.total not in own and "task" not in self.factors:
+            key = "curve.y" if self.curve else "time"
+            raise ValueError(f"{key}: {self.total!r} is not allowed with task {self.task}; allowed: {', '.join(own)}")
         if self.contrast and self.contrast not in self.factors:
             raise ValueError(f"contrast: {self.contrast!r} is no factor; allowed: {', '.join(self.factors) or 'none'}")
         return self

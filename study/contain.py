@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from study import container, engines
+from study import container, engines, own_model
 from study.config import Limits, Settings
 from study.container import Box, Mount, shared_memory_bytes
 from study.cpus import usable_cpus
@@ -71,13 +71,20 @@ def code_mount() -> Mount:
     return Mount(ROOT / "study", f"{container.WORK}/study")
 
 
+def own_mounts(settings: Settings) -> list[Mount]:
+    """A user's own model, where the settings name one."""
+    own = own_model.source(settings.model.name, Path.cwd())
+    return [Mount(own.resolve(), f"{container.WORK}/{own.name}")] if own else []
+
+
 def run_mounts(run: Run, study: str, results: Path) -> list[Mount]:
     """What a run reads: the package, its data, the decision about its weights, the weights."""
     wanted = [f"data/{run.dataset}", f"{study}/weights", "weights"]
     if run.settings.dataset.source in CLASS:
         wanted += ["data/downloads", "data/unpacked"]
     shown = [(results / name, f"{container.WORK}/results/{name}") for name in wanted]
-    return [code_mount(), *(Mount(source.resolve(), target) for source, target in shown if source.exists())]
+    seen = [Mount(source.resolve(), target) for source, target in shown if source.exists()]
+    return [code_mount(), *own_mounts(run.settings), *seen]
 
 
 def check_readable(mounts: Sequence[Mount], user: tuple[int, int]) -> None:

@@ -26,6 +26,8 @@ HOST, USER = "study-container", "study-user"
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 """Variables that a step with network, and a build, take from the caller."""
 FLOAT_BYTES = 4
+TORCH_PREFETCHES = 2
+"""Batches that each worker of a DataLoader keeps ready where nothing else is said."""
 MIB = 2**20
 
 
@@ -193,13 +195,13 @@ def chosen_gpus(visible: str | None) -> tuple[str, ...]:
 def shared_memory_bytes(settings: Settings, cpus: int) -> int:
     """Size of /dev/shm, through which the loader's workers hand over batches; at least 1 GiB.
 
-    Every worker of the training and of the validation set keeps two batches ready, and one is in use.
+    Every worker of the training and of the validation set keeps so many batches ready, and one is in use.
     """
     workers = settings.loader.workers if isinstance(settings.loader.workers, int) else min(16, cpus)
     if settings.loader.kind == "device":
         workers = 0
     image = settings.dataset.channels * settings.dataset.image_size**2 * FLOAT_BYTES
-    batches = 2 * (2 * workers + 1)
+    batches = 2 * ((settings.loader.prefetch_factor or TORCH_PREFETCHES) * workers + 1)
     return max(1024 * MIB, batches * settings.training.batch_size * image)
 
 

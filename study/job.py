@@ -20,7 +20,7 @@ from study.data.manifest import read_manifest
 from study.data.preflight import check_batch_size
 from study.errors import StudyError
 from study.measure import yardstick
-from study.measure.arithmetic import measure_ceilings
+from study.measure.arithmetic import fp32_in_use, has_tf32, measure_ceilings, set_fp32
 from study.measure.machine import Machine, describe, gpu_trouble
 from study.measure.samples import Yardstick
 from study.measure.telemetry import sampling
@@ -68,6 +68,9 @@ def execute(job: Job) -> JobResult:
         if settings.device == "cuda" and not torch.cuda.is_available():
             message = f"torch finds no CUDA device that it can use: {gpu_trouble()}"
             return JobResult(outcome="unavailable", message=anonymous(message), machine=describe("cpu"))
+        if settings.training.precision == "tf32" and not has_tf32():
+            message = "training.precision: this GPU has no tf32, which NVIDIA's have from Ampere on"
+            return JobResult(outcome="unavailable", message=message, machine=describe(settings.device))
         seed_everything(job.seed, settings.training.threads)
         results = Path(job.results)
         folder = results / "data" / job.run.dataset
@@ -102,6 +105,7 @@ def execute(job: Job) -> JobResult:
         else:
             from study.train.torch_loop import train
         torch.backends.cudnn.benchmark = settings.training.cudnn_benchmark  # fastai's import switches it on
+        set_fp32(settings.training.precision)
         # Outside every timed region, and before the window of peak memory opens.
         first_use = yardstick.first_use(training_job.device)
         before, host_before = _yardsticks(training_job.device)
@@ -130,6 +134,7 @@ def execute(job: Job) -> JobResult:
         outcome="ok",
         measurement=measurement,
         machine=describe(settings.device),
+        fp32=fp32_in_use(settings.device),
         data=used,
         weights=weights,
         yardstick=measured,

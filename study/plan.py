@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import Field
 
-from study import fingerprint
+from study import fingerprint, own_model
 from study.config import Device, Selection, Settings, Strict, Study, get, with_values
 from study.data import preflight
 from study.errors import StudyError
@@ -108,6 +108,7 @@ def make_plan(name: str, study: Study, place: Place, absent: dict[str, str | Non
         factors = {key: get(settings, key) for key in given}  # as checked: 1 may have become 1.0
         dataset_id, train_images = _dataset(settings)
         preflight.check_batch_size(settings, train_images, name)
+        own_model.check(settings.model.name, Path(), place.engine)
         weights_id = _weights(settings, name)
         image = place.image(settings.device)
         identity = fingerprint.run_identity(settings, dataset_id, weights_id, place.engine, image)
@@ -186,6 +187,11 @@ def _weights(settings: Settings, study: str) -> str:
                 "allowed: imagenet, none, a path"
             )
         identity["weights"], label = fingerprint.stat_of(path), "file"
+    code = own_model.source(name, Path())
+    if code:  # the decision tries the model: what it is tried on is part of it
+        images = settings.dataset
+        identity["code"] = own_model.code_sha256(code)
+        identity["images"] = [preflight.expected_classes(images), images.channels, images.image_size]
     return f"{_slug(name)}-{label}.{fingerprint.digest(identity)}"
 
 

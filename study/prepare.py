@@ -42,7 +42,7 @@ def in_a_container(verb: str, plan: Plan, run: Run, name: str, results: Path, lo
             image.run_as,
             command,
             scratch,
-            [contain.code_mount(), *mounts, *_torch_cache()],
+            [contain.code_mount(), *contain.own_mounts(settings), *mounts, *_torch_cache()],
             log,
             f"{verb} {name}",
             network=True,

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 
 from study.config import Settings, Strict
 from study.errors import StudyError
-from study.measure.arithmetic import Ceilings
+from study.measure.arithmetic import Ceilings, Fp32
 from study.measure.machine import Machine
 from study.measure.samples import Measurement, Yardstick
 from study.weights import Weights
@@ -41,6 +41,7 @@ class JobResult(Strict):
     data: DataUsed | None = None
     weights: Weights | None = None
     yardstick: Yardstick | None = None
+    fp32: Fp32 | None = Field(default=None, description="What fp32 was computed in; null in older records.")
 
 
 class Software(Strict):

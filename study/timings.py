@@ -196,6 +196,7 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
         "fit_seconds": measured.fit_seconds,
         "blog_seconds": measured.model_seconds + measured.fit_seconds,
         "train_seconds": train_seconds,
+        "epoch_seconds": train_seconds / len(measured.epochs),
         "valid_seconds": valid_seconds,
         "step_seconds": step_seconds,
         **phases,

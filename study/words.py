@@ -9,12 +9,15 @@ SHORT_KEYS = {
     "loader.workers": "loader workers",
     "loader.kind": "loader",
     "model.name": "model",
+    "training.precision": "precision",
+    "training.gradient_accumulation": "gradient accumulation",
     "dataset.image_size": "image size",
 }
 TOTALS = {
     "fit_seconds": "training time (s)",
     "blog_seconds": "training time with model construction (s)",
     "train_seconds": "training time without validation (s)",
+    "epoch_seconds": "training time of an epoch (s)",
     "valid_seconds": "validation time (s)",
     "step_seconds": "step time (s)",
     "thousand_images_seconds": "inference time of 1000 images (s)",

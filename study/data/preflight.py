@@ -119,10 +119,13 @@ def expected_train_images(dataset: Dataset, listing: list[list[Any]] | None) -> 
 
 
 def check_batch_size(settings: Settings, train_images: int, study: str) -> None:
-    """With drop_last a batch larger than the training set would train nothing at all."""
-    size = settings.training.batch_size
-    if settings.training.drop_last and size > train_images:
+    """With drop_last a step larger than the training set would train nothing at all."""
+    training = settings.training
+    size, parts = training.batch_size, training.gradient_accumulation
+    if training.drop_last and size * parts > train_images:
+        accumulated = f" with training.gradient_accumulation {parts}" if parts > 1 else ""
         raise StudyError(
-            f"study {study}: training.batch_size: {size} is not allowed: the training set has {train_images} images "
-            f"and training.drop_last drops a partial batch; allowed: 1 to {train_images}, or drop_last: false"
+            f"study {study}: training.batch_size: {size} is not allowed{accumulated}: the training set has "
+            f"{train_images} images and training.drop_last drops a partial batch; allowed: 1 to "
+            f"{train_images // parts}, or drop_last: false"
         )

@@ -14,7 +14,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     """Lines of the published runs and of the groups measured here; None where nothing was published."""
     if plan.study.published is None or plan.study.curve is None:
         return None
-    published = published_times(plan.study.published)
+    published = published_times(plan.study.published, analysis.y)
     if published.empty:
         return None
     figure = Figure(figsize=(7.5, 4.2))

@@ -44,9 +44,8 @@ def rate_words(value: float, unit: str) -> str:
 def arithmetic_words(ceilings: Ceilings) -> str:
     """The precision, and what fp32 was computed in where that is something else."""
     arithmetic = ceilings.product_arithmetic
-    if arithmetic in (ceilings.precision, "ieee"):
-        return ceilings.precision
-    return f"{ceilings.precision} computed as {arithmetic.upper()}"
+    precision = "fp32" if ceilings.precision == "auto" else ceilings.precision
+    return precision if arithmetic in (precision, "ieee") else f"{precision} computed as {arithmetic.upper()}"
 
 
 def spread(heights: list[float], gap: float, top: float) -> list[float]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from study.config import Strict
+from study.config import Precision, Strict
 
 if TYPE_CHECKING:
     import torch
@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 
     from study.measure.clock import Clock
 
-Precision = Literal["fp32", "bf16", "fp16"]
-
 ADAM_MOMENTS = 2
-"""Values that Adam keeps for each trained parameter; both loops train with it."""
+"""Values that Adam keeps for each trained parameter."""
 SAMPLE_SECONDS = 0.01
 """Shorter calls are repeated within a sample, so that launching and the clock's resolution do not count."""
 SAMPLING_SECONDS = 0.3
@@ -34,8 +32,21 @@ PRODUCT_SIDES = {"cpu": (256, 512, 1024, 2048, 4096), "cuda": (2048, 4096, 8192)
 LONG_CALL_SECONDS = 0.02
 # Several times the last-level cache: a copy that stays in it would be a ceiling of the cache.
 COPY_BYTES = {"cpu": 2**28, "cuda": 2**30}
-FP32_ARITHMETIC = ("none", "ieee", "tf32", "bf16")
-"""torch's names for what fp32 may be computed in, from slow to fast; ``none`` is IEEE where nothing was set."""
+FP32_ARITHMETIC = ("ieee", "tf32", "bf16")
+"""torch's names for what fp32 may be computed in, from slow to fast; it says ``none`` for IEEE where nothing is set."""
+
+
+HALF: dict[Precision, str] = {"bf16": "bfloat16", "fp16": "float16"}
+"""torch's names of the types of mixed precision; the other precisions store fp32."""
+FIRST_CAPABILITY_WITH_TF32 = 8
+"""Major compute capability from which an NVIDIA GPU has TF32 (Ampere)."""
+
+
+class Fp32(Strict):
+    """What a run's device computed fp32 in: ``ieee``, ``tf32`` or ``bf16``."""
+
+    products: str = Field(description="Matrix products.")
+    convolutions: str
 
 
 class Flops(Strict):
@@ -100,6 +111,7 @@ def flops_of_step(
     inputs: "torch.Tensor",
     labels: "torch.Tensor",
     loss: "Callable[[torch.Tensor, torch.Tensor], torch.Tensor]",
+    moments: int = ADAM_MOMENTS,
 ) -> Flops:
     """FLOPs per image of forward and backward, by torch's ``FlopCounterMode``, and the bytes of :func:`least_bytes`.
 
@@ -132,15 +144,15 @@ def flops_of_step(
         images=images,
         forward_flop_per_image=forward / images,
         backward_flop_per_image=(total - forward) / images,
-        bytes_per_image=least_bytes(model, inputs) / images,
+        bytes_per_image=least_bytes(model, inputs, moments) / images,
     )
 
 
-def least_bytes(model: "nn.Module", inputs: "torch.Tensor") -> int:
+def least_bytes(model: "nn.Module", inputs: "torch.Tensor", moments: int = ADAM_MOMENTS) -> int:
     """Bytes that a step cannot avoid to move, in the types that the tensors have now.
 
-    The inputs and every parameter are read once; each trained parameter's gradient is written and read, its
-    ``ADAM_MOMENTS`` moments are read and written, and it is written itself. Left out, so the truth is more: the
+    The inputs and every parameter are read once; each trained parameter's gradient is written and read, the
+    optimizer's ``moments`` are read and written, and it is written itself. Left out, so the truth is more: the
     activations, which the forward pass writes and the backward pass reads (at large batches by far the most), the
     second reading of the weights backward, buffers, labels, the casts of mixed precision, workspaces, and the
     transfer from the host. What a cache holds from one phase to the next is counted though it may not move.
@@ -150,7 +162,7 @@ def least_bytes(model: "nn.Module", inputs: "torch.Tensor") -> int:
         size = parameter.numel() * parameter.element_size()
         moved += size
         if parameter.requires_grad:
-            moved += size * (2 + 2 * ADAM_MOMENTS + 1)
+            moved += size * (2 + 2 * moments + 1)
     return moved
 
 
@@ -207,9 +219,11 @@ def measure_ceilings(device: "torch.device", precision: Precision) -> Ceilings:
     kind: Literal["cpu", "cuda"] = "cuda" if device.type == "cuda" else "cpu"
     clock = clock_for(device)
     matmul, convolution = _fp32_settings(kind)
-    arithmetic = max((matmul, convolution), key=FP32_ARITHMETIC.index) if precision == "fp32" else precision
+    single = precision not in HALF
+    used = fp32_in_use(kind)
+    arithmetic = max((used.products, used.convolutions), key=FP32_ARITHMETIC.index) if single else precision
     with torch.no_grad():
-        with _fp32_products(kind, arithmetic if precision == "fp32" else matmul):
+        with _fp32_products(kind, arithmetic if single else matmul):
             side, multiply = _large_product(device, precision, clock)
             product = sample(multiply, 2.0 * side**3, clock)
         del multiply
@@ -222,7 +236,7 @@ def measure_ceilings(device: "torch.device", precision: Precision) -> Ceilings:
         threads=torch.get_num_threads(),
         matmul_fp32_precision=matmul,
         convolution_fp32_precision=convolution,
-        product_arithmetic="ieee" if arithmetic == "none" else arithmetic,
+        product_arithmetic=arithmetic,
         product_side=side,
         copy_bytes=COPY_BYTES[kind],
         product_flop_per_second=product,
@@ -272,7 +286,7 @@ def _product(side: int, device: "torch.device", precision: Precision) -> "Callab
     """A call that multiplies two random square matrices: a GPU's power, and so its clock, depends on the values."""
     import torch
 
-    dtype = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[precision]
+    dtype = getattr(torch, HALF.get(precision, "float32"))
     generator = torch.Generator(device).manual_seed(0)
     a, b = (torch.randn(side, side, generator=generator, device=device, dtype=dtype) for _ in range(2))
     out = torch.empty_like(a)
@@ -304,12 +318,39 @@ def _fp32_settings(kind: str) -> tuple[str, str]:
     return str(matmul.fp32_precision), str(convolution.fp32_precision)
 
 
+def set_fp32(precision: Precision) -> None:
+    """Let torch compute fp32 on a GPU in IEEE single precision or in TF32, where ``precision`` names one of them.
+
+    By torch's older switches: its newer ones leave the older unreadable, and its own compiler still reads them.
+    """
+    import torch
+
+    if precision in ("fp32", "tf32"):
+        torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+        torch.backends.cudnn.allow_tf32 = precision == "tf32"
+
+
+def fp32_in_use(kind: str) -> Fp32:
+    """What the device computes fp32 in as torch is set now. An older GPU has no TF32, however torch is set."""
+    names = ["ieee" if name == "none" else name for name in _fp32_settings(kind)]
+    if kind == "cuda" and not has_tf32():
+        names = ["ieee" if name == "tf32" else name for name in names]
+    return Fp32(products=names[0], convolutions=names[1])
+
+
+def has_tf32() -> bool:
+    """Whether the current GPU computes in TF32."""
+    import torch
+
+    return torch.cuda.get_device_capability()[0] >= FIRST_CAPABILITY_WITH_TF32
+
+
 @contextmanager
 def _fp32_products(kind: str, arithmetic: str) -> Iterator[None]:
     """Compute fp32 matrix products in ``arithmetic``, and put the setting back."""
     matmul, _ = _fp32_backends(kind)
     before = matmul.fp32_precision
-    if before == arithmetic:
+    if before == arithmetic or {before, arithmetic} == {"none", "ieee"}:
         yield
         return
     matmul.fp32_precision = arithmetic

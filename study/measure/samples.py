@@ -38,7 +38,7 @@ class Epoch(Strict):
 
     stage: Literal["frozen", "unfrozen"]
     train_seconds: float = Field(description="Until the device has done the epoch's last step.")
-    valid_seconds: float
+    valid_seconds: float = Field(description="0 after an epoch without validation.")
     loader_start_seconds: float = Field(
         description="Making the loader's iterator, its workers' start included; within the first step's data wait."
     )
@@ -52,7 +52,10 @@ class Epoch(Strict):
     images: int = Field(description="Images really trained on: without what drop_last left out.")
     steps: int
     train_loss: float | None = Field(description="Mean over the epoch's images; null where it is no finite number.")
-    valid_loss: float | None
+    loss_sum: float | None = Field(
+        None, description="Sum of the steps' mean losses, as many tutorials print it; null where it is not finite."
+    )
+    valid_loss: float | None = Field(description="Null also after an epoch without validation.")
     accuracy: float | None = Field(description="Share of the validation images classified correctly, 0 to 1.")
 
 

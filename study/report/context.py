@@ -5,9 +5,10 @@ from typing import Any
 
 import pandas as pd
 
-from study.config import TOTALS_OF_INFERENCE, shown
+from study.config import TOTALS_OF_INFERENCE, Training, shown
 from study.plan import Plan
 from study.records import Record
+from study.report.epochs import EpochRow, epoch_rows
 from study.stats.analysis import Analysis
 from study.weights import fell_back
 from study.words import TOTALS, bytes_words, short_key
@@ -29,6 +30,7 @@ class StudyView:
     total: str
     rate: str
     facts: list[tuple[str, str]]
+    epochs: list[EpochRow]
     runs: list[dict[str, Any]]
     counts: str
 
@@ -54,6 +56,7 @@ def view(
         total=TOTALS[analysis.y].replace(" (s)", ""),
         rate="images/s" if study.total in TOTALS_OF_INFERENCE else "images/s in training",
         facts=_facts(plan, records),
+        epochs=[] if study.total in TOTALS_OF_INFERENCE else epoch_rows(plan, records),
         runs=_runs(frame, analysis.y),
         counts=_counts(plan, done),
     )
@@ -112,7 +115,7 @@ def _facts(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
     facts.append(
         (
             "Job",
-            f"{study.model.name}, {training.loop} loop, {stages}, {study.dataset.image_size} px, {training.precision}",
+            f"{study.model.name}, {training.loop} loop, {stages}, {study.dataset.image_size} px{_training(training)}",
         )
     )
     if study.total in TOTALS_OF_INFERENCE:
@@ -143,12 +146,25 @@ def _facts(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
 
     add("Data", [_data(record) for record in used])
     add("Weights", [f"{r.weights.kind}: {r.weights.reason}" if r.weights else None for r in used])
+    add("Arithmetic", [_arithmetic(record) for record in used])
     add("Device", [_device(record) for record in used])
     add("Processor", [_processor(record) for record in used])
     add("Loader", [_loader(record) for record in used])
     add("Software", [_software(record) for record in used])
     add("Engine", [_engine(record) for record in used])
     return facts
+
+
+def _training(training: Training) -> str:
+    """What of the training is not the default, each with a comma before it."""
+    told = [
+        *([training.optimizer] if training.optimizer != "adamw" else []),
+        *([f"{training.schedule} learning rate"] if training.schedule != "one_cycle" else []),
+        *([f"{training.gradient_accumulation} micro-batches a step"] if training.gradient_accumulation > 1 else []),
+        *([training.precision] if training.precision != "auto" else []),
+        *(["validated at the end alone"] if training.validation == "end" else []),
+    ]
+    return "".join(f", {item}" for item in told)
 
 
 def _engine(record: Record) -> str:
@@ -180,6 +196,22 @@ def _device(record: Record) -> str | None:
     clock = f", up to {machine.device_max_sm_mhz} MHz" if machine.device_max_sm_mhz else ""
     power = f", limited to {machine.device_power_limit_watts:.0f} W" if machine.device_power_limit_watts else ""
     return f"{record.settings.device}: {machine.device_name}{clock}{power}{cuda}"
+
+
+def _arithmetic(record: Record) -> str | None:
+    """What a precision was computed in; nothing of a record that is too old to tell."""
+    if record.fp32 is None:
+        return None
+    names = {"ieee": "IEEE fp32"}
+    products, convolutions = (
+        names.get(name, name.upper()) for name in (record.fp32.products, record.fp32.convolutions)
+    )
+    where, precision = record.settings.device, record.settings.training.precision
+    if precision in ("bf16", "fp16"):
+        return f"{where}: {precision} by automatic mixed precision"
+    if products == convolutions:
+        return f"{where}: {products}"
+    return f"{where}: matrix products in {products}, convolutions in {convolutions}"
 
 
 def _processor(record: Record) -> str | None:

@@ -32,7 +32,14 @@ def _milli(value: float) -> str:
     return f"{number(value * 1e3)}"
 
 
+def _count(value: float) -> str:
+    return f"{value:,.0f}"
+
+
 RESOURCES = (
+    Resource("parameters", "parameters", _count),
+    Resource("epoch_seconds", "training of an epoch (s)", number),
+    Resource("valid_seconds", "validation, all epochs (s)", number),
     Resource("gpu_utilisation_percent", "GPU busy", _percent),
     Resource("cpu_percent", "CPUs busy", _percent),
     Resource("peak_device_allocated_bytes", "device memory, tensors", bytes_words),

@@ -32,10 +32,12 @@ from fastai.vision.learner import _default_meta, model_meta
 from PIL import Image
 
 from study import models
+from study.config import Settings
 from study.data.images import Stored, to_channels
 from study.measure.clock import StepRecorder, clock_for, marks_of
 from study.measure.memory import peak, reset_peak
 from study.measure.samples import Measurement
+from study.networks import is_transfer
 from study.train.schedule import Losses, Reached, TrainingJob, count_flops, epochs_of, finite, stage_names
 
 ProgressCallback  # noqa: B018 - importing it is what makes a script's Learner show its bar, as `vision.all` does
@@ -150,6 +152,8 @@ def make_dataloaders(job: TrainingJob) -> Any:
     own = {} if loader.workers == "auto" else {"num_workers": loader.workers}
     # fastai drops the last partial batch wherever it shuffles; only asking for it keeps it.
     own |= {} if training.drop_last else {"drop_last": False}
+    own |= {} if loader.pin_memory == "auto" else {"pin_memory": loader.pin_memory}
+    own |= {"persistent_workers": True} if loader.persistent_workers else {}
     return block.dataloaders(list(range(len(images.labels))), bs=training.batch_size, device=job.device, **own)
 
 
@@ -159,7 +163,32 @@ def as_stored(stored: Stored, channels: int) -> Stored:
 
 
 def make_learner(job: TrainingJob, dataloaders: Any) -> Learner:
-    """The tutorials' learner.
+    """The tutorials' learner, in the precision that the settings ask for."""
+    learner = (
+        _transfer_learner(job, dataloaders) if is_transfer(job.settings.model.name) else _learner(job, dataloaders)
+    )
+    precise = {"fp16": learner.to_fp16, "bf16": learner.to_bf16}.get(job.settings.training.precision)
+    return precise() if precise else learner
+
+
+def _learner(job: TrainingJob, dataloaders: Any) -> Learner:
+    """A whole network on images in its own normalisation."""
+    settings = job.settings
+    name, channels = settings.model.name, settings.dataset.channels
+    model = models.build(
+        name,
+        classes=len(job.images.classes),
+        channels=channels,
+        seed=settings.seed,
+        head_seed=job.seed,
+        state=job.state,
+    )
+    dataloaders.add_tfms([Normalize.from_stats(*models.normalisation(name, channels))], "after_batch")
+    return Learner(dataloaders, model, metrics=error_rate)
+
+
+def _transfer_learner(job: TrainingJob, dataloaders: Any) -> Learner:
+    """torchvision's body with fastai's head.
 
     ``pretrained=False`` would silently leave out the ImageNet normalisation, so that random weights
     would train on another input: here they get the same pipeline and the same frozen start.
@@ -178,13 +207,19 @@ def make_learner(job: TrainingJob, dataloaders: Any) -> Learner:
         if not one_channel:
             dataloaders.add_tfms([Normalize.from_stats(*imagenet_stats)], "after_batch")
         learner.freeze()
-    precision = job.settings.training.precision
-    return {"fp32": lambda: learner, "fp16": learner.to_fp16, "bf16": learner.to_bf16}[precision]()
+    return learner
+
+
+def body_state(job: TrainingJob, learner: Learner) -> models.State:
+    """The tensors of all but the head: fastai's own head is apart from its body."""
+    name = job.settings.model.name
+    body: models.State = learner.model[0].state_dict() if is_transfer(name) else models.body_state(learner.model, name)
+    return body
 
 
 def check_start(job: TrainingJob, body_sha256: str) -> None:
     """What stock fastai loaded is what was decided; with one channel it changes the first layer itself."""
-    if job.settings.dataset.channels == 1:
+    if job.settings.dataset.channels == 1 or not is_transfer(job.settings.model.name):
         return
     full = models.backbone(job.settings.model.name, job.settings.seed, job.state)
     cut = model_meta.get(getattr(torchvision.models, job.settings.model.name), _default_meta)["cut"]
@@ -192,9 +227,19 @@ def check_start(job: TrainingJob, body_sha256: str) -> None:
         raise RuntimeError("fastai did not start from the weights that were decided for this run")
 
 
+def fit(learner: Learner, settings: Settings) -> None:
+    """Follow the schedule by fastai's own method for it."""
+    training = settings.training
+    if is_transfer(settings.model.name):
+        learner.fine_tune(training.epochs, base_lr=training.learning_rate, freeze_epochs=training.freeze_epochs)
+    elif training.schedule == "constant":
+        learner.fit(training.epochs, training.learning_rate)
+    else:
+        learner.fit_one_cycle(training.epochs, training.learning_rate)
+
+
 def train(job: TrainingJob) -> Measurement:
     """Train as ``job`` says, and return what was measured."""
-    training = job.settings.training
     set_seed(job.seed)
     started = time.perf_counter()
     dataloaders = make_dataloaders(job)
@@ -203,7 +248,7 @@ def train(job: TrainingJob) -> Measurement:
     started = time.perf_counter()
     learner = make_learner(job, dataloaders)
     model_seconds = time.perf_counter() - started
-    body_sha256 = models.body_sha256(learner.model[0].state_dict())
+    body_sha256 = models.body_sha256(body_state(job, learner))
     check_start(job, body_sha256)
 
     measure = Measure(job)
@@ -211,7 +256,7 @@ def train(job: TrainingJob) -> Measurement:
     learner.add_cb(measure)
     with measure.loader_marks(), contextlib.redirect_stdout(io.StringIO()):  # fastai's own bar and table
         fit_started, started = time.time(), time.perf_counter()
-        learner.fine_tune(training.epochs, base_lr=training.learning_rate, freeze_epochs=training.freeze_epochs)
+        fit(learner, job.settings)
         measure.recorder.clock.settle()
         fit_seconds = time.perf_counter() - started
     memory = peak(job.device)

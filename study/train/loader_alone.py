@@ -1,15 +1,14 @@
 """The loader by itself: every batch of the schedule is fetched and thrown away, and nothing trains."""
 
 import time
-from collections.abc import Iterable
 
 import torch
 
-from study.data.loaders import Batch, make_loaders
+from study.data.loaders import Loaders, make_loaders
 from study.measure.clock import HostClock, StepRecorder
 from study.measure.memory import peak
 from study.measure.samples import Measurement
-from study.train.schedule import Reached, TrainingJob, epochs_of, stage_names
+from study.train.schedule import Reached, TrainingJob, epochs_of, stage_names, validates
 
 
 def train(job: TrainingJob) -> Measurement:
@@ -21,11 +20,12 @@ def train(job: TrainingJob) -> Measurement:
     reached: list[Reached] = []
     fit_started, started = time.time(), time.perf_counter()
     for number, name in enumerate(names):
-        fetch(loaders.train, recorder)
+        fetch(loaders, recorder)
         validation = time.perf_counter()
-        for _ in loaders.valid:
+        looks = validates(job.settings, number + 1)
+        for _ in loaders.valid if looks else ():
             pass
-        reached.append(Reached(time.perf_counter() - validation, [], None, None))
+        reached.append(Reached(time.perf_counter() - validation if looks else 0.0, [], None, None))
         steps = loaders.train_steps
         job.progress((number + 1) * steps, len(names) * steps, f"epoch {number + 1} ({name})")
     fit_seconds = time.perf_counter() - started
@@ -45,12 +45,16 @@ def train(job: TrainingJob) -> Measurement:
     )
 
 
-def fetch(batches: Iterable[Batch], recorder: StepRecorder) -> None:
+def fetch(loaders: Loaders, recorder: StepRecorder) -> None:
     """One epoch's batches."""
     recorder.begin()
     with recorder.loader_start():
-        iterator = iter(batches)
+        iterator = iter(loaders.train)
+    step, seen = 0, 0
     for images, _ in iterator:
         recorder.mark("data_wait")
-        recorder.end_step(len(images))
+        seen += len(images)
+        if seen == loaders.images_of_step(step):
+            recorder.end_step(seen)
+            step, seen = step + 1, 0
     recorder.end()

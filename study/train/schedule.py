@@ -21,8 +21,14 @@ from study.models import State, input_channels
 from study.weights import Weights
 
 WEIGHT_DECAY, EPSILON, SQUARE_MOMENTUM = 0.01, 1e-5, 0.99
+MOMENTUM = 0.9
 MOMENTA = (0.95, 0.85, 0.95)
+"""Of the cycle: its start, its peak, its end."""
 FINAL_DIVISOR = 1e5
+MOMENTS = {"adamw": 2, "adam": 2, "sgd": 1}
+"""Values that the optimizer keeps for each trained parameter."""
+STEPS, STEP_FACTOR = 3, 0.1
+"""Of the schedule `step`: equal parts of a stage, and what the learning rate is multiplied by after each."""
 
 Losses = list[tuple[torch.Tensor, int]]
 """Mean loss of each step, still on the device, and the step's images."""
@@ -44,26 +50,55 @@ class TrainingJob:
 
 
 @dataclass(frozen=True)
+class Cycle:
+    """A learning rate that rises and falls, and a momentum that does the contrary."""
+
+    warm_fraction: float
+    start_divisor: float
+
+    def rate(self, peak: float, progress: float) -> float:
+        """The learning rate at ``progress``, 0 to 1, where ``peak`` is the highest."""
+        return one_cycle(progress, self.warm_fraction, (peak / self.start_divisor, peak, peak / FINAL_DIVISOR))
+
+    def momentum(self, progress: float) -> float | None:
+        """The optimizer's momentum (Adam's first beta) at ``progress``."""
+        return one_cycle(progress, self.warm_fraction, MOMENTA)
+
+
+@dataclass(frozen=True)
+class Decay:
+    """A learning rate that stays or falls; the momentum is the optimizer's own."""
+
+    kind: Literal["constant", "step", "cosine"]
+
+    def rate(self, peak: float, progress: float) -> float:
+        """The learning rate at ``progress``, 0 to 1, where ``peak`` is the first."""
+        if self.kind == "cosine":
+            return _cosine(peak, 0.0, progress)
+        return peak * STEP_FACTOR ** int(STEPS * progress + 1e-9) if self.kind == "step" else peak
+
+    def momentum(self, progress: float) -> float | None:
+        """None: the optimizer keeps its own."""
+        return None
+
+
+@dataclass(frozen=True)
 class Stage:
-    """A run of epochs with one learning-rate cycle."""
+    """A run of epochs with one course of the learning rate."""
 
     name: Literal["frozen", "unfrozen"]
     epochs: int
     peak_rates: tuple[float, ...]
     """Highest learning rate of each layer group, the head's last."""
-    warm_fraction: float
-    start_divisor: float
+    course: Cycle | Decay
 
     def rates(self, progress: float) -> tuple[float, ...]:
         """The learning rate of each group at ``progress``, 0 to 1, of the stage."""
-        return tuple(
-            one_cycle(progress, self.warm_fraction, (peak / self.start_divisor, peak, peak / FINAL_DIVISOR))
-            for peak in self.peak_rates
-        )
+        return tuple(self.course.rate(peak, progress) for peak in self.peak_rates)
 
-    def momentum(self, progress: float) -> float:
-        """Adam's first beta at ``progress``."""
-        return one_cycle(progress, self.warm_fraction, MOMENTA)
+    def momentum(self, progress: float) -> float | None:
+        """The optimizer's momentum (Adam's first beta) at ``progress``; None where it keeps its own."""
+        return self.course.momentum(progress)
 
 
 def one_cycle(progress: float, turn: float, values: tuple[float, float, float]) -> float:
@@ -79,20 +114,31 @@ def _cosine(start: float, end: float, part: float) -> float:
 
 
 def stages(settings: Settings, groups: int) -> list[Stage]:
-    """The stages of a schedule for a model of so many layer groups."""
+    """The stages of a schedule for a model of so many layer groups; of one group where it is trained whole."""
     training = settings.training
-    rate = training.learning_rate
-    if groups == 1:  # no head of its own, nothing to freeze: fastai's `fit_one_cycle`
-        return [Stage("unfrozen", training.epochs, (rate,), 0.25, 25.0)]
+    if training.schedule != "one_cycle":
+        rates, decay = (training.learning_rate,) * groups, Decay(training.schedule)
+        both = [
+            Stage("frozen", training.freeze_epochs, rates, decay),
+            Stage("unfrozen", training.epochs, rates, decay),
+        ]
+    elif groups == 1:  # no head of its own, nothing to freeze: fastai's `fit_one_cycle`
+        both = [Stage("unfrozen", training.epochs, (training.learning_rate,), Cycle(0.25, 25.0))]
+    else:
+        both = _fine_tune(training.learning_rate, training.freeze_epochs, training.epochs, groups)
+    return [stage for stage in both if stage.epochs]
+
+
+def _fine_tune(rate: float, freeze_epochs: int, epochs: int, groups: int) -> list[Stage]:
+    """fastai's two stages: the head alone, then all with lower rates for the body."""
     low, high = rate / 2 / 100, rate / 2
     step = (high / low) ** (1 / (groups - 1))
     unfrozen = tuple(low * step**group for group in range(groups))
     frozen = (rate / 10,) * (groups - 1) + (rate,)
-    both = [
-        Stage("frozen", training.freeze_epochs, frozen, 0.99, 25.0),
-        Stage("unfrozen", training.epochs, unfrozen, 0.3, 5.0),
+    return [
+        Stage("frozen", freeze_epochs, frozen, Cycle(0.99, 25.0)),
+        Stage("unfrozen", epochs, unfrozen, Cycle(0.3, 5.0)),
     ]
-    return [stage for stage in both if stage.epochs]
 
 
 def stage_names(settings: Settings) -> list[str]:
@@ -100,9 +146,14 @@ def stage_names(settings: Settings) -> list[str]:
     return ["frozen"] * settings.training.freeze_epochs + ["unfrozen"] * settings.training.epochs
 
 
+def validates(settings: Settings, epoch: int) -> bool:
+    """Whether the validation images are looked at after ``epoch``, from 1, of the whole schedule."""
+    return settings.training.validation == "epoch" or epoch == len(stage_names(settings))
+
+
 @dataclass(frozen=True)
 class Reached:
-    """What an epoch reached, and how long the validation of it took."""
+    """What an epoch reached, and how long the validation of it took: none without one."""
 
     valid_seconds: float
     losses: Losses
@@ -123,6 +174,7 @@ def epochs_of(times: list[EpochTimes], reached: list[Reached], names: list[str])
             images=sum(step.images for step in time.steps),
             steps=len(time.steps),
             train_loss=mean_loss(outcome.losses),
+            loss_sum=sum_of_losses(outcome.losses),
             valid_loss=outcome.valid_loss,
             accuracy=outcome.accuracy,
         )
@@ -140,6 +192,11 @@ def mean_loss(losses: Losses) -> float | None:
     return finite(sum(value * count for value, count in zip(values, counts, strict=True)) / sum(counts))
 
 
+def sum_of_losses(losses: Losses) -> float | None:
+    """Sum of the batches' means, as many a tutorial prints it; None where that is no finite number."""
+    return finite(sum(torch.stack([loss for loss, _ in losses]).tolist())) if losses else None
+
+
 def count_flops(model: nn.Module, job: TrainingJob, freeze: Callable[[bool], None]) -> dict[str, Flops]:
     """Arithmetic of a full step in each stage; empty for a model whose step cannot be counted.
 
@@ -155,7 +212,8 @@ def count_flops(model: nn.Module, job: TrainingJob, freeze: Callable[[bool], Non
     for stage in dict.fromkeys(stage_names(settings)):
         freeze(stage == "frozen")
         try:
-            counted[stage] = flops_of_step(model, inputs, labels, nn.functional.cross_entropy)
+            moments = MOMENTS[settings.training.optimizer]
+            counted[stage] = flops_of_step(model, inputs, labels, nn.functional.cross_entropy, moments)
         except (RuntimeError, NotImplementedError):  # the forward pass reads values: torch cannot count it
             return {}
     return counted

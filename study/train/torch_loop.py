@@ -2,7 +2,7 @@
 
 import time
 from contextlib import AbstractContextManager, nullcontext
-from typing import cast
+from typing import Literal, cast
 
 import torch
 from torch import nn
@@ -15,7 +15,7 @@ from study.measure.samples import Measurement
 from study.networks import is_transfer
 from study.train.schedule import (
     EPSILON,
-    MOMENTA,
+    MOMENTUM,
     SQUARE_MOMENTUM,
     WEIGHT_DECAY,
     Losses,
@@ -28,6 +28,7 @@ from study.train.schedule import (
     mean_loss,
     stage_names,
     stages,
+    validates,
 )
 
 # fastai's `train_bn` means batch normalisation; networks without it have their own kind.
@@ -52,7 +53,7 @@ class Trainer:
         self.body_sha256 = models.body_sha256(models.body_state(model, name))
         self.eager = model.to(device)
         self.groups = layer_groups(self.eager) if is_transfer(name) else [names_of(self.eager)]
-        self.optimizer = make_optimizer(self.eager, self.groups)
+        self.optimizer = make_optimizer(self.eager, self.groups, settings.training.optimizer)
         # A wrapper around the same parameters: their names, and so the groups, are the eager model's.
         self.model = cast(nn.Module, torch.compile(self.eager)) if settings.training.compile else self.eager
         self.loss = nn.CrossEntropyLoss()
@@ -79,18 +80,27 @@ class Trainer:
         self.recorder.begin()
         with self.recorder.loader_start():
             batches = iter(self.loaders.train)
-        for index, (images, labels) in enumerate(batches):
+        seen, loss = 0, torch.zeros(())
+        for images, labels in batches:
             self.recorder.mark("data_wait")
-            self.set_rates(stage, (number + index / self.loaders.train_steps) / stage.epochs)
-            losses.append((self.step(images, labels), len(images)))
-            self.recorder.end_step(len(images))
-            self.done += 1
-            self.job.progress(self.done, self.total_steps, f"epoch {epoch} ({stage.name})")
+            whole = self.loaders.images_of_step(len(losses))
+            if seen == 0:
+                self.set_rates(stage, (number + len(losses) / self.loaders.train_steps) / stage.epochs)
+            part = self.accumulate(images, labels, len(images) / whole)
+            loss = part if seen == 0 else loss + part
+            seen += len(images)
+            if seen == whole:
+                self.update()
+                losses.append((loss, whole))
+                self.recorder.end_step(whole)
+                self.done, seen = self.done + 1, 0
+                self.job.progress(self.done, self.total_steps, f"epoch {epoch} ({stage.name})")
         self.recorder.end()
         return losses
 
-    def step(self, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """One step; returns the loss, still on the device."""
+    def accumulate(self, images: torch.Tensor, labels: torch.Tensor, share: float) -> torch.Tensor:
+        """Add the gradients of a micro-batch that is ``share`` of its step; returns its part of the step's mean loss,
+        still on the device."""
         mark = self.recorder.mark
         images = images.to(self.job.device, non_blocking=True)
         labels = labels.to(self.job.device, non_blocking=True)
@@ -99,21 +109,28 @@ class Trainer:
         mark("device_transform")
         with self.autocast():
             loss: torch.Tensor = self.loss(self.model(inputs), labels)
+        loss = loss if share == 1 else loss * share
         mark("forward")
         self.scaler.scale(loss).backward()
         mark("backward")
+        return loss.detach()
+
+    def update(self) -> None:
+        """The optimizer's step on the gradients of all micro-batches."""
         self.scaler.step(self.optimizer)
         self.scaler.update()
         self.optimizer.zero_grad()
-        mark("optimizer")
-        return loss.detach()
+        self.recorder.mark("optimizer")
 
     def set_rates(self, stage: Stage, progress: float) -> None:
-        """The cycle's learning rates and momentum for the next step."""
+        """The schedule's learning rates, and where it has one the momentum, for the next step."""
         rates, momentum = stage.rates(progress), stage.momentum(progress)
         for group in self.optimizer.param_groups:
             group["lr"] = rates[group["layer_group"]]
-            group["betas"] = (momentum, SQUARE_MOMENTUM)
+            if momentum is not None and "betas" in group:
+                group["betas"] = (momentum, group["betas"][1])
+            elif momentum is not None:
+                group["momentum"] = momentum
 
     @torch.no_grad()
     def validate(self, losses: Losses) -> Reached:
@@ -151,12 +168,15 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
     model_seconds = time.perf_counter() - started
 
     reached: list[Reached] = []
-    trainer.recorder.clock.reserve(marks_of(trainer.total_steps, len(stage_names(job.settings))))
+    micro_batches = trainer.total_steps * job.settings.training.gradient_accumulation
+    trainer.recorder.clock.reserve(marks_of(micro_batches, len(stage_names(job.settings))))
     fit_started, started = time.time(), time.perf_counter()
     for stage in stages(job.settings, len(trainer.groups)):
         set_frozen(trainer.eager, trainer.groups, stage.name == "frozen")
         for number in range(stage.epochs):
-            reached.append(trainer.validate(trainer.train_epoch(stage, number, len(reached) + 1)))
+            losses = trainer.train_epoch(stage, number, len(reached) + 1)
+            looks = validates(job.settings, len(reached) + 1)
+            reached.append(trainer.validate(losses) if looks else Reached(0.0, losses, None, None))
     fit_seconds = time.perf_counter() - started
     memory = peak(job.device)
     epochs, steps = epochs_of(trainer.recorder.read(), reached, stage_names(job.settings))
@@ -207,18 +227,25 @@ def is_normalisation(model: nn.Module, name: str) -> bool:
     return isinstance(model.get_submodule(name.rpartition(".")[0]), NORMALISATION)
 
 
-def make_optimizer(model: nn.Module, groups: list[list[str]]) -> torch.optim.AdamW:
-    """AdamW with fastai's constants; no weight decay on normalisation layers and biases."""
+def make_optimizer(
+    model: nn.Module, groups: list[list[str]], kind: Literal["adamw", "adam", "sgd"] = "adamw"
+) -> torch.optim.Optimizer:
+    """The optimizer over layer groups: AdamW with fastai's constants (no weight decay on normalisation layers and
+    biases), Adam with torch's, or SGD with momentum."""
     parameters = dict(model.named_parameters())
     parameter_groups = []
     for number, names in enumerate(groups):
         plain = [name for name in names if name.endswith("bias") or is_normalisation(model, name)]
         decayed = [name for name in names if name not in plain]
-        for chosen, decay in ((decayed, WEIGHT_DECAY), (plain, 0.0)):
+        for chosen, decay in ((decayed, WEIGHT_DECAY if kind == "adamw" else 0.0), (plain, 0.0)):
             if chosen:
                 members = [parameters[name] for name in chosen]
                 parameter_groups.append({"params": members, "weight_decay": decay, "layer_group": number})
-    return torch.optim.AdamW(parameter_groups, lr=1e-3, betas=(MOMENTA[0], SQUARE_MOMENTUM), eps=EPSILON)
+    if kind == "sgd":
+        return torch.optim.SGD(parameter_groups, lr=1e-3, momentum=MOMENTUM)
+    if kind == "adam":
+        return torch.optim.Adam(parameter_groups, lr=1e-3)
+    return torch.optim.AdamW(parameter_groups, lr=1e-3, betas=(MOMENTUM, SQUARE_MOMENTUM), eps=EPSILON)
 
 
 def set_frozen(model: nn.Module, groups: list[list[str]], frozen: bool) -> None:

@@ -1,4 +1,6 @@
 import math
+import subprocess
+import sys
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +16,7 @@ from study.measure import arithmetic
 from study.measure.arithmetic import Ceiling, Ceilings, Flops, flops_of_step, measure_ceilings
 from study.measure.clock import HostClock
 from study.train.torch_loop import layer_groups, set_frozen
+from tests.conftest import ROOT
 
 LOSS = nn.CrossEntropyLoss()
 DEVICES = [
@@ -261,3 +264,32 @@ def test_no_two_lines_to_labels_cross() -> None:
     assert sorted(dealt) == heights
     assert dealt[1] > dealt[2]
     assert roofline.uncross(places, dealt) == dealt
+
+
+def test_a_precision_decides_what_fp32_is_computed_in_and_torchs_older_switches_stay_readable() -> None:
+    """In a process of its own, for the switches are torch's; its own compiler still reads the older ones."""
+    script = """
+import torch
+from study.measure.arithmetic import fp32_in_use, has_tf32, set_fp32
+import study.measure.arithmetic as arithmetic
+for tf32 in (True, False):
+    arithmetic.has_tf32 = lambda: tf32
+    for precision in ("auto", "fp32", "tf32", "bf16"):
+        torch.set_float32_matmul_precision("highest"); torch.backends.cudnn.allow_tf32 = True  # as torch starts
+        set_fp32(precision)
+        used = fp32_in_use("cuda")
+        older = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+        print(precision, used.products, used.convolutions, *older)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.splitlines() == [
+        "auto ieee tf32 False True",
+        "fp32 ieee ieee False False",
+        "tf32 tf32 tf32 True True",
+        "bf16 ieee tf32 False True",
+        # A GPU that has none, as the T4 of the documents.
+        "auto ieee ieee False True",
+        "fp32 ieee ieee False False",
+        "tf32 ieee ieee True True",
+        "bf16 ieee ieee False True",
+    ]

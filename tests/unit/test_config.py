@@ -18,6 +18,12 @@ def plan_of(folder: Path, values: dict[str, Any], **config: Any) -> Plan:
     return plan_all(read_all(selection, folder), Place("none", ""), HERE)[0]
 
 
+WORKERS = {"loader.kind": "workers", "loader.workers": 0}
+FASTAI = {"training.loop": "fastai", "loader.kind": "workers"}
+LENET = {"model.name": "lenet_cifar", "training.freeze_epochs": 0}
+OWN = {"model.name": "no_such_package:make", "training.freeze_epochs": 0}
+
+
 @pytest.mark.parametrize(
     ("overrides", "words"),
     [
@@ -48,6 +54,40 @@ def plan_of(folder: Path, values: dict[str, Any], **config: Any) -> Plan:
         ({"dataset.source": "folder", "dataset.path": "x" * 300}, ["dataset.path", "xxx"]),
         ({"model.weights": "~nosuchuser/x.pt"}, ["model.weights", "'~nosuchuser/x.pt'", "no such file"]),
         ({"device": "tpu"}, ["device", "'tpu'", "'cpu' or 'cuda'"]),
+        ({"training.precision": "tf32"}, ["training.precision", "'tf32'", "cpu", "auto, fp32, bf16, fp16"]),
+        ({"training.precision": "int4"}, ["training.precision", "'int4'", "'tf32'"]),
+        ({"training.optimizer": "lion"}, ["training.optimizer", "'lion'", "'adamw', 'adam' or 'sgd'"]),
+        ({"training.schedule": "wild"}, ["training.schedule", "'wild'", "'one_cycle', 'constant', 'step' or 'cosine'"]),
+        ({"training.validation": "never"}, ["training.validation", "'never'", "'epoch' or 'end'"]),
+        ({"training.gradient_accumulation": 0}, ["training.gradient_accumulation", "0", "greater than or equal to 1"]),
+        (
+            {"training.gradient_accumulation": 3},
+            ["training.batch_size", "8", "training.gradient_accumulation 3", "1 to 5"],
+        ),
+        ({"loader.pin_memory": "maybe"}, ["loader.pin_memory", "'maybe'"]),
+        (WORKERS | {"loader.prefetch_factor": 2}, ["loader.prefetch_factor", "2", "loader.workers 0", "none"]),
+        (WORKERS | {"loader.persistent_workers": True}, ["loader.persistent_workers", "True", "loader.workers 0"]),
+        (FASTAI | {"training.optimizer": "sgd"}, ["training.optimizer", "'sgd'", "fastai", "adamw"]),
+        (FASTAI | {"training.schedule": "step"}, ["training.schedule", "'step'", "fastai", "one_cycle"]),
+        (FASTAI | {"training.gradient_accumulation": 2}, ["training.gradient_accumulation", "2", "fastai", "1"]),
+        (FASTAI | {"training.validation": "end"}, ["training.validation", "'end'", "fastai", "epoch"]),
+        (FASTAI | {"loader.prefetch_factor": 4}, ["loader.prefetch_factor", "4", "fastai", "none"]),
+        (
+            {"model.name": "lenet_cifar", "model.weights": "imagenet"},
+            ["model.weights", "'imagenet'", "none, or the path"],
+        ),
+        ({"model.name": "lenet_cifar"}, ["training.freeze_epochs", "1", "lenet_cifar", "0"]),
+        (LENET | {"dataset.image_size": 64}, ["dataset.image_size", "64", "lenet_cifar", "32"]),
+        (LENET | {"dataset.channels": 1, "dataset.image_size": 32}, ["dataset.channels", "1", "lenet_cifar", "3"]),
+        (LENET | {"model.name": "mnist_cnn", "dataset.image_size": 28}, ["dataset.channels", "3", "mnist_cnn", "1"]),
+        (OWN | {"model.name": "my/nets:make"}, ["model.name", "'my/nets:make'", "package.module:factory"]),
+        (
+            OWN | {"model.name": "no_such_package.nets:make"},
+            ["model.name", "no_such_package.py", "package.module:factory"],
+        ),
+        (OWN | {"model.weights": "imagenet"}, ["model.weights", "'imagenet'", "none, or the path"]),
+        ({"time": "fit_minutes"}, ["time", "'fit_minutes'", "'epoch_seconds'"]),
+        ({"time": "epoch_seconds"}, ["time", "'epoch_seconds'", "curve.y"]),
     ],
 )
 def test_bad_input_is_one_line_that_names_the_key_and_the_value(

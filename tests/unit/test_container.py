@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from study import contain, container, engines, images, place
+from study import contain, container, engines, images, own_model, place
 from study.config import Selection, Settings
 from study.container import Box, Mount
 from study.errors import StudyError
@@ -161,6 +161,8 @@ def test_shared_memory_grows_with_the_loader() -> None:
     assert of() == 2**30
     assert of(**big) == 2 * (2 * 8 + 1) * 512 * 3 * 224 * 224 * 4
     assert of(**big | {"loader": {"kind": "device"}}) == max(2**30, 2 * 512 * 3 * 224 * 224 * 4)
+    more = big | {"loader": {"workers": 8, "prefetch_factor": 5}}
+    assert of(**more) == 2 * (5 * 8 + 1) * 512 * 3 * 224 * 224 * 4
 
 
 def test_the_chosen_gpus_are_those_of_cuda_visible_devices() -> None:
@@ -181,6 +183,19 @@ def test_paths_of_the_settings_are_mounted_and_renamed_and_nothing_else_changes(
     changed = {"dataset": settings.dataset, "model": settings.model}
     assert inside.model_copy(update=changed) == settings
     assert contain.settings_inside(Settings.model_validate({})) == (Settings.model_validate({}), [])
+
+
+def test_a_users_own_model_is_shown_to_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    training = {"freeze_epochs": 0}
+    settings = Settings.model_validate({"model": {"name": "nets.small:make", "weights": "none"}, "training": training})
+    assert contain.own_mounts(settings) == []
+    with pytest.raises(StudyError, match=r"'nets\.small:make' is not allowed: there is no nets\.py and no folder nets"):
+        own_model.check("nets.small:make", tmp_path, "docker")
+    (tmp_path / "nets").mkdir()
+    own_model.check("nets.small:make", tmp_path, "docker")
+    assert contain.own_mounts(settings) == [Mount(tmp_path / "nets", "/work/nets")]
+    assert contain.own_mounts(Settings.model_validate({})) == []
 
 
 def test_what_root_may_read_alone_is_refused_before_a_container_starts(tmp_path: Path) -> None:

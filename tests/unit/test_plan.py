@@ -88,8 +88,8 @@ def test_every_module_that_a_run_executes_is_in_its_key() -> None:
     modules = {name for name in found.stdout.split() if name.startswith("study.")}
     files = {name.removeprefix("study.").replace(".", "/") + ".py" for name in modules}
     only_values = {
-        "config.py", "errors.py", "fingerprint.py", "images.py", "load.py", "plan.py", "privacy.py", "processes.py",
-        "records.py", "weights.py", "yaml.py",
+        "config.py", "errors.py", "fingerprint.py", "images.py", "load.py", "own_model.py", "plan.py", "privacy.py",
+        "processes.py", "records.py", "weights.py", "yaml.py",
         "measure/machine.py",  # read after the last sample
         "data/preflight.py", "data/torchvision_sets.py",  # the latter is in the dataset's own key
     }  # fmt: skip
@@ -111,6 +111,28 @@ def test_data_of_a_folder_are_in_the_key_by_names_sizes_and_times(photos: Path) 
     touched = tiny_plan(**changes).runs[0].key
     first.unlink()
     assert len({before, touched, tiny_plan(**changes).runs[0].key}) == 3
+
+
+def test_a_users_own_model_is_in_the_key_by_its_code_and_what_it_is_tried_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    nets = tmp_path / "nets"
+    nets.mkdir()
+
+    def key(classes: int = 2) -> str:
+        return tiny_plan(
+            model={"name": "nets.small:make", "weights": "none"},
+            dataset={"images": 40, "classes": classes, "channels": 3, "image_size": 32},
+            training={"freeze_epochs": 0, "batch_size": 4},
+        ).runs[0].weights  # fmt: skip
+
+    (nets / "small.py").write_text("a = 1")
+    before = key()
+    assert key() == before
+    assert key(classes=3) != before
+    (nets / "helper.py").write_text("b = 1")
+    assert key() != before
 
 
 def test_the_table_shows_name_factors_block_and_position() -> None:

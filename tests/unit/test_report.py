@@ -31,6 +31,11 @@ def analysed(
                 plan, number, (outcomes or {}).get(name, "ok"), (times or {}).get(name, 1.0 + number / 100)
             )
             write_new(results / plan.name / "records" / run.file, record.model_dump_json())
+    return finish(plan, results)
+
+
+def finish(plan: Plan, results: Path) -> Analysis:
+    """All that follows from the records that are there."""
     folder = results / plan.name
     write_plans([plan], results)
     frame = table(plan, read_all(plan, folder / "records"))
@@ -92,6 +97,33 @@ def test_the_report_gives_question_answer_interval_and_what_ran(tmp_path: Path) 
     assert "random: asked for" in page.text
     assert (tmp_path / "tiny" / "figures" / "speedup.svg").is_file()
     assert (tmp_path / "tiny" / "figures" / "batch_size_performance.png").is_file()
+
+
+def test_the_report_shows_parameters_and_every_epochs_time_and_losses(tmp_path: Path) -> None:
+    """Medians over the runs; an epoch that was not validated shows none."""
+    plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4, 8]}, replicates=3)
+    for number, run in enumerate(plan.runs):
+        record = make_record(plan, number)
+        assert record.measurement is not None
+        first, last = (
+            record.measurement.epochs[0].model_copy(update={"train_seconds": seconds * run.block, "loss_sum": loss})
+            for seconds, loss in ((11.0, 1297.672), (22.0, 673.594))
+        )
+        first = first.model_copy(update={"valid_seconds": 0.0, "valid_loss": None, "accuracy": None})
+        measured = record.measurement.model_copy(update={"epochs": [first, last], "parameters": 62_006})
+        write_new(
+            tmp_path / "tiny" / "records" / run.file,
+            record.model_copy(update={"measurement": measured}).model_dump_json(),
+        )
+    finish(plan, tmp_path)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8").replace("–", "none")  # noqa: RUF001
+    text = re.sub(r"(<[^>]*>|\s)+", " ", page)
+    assert "parameters 62,006 62,006" in text
+    assert "training of an epoch (s) 33.0 33.0" in text
+    assert "CPU, batch size 4 training (s) 22.0 44.0" in text
+    assert "CPU, batch size 8 training loss, sum over steps 1298 674" in text
+    assert "CPU, batch size 4 validation (s) none 0.1" in text
+    assert "CPU, batch size 4 accuracy none 50.0%" in text
 
 
 def test_speedup_pairs_within_blocks(tmp_path: Path) -> None:

@@ -95,6 +95,14 @@ def test_the_blogs_two_runs_together_do_not_tell_one_batch_size_from_another() -
     assert (round(gap.min(), 2), round(gap.max(), 2)) == (0.25, 3.12)
 
 
+def test_a_time_stands_beside_the_published_one_of_its_own_kind() -> None:
+    epochs = published_times("lab-batch-size", "epoch_seconds")
+    assert epochs["seconds"].tolist() == [20.364161, 12.93, 10.42, 11.48]
+    assert set(epochs["hardware"]) == {"hardware not printed"}
+    assert published_times("lab-batch-size", "fit_seconds")["seconds"].tolist() == [34.15, 13.88, 8.51, 6.97]
+    assert published_times("lab-batch-size", "step_seconds").empty
+
+
 def test_pure_noise_prints_no_alpha() -> None:
     rng = np.random.default_rng(1)
     printed = 0
