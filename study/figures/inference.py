@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from study.figures.phases import group_rows
 from study.figures.style import COLOURS, MARKERS, Drawn, batch_axis
@@ -27,7 +28,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     panels = _panels(plan, frame, analysis, curve.x)
     if not panels:
         return None
-    figure = Figure(figsize=(9.5, 3.9 * len(panels)))
+    figure = Figure(figsize=(9.5, 4.3 * len(panels)))
     rows: Any = figure.subplots(len(panels), 2, squeeze=False)
     for (left, right), (device, lines) in zip(rows, panels.items(), strict=True):
         values = sorted({float(x) for table in lines.values() for x in table.index})
@@ -38,9 +39,10 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
         right.set(title=f"{device_words(device)}: latency", ylabel="milliseconds a batch")
         for axes in (left, right):
             axes.set_yscale("log")
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
             batch_axis(axes, values, short_key(curve.x))
-        left.legend(loc="best", frameon=True)
+        left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, frameon=False)
     return Drawn(figure, "Throughput and latency", _caption(), _alt(panels, short_key(curve.x)))
 
 

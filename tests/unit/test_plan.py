@@ -73,13 +73,16 @@ def _pretend_edit(monkeypatch: pytest.MonkeyPatch, edited: str) -> None:
     monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + (b"\n# edited" if path == target else b""))
 
 
-def test_every_module_that_a_run_executes_is_in_its_key() -> None:
+@pytest.mark.parametrize("task", ["training", "inference"])
+def test_every_module_that_a_run_executes_is_in_its_key(task: str) -> None:
     """What a training process imports of the package is measured code, or is named here with its reason."""
     import subprocess
     import sys
 
+    loop = fingerprint.loop_files(tiny_plan(task=task, factors={}, curve=None).runs[0].settings)
+    own = ", ".join(f"study.{name.removesuffix('.py').replace('/', '.')}" for name in loop)
     found = subprocess.run(
-        [sys.executable, "-c", "import study.job, study.train.torch_loop, sys; print(*sorted(sys.modules))"],
+        [sys.executable, "-c", f"import study.job, {own}, sys; print(*sorted(sys.modules))"],
         capture_output=True,
         text=True,
         check=True,
@@ -94,7 +97,7 @@ def test_every_module_that_a_run_executes_is_in_its_key() -> None:
         "data/preflight.py", "data/torchvision_sets.py",  # the latter is in the dataset's own key
     }  # fmt: skip
     packages = {"data.py", "measure.py", "train.py"}
-    assert files - only_values - packages == {*fingerprint.MEASURED, "train/torch_loop.py"}
+    assert files - only_values - packages == {*fingerprint.MEASURED, *loop}
 
 
 def test_data_of_a_folder_are_in_the_key_by_names_sizes_and_times(photos: Path) -> None:
