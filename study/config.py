@@ -302,11 +302,11 @@ class Inference(Strict):
     itself. Before it the model is trained as `training` says, from the study's seed: every level has the same weights.
     """
 
-    precision: Literal["fp32", "bf16", "fp32_onnxruntime", "int8"] = Field(
+    precision: Literal["fp32", "bf16", "fp32_onnx", "int8"] = Field(
         "fp32",
-        description="`fp32`, `bf16`: by torch, weights and images in that type. `int8`: static quantisation, "
-        "convolutions included, by ONNX Runtime on a CPU. `fp32_onnxruntime`: the same runtime without quantisation, "
-        "which tells what is the runtime's from what is the precision's.",
+        description="`fp32` (IEEE single precision), `bf16`: by torch, weights and images in that type. `int8`: "
+        "static quantisation, convolutions included, by ONNX Runtime on a CPU. `fp32_onnx`: the same runtime without "
+        "quantisation, which tells what is the runtime's from what is the precision's.",
     )
     batch_size: int = Field(
         1, ge=1, description="Images in a batch. The validation images are taken in turn, over and over."
@@ -524,7 +524,9 @@ class Study(Keys):
     replicates: int = Field(3, ge=1, le=1000, description="How often each configuration is run, in randomised blocks.")
     curve: Curve | None = Field(None, description="What is fitted against what; none for no fit.")
     time: Total | None = Field(
-        None, description="The time that is compared, in a study without a `curve`; none is `fit_seconds`."
+        None,
+        description="The time that is compared, in a study without a `curve`; none is `fit_seconds`, or "
+        "with `task: inference` `thousand_images_seconds`.",
     )
     contrast: str | None = Field(None, description="The factor whose levels are compared as a ratio of times.")
     reduced: dict[str, Any] = Field(
@@ -583,10 +585,9 @@ class Study(Keys):
         if self.curve and self.curve.x not in self.factors:
             raise ValueError(f"curve.x: {self.curve.x!r} is no factor; allowed: {', '.join(self.factors) or 'none'}")
         own = [y for y in get_args(Total) if (y in TOTALS_OF_INFERENCE) == (self.task == "inference")]
-        if self.curve and self.curve.y not in own and "task" not in self.factors:
-            raise ValueError(
-                f"curve.y: {self.curve.y!r} is not allowed with task {self.task}; allowed: {', '.join(own)}"
-            )
+        if self.total not in own and "task" not in self.factors:
+            key = "curve.y" if self.curve else "time"
+            raise ValueError(f"{key}: {self.total!r} is not allowed with task {self.task}; allowed: {', '.join(own)}")
         if self.contrast and self.contrast not in self.factors:
             raise ValueError(f"contrast: {self.contrast!r} is no factor; allowed: {', '.join(self.factors) or 'none'}")
         return self

@@ -99,10 +99,14 @@ def dataset_identity(dataset: Dataset, listing: list[list[Any]] | None) -> dict[
     return {"source": source, "files": listing, "code": code}
 
 
+INFERENCE = ("train/torch_loop.py", "train/inference.py", "train/onnx_runtime.py")
+"""Where a network is trained and then asked."""
+
+
 def loop_files(settings: Settings) -> list[str]:
     """The modules that a run's training, and its inference, are in, and that start it where many processes train."""
     if settings.task == "inference":
-        return ["train/torch_loop.py", "train/inference.py", "train/onnx_runtime.py"]
+        return list(INFERENCE)
     loop = "train/loader_alone.py" if settings.loader.kind == "alone" else f"train/{settings.training.loop}_loop.py"
     together = settings.training.strategy != "single"
     return [loop, *(DISTRIBUTED if together else ()), *FASTAI * (settings.training.loop == "fastai")]

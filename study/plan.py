@@ -27,7 +27,7 @@ SHORT = {
     "dataset.image_size": "px",
     "training.epochs": "epochs",
 }
-ON_A_CPU_ALONE = ("fp32_onnxruntime", "int8")
+ON_A_CPU_ALONE = ("fp32_onnx", "int8")
 """Precisions of inference for which this project has no runtime on a GPU."""
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from study import telemetry
-from study.config import Study, get, shown
+from study.config import Settings, Study, get, shown
 from study.errors import StudyError
 from study.measure.arithmetic import Ceilings
 from study.measure.samples import PHASES, InferenceSamples, Measurement, Step, settled
@@ -49,7 +49,7 @@ def table(
 ) -> pd.DataFrame:
     """One row a run, in the planned order. Factors are columns of their own, by their dotted keys."""
     rows = [
-        _row(plan, run, records.get(run.name)) | _sampled((sampled or {}).get(run.name), run.settings.device)
+        _row(plan, run, records.get(run.name)) | _sampled((sampled or {}).get(run.name), run.settings)
         for run in plan.runs
     ]
     frame = _with_shares(pd.DataFrame(rows), ceilings_of(plan, records))
@@ -118,13 +118,15 @@ def _row(plan: Plan, run: Run, record: Record | None) -> dict[str, Any]:
     return row | (_inferred(measured, measured.inference) if measured.inference else _measured(record, measured))
 
 
-def _sampled(summary: TelemetrySummary | None, device: str) -> dict[str, Any]:
+def _sampled(summary: TelemetrySummary | None, settings: Settings) -> dict[str, Any]:
     if summary is None:
         return {}
-    energy = summary.gpu_energy if device == "cuda" else summary.cpu_energy
+    energy = summary.gpu_energy if settings.device == "cuda" else summary.cpu_energy
+    # What the training before an inference took of the host's memory, the process keeps.
+    resident = None if settings.task == "inference" else summary.peak_process_resident_bytes
     return {
         "cpu_percent": summary.mean_cpu_percent,
-        "peak_tree_resident_bytes": summary.peak_process_resident_bytes,
+        "peak_tree_resident_bytes": resident,
         "gpu_utilisation_percent": summary.mean_gpu_utilisation_percent,
         "peak_device_used_bytes": summary.peak_gpu_memory_used_bytes,
         "peak_device_process_bytes": summary.peak_gpu_process_memory_bytes,

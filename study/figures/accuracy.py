@@ -3,6 +3,7 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
+from study.config import TOTALS_OF_INFERENCE
 from study.figures.style import COLOURS, MARKERS, Drawn, batch_axis
 from study.plan import Plan
 from study.stats.analysis import Analysis
@@ -10,9 +11,15 @@ from study.words import device_words, short_key
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
-    """Every run's final accuracy and the mean of each level; None in a study without a curve."""
+    """Every run's final accuracy and the mean of each level; None in a study without a curve, and of inference, whose
+    batch size is not what a network learned with."""
     curve = plan.study.curve
-    if curve is None or "accuracy" not in frame or not frame["accuracy"].notna().any():
+    if (
+        curve is None
+        or curve.y in TOTALS_OF_INFERENCE
+        or "accuracy" not in frame
+        or not frame["accuracy"].notna().any()
+    ):
         return None
     figure = Figure(figsize=(7, 3.6))
     axes = figure.subplots()

@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from study.figures.phases import group_rows
 from study.figures.style import COLOURS, MARKERS, Drawn, batch_axis
@@ -14,8 +15,8 @@ from study.words import device_words, number, short_key
 
 LATENCIES = ["latency_p50_seconds", "latency_p99_seconds"]
 STROKES = ("-", "--", "-.", ":")
-APART = 1.045
-"""Between the marks of two lines at one batch size, as a factor: bars that lie on each other cannot be read."""
+APART = 0.02
+"""Of the axis, between the marks of two lines at one batch size: bars that lie on each other cannot be read."""
 Lines = dict[str, pd.DataFrame]
 
 
@@ -27,19 +28,21 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     panels = _panels(plan, frame, analysis, curve.x)
     if not panels:
         return None
-    figure = Figure(figsize=(9.5, 3.9 * len(panels)))
+    figure = Figure(figsize=(9.5, 4.3 * len(panels)))
     rows: Any = figure.subplots(len(panels), 2, squeeze=False)
     for (left, right), (device, lines) in zip(rows, panels.items(), strict=True):
         values = sorted({float(x) for table in lines.values() for x in table.index})
         for place, (label, table) in enumerate(lines.items()):
-            _throughput(left, table, label, place)
-            _latency(right, table, label, APART ** (place - (len(lines) - 1) / 2), place)
+            left.plot(table.index, table["images_per_second"], label=label, **_look(place))
+            _latency(right, table, (values[-1] / values[0]) ** (APART * (place - (len(lines) - 1) / 2)), place)
+        left.set(title=f"{device_words(device)}: throughput", ylabel="images per second")
+        right.set(title=f"{device_words(device)}: latency", ylabel="milliseconds a batch")
         for axes in (left, right):
+            axes.set_yscale("log")
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
             batch_axis(axes, values, short_key(curve.x))
-        left.set(title=f"{device_words(device)}: throughput", ylabel="images per second", ylim=(0, None))
-        right.set(title=f"{device_words(device)}: latency", ylabel="milliseconds a batch", yscale="log")
-        right.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        left.legend(loc="best", frameon=True)
+        left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, frameon=False)
     return Drawn(figure, "Throughput and latency", _caption(), _alt(panels, short_key(curve.x)))
 
 
@@ -50,21 +53,18 @@ def _panels(plan: Plan, frame: pd.DataFrame, analysis: Analysis, x: str) -> dict
     for _, rows in group_rows(plan.study, frame, analysis):
         ok = rows[rows["outcome"] == "ok"].dropna(subset=LATENCIES)
         if len(ok):
-            label = ", ".join(str(ok[key].iloc[0]) for key in others) or "median"
+            setting = ", ".join(str(ok[key].iloc[0]) for key in others)
+            label = f"{setting}: " * bool(setting) + f"accuracy {ok['accuracy'].mean():.1%}"
             medians = ok.groupby(x)[["images_per_second", *LATENCIES]].median()
             panels.setdefault(str(ok["device"].iloc[0]), {})[label] = medians
     return panels
 
 
-def _throughput(axes: Axes, table: pd.DataFrame, label: str, place: int) -> None:
-    axes.plot(table.index, table["images_per_second"], label=label, **_look(place))
-
-
-def _latency(axes: Axes, table: pd.DataFrame, label: str, shift: float, place: int) -> None:
+def _latency(axes: Axes, table: pd.DataFrame, shift: float, place: int) -> None:
     """The median with a bar up to the 99th percentile."""
     middle, high = (1000 * table[column] for column in LATENCIES)
     look = _look(place)
-    axes.plot(table.index * shift, middle, label=label, **look)
+    axes.plot(table.index * shift, middle, **look)
     axes.errorbar(table.index * shift, middle, [0 * middle, high - middle], fmt="none", ecolor=look["color"], capsize=3)
 
 
@@ -79,8 +79,9 @@ def _look(place: int) -> dict[str, Any]:
 def _caption() -> str:
     return (
         "A trained network is asked batch after batch, one at a time; the images lie on the device. Left: images over "
-        "the time of all timed batches. Right: the median time of a batch, with a bar up to its 99th percentile, on a "
-        "logarithmic scale; marks at one batch size are set apart to be seen. Each value is the median over the runs."
+        "the time of all timed batches. Right: the median time of a batch, with a bar up to its 99th percentile; "
+        "marks at one batch size are set apart to be seen. Each value is the median over the runs, and both scales are "
+        "logarithmic. The accuracy is that of the converted network on the validation images."
     )
 
 

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from study.figures.style import COLOURS, LABEL_BOX, MARKERS, Drawn, batch_axis
 from study.plan import Plan
 from study.stats.analysis import Analysis
-from study.words import device_words, number, short_key
+from study.words import TOTALS, device_words, number, short_key
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
@@ -57,6 +57,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     return Drawn(
         figure,
         "Speedup",
-        f"Ratio of {analysis.y}, paired within blocks, with 95% t intervals. The dotted line is no difference.",
+        f"Ratio of the {TOTALS[analysis.y].replace(' (s)', '')}, paired within blocks, with 95% t intervals. The "
+        "dotted line is no difference.",
         f"Ratio of times at each level. {text}.",
     )

@@ -61,7 +61,7 @@ def view(
         total=TOTALS[analysis.y].replace(" (s)", ""),
         rate="images/s" if study.total in TOTALS_OF_INFERENCE else "images/s in training",
         facts=_facts(plan, records),
-        epochs=epoch_rows(plan, records),
+        epochs=[] if study.total in TOTALS_OF_INFERENCE else epoch_rows(plan, records),
         runs=_runs(frame, analysis.y),
         counts=_counts(plan, done),
         beside=beside(study, frame, read_published()) if study.published else [],

@@ -11,6 +11,7 @@ from torch import nn
 from study import models
 from study.config import Settings
 from study.data.loaders import ResidentLoader
+from study.measure.arithmetic import set_fp32
 from study.measure.memory import peak, reset_peak
 from study.measure.samples import InferenceSamples, Measurement, TimedBatch
 from study.train import torch_loop
@@ -41,6 +42,7 @@ def train(job: TrainingJob) -> Measurement:
     if device.type == "cuda":
         torch.cuda.empty_cache()
     reset_peak(device)
+    set_fp32("fp32")  # whatever the training was allowed to compute in
     weights_sha256 = models.body_sha256(model.state_dict())
     held = ResidentLoader(job.images, job.images.valid, settings, device, settings.inference.batch_size, None)
 

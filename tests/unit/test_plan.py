@@ -82,6 +82,7 @@ def _pretend_edit(monkeypatch: pytest.MonkeyPatch, edited: str) -> None:
             ["train/torch_loop.py", *fingerprint.DISTRIBUTED],
         ),
         ("study.job, study.train.fastai_loop", ["train/fastai_loop.py", *fingerprint.FASTAI]),
+        ("study.job, study.train.inference, study.train.onnx_runtime", fingerprint.INFERENCE),
     ],
 )
 def test_every_module_that_a_run_executes_is_in_its_key(modules: str, own: list[str]) -> None:

@@ -1,0 +1,302 @@
+"""A trained network is asked in batches: what is timed, what a precision keeps, what the tables say of it."""
+
+import dataclasses
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from study import models
+from study.errors import StudyError
+from study.figures import inference as figure
+from study.load import check_settings
+from study.measure.samples import InferenceSamples, Measurement, Memory, TimedBatch
+from study.plan import Place, Plan, Run
+from study.records import Record
+from study.report.context import view
+from study.report.resources import resources
+from study.stats.analysis import analyse
+from study.timings import percentile, table
+from study.train import inference, onnx_runtime
+from study.train.inference import Network
+from tests.conftest import plan_at, study_values, tiny_plan
+from tests.unit.test_loops import make_job
+from tests.unit.test_records import make_record
+
+SMALL: dict[str, Any] = {
+    "dataset": {"source": "generated", "classes": 4, "image_size": 32, "images": 400},
+    "model": {"name": "small_net", "weights": "none"},
+    "training": {"freeze_epochs": 0, "epochs": 4, "batch_size": 16},
+}
+PRECISIONS = ("fp32", "bf16", "fp32_onnx", "int8")
+
+
+def plan_of(**changes: Any) -> Plan:
+    values = {
+        "task": "inference",
+        "training": {"freeze_epochs": 0, "epochs": 1, "batch_size": 4},
+        "inference": {"batches": 3, "warm_up_batches": 1},
+        "factors": {"inference.precision": ["fp32", "int8"], "inference.batch_size": [1, 8]},
+        "curve": {"x": "inference.batch_size", "y": "thousand_images_seconds"},
+    }
+    return tiny_plan(**(values | changes))
+
+
+def run_of(precision: str = "fp32", batch_size: int = 8, batches: int = 3, **changes: Any) -> Run:
+    asked = {"precision": precision, "batch_size": batch_size, "batches": batches, "warm_up_batches": 1}
+    return plan_of(inference=asked, factors={}, curve=None, **changes).runs[0]
+
+
+def asked(folder: Path, run: Run) -> InferenceSamples:
+    found = inference.train(make_job(folder, run)).inference
+    assert found
+    return found
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Measurement]:
+    """A small network in each precision, each in batches of its own size, from run seeds of their own."""
+    folder = tmp_path_factory.mktemp("trained")
+    return {
+        precision: inference.train(make_job(folder, run_of(precision, batch_size=5 + place, **SMALL)))
+        for place, precision in enumerate(PRECISIONS)
+    }
+
+
+class TestWhatIsTimed:
+    @pytest.fixture
+    def samples(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InferenceSamples:
+        """Of 60 batches after one of warm-up, the fortieth sleeps, and so does the warm-up."""
+        calls = []
+
+        def sleepy(images: torch.Tensor) -> torch.Tensor:
+            calls.append(len(images))
+            if len(calls) in (1, 41):
+                time.sleep(0.4)
+            return images.flatten(1)[:, :2]
+
+        monkeypatch.setattr(inference, "convert", lambda *a: Network(sleepy, torch.float32, {}))
+        return asked(tmp_path, run_of(batches=60))
+
+    def test_a_slow_batch_shows_in_the_99th_percentile_and_not_in_the_median(self, samples: InferenceSamples) -> None:
+        row = table_of(samples).iloc[0]
+        assert row["latency_p99_seconds"] >= 0.4 > 2 * row["latency_p50_seconds"]
+        slowest = max(samples.batches[1:], key=lambda batch: batch.seconds)
+        assert samples.batches.index(slowest) == 40
+
+    def test_warm_up_is_recorded_marked_and_in_no_figure(self, samples: InferenceSamples) -> None:
+        assert [batch.warm_up for batch in samples.batches] == [True] + [False] * 60
+        assert samples.batches[0].seconds >= 0.4
+        row = table_of(samples).iloc[0]
+        rest = [batch.seconds for batch in samples.batches[1:]]
+        assert row["batches"] == 60
+        assert row["thousand_images_seconds"] == pytest.approx(1000 * sum(rest) / (60 * 8))
+        assert row["images_per_second"] == pytest.approx(60 * 8 / sum(rest))
+
+    def test_every_batch_is_full_and_one_pass_is_made_at_least(self, tmp_path: Path) -> None:
+        samples = asked(tmp_path, run_of(batch_size=3, batches=1, dataset={"images": 60, "image_size": 40}))
+        assert [batch.images for batch in samples.batches] == [3] * (1 + 4)  # 12 images to validate
+
+    @pytest.mark.parametrize("batch_size", [1, 5, 30])
+    def test_every_validation_image_counts_once_whatever_the_batch_size(self, tmp_path: Path, batch_size: int) -> None:
+        run = run_of(batch_size=batch_size, batches=7, **SMALL | {"training": {"epochs": 1, "freeze_epochs": 0}})
+        measured = inference.train(make_job(tmp_path, run))
+        assert measured.inference
+        assert measured.inference.accuracy == pytest.approx(measured.epochs[-1].accuracy)
+
+
+class TestWhatAPrecisionKeeps:
+    def test_every_precision_asks_the_same_weights(self, trained: dict[str, Measurement]) -> None:
+        assert len({m.inference.weights_sha256 for m in trained.values() if m.inference}) == 1
+        assert len({m.epochs[-1].accuracy for m in trained.values()}) == 1
+
+    def test_another_seed_of_the_run_trains_the_same_weights_and_of_the_study_others(self, tmp_path: Path) -> None:
+        def weights(run: Run, seed: int) -> str:
+            found = inference.train(dataclasses.replace(make_job(tmp_path, run), seed=seed)).inference
+            assert found
+            return found.weights_sha256
+
+        assert weights(run_of(), 3) == weights(run_of(), 4)
+        assert weights(run_of(), 3) != weights(run_of(seed=2), 3)
+
+    def test_each_keeps_its_accuracy_within_three_points_where_the_classes_lie_apart(
+        self, trained: dict[str, Measurement]
+    ) -> None:
+        reference = trained["fp32"].epochs[-1].accuracy
+        assert reference and reference > 0.85
+        for precision, measured in trained.items():
+            assert measured.inference
+            assert measured.inference.accuracy == pytest.approx(reference, abs=0.03), precision
+
+    @pytest.mark.parametrize("name", ["resnet18", "mnist_cnn"])
+    def test_int8_executes_every_convolution_in_int8_and_the_same_each_time(self, name: str) -> None:
+        channels, size = (1, 28) if name == "mnist_cnn" else (3, 40)
+        model = models.build(name, classes=2, channels=channels, image_size=size, seed=1).eval()
+        images = torch.rand(24, channels, size, size, generator=torch.Generator().manual_seed(0))
+        convolutions = sum(isinstance(module, nn.Conv2d) for module in model.modules())
+        with torch.no_grad():
+            infer, operators = onnx_runtime.load(model, images[:2], torch.chunk(images, 2))
+            again, _ = onnx_runtime.load(model, images[:2], torch.chunk(images, 5))
+            exact = model(images)
+        assert operators["QLinearConv"] == convolutions
+        assert not {"Conv", "FusedConv", "Gemm", "MatMul"} & set(operators)
+        assert torch.equal(infer(images), again(images))
+        assert 0 < (infer(images) - exact).abs().max() < 0.2 * exact.abs().max()
+
+    def test_the_same_runtime_without_quantisation_computes_what_torch_does(self) -> None:
+        model = models.build("mnist_cnn", classes=10, channels=1, image_size=28, seed=1).eval()
+        images = torch.rand(7, 1, 28, 28)
+        with torch.no_grad():
+            infer, operators = onnx_runtime.load(model, images[:2], None)
+            assert torch.allclose(infer(images), model(images), atol=1e-5)
+        assert "QLinearConv" not in operators
+
+    def test_a_quantisation_that_quantises_nothing_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(onnx_runtime, "quantise", lambda path, calibration: path)
+        model = models.build("mnist_cnn", classes=2, channels=1, image_size=28, seed=1).eval()
+        with pytest.raises(RuntimeError, match="every convolution in floating point"):
+            onnx_runtime.load(model, torch.rand(2, 1, 28, 28), [torch.rand(2, 1, 28, 28)])
+
+
+class TestPlanning:
+    def test_a_gpu_has_no_int8_and_the_plan_says_so_of_these_runs_alone(self) -> None:
+        able: dict[str, str | None] = {"cpu": None, "cuda": None}
+        factors = {"device": ["cpu", "cuda"], "inference.precision": list(PRECISIONS)}
+        values: dict[str, Any] = {"task": "inference", "factors": factors, "curve": None}
+        plan = plan_at(Place("none", "asked for"), able, **values)
+        refused = {run.factors["inference.precision"]: run.unavailable for run in plan.runs if run.unavailable}
+        assert set(refused) == {"int8", "fp32_onnx"}
+        assert refused["int8"] == "inference.precision int8 is executed by ONNX Runtime, on a CPU alone"
+        assert {run.settings.device for run in plan.runs if run.unavailable} == {"cuda"}
+
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({"training": {"loop": "fastai"}, "loader": {"kind": "workers"}}, ["training.loop", "'fastai'", "torch"]),
+            ({"loader": {"kind": "alone"}}, ["loader.kind", "'alone'", "workers or device"]),
+            ({"training": {"compile": True}}, ["training.compile", "True", "False"]),
+            ({"inference": {"precision": "int4"}}, ["inference.precision", "'int4'", "'int8'"]),
+            ({"inference": {"batch_size": 0}}, ["inference.batch_size", "0"]),
+        ],
+    )
+    def test_what_does_not_go_with_inference_is_one_line(self, changes: dict[str, Any], words: list[str]) -> None:
+        keys = ("dataset", "model", "training", "loader")
+        values = {key: value for key, value in study_values().items() if key in keys} | {"task": "inference"}
+        with pytest.raises(StudyError) as caught:
+            check_settings(values | changes, "study tiny")
+        assert "\n" not in str(caught.value)
+        for word in words:
+            assert word in str(caught.value)
+
+    @pytest.mark.parametrize(("task", "y"), [("inference", "fit_seconds"), ("training", "thousand_images_seconds")])
+    def test_a_curve_of_the_other_tasks_time_is_refused(self, task: str, y: str) -> None:
+        with pytest.raises(ValueError, match=f"curve.y: '{y}' is not allowed with task {task}; allowed: "):
+            plan_of(task=task, curve={"x": "inference.batch_size", "y": y})
+
+    def test_the_keys_of_inference_are_in_the_key_of_inference_alone(self) -> None:
+        def key(**changes: Any) -> str:
+            return tiny_plan(factors={}, curve=None, **changes).runs[0].key
+
+        more = {"inference": {"batches": 7}}
+        assert key() == key(**more)
+        assert len({key(), key(task="inference"), key(task="inference", **more)}) == 3
+
+
+class TestWhatTheTablesSay:
+    def test_percentiles_are_of_those_that_were_measured(self) -> None:
+        seconds = [float(number) for number in range(100, 0, -1)]
+        assert [percentile(seconds, percent) for percent in (50, 90, 99)] == [50, 90, 99]
+        assert [percentile([3.0, 1.0, 2.0], percent) for percent in (50, 90, 99)] == [2, 3, 3]
+        assert percentile([0.5], 50) == 0.5
+
+    def test_a_run_shows_latency_throughput_and_accuracy_and_nothing_of_its_training(self) -> None:
+        row = table_of(samples_of([0.1, 0.2, 0.3, 0.4], images=8, accuracy=0.75)).iloc[0]
+        assert (row["latency_p50_seconds"], row["latency_p90_seconds"], row["latency_p99_seconds"]) == (0.2, 0.4, 0.4)
+        assert row["images_per_second"] == pytest.approx(32)
+        assert (row["accuracy"], row["fp32_accuracy"]) == (0.75, 0.5)
+        assert not {"fit_seconds", "train_seconds", "steps", "data_wait_share"} & set(row.index)
+
+    def test_the_page_tells_each_precisions_latency_accuracy_and_convolutions(self) -> None:
+        plan, records = study_records()
+        frame = table(plan, records)
+        analysis = analyse(plan.study, frame)
+        by_label = {group.label: group for group in analysis.groups}
+        assert list(by_label) == ["fp32", "int8"]
+        assert [level.label for level in by_label["int8"].levels] == ["1", "8"]
+        words = {entry.key: entry for entry in resources(by_label["int8"])}
+        level = by_label["int8"].levels[1]
+        shown = {key: entry.show(level.resources[key]) for key, entry in words.items()}
+        assert shown["latency_p50_seconds"] == "8.00"
+        assert shown["latency_p99_seconds"] == "40.0"
+        assert shown["fp32_accuracy"] == "50%"
+        assert shown["int8_convolutions_share"] == "100%"
+        assert "int8_convolutions_share" not in by_label["fp32"].levels[0].resources
+        assert level.accuracy == 0.75
+        assert level.images_per_second == pytest.approx(8 * 6 / (4 * 0.008 + 0.02 + 0.04))
+        (ratio,) = [ratio for ratio in analysis.ratios if ratio.x == 8]
+        assert (ratio.slower, ratio.faster, ratio.same_work) == ("fp32", "int8", True)
+        assert ratio.ratio.value == pytest.approx(2)
+        page = view(plan, records, frame, analysis, [])
+        assert page.rate == "images/s"
+        assert "int8 calibrated on 128 training images" in dict(page.facts)["Inference"]
+
+    def test_the_figure_has_a_line_a_precision_with_units_and_says_its_numbers(self) -> None:
+        plan, records = study_records()
+        frame = table(plan, records)
+        drawn = figure.draw(plan, frame, analyse(plan.study, frame))
+        assert drawn
+        left, right = drawn.figure.axes
+        labels = [line.get_label() for line in left.lines]
+        assert labels == ["fp32: accuracy 75.0%", "int8: accuracy 75.0%"]
+        assert len({(line.get_linestyle(), line.get_marker()) for line in left.lines}) == 2
+        assert (left.get_ylabel(), right.get_ylabel()) == ("images per second", "milliseconds a batch")
+        assert left.get_xlabel() == right.get_xlabel() == "batch size"
+        assert "CPU, int8: accuracy 75.0%, by batch size: 1: " in drawn.alt
+
+    def test_a_study_that_trains_has_no_such_figure(self) -> None:
+        plan = tiny_plan(replicates=2)
+        records = {run.name: make_record(plan, number) for number, run in enumerate(plan.runs)}
+        frame = table(plan, records)
+        assert figure.draw(plan, frame, analyse(plan.study, frame)) is None
+
+    def test_weights_that_differ_between_runs_are_a_warning(self) -> None:
+        plan, records = study_records()
+        assert not any("did not repeat" in text for text in analyse(plan.study, table(plan, records)).warnings)
+        plan, records = study_records(other="cd")
+        (said,) = [text for text in analyse(plan.study, table(plan, records)).warnings if "did not repeat" in text]
+        assert "on the CPU: its runs measured 2 different sets of weights" in said
+
+
+def samples_of(seconds: list[float], images: int, accuracy: float = 0.75, weights: str = "ab") -> InferenceSamples:
+    batches = [TimedBatch(images=images, warm_up=False, seconds=value) for value in seconds]
+    return InferenceSamples(
+        started=0.0, seconds=sum(seconds), conversion_seconds=1.0, batches=batches, accuracy=accuracy,
+        weights_sha256=weights, operators={}, memory=Memory(),
+    )  # fmt: skip
+
+
+def record_of(plan: Plan, number: int, samples: InferenceSamples) -> Record:
+    record = make_record(plan, number)
+    assert record.measurement
+    return record.model_copy(update={"measurement": record.measurement.model_copy(update={"inference": samples})})
+
+
+def table_of(samples: InferenceSamples) -> Any:
+    plan = plan_of(factors={}, curve=None)
+    return table(plan, {plan.runs[0].name: record_of(plan, 0, samples)})
+
+
+def study_records(other: str = "ab") -> tuple[Plan, dict[str, Record]]:
+    """Two runs a setting: a millisecond an image in int8, two in fp32, and of six batches one is far slower."""
+    plan = plan_of(replicates=2, contrast="inference.precision")
+    records = {}
+    for number, run in enumerate(plan.runs):
+        size, int8 = run.settings.inference.batch_size, run.settings.inference.precision == "int8"
+        usual = size * (0.001 if int8 else 0.002)
+        samples = samples_of([usual] * 4 + [2.5 * usual, 5 * usual], size, weights=other if number == 0 else "ab")
+        executed = {"QLinearConv": 2} if int8 else {}
+        records[run.name] = record_of(plan, number, samples.model_copy(update={"operators": executed}))
+    return plan, records
