@@ -197,7 +197,7 @@ def test_photographs_of_a_user_with_odd_files_and_names(checkout: Checkout) -> N
     assert manifest["classes"] == sorted(["oiseau é", "森 's"])
     assert [item["name"] for item in manifest["left_out"]] == ["oiseau é/broken one.jpg"]
     page = (checkout.root / "results" / "report.html").read_text(encoding="utf-8")
-    assert "1 file(s) of the folder were left out" in page
+    assert "1 file(s) of the data were left out" in page
     assert "random: random weights were asked for" in page
     for content in checkout.records().values():
         assert read(content).settings.dataset.path == photos.name
