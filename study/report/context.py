@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from study.config import Training, shown
+from study.networks import is_transfer
 from study.plan import Plan
 from study.records import Record
 from study.report.epochs import EpochRow, epoch_rows
@@ -81,7 +82,8 @@ def _banners(records: list[Record]) -> list[str]:
         banners.append(
             "The images are generated, not photographs: times stand, accuracies hold for drawn images alone."
         )
-    weighted = [record for record in records if record.weights]
+    # A network that is trained whole starts from random weights as a matter of course.
+    weighted = [record for record in records if record.weights and is_transfer(record.settings.model.name)]
     random = [record for record in weighted if record.weights and record.weights.kind == "random"]
     again = (
         f" To look for ImageNet weights again: python -m study retry {records[0].study} --weights" if records else ""
@@ -110,10 +112,12 @@ def _facts(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
     study, facts = plan.study, []
     training = study.training
     stages = f"{training.freeze_epochs} frozen and {training.epochs} unfrozen epochs"
+    stages = stages if training.freeze_epochs else f"{training.epochs} epoch(s)"
+    name = ", ".join(map(str, study.factors.get("model.name", [study.model.name])))
     facts.append(
         (
             "Job",
-            f"{study.model.name}, {training.loop} loop, {stages}, {study.dataset.image_size} px{_training(training)}",
+            f"{name}, {training.loop} loop, {stages}, {study.dataset.image_size} px{_training(training)}",
         )
     )
     levels = [f"{short_key(k)}: {', '.join(str(shown(study, k, x)) for x in v)}" for k, v in study.factors.items()]
