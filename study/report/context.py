@@ -7,6 +7,7 @@ import pandas as pd
 
 from study.beside import Series, beside
 from study.config import TOTALS_OF_INFERENCE, Study, Training, shown
+from study.networks import is_transfer
 from study.plan import Plan
 from study.published import read_published
 from study.records import Record
@@ -106,7 +107,8 @@ def _banners(records: list[Record]) -> list[str]:
         banners.append(
             "The images are generated, not photographs: times stand, accuracies hold for drawn images alone."
         )
-    weighted = [record for record in records if record.weights]
+    # A network that is trained whole starts from random weights as a matter of course.
+    weighted = [record for record in records if record.weights and is_transfer(record.settings.model.name)]
     random = [record for record in weighted if record.weights and record.weights.kind == "random"]
     again = (
         f" To look for ImageNet weights again: python -m study retry {records[0].study} --weights" if records else ""
@@ -133,10 +135,12 @@ def _facts(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
     study, facts = plan.study, []
     training = study.training
     stages = f"{training.freeze_epochs} frozen and {training.epochs} unfrozen epochs"
+    stages = stages if training.freeze_epochs else f"{training.epochs} epoch(s)"
+    name = ", ".join(map(str, study.factors.get("model.name", [study.model.name])))
     facts.append(
         (
             "Job",
-            f"{study.model.name}, {training.loop} loop, {stages}, {study.dataset.image_size} px{_training(training)}",
+            f"{name}, {training.loop} loop, {stages}, {study.dataset.image_size} px{_training(training)}",
         )
     )
     if study.total in TOTALS_OF_INFERENCE:

@@ -52,8 +52,8 @@ def _cell(name: str, values: list[float]) -> str | None:
 def _by_setting(plan: Plan, records: dict[str, Record]) -> dict[str, list[list[Epoch]]]:
     """The epochs of each successful run, by its setting in words."""
     found: dict[str, list[list[Epoch]]] = {}
-    keys = plan.study.compared
-    for run in plan.runs:
+    keys, factors = plan.study.compared, plan.study.factors
+    for run in sorted(plan.runs, key=lambda run: [factors[key].index(run.factors[key]) for key in keys]):
         record = records.get(run.name)
         if record is None or record.measurement is None:
             continue

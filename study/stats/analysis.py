@@ -17,7 +17,7 @@ from study.stats.stability import drift_of, power_words
 from study.stats.step import StepModel, step_model
 from study.stats.summary import SIGNIFICANCE, LogModel, fit_log_model, level_test
 from study.stats.warnings import warnings_of
-from study.words import device_words, listed, seconds_words, short_key
+from study.words import TOTALS, device_words, listed, seconds_words, short_key
 
 RESOURCES = (
     "peak_device_allocated_bytes",
@@ -167,8 +167,8 @@ def _group(study: Study, label: str, part: pd.DataFrame, x: str | None, y: str) 
         _level(name, rows, usable[usable["level"] == name], model, adjusted, x)
         for name, rows in part.groupby("level", sort=False)
     ]
-    if x:
-        levels.sort(key=lambda level: level.x or 0)
+    order = _levels_in_order(part, keys, study)
+    levels.sort(key=lambda level: level.x or 0 if x else order.index(level.label))
     differs = level_test(times, names_of_runs, blocks) if times else None
     best = _best(levels)
     optimum = optimum_of(model) if model else None
@@ -201,6 +201,17 @@ def _group(study: Study, label: str, part: pd.DataFrame, x: str | None, y: str) 
 
 def _replicates(usable: pd.DataFrame) -> int:
     return int(usable.groupby("level").size().max())
+
+
+def _levels_in_order(part: pd.DataFrame, keys: list[str], study: Study) -> list[str]:
+    """The labels of the levels as the study lists them, and not as the runs were executed."""
+    orders = [[shown(study, key, level) for level in study.factors[key]] for key in keys]
+    rows = part.drop_duplicates("level")
+    places = [
+        [place_of(order, row[key]) for key, order in zip(keys, orders, strict=True)] for _, row in rows.iterrows()
+    ]
+    labels = rows["level"].tolist()
+    return [labels[at] for at in sorted(range(len(labels)), key=places.__getitem__)]
 
 
 def names_in(levels: list[Level]) -> list[str]:
@@ -272,7 +283,10 @@ def _group_answer(group: Group, factor: str | None, y: str) -> str:
     if len(group.levels) == 1:
         return f"{where} it takes {time}."
     if best.runs < 2:
-        return f"{where} the smallest {y} is that of {name}, {time}: one run a setting cannot tell which is fastest."
+        total = TOTALS[y].replace(" (s)", "")
+        return (
+            f"{where} the smallest {total} is that of {name}, {time}: one run a setting cannot tell which is fastest."
+        )
     rest = [label for label in group.indistinguishable if label != best.label]
     told = (
         f"{listed(rest)} cannot be told from it"
