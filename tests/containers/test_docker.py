@@ -385,7 +385,8 @@ class TestWhatCannotServe:
         assert "host (the base image is neither here" in page
 
 
-PLANTED = '''    """Train, and turn every way in which that can end into a result."""
+PLANTED_AT = "    inputs: Inputs | None = None\n"
+PLANTED = """    inputs: Inputs | None = None
     import os, signal, time
     planted = Path(__file__).parent / "planted"
     told = planted.read_text() if planted.exists() else ""
@@ -396,7 +397,7 @@ PLANTED = '''    """Train, and turn every way in which that can end into a resul
         hog = [bytearray(b"x" * 2**26) for _ in range(64)]
     if told == "segv":
         os.kill(os.getpid(), signal.SIGSEGV)
-'''
+"""
 
 
 class TestEnds:
@@ -406,7 +407,7 @@ class TestEnds:
     def _planted(self, built: Built, contained: Checkout) -> None:
         edit(
             contained.root / "study" / "job.py",
-            '    """Train, and turn every way in which that can end into a result."""\n',
+            PLANTED_AT,
             PLANTED,
         )
         contained.good(*built.selection, FAST)
