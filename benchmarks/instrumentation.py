@@ -7,6 +7,10 @@ with and without the marks in one process, in pairs whose order is drawn. Printe
 size: the instrumented epoch's time over the bare one's, the measured step time over the bare loop's, and (on a GPU) the
 steps' sum over one pair of CUDA events around the whole epoch; each as the median of the pairs with an exact 95%
 interval, and as their mean. Short epochs and many pairs (--pairs 200 --steps 10) see through a noisy host.
+
+--by-step compares steps in place of epochs: of every three steps, in an order drawn anew, one is instrumented and two
+are bare, and the host's time of each is taken. Where the host's launching limits the step, this sees through noise that
+whole epochs cannot; the second bare step over the first is the null, which must be 1.
 """
 
 import argparse
@@ -75,6 +79,49 @@ def make_job(loop: str, device: torch.device, size: int, batch_size: int, steps:
     return TrainingJob(settings, images, weights, None, device, 1, lambda done, total, words: None)
 
 
+class EveryThird(StepRecorder):
+    """Records one step of every three; each step's seconds of the host are collected by what the step was."""
+
+    KINDS = ("instrumented", "bare", "null")
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self.blocks: list[dict[str, float]] = []
+        self._progress = ProgressLines()
+
+    def begin(self) -> None:
+        """An epoch starts with a block of its own."""
+        super().begin()
+        self._order: list[str] = []
+        self._block: dict[str, float] = {}
+        self._next(time.perf_counter())
+
+    def mark(self, phase: str) -> None:
+        """Nothing in a bare step."""
+        if self._kind == "instrumented":
+            super().mark(phase)
+
+    def end_step(self, images: int) -> None:
+        """Nothing in a bare step."""
+        if self._kind == "instrumented":
+            super().end_step(images)
+
+    def progress(self, done: int, total: int, words: str) -> None:
+        """The last of a step: its time is known."""
+        if self._kind == "instrumented":
+            self._progress(done, total, words)
+        now = time.perf_counter()
+        self._block[self._kind] = now - self._since
+        if len(self._block) == len(self.KINDS):
+            self.blocks.append(self._block)
+            self._block = {}
+        self._next(now)
+
+    def _next(self, now: float) -> None:
+        self._order = self._order or random.sample(self.KINDS, len(self.KINDS))
+        self._kind, self._since = self._order.pop(), now
+
+
 class Ours:
     """Our loop on images that lie on the device."""
 
@@ -82,6 +129,16 @@ class Ours:
         torch.backends.cudnn.benchmark = True
         self.trainer = Trainer(job, make_loaders(job.images, job.settings, job.device, 1))
         self.recorder = self.trainer.recorder
+
+    def blocks(self) -> list[dict[str, float]]:
+        """An epoch's steps by threes, without the first three, which wait for the loader."""
+        trainer, recorder = self.trainer, EveryThird(self.recorder.clock)
+        trainer.recorder, trainer.done = recorder, 0
+        trainer.job = TrainingJob(**{**trainer.job.__dict__, "progress": recorder.progress})
+        recorder.clock.reserve(marks_of(trainer.total_steps, 1))
+        stage = stages(trainer.job.settings, len(trainer.groups))[0]
+        timed(recorder.clock, lambda: trainer.train_epoch(stage, 0, 1), None)
+        return recorder.blocks[1:]
 
     def epoch(self, instrumented: bool) -> dict[str, float]:
         """Seconds of one epoch, by the host's clock and by CUDA events around it; of its steps where instrumented."""
@@ -165,35 +222,57 @@ def ratio(above: list[float], below: list[float]) -> str:
     )
 
 
+def by_step(trained: Ours, epochs: int) -> str:
+    """What marks and progress add to a step of the host, from steps side by side."""
+    trained.blocks()
+    blocks = [block for _ in range(epochs) for block in trained.blocks()]
+    kinds = {kind: [block[kind] for block in blocks] for kind in EveryThird.KINDS}
+    return (
+        f"{1000 * np.median(kinds['bare']):.3f} ms of the host a step, {len(blocks)} blocks; "
+        f"instrumented over bare {ratio(kinds['instrumented'], kinds['bare'])}; "
+        f"bare over bare {ratio(kinds['null'], kinds['bare'])}"
+    )
+
+
+def by_epoch(trained: Ours | Fastai, pairs: int, steps: int) -> str:
+    """What measuring adds to an epoch of so many steps, and what the measured steps say of it, from pairs."""
+    for instrumented in (False, True):
+        trained.epoch(instrumented)
+    found: dict[bool, list[dict[str, float]]] = {True: [], False: []}
+    for _ in range(pairs):
+        for instrumented in random.sample((True, False), 2):
+            found[instrumented].append(trained.epoch(instrumented))
+    bare, ours = [e["seconds"] for e in found[False]], [e["seconds"] for e in found[True]]
+    measured, events = [e["steps"] for e in found[True]], [e["events"] for e in found[True]]
+    return (
+        f"{1000 * np.median(bare) / steps:.3f} ms a step; "
+        f"instrumented over bare {ratio(ours, bare)}; measured steps over bare {ratio(measured, bare)}; "
+        f"measured steps over the clock around the epoch {ratio(measured, events)}; "
+        f"the marks alone take {1e6 * marks_seconds(trained.recorder.clock):.1f} us of the host a step"
+    )
+
+
 def main() -> None:
     """Print a line for each batch size."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--loop", choices=["torch", "fastai"], default="torch")
+    parser.add_argument("--by-step", action="store_true", help="compare steps in place of epochs (our loop only)")
     parser.add_argument("--batch-sizes", type=int, nargs="+", default=[16, 32, 64, 128, 256])
-    parser.add_argument("--pairs", type=int, default=20)
+    parser.add_argument("--pairs", type=int, default=20, help="pairs of epochs; by step, epochs")
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--image-size", type=int, default=192)
     options: Any = parser.parse_args()
+    if options.by_step and options.loop != "torch":
+        parser.error("--by-step needs --loop torch")
     device = torch.device(options.device)
     for batch_size in options.batch_sizes:
         job = make_job(options.loop, device, options.image_size, batch_size, options.steps)
         trained: Ours | Fastai = Ours(job) if options.loop == "torch" else Fastai(job)
-        for instrumented in (False, True):
-            trained.epoch(instrumented)
-        found: dict[bool, list[dict[str, float]]] = {True: [], False: []}
-        for _ in range(options.pairs):
-            for instrumented in random.sample((True, False), 2):
-                found[instrumented].append(trained.epoch(instrumented))
-        bare, ours = [e["seconds"] for e in found[False]], [e["seconds"] for e in found[True]]
-        steps, events = [e["steps"] for e in found[True]], [e["events"] for e in found[True]]
-        print(
-            f"batch size {batch_size}: {1000 * np.median(bare) / options.steps:.3f} ms a step; "
-            f"instrumented over bare {ratio(ours, bare)}; measured steps over bare {ratio(steps, bare)}; "
-            f"measured steps over the clock around the epoch {ratio(steps, events)}; "
-            f"the marks alone take {1e6 * marks_seconds(trained.recorder.clock):.1f} us of the host a step",
-            flush=True,
-        )
+        if options.by_step and isinstance(trained, Ours):
+            print(f"batch size {batch_size}: {by_step(trained, options.pairs)}", flush=True)
+        else:
+            print(f"batch size {batch_size}: {by_epoch(trained, options.pairs, options.steps)}", flush=True)
 
 
 if __name__ == "__main__":

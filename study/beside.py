@@ -23,6 +23,8 @@ METRICS: dict[str, tuple[str, str, float]] = {
     "parameters": ("parameters", "parameters", 1.0),
 }
 """What is compared: its words, the column of the table of timings, what turns ours into the published unit."""
+UNITS = {"million": 1e-6}
+"""Units that a document chose by itself, and what turns ours into them."""
 TIMES = ("fit_time", "epoch_time")
 
 STRATEGIES = {"mirrored": "ddp", "multi_worker": "ddp_two_nodes"}
@@ -81,6 +83,9 @@ def beside(study: Study, frame: pd.DataFrame, published: pd.DataFrame) -> list[S
 
 def _series(study: Study, usable: pd.DataFrame, rows: pd.DataFrame, metric: str) -> Series:
     words, _, scale = METRICS[metric]
+    unit = str(rows["unit"].iloc[0])
+    if unit in UNITS:
+        words, scale = f"{words} ({unit})", scale * UNITS[unit]
     column = _column(study, metric)
     lines = [int(str(index)) + 2 for index in rows.index]  # the file's first line is its header
     matched = [_matching(study, usable, conditions_of(row)) for _, row in rows.iterrows()]

@@ -25,9 +25,12 @@ TOTALS = {
 
 
 def device_words(label: str, article: bool = False) -> str:
-    """A device, or a group of levels, as people say it."""
+    """A device, or levels of which the first is one, as people say it: ``GPU, fp32``, or ``the GPU with fp32``."""
     names = {"cpu": "CPU", "cuda": "GPU"}
-    return ("the " if article and label in names else "") + names.get(label, label)
+    device, comma, rest = label.partition(", ")
+    if device not in names:
+        return label
+    return f"the {names[device]}{' with ' if comma else ''}{rest}" if article else names[device] + comma + rest
 
 
 def short_key(key: str | None) -> str:

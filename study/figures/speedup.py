@@ -33,7 +33,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
             color=COLOURS[index % len(COLOURS)],
             label=f"{device_words(slower)} over {device_words(faster)}" + (f", {others}" if others else ""),
         )
-        if len(lines) > 2:
+        if len(lines) > 2 and any(ratio.label for ratio in analysis.ratios):
             continue  # the numbers would lie on each other; the table has them
         for (x, _), value, top in zip(mine, values, high, strict=True):
             axes.annotate(
@@ -49,10 +49,15 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     if all(ratio.x is not None for ratio in analysis.ratios):
         batch_axis(axes, sorted({x for x, _ in every}), short_key(plan.study.curve.x if plan.study.curve else None))
     else:
-        axes.set_xticks([x for x, _ in every], [ratio.label for _, ratio in every])
+        # Where the contrast is all that varies, its levels tell the points apart.
+        pairs = [f"{device_words(ratio.slower)} over {device_words(ratio.faster)}" for _, ratio in every]
+        axes.set_xticks(
+            [x for x, _ in every], [ratio.label or pair for (_, ratio), pair in zip(every, pairs, strict=True)]
+        )
         axes.set_xlim(-0.5, len(every) - 0.5)
     axes.set(ylabel="ratio of times", ylim=(0, max(ratio.ratio.high or ratio.ratio.value for _, ratio in every) * 1.18))
-    axes.legend(loc="best")
+    if any(ratio.label for ratio in analysis.ratios):
+        axes.legend(loc="best")
     text = ", ".join(f"{ratio.label}: {number(ratio.ratio.value)}" for ratio in analysis.ratios)
     return Drawn(
         figure,

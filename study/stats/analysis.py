@@ -310,4 +310,5 @@ def _group_answer(group: Group, factor: str | None, y: str) -> str:
 
 
 def _where(label: str) -> str:
-    return f"{'On' if label in ('cpu', 'cuda') else 'With'} {device_words(label, article=True)}"
+    words = device_words(label, article=True)
+    return f"{'With' if words == label else 'On'} {words}"

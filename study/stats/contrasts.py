@@ -60,6 +60,7 @@ def ratios_of(study: Study, frame: pd.DataFrame, y: str, x: str | None, contrast
     names = [str(shown(study, contrast, level)) for level in study.factors[contrast]]
     levels = [name for name in names if (usable[contrast].astype(str) == name).any()]
     orders = {key: [shown(study, key, level) for level in study.factors[key]] for key in others}
+    told = [key for key in others if len(orders[key]) > 1]  # what is the same everywhere tells no ratio apart
     result: list[Ratio] = []
     for other in levels[1:]:
         first, second = (usable[usable[contrast].astype(str) == level] for level in (levels[0], other))
@@ -68,7 +69,7 @@ def ratios_of(study: Study, frame: pd.DataFrame, y: str, x: str | None, contrast
             continue
         places = [[place_of(orders[key], row[key]) for key in others] for _, row in pairs.iterrows()]
         pairs = pairs.iloc[sorted(range(len(pairs)), key=places.__getitem__)]
-        labels = pairs.apply(lambda row: _label(row, others, x), axis=1)
+        labels = pairs.apply(lambda row: _label(row, told, x), axis=1)
         quotients = pairs[f"{y}_a"] / pairs[f"{y}_b"]
         # The ratio of the means within blocks: a block's own factor cancels, what is left is the noise.
         pair_blocks = pairs["session_block"].tolist()
@@ -80,7 +81,7 @@ def ratios_of(study: Study, frame: pd.DataFrame, y: str, x: str | None, contrast
                 Ratio(
                     label=label,
                     x=float(at[x].iloc[0]) if x and x in at else None,
-                    others=_label(at.iloc[0], [key for key in others if key != x], x) if x else "",
+                    others=_label(at.iloc[0], [key for key in told if key != x], x) if x else "",
                     slower=levels[0],
                     faster=other,
                     ratio=estimate(model.mean(label)),
@@ -149,7 +150,7 @@ def _follows(adjusted: LogModel | None) -> bool | None:
 def _label(row: "pd.Series[Any]", keys: list[str], x: str | None) -> str:
     """The other factors' levels in words, the curve's with its name: ``batch size 64, bf16``."""
     ordered = sorted(keys, key=lambda key: key != x)
-    return ", ".join(f"{short_key(key)} {row[key]:g}" if key == x else str(row[key]) for key in ordered)
+    return ", ".join(f"{short_key(key)} {row[key]:g}" if key == x else device_words(str(row[key])) for key in ordered)
 
 
 def is_explained(ratio: Ratio) -> bool:

@@ -97,3 +97,20 @@ def test_published_conditions_are_keys_of_a_study() -> None:
     amp = conditions_of(frame[frame["precision"] == "fp16_amp"].iloc[0])
     assert amp["training.precision"] == "fp16"
     assert "training.batch_size" not in amp
+
+
+def test_ours_is_told_in_the_unit_that_the_document_chose() -> None:
+    study = study_of("lab-model-size", factors={"model.name": ["lab2_small", "lab2_large"]}, device="cuda")
+    frame = pd.DataFrame(
+        [
+            row("cuda", 64, 1, 5.0, **{"model.name": name, "parameters": float(count)})
+            for name, count in (("lab2_small", 30_036), ("lab2_large", 6_693_546))
+        ]
+    )
+    (series,) = [one for one in beside(study, frame, read_published()) if one.metric == "parameters"]
+    small, _, large = series.rows
+    assert series.words == "parameters (million)"
+    assert small.ours is not None
+    assert (small.published, small.ours.value) == (0.03, pytest.approx(0.030036))
+    assert large.ours_ratio is not None
+    assert large.ours_ratio.value == pytest.approx(6_693_546 / 30_036)

@@ -55,7 +55,7 @@ def test_the_null_controls_runs_are_replicates_and_its_ratio_is_said() -> None:
     found = analyse(study, frame)
     (group,) = found.groups
     assert [(level.label, level.runs) for level in group.levels] == [("4", 8), ("8", 8)]
-    assert [ratio.label for ratio in found.control] == ["batch size 4, cpu", "batch size 8, cpu"]
+    assert [ratio.label for ratio in found.control] == ["batch size 4", "batch size 8"]
     assert all(ratio.ratio.value == pytest.approx(1, rel=0.05) for ratio in found.control)
     assert "Null control: each configuration was run twice" in found.answer[-1]
 

@@ -134,7 +134,7 @@ def test_every_group_has_a_panel_with_a_scale_of_its_own() -> None:
     frame = frame_of(plan)
     frame.loc[frame["device"] == "cpu", list(SECONDS)] *= 20
     drawn = phases_of(plan, frame)
-    assert [axes.get_title() for axes in panels(drawn)] == ["cpu, torch", "cpu, fastai", "cuda, torch", "cuda, fastai"]
+    assert [axes.get_title() for axes in panels(drawn)] == ["CPU, torch", "CPU, fastai", "GPU, torch", "GPU, fastai"]
     tops = [axes.get_ylim()[1] for axes in panels(drawn)]
     assert tops[0] == pytest.approx(20 * tops[2], rel=0.1)
     assert "CUDA events" in drawn.caption
