@@ -67,6 +67,8 @@ class Series:
     base: str | None
     """Label of the row that the ratios are over; None where nothing of it was measured here."""
     differs: tuple[str, ...]
+    notes: tuple[str, ...]
+    """What ``published.csv`` notes on its figures."""
     comparable: str
 
 
@@ -113,6 +115,7 @@ def _series(study: Study, usable: pd.DataFrame, rows: pd.DataFrame, metric: str)
         ),
         base=None if base is None else labels[base],
         differs=tuple(_differs(study, usable, rows)),
+        notes=tuple(dict.fromkeys(note for note in map(_text, rows["note"]) if note)),
         comparable=_comparable(study, metric),
     )
 

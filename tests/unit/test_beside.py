@@ -1,5 +1,6 @@
 """Published figures beside ours: matched by their conditions, as ratios, with what differs."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,11 @@ import pytest
 
 from study.beside import beside, conditions_of, varied
 from study.config import Study
+from study.load import read_selection, read_study
 from study.published import read_published
 from tests.conftest import study_values
+
+STUDIES = Path(__file__).parents[2] / "config" / "studies"
 
 
 def study_of(published: str, **changes: Any) -> Study:
@@ -111,6 +115,27 @@ def test_ours_is_told_in_the_unit_that_the_document_chose() -> None:
     small, _, large = series.rows
     assert series.words == "parameters (million)"
     assert small.ours is not None
-    assert (small.published, small.ours.value) == (0.03, pytest.approx(0.030036))
+    assert small.published == 0.03
+    assert small.ours.value == pytest.approx(0.030036)
     assert large.ours_ratio is not None
     assert large.ours_ratio.value == pytest.approx(6_693_546 / 30_036)
+
+
+def test_a_time_of_fit_stands_beside_fastais_and_one_of_a_custom_loop_beside_ours() -> None:
+    study = read_study("mnist-strategies", STUDIES, read_selection({"studies": ["mnist-strategies"]}))
+    frame = pd.DataFrame(
+        [
+            row("cuda", 1000, 1, seconds, **{"training.loop": loop, "training.strategy": strategy})
+            for loop, strategy, seconds in (
+                ("fastai", "ddp", 9.0),
+                ("torch", "ddp", 5.0),
+                ("torch", "ddp_two_nodes", 4.0),
+            )
+        ]
+    ).assign(train_seconds=lambda rows: rows["fit_seconds"])
+    (series,) = [one for one in beside(study, frame, read_published()) if one.metric == "fit_time"]
+    ours = {line.label: line.ours.value for line in series.rows if line.ours}
+    assert ours["GPU, A100, batch size 1000, mirrored"] == pytest.approx(9)
+    assert ours["GPU, Tesla T4, batch size 1000, multi worker, custom loop"] == pytest.approx(4)
+    assert "GPU, A100, batch size 1000, multi worker" not in ours
+    assert series.notes == ("batch size is per replica",)
