@@ -245,6 +245,38 @@ class TestAStudyInContainers:
         assert record.measurement is not None
         assert record.measurement.workers == 2
 
+    def test_two_nodes_train_a_users_own_model_inside_without_a_network(
+        self, built: Built, contained: Checkout
+    ) -> None:
+        body = "nn.Sequential(nn.Flatten(), nn.Linear(3 * 40 * 40, classes))"
+        (contained.root / "nets.py").write_text(f"from torch import nn\ndef mine(classes): return {body}\n")
+        contained.study(
+            "nodes",
+            model={"name": "nets:mine", "weights": "none"},
+            training={"freeze_epochs": 0, "batch_size": 4, "strategy": "ddp_two_nodes"},
+            loader={"kind": "workers", "workers": 1},
+            factors={},
+            curve=None,
+        )
+        contained.good("studies=[nodes]", *built.selection)
+        (record,) = map(read, contained.records("nodes").values())
+        assert record.outcome == "ok", record.message
+        assert record.measurement is not None
+        assert (record.measurement.parameters, len(record.measurement.replicas)) == (2 * (3 * 40 * 40 + 1), 2)
+
+    def test_a_network_in_int8_answers_inside(self, built: Built, contained: Checkout) -> None:
+        contained.study(
+            "answers",
+            task="inference",
+            training={"freeze_epochs": 0, "epochs": 1, "batch_size": 4},
+            inference={"precision": "int8", "batches": 2, "warm_up_batches": 1, "calibration_images": 4},
+            factors={},
+            curve=None,
+        )
+        contained.good("studies=[answers]", *built.selection)
+        (record,) = map(read, contained.records("answers").values())
+        assert record.outcome == "ok", record.message
+
 
 def _write_mnist(folder: Path) -> None:
     raw = folder / "MNIST" / "raw"
