@@ -30,6 +30,8 @@ TIMES = ("fit_time", "epoch_time")
 STRATEGIES = {"mirrored": "ddp", "multi_worker": "ddp_two_nodes"}
 NAMES = {"fp16_amp": "fp16", "small": "lab2_small", "medium": "lab2_medium", "large": "lab2_large"}
 """Published levels that are called otherwise here; of the second lab's networks the sizes alone were printed."""
+SETS = {"cifar10": (60_000, 32), "mnist": (70_000, 28), "birds-woodland": (1030, 192)}
+"""Published data sets: images in all, and the pixels of a side that the documents trained on."""
 CONDITIONS = {
     "device": "device",
     "model": "model.name",
@@ -65,7 +67,7 @@ class Series:
     """What tells the rows apart."""
     rows: tuple[Row, ...]
     base: str | None
-    """Label of the row that the ratios are over; None where nothing of it was measured here."""
+    """Label of the row that the ratios are over, the first that was measured here; None of what makes no ratio."""
     differs: tuple[str, ...]
     notes: tuple[str, ...]
     """What ``published.csv`` notes on its figures."""
@@ -73,14 +75,13 @@ class Series:
 
 
 def beside(study: Study, frame: pd.DataFrame, published: pd.DataFrame) -> list[Series]:
-    """Every series of ``published`` (rows of ``published.csv``) of which the study measured at least one figure."""
+    """Every series of ``published`` (rows of ``published.csv``) of the study's document, measured here or not."""
     mine = published[(published["study"] == study.published) & published["metric"].isin(METRICS)]
     mine = mine[mine["value"].notna() & (mine["table"] != "claim")]
-    found = [
+    return [
         _series(study, usable_runs(frame, _column(study, str(metric))), rows, str(metric))
         for (_, _, metric), rows in mine.groupby(["source", "table", "metric"], sort=False)
     ]
-    return [series for series in found if any(row.ours for row in series.rows)]
 
 
 def _series(study: Study, usable: pd.DataFrame, rows: pd.DataFrame, metric: str) -> Series:
@@ -90,8 +91,14 @@ def _series(study: Study, usable: pd.DataFrame, rows: pd.DataFrame, metric: str)
         words, scale = f"{words} ({unit})", scale * UNITS[unit]
     column = _column(study, metric)
     lines = [int(str(index)) + 2 for index in rows.index]  # the file's first line is its header
-    matched = [_matching(study, usable, conditions_of(row)) for _, row in rows.iterrows()]
-    base = next((place for place, runs in enumerate(matched) if len(runs)), None)
+    conditions = [conditions_of(row) for _, row in rows.iterrows()]
+    keys = study.compared
+    if metric == "parameters":  # they follow from the network alone, wherever it trains
+        conditions = [{key: level for key, level in row.items() if key == "model.name"} for row in conditions]
+        keys = [key for key in keys if key == "model.name"]
+    apart = [key for key in CONDITIONS.values() if len({row.get(key) for row in conditions}) > 1]
+    matched = [_matching(study, usable, row, keys, apart) for row in conditions]
+    base = None if metric == "test_accuracy" else next((place for place, runs in enumerate(matched) if len(runs)), 0)
     values = [float(value) for value in rows["value"]]
     setting, labels = _labels(rows)
     return Series(
@@ -114,9 +121,11 @@ def _series(study: Study, usable: pd.DataFrame, rows: pd.DataFrame, metric: str)
             for place, runs in enumerate(matched)
         ),
         base=None if base is None else labels[base],
-        differs=tuple(_differs(study, usable, rows)),
+        differs=tuple(_differs(study, usable, rows) if any(map(len, matched)) else []),
         notes=tuple(dict.fromkeys(note for note in map(_text, rows["note"]) if note)),
-        comparable=_comparable(study, metric),
+        comparable=_comparable(study, metric, rows)
+        if any(map(len, matched))
+        else "Not measured here: no run of this study that succeeded is at one of these settings.",
     )
 
 
@@ -143,10 +152,18 @@ def conditions_of(row: "pd.Series[Any]") -> dict[str, Any]:
     return found
 
 
-def _matching(study: Study, usable: pd.DataFrame, conditions: Mapping[str, Any]) -> pd.DataFrame:
-    """The runs at those conditions, as far as the study varies them; at its own value where none is printed."""
+def _matching(
+    study: Study, usable: pd.DataFrame, conditions: Mapping[str, Any], keys: Sequence[str], apart: Sequence[str]
+) -> pd.DataFrame:
+    """The runs at those conditions of the ``keys`` that the study varies; at its own value where none is printed.
+
+    A condition that tells the figures of a series ``apart`` and that the study does not vary has to be the study's own.
+    """
     rows = usable
-    for key in study.compared:
+    for key in apart:
+        if key not in study.compared and str(conditions.get(key)) != _own(study, key):
+            return rows.iloc[:0]
+    for key in keys:
         level = conditions.get(key, _own(study, key))
         if key in rows and (key in conditions or level in map(str, study.factors[key])):
             rows = rows[rows[key].astype(str).str.removesuffix(".0") == str(level)]
@@ -197,10 +214,9 @@ def _ratio(runs: pd.DataFrame, base: pd.DataFrame, column: str) -> Estimate | No
 def _differs(study: Study, usable: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
     """What was not the same here, in words."""
     told = []
-    data = sorted({_text(value) for value in rows["dataset"]} - {""})
-    if study.dataset.source == "generated" and data:
-        told.append(f"data: {listed(data)} there, drawn images of the same shape here")
+    told += _data_differs(study, sorted({_text(value) for value in rows["dataset"]} - {""}))
     epochs = sorted({_text(value) for value in rows["epochs"]} - {""})
+    epochs = [number.removesuffix(".0") for number in epochs]
     here = str(study.training.epochs)
     if study.training.freeze_epochs:
         here = f"{study.training.freeze_epochs} frozen + {study.training.epochs}"
@@ -211,11 +227,35 @@ def _differs(study: Study, usable: pd.DataFrame, rows: pd.DataFrame) -> list[str
         own = _own(study, key)
         if key not in study.factors and own is not None and levels != [own]:
             told.append(f"{short_key(key)}: {listed(levels)} there, {own} here")
+    for column, key in (("model", "model.name"), ("batch_size", "training.batch_size")):
+        if rows[column].isna().all():
+            told.append(f"{short_key(key)}: not printed there, {_here(study, key)} here")
+    if "training.strategy" in study.compared and "replicas" in usable:
+        many = sorted(set(usable["replicas"].dropna().astype(int)))
+        told.append(f"processes: {listed([str(count) for count in many])} here, that share each batch")
     hardware = sorted({_text(value) for value in rows["hardware"]} - {""})
     if "device_name" in usable and len(usable):
         ours = sorted(set(usable["device_name"].dropna()))
         told.append(f"hardware: {listed(hardware) if hardware else 'not printed'} there, {listed(ours)} here")
     return told
+
+
+def _data_differs(study: Study, published: list[str]) -> list[str]:
+    """How the images differ: their source, how many, how large."""
+    data, name = study.dataset, published[0] if published else None
+    count, size = SETS.get(str(name), (None, None))
+    there = f"{name}, {count} images of {size} px" if count else str(name or "not printed")
+    if data.source == name:
+        return []
+    drawn = data.source == "generated"
+    if drawn and (data.images, data.image_size) == (count, size):
+        return [f"data: {there} there, as many drawn images of that size here"]
+    here = f"{data.images} drawn images of {data.image_size} px" if drawn else f"{data.source}, {data.image_size} px"
+    return [f"data: {there} there, {here} here"]
+
+
+def _here(study: Study, key: str) -> str:
+    return ", ".join(str(level) for level in study.factors.get(key, [_own(study, key)]))
 
 
 def _own(study: Study, key: str) -> str | None:
@@ -225,12 +265,14 @@ def _own(study: Study, key: str) -> str | None:
         return None
 
 
-def _comparable(study: Study, metric: str) -> str:
+def _comparable(study: Study, metric: str, rows: pd.DataFrame) -> str:
     if metric in TIMES:
         return "The times are of other hardware and single runs: what can be compared is their ratios."
     if metric == "test_accuracy":
         if study.dataset.source == "generated":
             return "Not comparable: accuracies on drawn images say nothing of those on photographs."
+        if study.dataset.source not in set(rows["dataset"]):
+            return "Not comparable: an accuracy holds for the images that it was reached on."
         return "Comparable where the schedule is the same."
     if metric == "device_memory_peak":
         return "Comparable in kind: what tensors need depends on the library's version and its algorithms."

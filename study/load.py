@@ -11,6 +11,8 @@ from study.config import Selection, Settings, Study, setting_keys, with_values
 from study.errors import StudyError
 
 RESERVED = ("data", "images", "logs", "weights")
+COUNTED = (None, "generated", "search")
+"""Sources of which `dataset.images` says how many; nothing stands for the default."""
 SECTIONS = ("dataset", "model", "training", "loader", "inference", "limits")
 
 
@@ -101,6 +103,8 @@ def read_study(name: str, folder: Path, selection: Selection) -> Study:
         overrides = {key: value for key, value in reduced.items() if key not in overrides} | overrides
         values = values | {"full": {key: _at(values, key) for key in reduced if key not in _plain(selection)}}
     values = _override(values, overrides)
+    if values.get("full") and _at(values, "dataset.source") not in COUNTED:
+        values["full"].pop("dataset.images", None)  # it does not apply: all of such a source is used
     try:
         return Study.model_validate(values)
     except ValidationError as error:

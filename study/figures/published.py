@@ -11,8 +11,9 @@ from study.words import device_words, short_key
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
-    """Lines of the published runs and of the groups measured here; None where nothing was published."""
-    if plan.study.published is None or plan.study.curve is None:
+    """Lines of the published runs and of the groups measured here; None where nothing was published, and of a job
+    at a reduced size, whose times are those of less work."""
+    if plan.study.published is None or plan.study.curve is None or plan.study.full:
         return None
     published = published_times(plan.study.published, analysis.y)
     if published.empty:

@@ -11,7 +11,7 @@ from study.networks import is_transfer
 from study.plan import Plan
 from study.published import read_published
 from study.records import Record
-from study.report.epochs import EpochRow, epoch_rows
+from study.report.epochs import EpochRow, epoch_rows, padded, published_epochs
 from study.stats.analysis import Analysis
 from study.weights import fell_back
 from study.words import TOTALS, bytes_words, short_key
@@ -62,12 +62,19 @@ def view(
         total=TOTALS[analysis.y].replace(" (s)", ""),
         rate="images/s" if study.total in TOTALS_OF_INFERENCE else "images/s in training",
         facts=_facts(plan, records),
-        epochs=[] if study.total in TOTALS_OF_INFERENCE else epoch_rows(plan, records),
+        epochs=_epochs(plan, records),
         runs=_runs(frame, analysis.y),
         counts=_counts(plan, done),
         beside=beside(study, frame, read_published()) if study.published else [],
         published=study.published,
     )
+
+
+def _epochs(plan: Plan, records: dict[str, Record]) -> list[EpochRow]:
+    """Ours, and those that the document beside the study prints."""
+    study = plan.study
+    ours = [] if study.total in TOTALS_OF_INFERENCE else epoch_rows(plan, records)
+    return padded([*ours, *published_epochs(study.published, read_published())]) if ours and study.published else ours
 
 
 def _counts(plan: Plan, done: list[Record]) -> str:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from statistics import median
 
+import pandas as pd
+
 from study.config import get, shown
 from study.measure.samples import Epoch
 from study.plan import Plan
@@ -19,6 +21,9 @@ class EpochRow:
     cells: list[str | None]
     """None where an epoch has none of it."""
 
+
+PUBLISHED = {"time": "training (s)", "loss_sum": "training loss, sum over steps"}
+"""What ``published.csv`` gives an epoch: its metric's end, and the quantity."""
 
 QUANTITIES = (
     ("training (s)", "train_seconds"),
@@ -40,6 +45,26 @@ def epoch_rows(plan: Plan, records: dict[str, Record]) -> list[EpochRow]:
             if any(cells):
                 rows.append(EpochRow(setting, words, cells))
     return rows
+
+
+def published_epochs(study: str, published: pd.DataFrame) -> list[EpochRow]:
+    """The same of a document that prints its epochs: a row for each of its machines and quantities."""
+    parts = published["metric"].str.extract(r"^epoch_(?P<epoch>\d+)_(?P<kind>\w+)$")
+    mine = published.join(parts)[(published["study"] == study) & parts["kind"].isin(PUBLISHED)]
+    rows = []
+    for (source, device, kind), found in mine.groupby(["source", "device", "kind"], sort=False):
+        printed = dict(zip(found["epoch"].astype(int), found["value"].astype(float), strict=True))
+        hardware = found["hardware"].iloc[0]
+        where = device_words(str(device)) if pd.isna(hardware) else str(hardware)
+        cells = [number(printed[epoch]) if epoch in printed else None for epoch in range(1, max(printed) + 1)]
+        rows.append(EpochRow(f"published ({source}): {where}", PUBLISHED[str(kind)], cells))
+    return rows
+
+
+def padded(rows: list[EpochRow]) -> list[EpochRow]:
+    """All as long as the longest."""
+    longest = max((len(row.cells) for row in rows), default=0)
+    return [EpochRow(row.setting, row.quantity, row.cells + [None] * (longest - len(row.cells))) for row in rows]
 
 
 def _cell(name: str, values: list[float]) -> str | None:

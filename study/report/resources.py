@@ -14,6 +14,8 @@ class Resource:
     key: str
     words: str
     show: Callable[[float], str]
+    shared: bool = False
+    """Of many processes that train one model alone."""
 
 
 def _percent(value: float) -> str:
@@ -38,11 +40,15 @@ def _milli(value: float) -> str:
 
 RESOURCES = (
     Resource("parameters", "parameters", _count),
+    Resource("replicas", "processes that train", _count, shared=True),
+    Resource("global_batch_size", "images of a step, all processes", _count, shared=True),
+    Resource("replica_batch_size", "images of a step, each process", _count, shared=True),
     Resource("epoch_seconds", "training of an epoch (s)", number),
     Resource("valid_seconds", "validation, all epochs (s)", number),
     Resource("gpu_utilisation_percent", "GPU busy", _percent),
     Resource("cpu_percent", "CPUs busy", _percent),
     Resource("peak_device_allocated_bytes", "device memory, tensors", bytes_words),
+    Resource("peak_all_device_allocated_bytes", "device memory, tensors of all processes", bytes_words, shared=True),
     Resource("peak_device_used_bytes", "whole device, sampled", bytes_words),
     Resource("peak_tree_resident_bytes", "host memory with workers", bytes_words),
     Resource("energy_joules", "energy (J)", number),
@@ -67,4 +73,9 @@ RESOURCES = (
 
 def resources(group: Group) -> list[Resource]:
     """Those of which any level tells something."""
-    return [resource for resource in RESOURCES if any(resource.key in level.resources for level in group.levels)]
+    many = any(level.resources.get("replicas", 1) > 1 for level in group.levels)
+    return [
+        resource
+        for resource in RESOURCES
+        if any(resource.key in level.resources for level in group.levels) and (many or not resource.shared)
+    ]

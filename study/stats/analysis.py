@@ -20,7 +20,11 @@ from study.stats.warnings import warnings_of
 from study.words import TOTALS, device_words, listed, seconds_words, short_key
 
 RESOURCES = (
+    "replicas",
+    "global_batch_size",
+    "replica_batch_size",
     "peak_device_allocated_bytes",
+    "peak_all_device_allocated_bytes",
     "peak_device_used_bytes",
     "peak_host_resident_bytes",
     "peak_tree_resident_bytes",

@@ -54,7 +54,7 @@ def test_what_differs_is_said_and_drawn_images_make_no_comparable_accuracy() -> 
     frame = device_frame().assign(accuracy=0.9)
     found = {one.metric: one for one in beside(study, frame, read_published())}
     told = " ".join(found["fit_time"].differs)
-    assert "data: cifar10 there, drawn images of the same shape here" in told
+    assert "data: cifar10, 60000 images of 32 px there, 20 drawn images of 40 px here" in told
     assert "epochs: 10 there" in told
     assert "hardware: Intel CPU (Colab) and Tesla T4 there, a cpu and a cuda here" in told
     assert "ratios" in found["fit_time"].comparable
@@ -85,11 +85,62 @@ def test_a_factor_that_was_not_published_is_taken_at_the_studys_own_value() -> N
         assert [line.runs for line in series.rows] == [2, 0, 2, 0, 0]
 
 
-def test_a_study_that_measured_none_of_the_published_settings_shows_none() -> None:
+def test_what_was_not_measured_here_is_shown_and_said_to_be_so() -> None:
     study = study_of("batch-size", factors={"training.batch_size": [4, 8]})
     frame = pd.DataFrame([row("cuda", 4, 1, 1.0), row("cuda", 8, 1, 1.0)])
-    assert beside(study, frame, read_published()) == []
-    assert varied([]) == []
+    found = beside(study, frame, read_published())
+    assert [one.table for one in found] == ["table", "figure"]
+    for one in found:
+        assert len(one.rows) == 5
+        assert all(line.ours is None and line.runs == 0 for line in one.rows)
+        assert one.comparable.startswith("Not measured here")
+        assert one.differs == ()
+    assert varied(found) == []
+
+
+def test_as_many_drawn_images_of_that_size_are_told_from_fewer_and_from_other_photographs() -> None:
+    def told(**dataset: Any) -> tuple[str, str]:
+        study = study_of(
+            "cifar10-cnn", factors={"device": ["cpu", "cuda"]}, training={"batch_size": 64}, dataset=dataset
+        )
+        found = {one.metric: one for one in beside(study, device_frame().assign(accuracy=0.9), read_published())}
+        return found["fit_time"].differs[0], found["test_accuracy"].comparable
+
+    drawn = {"source": "generated", "images": 60000, "image_size": 32}
+    assert told(**drawn)[0] == "data: cifar10, 60000 images of 32 px there, as many drawn images of that size here"
+    assert "3000 drawn images of 32 px here" in told(**drawn | {"images": 3000})[0]
+    data, accuracy = told(source="folder", path="photos", image_size=64)
+    assert data == "data: cifar10, 60000 images of 32 px there, folder, 64 px here"
+    assert accuracy.startswith("Not comparable")
+    data, accuracy = told(source="cifar10", image_size=32)
+    assert not data.startswith("data")
+    assert accuracy.startswith("Comparable")
+
+
+def test_a_published_setting_that_the_study_does_not_vary_is_matched_by_none_but_its_own() -> None:
+    study = study_of(
+        "mnist-strategies",
+        factors={"training.strategy": ["ddp", "ddp_two_nodes"]},
+        training={"batch_size": 1000, "loop": "torch", "epochs": 20, "freeze_epochs": 0},
+        loader={"kind": "workers"},
+        device="cuda",
+    )
+    rows = [row("cuda", 1000, 1, 4.0, **{"training.strategy": "ddp_two_nodes", "replicas": 2})]
+    frame = pd.DataFrame(rows).assign(train_seconds=4.0, accuracy=0.9)
+    found = {one.metric: one for one in beside(study, frame, read_published())}
+    ours = {line.label for line in found["fit_time"].rows if line.ours}
+    assert "GPU, Tesla T4, batch size 1000, multi worker, custom loop" in ours
+    assert not any("batch size 64" in label or label.startswith("CPU") for label in ours)
+    assert "processes: 2 here, that share each batch" in found["fit_time"].differs
+    assert found["test_accuracy"].base is None
+    assert all(line.published_ratio is None and line.ours_ratio is None for line in found["test_accuracy"].rows)
+
+
+def test_parameters_follow_from_the_network_wherever_it_trained() -> None:
+    study = study_of("lab-model-size", factors={"device": ["cpu"], "model.name": ["lab2_small"]})
+    frame = pd.DataFrame([row("cpu", 4, 1, 5.0, **{"model.name": "lab2_small", "parameters": 30_036.0})])
+    (series,) = [one for one in beside(study, frame, read_published()) if one.metric == "parameters"]
+    assert [line.runs for line in series.rows] == [1, 0, 0]
 
 
 def test_published_conditions_are_keys_of_a_study() -> None:

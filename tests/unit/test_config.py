@@ -262,6 +262,13 @@ def test_an_override_counts_above_the_reduced_keys(tmp_path: Path) -> None:
     assert plan.study.full == {}
 
 
+def test_a_reduced_number_of_images_is_not_claimed_of_data_that_are_used_whole(tmp_path: Path) -> None:
+    keys = {"dataset.images": 10, "replicates": 1}
+    assert reduced_plan(tmp_path, keys, size="reduced").study.full.keys() == {"dataset.images", "replicates"}
+    own = {"dataset.source": "cifar10", "dataset.image_size": 32}
+    assert reduced_plan(tmp_path, keys, size="reduced", overrides=own).study.full.keys() == {"replicates"}
+
+
 def test_reduced_keys_are_checked_at_any_size_and_full_is_no_key_of_a_file(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=r"reduced: 'training\.epoch' names no key; allowed: task, "):
         reduced_plan(tmp_path, {"training.epoch": 7})

@@ -12,6 +12,7 @@ from study.figures import draw_all
 from study.plan import Plan, write_plans
 from study.records import write_new
 from study.report import render
+from study.report.resources import resources
 from study.stats.analysis import Analysis, analyse
 from study.timings import read_all, read_csv, table, write_csv
 from tests.conftest import tiny_plan, write_photos
@@ -124,6 +125,31 @@ def test_the_report_shows_parameters_and_every_epochs_time_and_losses(tmp_path: 
     assert "CPU, batch size 8 training loss, sum over steps 1298 674" in text
     assert "CPU, batch size 4 validation (s) none 0.1" in text
     assert "CPU, batch size 4 accuracy none 50.0%" in text
+
+
+def test_the_losses_that_a_document_printed_stand_among_ours_epoch_by_epoch(tmp_path: Path) -> None:
+    plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4, 8]}, published="cifar10-cnn")
+    analysed(plan, tmp_path)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8").replace("–", "none")  # noqa: RUF001
+    text = re.sub(r"(<[^>]*>|\s)+", " ", page)
+    (printed,) = re.findall(r"published \(\S+\): Intel CPU \(Colab\) training loss, sum over steps ([\d. ]+)", text)
+    assert len(printed.split()) == 10
+    assert (printed.split()[0], printed.split()[-1]) == ("1298", "674")
+    assert re.search(r"CPU, batch size 4 training \(s\) [\d.]+ none none", text)
+    assert "a published sum over steps depends on how many they were" in text
+
+
+def test_what_many_processes_share_is_told_and_nothing_of_it_where_one_trains(tmp_path: Path) -> None:
+    plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4, 8]})
+    analysed(plan, tmp_path)
+    assert "processes that train" not in (tmp_path / "report.html").read_text(encoding="utf-8")
+    frame = read_csv(tmp_path / "tiny" / "timings.csv", plan.study)
+    frame = frame.assign(replicas=2, global_batch_size=8, replica_batch_size=4, peak_all_device_allocated_bytes=2**30)
+    (group,) = analyse(plan.study, frame).groups
+    told = {resource.words: resource.show(group.levels[0].resources[resource.key]) for resource in resources(group)}
+    assert told["processes that train"] == "2"
+    assert told["images of a step, each process"] == "4"
+    assert told["device memory, tensors of all processes"] == "1.00 GiB"
 
 
 def test_speedup_pairs_within_blocks(tmp_path: Path) -> None:
