@@ -86,9 +86,8 @@ def _counts(plan: Plan, done: list[Record]) -> str:
         {{"imagenet": "ImageNet", "file": "the given", "random": "random"}[r.weights.kind] for r in done if r.weights}
     )
     if known and kinds:
-        text += (
-            f" They reached an accuracy of {min(known):.0%} to {max(known):.0%}, from {' and '.join(kinds)} weights."
-        )
+        reached_words = " to ".join(dict.fromkeys(f"{value:.0%}" for value in (min(known), max(known))))
+        text += f" They reached an accuracy of {reached_words}, from {' and '.join(kinds)} weights."
     return text
 
 

@@ -60,7 +60,7 @@ def ratios_of(study: Study, frame: pd.DataFrame, y: str, x: str | None, contrast
     names = [str(shown(study, contrast, level)) for level in study.factors[contrast]]
     levels = [name for name in names if (usable[contrast].astype(str) == name).any()]
     orders = {key: [shown(study, key, level) for level in study.factors[key]] for key in others}
-    told = [key for key in others if len(orders[key]) > 1]  # what is the same everywhere tells no ratio apart
+    told = [key for key in others if usable[key].nunique() > 1]  # what is the same everywhere tells no ratio apart
     result: list[Ratio] = []
     for other in levels[1:]:
         first, second = (usable[usable[contrast].astype(str) == level] for level in (levels[0], other))
