@@ -121,7 +121,7 @@ def _series(study: Study, usable: pd.DataFrame, rows: pd.DataFrame, metric: str)
             for place, runs in enumerate(matched)
         ),
         base=None if base is None else labels[base],
-        differs=tuple(_differs(study, usable, rows) if any(map(len, matched)) else []),
+        differs=tuple(_differs(study, usable, rows) if any(map(len, matched)) and metric != "parameters" else []),
         notes=tuple(dict.fromkeys(note for note in map(_text, rows["note"]) if note)),
         comparable=_comparable(study, metric, rows)
         if any(map(len, matched))
@@ -198,6 +198,8 @@ def _mean(runs: pd.DataFrame, column: str, scale: float) -> Estimate | None:
     values = (runs[column].astype(float) * scale).tolist()
     if min(values) <= 0:
         return None
+    if min(values) == max(values):
+        return Estimate(value=values[0], low=None, high=None)  # a count, no measurement
     return estimate(fit_log_model(values, ["one"] * len(values), runs["session_block"].tolist()).mean("one"))
 
 
