@@ -195,8 +195,7 @@ def _weights(settings: Settings, study: str) -> str:
                 "allowed: imagenet, none, a path"
             )
         identity["weights"], label = fingerprint.stat_of(path), "file"
-    code = own_model.source(name, Path())
-    if code:  # the decision tries the model: what it is tried on is part of it
+    if code := own_model.sources(name, Path()):  # the decision tries the model: what it is tried on is part of it
         images = settings.dataset
         identity["code"] = own_model.code_sha256(code)
         identity["images"] = [preflight.expected_classes(images), images.channels, images.image_size]
