@@ -169,6 +169,12 @@ def test_what_a_users_own_model_imports_from_beside_it_is_in_the_key(
     assert len(set(keys)) == 4
 
 
+def test_a_model_of_torchvision_is_decided_on_for_each_size_of_images_that_it_is_tried_on() -> None:
+    plan = tiny_plan(factors={"dataset.image_size": [40, 64], "training.batch_size": [4, 8]}, curve=None)
+    assert len({(run.weights, run.settings.dataset.image_size) for run in plan.runs}) == 2
+    assert len({run.weights for run in plan.runs}) == 2
+
+
 def test_the_table_shows_name_factors_block_and_position() -> None:
     text = table(tiny_plan(factors={"device": ["cpu", "cuda"], "training.batch_size": [4]}))
     head = text.splitlines()[0].split()
