@@ -9,7 +9,7 @@ from typing import Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from study.networks import NETWORKS, is_own, is_transfer, misfit
+from study.networks import NETWORKS, UNFIT, is_own, is_transfer, misfit
 
 Device = Literal["cpu", "cuda"]
 Total = Literal[
@@ -135,10 +135,12 @@ class Model(Strict):
     name: str = Field(
         "resnet18",
         min_length=1,
-        description="A classification model of torchvision, by its name; a network of a published document: "
-        f"{', '.join(f'`{name}`' for name in NETWORKS)}; or your own as `package.module:factory`, importable from "
-        "the folder where the study is started and called with `classes=...`. The last two are trained whole; their "
-        "images keep their channels, and where a document says nothing else pixels lie in -1 to 1.",
+        description="A classification model of torchvision that takes images of `dataset.image_size`, by its name; not "
+        f"{', '.join(f'`{name}`' for name in UNFIT)}, which have auxiliary outputs or a head that is no plain linear "
+        f"layer. Or a network of a published document: {', '.join(f'`{name}`' for name in NETWORKS)}. Or your own as "
+        "`package.module:factory`, importable from the folder where the study is started, as what it imports from "
+        "there, and called with `classes=...`. The last two are trained whole; their images keep their channels, and "
+        "where a document says nothing else pixels lie in -1 to 1.",
     )
     weights: str = Field(
         "imagenet",

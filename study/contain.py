@@ -73,9 +73,9 @@ def code_mount() -> Mount:
 
 
 def own_mounts(settings: Settings) -> list[Mount]:
-    """A user's own model, where the settings name one."""
-    own = own_model.source(settings.model.name, Path.cwd())
-    return [Mount(own.resolve(), f"{container.WORK}/{own.name}")] if own else []
+    """A user's own model, where the settings name one, and what it imports from beside it."""
+    own = own_model.sources(settings.model.name, Path.cwd())
+    return [Mount(path.resolve(), f"{container.WORK}/{path.name}") for path in own]
 
 
 def run_mounts(run: Run, study: str, results: Path) -> list[Mount]:

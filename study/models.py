@@ -16,13 +16,11 @@ from torch import nn
 from study import networks
 from study.errors import StudyError
 from study.fingerprint import file_sha256
-from study.networks import NETWORKS, is_own, is_transfer
+from study.networks import NETWORKS, UNFIT, is_own, is_transfer
 from study.privacy import anonymous
 from study.weights import Weights
 
 State = Mapping[str, torch.Tensor]
-# The first two return a tuple in training; the head of the others is no linear layer.
-WITHOUT_PLAIN_HEAD = ("googlenet", "inception_v3", "squeezenet1_0", "squeezenet1_1")
 DOWNLOAD_TIMEOUT_SECONDS = 20
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
@@ -41,19 +39,20 @@ def build(
 
     Its body starts from ``state`` or random from ``seed``, its head random from ``head_seed`` (none: ``seed``). The
     input is (n, c, size, size) of normalised floats with c = :func:`input_channels`, the output (n, classes); both are
-    checked where an ``image_size`` is given. Raises :class:`StudyError` where the name, the state or the images do not
-    fit.
+    tried once where an ``image_size`` is given. Raises :class:`StudyError` where the name, the state or the images do
+    not fit.
     """
-    if is_own(name):
-        model = _own(name, classes, seed)
-        if image_size is not None:
-            _check_outputs(model, name, (channels, image_size, image_size), classes)
-        if state is not None:
-            _load(model, name, state, None)
-        return model
     if image_size is not None and (trouble := networks.misfit(name, channels, image_size)):
         raise StudyError(trouble)
-    return with_new_head(backbone(name, seed, state), classes, seed if head_seed is None else head_seed)
+    if is_own(name):
+        model = _own(name, classes, seed)
+    else:
+        model = with_new_head(backbone(name, seed, state), classes, seed if head_seed is None else head_seed)
+    if image_size is not None:
+        _check_outputs(model, name, (input_channels(name, channels), image_size, image_size), classes)
+    if is_own(name) and state is not None:
+        _load(model, name, state, None)
+    return model
 
 
 def input_channels(name: str, channels: int) -> int:
@@ -91,7 +90,7 @@ def _own(path: str, classes: int, seed: int) -> nn.Module:
 
 
 def _check_outputs(model: nn.Module, name: str, image: tuple[int, int, int], classes: int) -> None:
-    """Raise :class:`StudyError` where a user's model does not turn such an image into an output a class."""
+    """Raise :class:`StudyError` where a model does not turn such an image into an output a class."""
     model.eval()
     try:
         with torch.no_grad():
@@ -99,7 +98,8 @@ def _check_outputs(model: nn.Module, name: str, image: tuple[int, int, int], cla
     except Exception as error:
         said = str(error).strip().splitlines() or [error.__class__.__name__]
         raise StudyError(
-            f"model.name: {name!r} fails on images of {' x '.join(map(str, image))}: {anonymous(said[0])}"
+            f"model.name: {name!r} fails on images of {' x '.join(map(str, image))}: {anonymous(said[0])}; allowed: a "
+            "model and a dataset.image_size that fit each other"
         ) from None
     finally:
         model.train()
@@ -114,14 +114,18 @@ def _check_outputs(model: nn.Module, name: str, image: tuple[int, int, int], cla
 def available() -> list[str]:
     """Names of the models that can be chosen; a user's own is named by its import path."""
     names = torchvision.models.list_models(module=torchvision.models)
-    return [*NETWORKS, *(name for name in names if name not in WITHOUT_PLAIN_HEAD)]
+    return [*NETWORKS, *(name for name in names if name not in UNFIT)]
 
 
 def backbone(name: str, seed: int, state: State | None = None) -> nn.Module:
     """The model before its head is replaced, with ``state`` or with random weights from ``seed``.
 
-    Raises :class:`StudyError` where the name is unknown or the state belongs to another model.
+    Raises :class:`StudyError` where the name is unknown or unfit, or the state belongs to another model.
     """
+    if name in UNFIT:
+        raise StudyError(
+            f"model.name: {name!r} is not allowed: {UNFIT[name]}; allowed: torchvision's other classification models"
+        )
     if name not in available():
         near = difflib.get_close_matches(name, available(), 5) or ["resnet18", "resnet34", "resnet50"]
         raise StudyError(

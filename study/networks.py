@@ -60,6 +60,16 @@ NETWORKS = {
     ),
 }
 
+AUXILIARY = "it has auxiliary outputs, so that it answers with more than one output a class"
+CONVOLUTION = "its head is a convolution and no plain linear layer, which is what is replaced for the classes at hand"
+UNFIT = {
+    "googlenet": AUXILIARY,
+    "inception_v3": AUXILIARY,
+    "squeezenet1_0": CONVOLUTION,
+    "squeezenet1_1": CONVOLUTION,
+}
+"""torchvision's models that cannot be chosen, and why."""
+
 
 def is_own(name: str) -> bool:
     """Whether a model's name is the import path of a user's own."""

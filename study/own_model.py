@@ -1,7 +1,13 @@
-"""A user's own model as the host sees it: the files of its package beside the study's start. No torch, no import."""
+"""A user's own model as the host sees it: its files, and those that they import, beside the study's start.
 
+No torch, and nothing is imported: what the files import is read from their text.
+"""
+
+import ast
 import hashlib
 import importlib.util
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from study.errors import StudyError
@@ -13,15 +19,72 @@ def source(name: str, folder: Path) -> Path | None:
     top = name.partition(":")[0].partition(".")[0]
     if not is_own(name) or top == "study":
         return None
-    return next((path for path in (folder / top, folder / f"{top}.py") if path.exists()), None)
+    return next((path for path in _candidates(top, folder) if path.exists()), None)
 
 
-def code_sha256(path: Path) -> str:
-    """SHA-256 over the Python files of a module or package, names and contents."""
+def sources(name: str, folder: Path) -> list[Path]:
+    """The modules and packages in ``folder`` that the model ``name`` needs: its own, and all that these import.
+
+    An import that only the running code decides (``importlib``) is not seen.
+    """
+    own = source(name, folder)
+    found: dict[Path, None] = {}
+    waiting = [own] if own else []
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found[path] = None
+            waiting += [beside for top in _imported(path) if (beside := _beside(top, folder))]
+    return sorted(found)
+
+
+def code_sha256(paths: Iterable[Path]) -> str:
+    """SHA-256 over the Python files of modules and packages, names and contents."""
     total = hashlib.sha256()
-    for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
-        total.update(file.relative_to(path.parent).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
+    for path in paths:
+        for file in _files(path):
+            total.update(file.relative_to(path.parent).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
     return total.hexdigest()
+
+
+def _candidates(top: str, folder: Path) -> tuple[Path, ...]:
+    """Where Python looks for a module in ``folder``, in its order: a folder without ``__init__.py`` comes last."""
+    package, module = folder / top, folder / f"{top}.py"
+    return (package, module) if (package / "__init__.py").is_file() else (module, package)
+
+
+def _beside(top: str, folder: Path) -> Path | None:
+    """The module or package in ``folder`` that an import finds; None where it finds Python's own or an installed one.
+
+    A mere folder of the name hides no installed package: many a logger leaves its output in one.
+    """
+    if top == "study" or top in sys.stdlib_module_names:
+        return None
+    path = next((path for path in _candidates(top, folder) if path.exists()), None)
+    if path and path.is_dir() and not (path / "__init__.py").is_file():
+        spec = importlib.util.find_spec(top)
+        return path if (spec is None or spec.origin is None) and _files(path) else None
+    return path
+
+
+def _files(path: Path) -> list[Path]:
+    return sorted(path.rglob("*.py")) if path.is_dir() else [path]
+
+
+def _imported(path: Path) -> list[str]:
+    """The first names of all that the files import, wherever in them; relative imports stay in the package."""
+    tops: dict[str, None] = {}
+    for file in _files(path):
+        try:
+            tree = ast.parse(file.read_bytes())
+        except (SyntaxError, ValueError):  # whoever imports it says so
+            continue
+        for node in ast.walk(tree):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names = [node.module]
+            tops |= dict.fromkeys(name.partition(".")[0] for name in names)
+    return list(tops)
 
 
 def check(name: str, folder: Path, engine: str) -> None:

@@ -19,6 +19,7 @@ from study.data import preflight
 from study.errors import StudyError
 from study.images import ImageRequest
 from study.load import check_settings, read_study
+from study.networks import is_transfer
 
 SHORT = {
     "training.batch_size": "bs",
@@ -195,9 +196,11 @@ def _weights(settings: Settings, study: str) -> str:
                 "allowed: imagenet, none, a path"
             )
         identity["weights"], label = fingerprint.stat_of(path), "file"
-    code = own_model.source(name, Path())
-    if code:  # the decision tries the model: what it is tried on is part of it
-        images = settings.dataset
+    # The decision tries the model: what it is tried on is part of it. torchvision's take any channels and classes.
+    images = settings.dataset
+    if is_transfer(name):
+        identity["image_size"] = images.image_size
+    if code := own_model.sources(name, Path()):
         identity["code"] = own_model.code_sha256(code)
         identity["images"] = [preflight.expected_classes(images), images.channels, images.image_size]
     return f"{_slug(name)}-{label}.{fingerprint.digest(identity)}"

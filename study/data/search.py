@@ -66,11 +66,12 @@ def _anew(
 ) -> tuple[list[Chosen], list[LeftOut]]:
     """The first ``count`` usable pictures that a search finds, and what was refused. ``seen`` holds the checksums."""
     store = collector.store
-    known = _addresses(term, count, store)
+    known, broken_off = _addresses(term, count, store)
     _say(f"search: {label}: {len(known.urls)} addresses for {term!r}, {count} pictures wanted")
     chosen: list[Chosen] = []
     left_out: list[LeftOut] = []
-    unreachable = position = 0
+    unreachable: set[str] = set()
+    position = 0
     refused = dict(known.refused)
     while position < len(known.urls) and len(chosen) < count:
         batch = known.urls[position : position + min(BATCH, count - len(chosen))]
@@ -80,9 +81,11 @@ def _anew(
         for url in batch:
             found = brought.get(url) or Refused(refused[url])
             if isinstance(found, Refused):
-                refused[url] = str(found)
                 left_out.append(LeftOut(name=url, reason=str(found)))
-                unreachable += found.unreachable
+                if found.unreachable:
+                    unreachable.add(url)
+                else:
+                    refused[url] = str(found)
             elif same := seen.get(found.sha256) or seen.get(found.stored_sha256):
                 left_out.append(LeftOut(name=url, reason=f"it is the same picture as {same}"))
             else:
@@ -90,23 +93,40 @@ def _anew(
                 origin = Origin(url=url, term=term, bytes=found.bytes, sha256=found.sha256)
                 chosen.append(Chosen(label, origin, found))
     _say(f"search: {label}: {len(chosen)} pictures, {len(left_out)} left out")
-    _check_enough(label, term, len(chosen), count, left_out, unreachable)
-    store.remember(known.model_copy(update={"refused": refused}))  # another split is of the same pictures
+    _check_enough(label, term, len(chosen), count, left_out, len(unreachable), broken_off)
+    # Another split is of the same pictures: what may be reached another time is tried again, but last.
+    urls = sorted(known.urls, key=lambda url: url in unreachable)
+    store.remember(known.model_copy(update={"urls": urls, "refused": refused}))
     return chosen, left_out
 
 
-def _addresses(term: str, count: int, store: Store) -> Found:
-    """URLs for a term: those that were found before come first, so that more pictures are the same and some more."""
+def _addresses(term: str, count: int, store: Store) -> tuple[Found, str | None]:
+    """URLs for a term, and why there may be more: those that were found before come first.
+
+    So more pictures are the same and some more. A search that broke off is not remembered as asked: the next start
+    asks again.
+    """
     found, wanted = store.found(term), ceil(SPARE * count) + 10
     if found.asked >= wanted:
-        return found
-    urls = list(dict.fromkeys([*found.urls, *find(term, wanted)]))
-    found = found.model_copy(update={"asked": wanted, "urls": urls})
+        return found, None
+    answer = find(term, wanted, found.urls)
+    urls = list(dict.fromkeys([*found.urls, *answer.urls]))
+    if answer.trouble:
+        _say(f"search: {term!r}: broke off at {len(urls)} of {wanted} addresses ({answer.trouble})")
+    found = found.model_copy(update={"asked": found.asked if answer.trouble else wanted, "urls": urls})
     store.remember(found)
-    return found
+    return found, answer.trouble
 
 
-def _check_enough(label: str, term: str, found: int, wanted: int, left_out: list[LeftOut], unreachable: int) -> None:
+def _check_enough(
+    label: str,
+    term: str,
+    found: int,
+    wanted: int,
+    left_out: list[LeftOut],
+    unreachable: int,
+    broken_off: str | None,
+) -> None:
     """A search that comes short has fewer pictures; one that the network cut short is an error."""
     tried = found + len(left_out)
     first = f", first {left_out[0].name} ({left_out[0].reason})" if left_out else ""
@@ -114,6 +134,11 @@ def _check_enough(label: str, term: str, found: int, wanted: int, left_out: list
         raise StudyError(
             f"dataset.terms.{label}: {found} of {wanted} pictures are there, for {unreachable} of {tried} addresses do "
             f"not answer{first}{OFFLINE}, or ask for fewer (dataset.images)"
+        )
+    if found < wanted and broken_off:
+        raise StudyError(
+            f"dataset.terms.{label}: {found} of {wanted} pictures are there, for the search for {term!r} broke off "
+            f"({broken_off}){OFFLINE}, or ask for fewer (dataset.images)"
         )
     if found < 2:
         raise StudyError(

@@ -198,6 +198,30 @@ def test_a_users_own_model_is_shown_to_its_runs(tmp_path: Path, monkeypatch: pyt
     assert contain.own_mounts(Settings.model_validate({})) == []
 
 
+def test_what_a_users_own_model_imports_from_beside_it_is_shown_too_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = {
+        "nets.py": "import torch, study\nimport logging\nimport pydantic\nfrom blocks import Block\n1 / 0",
+        "blocks.py": "def make():\n    import parts.small as small, nets\n    return small",
+        "parts/small.py": "from . import sizes\nfrom .sizes import SIZE\nimport shared.deep",
+        "parts/sizes.py": "import unreadable",
+        "shared/__init__.py": "import nowhere",
+        "unreadable.py": "def (",
+        # Nobody imports the first; the others are Python's own, an installed package's output, and ours.
+        "sizes.py": "", "logging/run.py": "", "pydantic/run.py": "", "study/models.py": "",
+    }  # fmt: skip
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    settings = Settings.model_validate(
+        {"model": {"name": "nets:mine", "weights": "none"}, "training": {"freeze_epochs": 0}}
+    )
+    shown = ["blocks.py", "nets.py", "parts", "shared", "unreadable.py"]
+    assert contain.own_mounts(settings) == [Mount(tmp_path / name, f"/work/{name}") for name in shown]
+
+
 def test_what_root_may_read_alone_is_refused_before_a_container_starts(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)

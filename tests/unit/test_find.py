@@ -46,9 +46,32 @@ def test_pages_are_asked_for_until_there_are_enough_urls_and_none_is_there_twice
     engine[1] = [f"https://a.example/{number}.jpg" for number in range(100)]
     engine[2] = [f"https://a.example/{number}.jpg" for number in range(50, 150)]
     engine[3] = ["https://a.example/150.jpg", ""]
-    assert find.find("bird photo", 30) == engine[1][:30]
-    assert find.find("bird photo", 120) == [f"https://a.example/{number}.jpg" for number in range(120)]
-    assert len(find.find("bird photo", 500)) == 151
+    assert find.find("bird photo", 30) == (engine[1][:30], None)
+    assert find.find("bird photo", 120).urls == [f"https://a.example/{number}.jpg" for number in range(120)]
+    everything = find.find("bird photo", 500)
+    assert (len(everything.urls), everything.trouble) == (151, None)
+
+
+@pytest.mark.parametrize("name", ["RatelimitException", "TimeoutException", "DDGSException"])
+def test_a_later_page_that_fails_is_no_last_page(
+    engine: dict[int, list[str]], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    engine[1] = ["https://a.example/1.jpg"]
+    from ddgs import DDGS, exceptions
+
+    images = DDGS.images
+
+    def limited(self: Any, query: str, **asked: Any) -> Any:
+        if asked["page"] > 1:
+            raise getattr(exceptions, name)("the server said wait\nand more")
+        return images(self, query, **asked)
+
+    monkeypatch.setattr(DDGS, "images", limited)
+    assert find.find("bird photo", 30) == (engine[1], "the server said wait")
+
+
+def test_a_search_that_fails_is_no_error_where_addresses_are_known(engine: dict[int, list[str]]) -> None:
+    assert find.find("bird photo", 30, ["https://a.example/1.jpg"]) == ([], None)
 
 
 def test_a_search_that_finds_nothing_is_one_error_that_says_what_to_do(engine: dict[int, list[str]]) -> None:

@@ -12,12 +12,45 @@ import torchvision.models
 from safetensors.torch import save_file
 
 from study import models
+from study.config import Model
 from study.errors import StudyError
 
 
 def test_an_unknown_model_is_named_with_its_neighbours() -> None:
     with pytest.raises(StudyError, match=r"model\.name: 'resnt18' is not allowed: no such model; near: .*resnet18"):
         models.backbone("resnt18", 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("inception_v3", "auxiliary outputs"),
+        ("googlenet", "auxiliary outputs"),
+        ("squeezenet1_0", "no plain linear layer"),
+        ("squeezenet1_1", "no plain linear layer"),
+    ],
+)
+def test_a_model_of_torchvision_that_cannot_be_chosen_says_why(name: str, words: str) -> None:
+    with pytest.raises(StudyError, match=rf"model\.name: '{name}' is not allowed: .*{words}.*; allowed: ") as caught:
+        models.decide(name, "none", 1, Path("hub"))
+    assert "no such model" not in str(caught.value)
+    assert name in str(Model.model_fields["name"].description)
+
+
+@pytest.mark.parametrize(("name", "size"), [("vit_b_32", 64), ("alexnet", 32)])
+def test_a_model_of_torchvision_that_does_not_take_the_images_says_so_before_any_run(name: str, size: int) -> None:
+    words = rf"model\.name: '{name}' fails on images of 3 x {size} x {size}: .*; allowed: .* dataset\.image_size"
+    with pytest.raises(StudyError, match=words) as caught:
+        models.decide(name, "none", 1, Path("hub"), channels=1, image_size=size)
+    assert "\n" not in str(caught.value)
+
+
+def test_trying_a_model_of_torchvision_on_the_images_changes_nothing_of_it() -> None:
+    tried = models.build("resnet18", classes=3, channels=1, image_size=32, seed=1)
+    untried = models.build("resnet18", classes=3, seed=1)
+    assert all(torch.equal(value, untried.state_dict()[key]) for key, value in tried.state_dict().items())
+    assert tried.training
+    assert all(parameter.grad is None for parameter in tried.parameters())
 
 
 @pytest.mark.parametrize("name", ["resnet18", "alexnet", "mobilenet_v3_small", "vit_b_32", "densenet121", "swin_t"])

@@ -147,6 +147,34 @@ def test_a_users_own_model_is_in_the_key_by_its_code_and_what_it_is_tried_on(
     assert key() != before
 
 
+def test_what_a_users_own_model_imports_from_beside_it_is_in_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nets.py").write_text("from blocks import Block")
+    (tmp_path / "blocks.py").write_text("from parts.small import Block")
+    (tmp_path / "parts").mkdir()
+
+    def key() -> str:
+        model, training = {"name": "nets:mine", "weights": "none"}, {"freeze_epochs": 0, "batch_size": 4}
+        return tiny_plan(model=model, training=training).runs[0].key
+
+    keys = [key()]
+    for name in ("nets.py", "blocks.py", "parts/small.py"):
+        with (tmp_path / name).open("a") as file:
+            file.write("\n# edited")
+        keys.append(key())
+    (tmp_path / "other.py").write_text("a = 1")
+    assert key() == keys[-1]
+    assert len(set(keys)) == 4
+
+
+def test_a_model_of_torchvision_is_decided_on_for_each_size_of_images_that_it_is_tried_on() -> None:
+    plan = tiny_plan(factors={"dataset.image_size": [40, 64], "training.batch_size": [4, 8]}, curve=None)
+    assert len({(run.weights, run.settings.dataset.image_size) for run in plan.runs}) == 2
+    assert len({run.weights for run in plan.runs}) == 2
+
+
 def test_the_table_shows_name_factors_block_and_position() -> None:
     text = table(tiny_plan(factors={"device": ["cpu", "cuda"], "training.batch_size": [4]}))
     head = text.splitlines()[0].split()

@@ -1,8 +1,8 @@
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from PIL import Image
 
 from study.config import Dataset
 from study.data import search
+from study.data.find import Answer
 from study.data.images import decode, open_set
 from study.data.manifest import Manifest, read_manifest
 from study.data.picture import MAX_PIXELS, shrink
@@ -30,7 +31,10 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
         yield site
 
 
-Search = Callable[[dict[str, list[str]]], list[tuple[str, int]]]
+class Search(Protocol):
+    """Set what is found for each term, and why the search breaks off after it; returns the list of what is asked."""
+
+    def __call__(self, found: dict[str, list[str]], trouble: str | None = None) -> list[tuple[str, int]]: ...
 
 
 @pytest.fixture
@@ -38,10 +42,10 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> Search:
     """Let the search find what a test says; what was asked is listed."""
     asked: list[tuple[str, int]] = []
 
-    def answer(found: dict[str, list[str]]) -> list[tuple[str, int]]:
-        def find(term: str, wanted: int) -> list[str]:
+    def answer(found: dict[str, list[str]], trouble: str | None = None) -> list[tuple[str, int]]:
+        def find(term: str, wanted: int, known: Sequence[str]) -> Answer:
             asked.append((term, wanted))
-            return found[term][:wanted]
+            return Answer(found[term][:wanted], trouble)
 
         monkeypatch.setattr(search, "find", find)
         return asked
@@ -338,6 +342,53 @@ def test_a_network_that_goes_away_makes_no_smaller_data_and_the_next_start_goes_
         fetch(tmp_path, dataset())
     site.pages |= lost
     assert len(fetch(tmp_path, dataset()).items) == 8
+
+
+def test_a_search_that_broke_off_is_asked_again_at_the_next_start_and_keeps_what_it_found(
+    site: Site, searches: Search, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = urls(site, 16)
+    searches({term: addresses[:3] for term, addresses in found.items()}, "Ratelimit")
+    short = r"dataset\.terms\.bird: 3 of 4 pictures are there, .* 'bird photo' broke off \(Ratelimit\); .*next start"
+    with pytest.raises(StudyError, match=short):
+        fetch(tmp_path, dataset())
+    assert "search: 'bird photo': broke off at 3 of 16 addresses (Ratelimit)" in capsys.readouterr().err
+    asked = searches({term: addresses[8:] for term, addresses in found.items()})
+    asked.clear()
+    manifest = fetch(tmp_path, dataset())
+    assert asked == [("bird photo", 16), ("forest photo", 16)]
+    birds = {item.origin.url for item in manifest.items if item.label == "bird" and item.origin}
+    assert birds == {*found["bird photo"][:3], found["bird photo"][8]}
+    fetch(tmp_path, dataset(seed=7))
+    assert len(asked) == 2  # this one went to its end
+
+
+def test_a_search_that_broke_off_with_enough_pictures_goes_on_with_them(
+    site: Site, searches: Search, tmp_path: Path
+) -> None:
+    searches(urls(site, 6), "timed out")
+    assert len(fetch(tmp_path, dataset()).items) == 8
+    asked = searches({term: [] for term in TERMS.values()}, "timed out")
+    asked.clear()
+    assert len(fetch(tmp_path, dataset(seed=7)).items) == 8
+    assert len(asked) == 2
+
+
+def test_what_could_not_be_reached_is_tried_another_time_after_all_that_could(
+    site: Site, searches: Search, tmp_path: Path
+) -> None:
+    found = urls(site, 6)
+    searches(found)
+    lost = site.pages["/bird/1.jpg"]
+    site.pages["/bird/1.jpg"] = lambda request: request.connection.close()
+    first = fetch(tmp_path, dataset())
+    assert f"{site.address}/bird/1.jpg" in {item.name for item in first.left_out}
+    site.pages["/bird/1.jpg"] = lost
+    split = fetch(tmp_path, dataset(seed=7))
+    assert {item.name for item in split.items} == {item.name for item in first.items}
+    searches({term: [] for term in TERMS.values()})
+    more = fetch(tmp_path, dataset(images=12))
+    assert found["bird photo"][1] in {item.origin.url for item in more.items if item.origin}
 
 
 def test_a_search_that_finds_too_little_says_so_or_is_an_error(

@@ -18,6 +18,7 @@ from study.cli import main
 from study.contain import End, settings_inside
 from study.container import SCRATCH, Mount
 from study.data import search
+from study.data.find import Answer
 from study.data.manifest import read_manifest
 from study.errors import StudyError
 from study.images import Image, ImageRequest
@@ -132,10 +133,10 @@ def test_two_steps_at_once_search_one_after_the_other_for_the_same_pictures(
     with serving() as site:
         urls = {term: site.pictures(label, 10) for label, term in TERMS.items()}
 
-        def find(term: str, wanted: int) -> list[str]:
+        def find(term: str, wanted: int, known: Sequence[str]) -> Answer:
             asked.append(term)
             time.sleep(0.5)
-            return urls[term]
+            return Answer(urls[term])
 
         monkeypatch.setattr(search, "find", find)
         dataset = {"source": "search", "terms": TERMS, "images": 20, "image_size": 40, "private_addresses": True}

@@ -11,10 +11,10 @@ from tests.workflow.conftest import Checkout
 
 FOUND = """
 
-def find(term: str, wanted: int) -> list[str]:
+def find(term: str, wanted: int, known: Collection[str] = ()) -> Answer:
     import json
 
-    return list(json.loads(Path("found.json").read_text(encoding="utf-8"))[term])[:wanted]
+    return Answer(list(json.loads(Path("found.json").read_text(encoding="utf-8"))[term])[:wanted])
 """
 FAST = {"training.batch_size": [8]}
 
