@@ -202,7 +202,10 @@ def weights(options: argparse.Namespace) -> None:
 
     end_with_parent()
     planned = read_plan(options.plan)
-    run = next(run for run in planned.runs if run.weights == options.weights)
+    # The model is tried once, on the smallest images of all: those are what a network may be too deep for.
+    run = min(
+        (run for run in planned.runs if run.weights == options.weights), key=lambda run: run.settings.dataset.image_size
+    )
     target = options.results / planned.name / "weights" / f"{options.weights}.json"
     if planned.engine == "none":
         from study.data.preflight import expected_classes

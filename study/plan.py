@@ -19,7 +19,6 @@ from study.data import preflight
 from study.errors import StudyError
 from study.images import ImageRequest
 from study.load import check_settings, read_study
-from study.networks import is_transfer
 
 SHORT = {
     "training.batch_size": "bs",
@@ -196,10 +195,9 @@ def _weights(settings: Settings, study: str) -> str:
                 "allowed: imagenet, none, a path"
             )
         identity["weights"], label = fingerprint.stat_of(path), "file"
-    # The decision tries the model: what it is tried on is part of it. torchvision's take any channels and classes.
+    # The decision tries the model: of a user's own, what it is tried on is part of it. torchvision's share a decision
+    # whatever the images' size, or one level might start from ImageNet's weights and another from random ones.
     images = settings.dataset
-    if is_transfer(name):
-        identity["image_size"] = images.image_size
     if code := own_model.sources(name, Path()):
         identity["code"] = own_model.code_sha256(code)
         identity["images"] = [preflight.expected_classes(images), images.channels, images.image_size]

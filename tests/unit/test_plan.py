@@ -1,4 +1,6 @@
 import re
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -6,8 +8,8 @@ import pytest
 
 from study import fingerprint
 from study.config import Study
-from study.plan import Place, make_plan, table
-from tests.conftest import HERE, study_values, tiny_plan, write_photos
+from study.plan import Place, make_plan, table, write_plans
+from tests.conftest import HERE, ROOT, study_values, tiny_plan, write_photos
 
 
 def test_names_are_readable_unique_and_safe() -> None:
@@ -169,10 +171,15 @@ def test_what_a_users_own_model_imports_from_beside_it_is_in_the_key(
     assert len(set(keys)) == 4
 
 
-def test_a_model_of_torchvision_is_decided_on_for_each_size_of_images_that_it_is_tried_on() -> None:
-    plan = tiny_plan(factors={"dataset.image_size": [40, 64], "training.batch_size": [4, 8]}, curve=None)
-    assert len({(run.weights, run.settings.dataset.image_size) for run in plan.runs}) == 2
-    assert len({run.weights for run in plan.runs}) == 2
+def test_every_size_of_images_shares_a_decision_that_was_tried_on_the_smallest(tmp_path: Path) -> None:
+    model, factors = {"name": "alexnet", "weights": "none"}, {"dataset.image_size": [64, 32]}
+    plan = tiny_plan(model=model, factors=factors, curve=None)
+    (weights,) = {run.weights for run in plan.runs}
+    write_plans([plan], tmp_path)
+    command = [sys.executable, "-m", "study", "weights", str(tmp_path / "tiny" / "plan.json"), weights]
+    done = subprocess.run([*command, "--results", str(tmp_path)], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 1
+    assert "error: model.name: 'alexnet' fails on images of 3 x 32 x 32" in done.stderr
 
 
 def test_the_table_shows_name_factors_block_and_position() -> None:
