@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from study.train import distributed
 from study.train.distributed import RankFailed, RankOutOfMemory, report_file, result_file
 from study.training import is_out_of_memory, leave
 from tests.conftest import HERE, study_values
-from tests.unit.gloo_ranks import train_together
+from tests.unit.gloo_ranks import one_batch_less, overlapping_shards, shards_with_a_gap, train_together
 
 PHOTOS = {"source": "generated", "classes": 2, "channels": 1, "image_size": 28}
 ON_A_GPU: dict[str, str | None] = {"cpu": None, "cuda": None}
@@ -174,8 +175,7 @@ class TestEqualWork:
         self, tmp_path: Path, count: int, training: dict[str, Any], loader: dict[str, Any]
     ) -> None:
         runs = [run_of(training, loader, count) for count in (1, count)]
-        manifest = generated.draw(runs[0].settings.dataset, tmp_path / runs[0].dataset)
-        (tmp_path / runs[0].dataset / "manifest.json").write_text(manifest.model_dump_json())
+        draw(runs[0], tmp_path)
         (alone,), ranks = train_together(runs[0], tmp_path, 1), train_together(runs[1], tmp_path, count)
         whole = alone["measured"]
         assert whole.epochs[-1].train_loss != whole.epochs[0].train_loss
@@ -183,9 +183,41 @@ class TestEqualWork:
             measured = rank["measured"]
             assert curve(measured) == pytest.approx(curve(whole), rel=1e-4)
             assert [step.images for step in measured.steps] == [step.images for step in whole.steps]
+            assert len(measured.replicas) == 1
             assert measured.epochs[-1].accuracy == pytest.approx(whole.epochs[-1].accuracy, rel=1e-6)
             for name, value in alone["weights"].items():
                 assert torch.allclose(rank["weights"][name], value, rtol=1e-3, atol=1e-5), name
+        counted = sum(rank["measured"].replicas[0].images for rank in ranks)
+        assert counted == sum(step.images for step in whole.steps)
+        assert whole.replicas == []
+
+    def test_the_images_of_all_processes_are_those_of_one(self, tmp_path: Path) -> None:
+        """An odd last batch: the processes' counts differ, and add up."""
+        run = run_of({"drop_last": False}, {"kind": "device"}, 2)
+        draw(run, tmp_path)
+        counted = [rank["measured"].replicas[0].images for rank in train_together(run, tmp_path, 2)]
+        assert counted == [2 * (4 + 4 + 4 + 1), 2 * (4 + 4 + 4 + 2)]
+
+    @pytest.mark.parametrize(
+        ("plant", "say_so", "words"),
+        [
+            (overlapping_shards, 2, "epoch 1 trained on 30 images in place of the 24 of the plan: the loader repeats"),
+            (shards_with_a_gap, 2, "epoch 1 trained on 21 images in place of the 24 of the plan: the loader repeats"),
+            (one_batch_less, 1, "epoch 1: the loader gave 2 of the 3 steps of the plan"),
+        ],
+    )
+    def test_images_that_are_repeated_or_left_out_fail_the_run(
+        self, tmp_path: Path, plant: Callable[[], None], say_so: int, words: str
+    ) -> None:
+        run = run_of({}, {"kind": "workers", "workers": 0}, 2)
+        draw(run, tmp_path)
+        errors = [rank["error"] for rank in train_together(run, tmp_path, 2, plant)]
+        assert len([error for error in errors if words in error]) == say_so, errors
+
+
+def draw(run: Run, folder: Path) -> None:
+    manifest = generated.draw(run.settings.dataset, folder / run.dataset)
+    (folder / run.dataset / "manifest.json").write_text(manifest.model_dump_json())
 
 
 def run_of(training: dict[str, Any], loader: dict[str, Any], count: int) -> Run:
