@@ -9,25 +9,29 @@ from typing import Any
 
 import pytest
 import torch
+import yaml as pyyaml
 from torch.utils.data import BatchSampler
 
-from study import timings
+from study import devices, planning, timings
 from study.config import Study
 from study.data import generated
 from study.data.loaders import MicroBatches
 from study.data.sharding import Sharding, Share, images_of_step
 from study.errors import StudyError
+from study.load import read_selection, read_study
 from study.measure.samples import PHASES, Measurement, Memory, Replica, Step
 from study.measure.telemetry import Gpu, read_together
 from study.plan import Place, Plan, Run, make_plan
+from study.planning import Workflow
 from study.records import JobResult
 from study.train import distributed
 from study.train.distributed import RankFailed, RankOutOfMemory, report_file, result_file
 from study.training import is_out_of_memory, leave
-from tests.conftest import HERE, study_values
+from tests.conftest import HERE, ROOT, study_values
 from tests.unit.gloo_ranks import one_batch_less, overlapping_shards, shards_with_a_gap, train_together
 
 PHOTOS = {"source": "generated", "classes": 2, "channels": 1, "image_size": 28}
+STUDIES = ROOT / "config" / "studies"
 ON_A_GPU: dict[str, str | None] = {"cpu": None, "cuda": None}
 
 
@@ -108,6 +112,36 @@ class TestThePlan:
         assert plan.runs[0].unavailable is None
         assert plan.runs[0].settings.training.replicas == plan.runs[0].settings.training.processes == count
 
+    @pytest.mark.parametrize(
+        ("gpus", "training", "count"),
+        [
+            (3, {}, 2),
+            (6, {}, 4),
+            (7, {}, 4),
+            (3, {"gradient_accumulation": 2}, 2),
+            (7, {"strategy": "ddp_two_nodes"}, 4),
+            (7, {"strategy": "ddp_two_nodes", "batch_size": 6}, 6),
+            (7, {"strategy": "ddp_two_nodes", "batch_size": 10}, 2),
+            (4, {"batch_size": 9}, 3),
+            (4, {"batch_size": 7}, 1),
+            (4, {"drop_last": False}, 2),  # the last batch has 3 images
+            (8, {"batch_size_is": "replica"}, 3),  # 4 replicas' batches would be more than the 27 images
+        ],
+    )
+    def test_auto_is_the_most_gpus_that_can_share_the_batches(
+        self, gpus: int, training: dict[str, Any], count: int
+    ) -> None:
+        run = plan_of(gpus=gpus, device="cuda", training={"strategy": "ddp"} | training).runs[0]
+        assert run.unavailable is None
+        assert run.settings.training.replicas == count
+
+    @pytest.mark.parametrize(("gpus", "ddp", "nodes"), [(3, 2, 2), (6, 5, 4), (7, 5, 4), (8, 8, 8)])
+    def test_the_shipped_study_is_planned_whatever_the_number_of_gpus(self, gpus: int, ddp: int, nodes: int) -> None:
+        study = read_study("mnist-strategies", STUDIES, read_selection({"devices": ["cuda"]}))
+        plan = make_plan("mnist-strategies", study, Place("none", ""), ON_A_GPU, {"cpu": 2, "cuda": gpus})
+        found = {run.factors["training.strategy"]: run.settings.training.replicas for run in plan.runs}
+        assert found == {"single": 1, "ddp": ddp, "ddp_two_nodes": nodes}
+
     def test_the_batch_is_of_all_replicas_or_of_each(self) -> None:
         shared = training_of(training={"strategy": "ddp", "processes": 4})
         assert (shared.global_batch_size, shared.replica_batch_size) == (8, 2)
@@ -131,6 +165,16 @@ class TestThePlan:
             ({"cpus": 2}, {"processes": 4}, ["training.processes: 4", "2 CPUs"]),
             ({"gpus": 2, "device": "cuda"}, {"processes": 4}, ["training.processes: 4", "2 GPUs"]),
             ({}, {"processes": 2, "batch_size": 9}, ["training.batch_size: 9", "2 replicas", "multiple of 2"]),
+            (
+                {"gpus": 3, "device": "cuda"},
+                {"processes": 3},
+                ["training.batch_size: 8", "3 replicas", "multiple of 3", "training.processes"],
+            ),
+            (
+                {"gpus": 4, "device": "cuda"},
+                {"strategy": "ddp_two_nodes", "batch_size": 9},
+                ["training.batch_size: 9", "2 replicas", "multiple of 2"],
+            ),
             ({}, {"strategy": "ddp_two_nodes", "processes": 3}, ["training.processes: 3", "a multiple of 2"]),
             ({}, {"compile": True}, ["training.compile", "training.strategy ddp"]),
             ({"loader": {"kind": "alone"}}, {}, ["loader.kind: 'alone'", "training.strategy ddp", "workers or device"]),
@@ -155,6 +199,56 @@ class TestThePlan:
         factors = {"device": ["cpu"], "training.strategy": ["single", "ddp"], "training.processes": [2, 4]}
         with pytest.raises(StudyError, match="more than once"):
             plan_of(factors=factors)
+
+
+def look(folder: Path, monkeypatch: pytest.MonkeyPatch, gpus: int, **training: Any) -> Workflow:
+    """A start that only looks, on a machine with so many GPUs, at a study of one process and many."""
+    values = study_values(
+        dataset={"images": 33} | PHOTOS,
+        model={"name": "mnist_cnn", "weights": "none"},
+        training={"freeze_epochs": 0, "epochs": 2, "batch_size": 8} | training,
+        factors={"device": ["cuda"], "training.strategy": ["single", "ddp", "ddp_two_nodes"]},
+        curve=None,
+    )
+    (folder / "tiny.yaml").write_text(pyyaml.safe_dump(values), encoding="utf-8")
+    monkeypatch.setattr(devices, "absent", lambda device: None if gpus or device == "cpu" else "no GPU in this test")
+    monkeypatch.setattr(devices, "count", lambda device: gpus if device == "cuda" else 2)
+    config = {"studies": ["tiny"], "container": "none"}
+    return planning.start(config, folder, folder / "results", read_only=True)[0]
+
+
+class TestRecordsOfGpusThatAreAway:
+    def test_they_are_shown_where_there_is_no_gpu_and_where_there_are_too_few(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made = look(tmp_path, monkeypatch, 4).plan("tiny")
+        folder = tmp_path / "results" / "tiny" / "records"
+        folder.mkdir()
+        for run in made.runs:
+            (folder / run.file).touch()
+        assert {run.settings.training.replicas for run in made.runs} == {1, 4}
+        away = look(tmp_path, monkeypatch, 0)
+        assert away.runs("tiny") == []
+        assert sorted(away.records("tiny")) == sorted(str(path) for path in folder.iterdir())
+        two_nodes = next(run for run in made.runs if "two_nodes" in run.name)
+        assert str(folder / two_nodes.file) in look(tmp_path, monkeypatch, 1).records("tiny")
+
+    def test_gpus_that_are_there_count_and_not_an_earlier_plan(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        look(tmp_path, monkeypatch, 4)
+        runs = look(tmp_path, monkeypatch, 2).runs("tiny")
+        assert sorted(run.settings.training.replicas for run in runs) == [1, 2, 2]
+
+    def test_an_earlier_plan_that_cannot_be_read_or_does_not_fit_any_more_is_passed_over(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        look(tmp_path, monkeypatch, 4)
+        other = look(tmp_path, monkeypatch, 0, batch_size=10).plan("tiny")
+        assert sorted(run.settings.training.replicas for run in other.runs) == [1, 1, 2]
+        (tmp_path / "results" / "tiny" / "plan.json").write_text("half of a")
+        unread = look(tmp_path, monkeypatch, 0).plan("tiny")
+        assert sorted(run.settings.training.replicas for run in unread.runs) == [1, 1, 2]
 
 
 class TestEqualWork:
