@@ -28,6 +28,8 @@ SHORT = {
     "dataset.image_size": "px",
     "training.epochs": "epochs",
 }
+SHARED_WORK = {"training.strategy", "training.processes"}
+"""Factors that say who does the work, and leave what is done as it is."""
 ON_A_CPU_ALONE = ("fp32_onnx", "int8")
 """Precisions of inference for which this project has no runtime on a GPU."""
 
@@ -87,6 +89,14 @@ class Plan(Strict):
         like = (run.settings.device, run.settings.training.precision)
         first = next(r for r in self.runs if (r.settings.device, r.settings.training.precision) == like)
         return run.name == first.name
+
+    def seed_name(self, run: Run) -> str:
+        """What a run's seed is made of: its name, less how many processes share its work. So one process and many
+        start from the same weights, and draw the same batches."""
+        if not SHARED_WORK & run.factors.keys():
+            return run.name
+        rest = {key: level for key, level in run.factors.items() if key not in SHARED_WORK}
+        return f"{_label(rest, self.study)}-r{run.block}"
 
     def run(self, name: str) -> Run:
         """The run called ``name``."""

@@ -18,10 +18,11 @@ from study.data import generated
 from study.data.loaders import MicroBatches
 from study.data.sharding import Sharding, Share, images_of_step
 from study.errors import StudyError
+from study.launch import run_seed
 from study.load import read_selection, read_study
 from study.measure.samples import PHASES, Measurement, Memory, Replica, Step
 from study.measure.telemetry import Gpu, read_together
-from study.plan import Place, Plan, Run, make_plan
+from study.plan import Place, Plan, Run, make_plan, read_plan
 from study.planning import Workflow
 from study.records import JobResult
 from study.train import distributed
@@ -249,6 +250,37 @@ class TestRecordsOfGpusThatAreAway:
         (tmp_path / "results" / "tiny" / "plan.json").write_text("half of a")
         unread = look(tmp_path, monkeypatch, 0).plan("tiny")
         assert sorted(run.settings.training.replicas for run in unread.runs) == [1, 1, 2]
+
+
+class TestSeeds:
+    def seeds(self, plan: Plan) -> dict[str, int]:
+        return {run.name: run_seed(plan.study.seed, plan.seed_name(run)) for run in plan.runs}
+
+    def test_runs_that_differ_in_their_strategy_alone_have_one_seed_and_all_others_their_own(self) -> None:
+        factors = {"device": ["cpu"], "training.loop": ["torch", "fastai"], "training.strategy": ["single", "ddp"]}
+        plan = plan_of(factors=factors, loader={"kind": "workers"}, replicates=3)
+        found = self.seeds(plan)
+        assert len(set(found.values())) == 2 * 3
+        for name, seed in found.items():
+            assert found[name.replace("ddp", "single")] == seed
+
+    def test_the_number_of_processes_leaves_the_seed_as_it_is(self) -> None:
+        factors = {"device": ["cpu"], "training.processes": [2, 4]}
+        plan = plan_of(factors=factors, training={"strategy": "ddp"}, replicates=2)
+        assert len(set(self.seeds(plan).values())) == 2
+
+    def test_what_a_selection_leaves_of_the_strategies_changes_no_seed(self) -> None:
+        strategies = {"device": ["cpu"], "training.strategy": ["single", "ddp"]}
+        both = self.seeds(plan_of(factors=strategies))
+        assert self.seeds(plan_of(factors=strategies | {"training.strategy": ["ddp"]})).items() <= both.items()
+
+    @pytest.mark.parametrize("study", ["batch-size", "speedup"])
+    def test_the_committed_examples_keep_theirs(self, study: str) -> None:
+        folder = ROOT / "docs" / "example-h200" / study
+        plan = read_plan(folder / "plan.json")
+        kept = {name: record.seed for name, record in timings.read_all(plan, folder / "records").items()}
+        assert kept
+        assert kept.items() <= self.seeds(plan).items()
 
 
 class TestEqualWork:
