@@ -86,7 +86,7 @@ def plan(options: argparse.Namespace) -> None:
         config["devices"] = options.device
     if options.reduced:
         config["size"] = "reduced"
-    print(planning.table(planning.plans_for(config, STUDIES)[0]))
+    print(planning.table(planning.plans_for(config, STUDIES, Path("results"))[0]))
 
 
 def _engine(verbs: Verbs) -> None:

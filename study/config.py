@@ -184,7 +184,9 @@ class Training(Strict):
     processes: int | Literal["auto"] = Field(
         "auto",
         description="`ddp`: processes in all, each on a GPU of its own; on a CPU they share it. `auto`: one for each "
-        "GPU, two on a CPU. `single` is one.",
+        "GPU, two on a CPU, or the largest number below that shares every batch evenly: of 3 GPUs 2 for a batch of "
+        "1000; of two nodes as many on each. Where the GPUs are away it stays what the study's last plan had, so that "
+        "its records are found. `single` is one.",
     )
     gradient_accumulation: int = Field(
         1,

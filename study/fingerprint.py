@@ -29,6 +29,7 @@ MEASURED = (
     "measure/samples.py",
     "measure/telemetry.py",
     "measure/yardstick.py",
+    "train/count.py",
     "train/replicas.py",
     "train/schedule.py",
 )

@@ -43,7 +43,7 @@ def launch(plan: Plan, run: Run, results: Path, session: int, log: Path, counter
     if path.exists():
         raise StudyError(f"{path.name}: this record exists already and is kept; see `python -m study retry`")
     image = None if plan.engine == "none" else images.read(images.path_of(results, run.settings.device))
-    seed = run_seed(plan.study.seed, run.name)
+    seed = run_seed(plan.study.seed, plan.seed_name(run))
     title = f"{counter}: {run.name}"
     log.parent.mkdir(parents=True, exist_ok=True)
     with contain.scratch_folder(results) as scratch, log.open("w", encoding="utf-8") as file:
@@ -193,7 +193,7 @@ def _without_path(value: Any) -> Any:
 
 
 def run_seed(study_seed: int, name: str) -> int:
-    """The run's own seed: 31 bits of a hash of the study's seed and the run's name."""
+    """The run's own seed: 31 bits of a hash of the study's seed and :meth:`study.plan.Plan.seed_name`."""
     return int.from_bytes(hashlib.sha256(f"{study_seed}/{name}".encode()).digest()[:4], "big") >> 1
 
 

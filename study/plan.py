@@ -7,6 +7,7 @@ import os
 import random
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ SHORT = {
     "dataset.image_size": "px",
     "training.epochs": "epochs",
 }
+SHARED_WORK = {"training.strategy", "training.processes"}
+"""Factors that say who does the work, and leave what is done as it is."""
 ON_A_CPU_ALONE = ("fp32_onnx", "int8")
 """Precisions of inference for which this project has no runtime on a GPU."""
 
@@ -87,6 +90,14 @@ class Plan(Strict):
         first = next(r for r in self.runs if (r.settings.device, r.settings.training.precision) == like)
         return run.name == first.name
 
+    def seed_name(self, run: Run) -> str:
+        """What a run's seed is made of: its name, less how many processes share its work. So one process and many
+        start from the same weights, and draw the same batches."""
+        if not SHARED_WORK & run.factors.keys():
+            return run.name
+        rest = {key: level for key, level in run.factors.items() if key not in SHARED_WORK}
+        return f"{_label(rest, self.study)}-r{run.block}"
+
     def run(self, name: str) -> Run:
         """The run called ``name``."""
         for run in self.runs:
@@ -96,12 +107,18 @@ class Plan(Strict):
 
 
 def make_plan(
-    name: str, study: Study, place: Place, absent: dict[str, str | None], counts: Mapping[str, int] | None = None
+    name: str,
+    study: Study,
+    place: Place,
+    absent: dict[str, str | None],
+    counts: Mapping[str, int] | None = None,
+    earlier: Plan | None = None,
 ) -> Plan:
     """Every run of ``study``, checked as far as it can be without opening an image.
 
     ``absent`` tells for each device why it cannot serve (None: it can), ``counts`` how many of it there are: at least
-    one of each that can, where nothing is said.
+    one of each that can, where nothing is said. ``earlier`` is the study's last plan, from which a run whose device is
+    away takes how many processes it has.
     """
     counts = counts or {device: int(not reason) for device, reason in absent.items()}
     base = {key: value for key, value in study.model_dump().items() if key in Settings.model_fields}
@@ -109,9 +126,10 @@ def make_plan(
     for levels in itertools.product(*study.factors.values()):
         given = dict(zip(study.factors, levels, strict=True))
         settings = check_settings(with_values(base, given), f"study {name}")
-        settings, trouble = strategy.resolve(settings, counts.get(settings.device, 0), name)
-        factors = {key: get(settings, key) for key in given}  # as checked: 1 may have become 1.0
         dataset_id, train_images = _dataset(settings)
+        before = _processes_before(earlier, {key: get(settings, key) for key in given})
+        settings, trouble = strategy.resolve(settings, counts.get(settings.device, 0), name, train_images, before)
+        factors = {key: get(settings, key) for key in given}  # as checked: 1 may have become 1.0
         preflight.check_batch_size(settings, train_images, name)
         own_model.check(settings.model.name, Path(), place.engine)
         weights_id = _weights(settings, name)
@@ -160,10 +178,23 @@ def read_all(selection: Selection, folder: Path) -> dict[str, Study]:
 
 
 def plan_all(
-    studies: dict[str, Study], place: Place, absent: dict[str, str | None], counts: Mapping[str, int] | None = None
+    studies: dict[str, Study],
+    place: Place,
+    absent: dict[str, str | None],
+    counts: Mapping[str, int] | None = None,
+    earlier: Mapping[str, Plan] | None = None,
 ) -> list[Plan]:
-    """The plan of each study."""
-    return [make_plan(name, study, place, absent, counts) for name, study in studies.items()]
+    """The plan of each study; ``earlier`` holds the last one of those that have one."""
+    return [make_plan(name, study, place, absent, counts, (earlier or {}).get(name)) for name, study in studies.items()]
+
+
+def _processes_before(earlier: Plan | None, factors: dict[str, Any]) -> int | None:
+    """How many processes an earlier plan gives the run of these factors' levels; None where it has no such run.
+
+    Nor where the number is itself a factor, whose levels the earlier plan had as numbers: which was ``auto`` is lost.
+    """
+    like = next((run.settings.training for run in earlier.runs if run.factors == factors), None) if earlier else None
+    return None if like is None or like.processes == "auto" else like.processes
 
 
 def _not_on_this_device(settings: Settings) -> str | None:
@@ -282,6 +313,15 @@ def write_plans(plans: Iterable[Plan], results: Path, only_missing: bool = False
     for path, text in files.items():
         if not (only_missing and path.exists()):
             write_if_changed(path, text)
+
+
+def read_earlier(names: Iterable[str], results: Path) -> dict[str, Plan]:
+    """The last plan of each study that has one which can still be read."""
+    found = {}
+    for name in names:
+        with suppress(OSError, ValueError):  # another version's plan, or half of one: none
+            found[name] = read_plan(results / name / "plan.json")
+    return found
 
 
 def read_plan(path: Path) -> Plan:

@@ -12,7 +12,7 @@ from study import contain, devices, image_step, images
 from study.errors import StudyError
 from study.load import read_selection
 from study.place import DEVICES, check_limits, check_training_stack, choose
-from study.plan import Place, Plan, Run, plan_all, read_all, table, write_plans
+from study.plan import Place, Plan, Run, plan_all, read_all, read_earlier, table, write_plans
 from study.records import last_session
 
 __all__ = ["Workflow", "plans_for", "start", "table", "use_this_checkout"]
@@ -89,13 +89,15 @@ def use_this_checkout(base: Path) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join([str(base), before]) if before else str(base)
 
 
-def plans_for(config: dict[str, Any], studies: Path, fetch: bool = True) -> list[Plan]:
-    """The plans of a configuration on this machine, or one clear error."""
+def plans_for(config: dict[str, Any], studies: Path, results: Path, fetch: bool = True) -> list[Plan]:
+    """The plans of a configuration on this machine, or one clear error. ``results`` may hold earlier ones: a run whose
+    device is away keeps the number of processes that it had there, or its record would not be found."""
     selection = read_selection(config)
     read = read_all(selection, studies)  # what is wrong with them is said before any engine is asked
     place = choose(selection, fetch)
     absent: dict[str, str | None] = {device: devices.absent(device) for device in DEVICES}
-    plans = plan_all(read, place, absent, {device: devices.count(device) for device in DEVICES})
+    counts: dict[str, int] = {device: devices.count(device) for device in DEVICES}
+    plans = plan_all(read, place, absent, counts, read_earlier(read, results))
     check_limits(plans)
     return plans
 
@@ -108,7 +110,7 @@ def start(
     A start that only looks (a dry run, a lint) takes no lock, and writes a plan only where there is none. Without
     ``fetch`` a base image that is missing is taken for one that can be had.
     """
-    plans = plans_for(config, studies, fetch)
+    plans = plans_for(config, studies, results, fetch)
     lock: FileLock | None = None
     try:
         results.mkdir(parents=True, exist_ok=True)

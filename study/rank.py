@@ -11,9 +11,8 @@ from pathlib import Path
 
 import torch
 
-from study.data.sharding import Share
 from study.measure.arithmetic import set_fp32
-from study.measure.samples import Measurement, Replica
+from study.measure.samples import Measurement
 from study.processes import die_with
 from study.records import JobResult
 from study.train.distributed import result_file
@@ -55,18 +54,7 @@ def train(job: Job, replicas: Replicas) -> Measurement:
         update={
             "global_batch_size": training.global_batch_size,
             "replica_batch_size": training.replica_batch_size,
-            "replicas": [own_account(measured, replicas.share(job.run.settings))],
         }
-    )
-
-
-def own_account(measured: Measurement, share: Share) -> Replica:
-    """What this process itself did: the steps tell the images of all."""
-    return Replica(
-        images=sum(len(share.of(range(step.images))) for step in measured.steps),
-        fit_seconds=measured.fit_seconds,
-        data_wait_seconds=sum(step.data_wait_seconds for step in measured.steps),
-        memory=measured.memory,
     )
 
 

@@ -71,7 +71,7 @@ class Record(JobResult):
     started: str = Field(description="UTC, ISO 8601.")
     factors: dict[str, Any]
     settings: Settings
-    seed: int = Field(description="The run's own seed, from the study's seed and the run's name.")
+    seed: int = Field(description="The run's own seed, from the study's seed and the run's name without its strategy.")
     process_seconds: float = Field(
         description="The whole process: start-up (of the container, too), imports, data, model, fit."
     )

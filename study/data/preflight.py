@@ -180,20 +180,31 @@ def expected_train_images(dataset: Dataset, listing: list[list[Any]] | None) -> 
 
 
 def check_batch_size(settings: Settings, train_images: int, study: str) -> None:
-    """With drop_last a step larger than the training set would train nothing at all; without it the last batch of an
-    epoch may have less than an image for each replica."""
+    """Raise :class:`StudyError` where :func:`misfit_of_batches` finds something."""
+    trouble = misfit_of_batches(settings, train_images)
+    if trouble:
+        raise StudyError(f"study {study}: {trouble}")
+
+
+def misfit_of_batches(settings: Settings, train_images: int) -> str | None:
+    """Why the training set cannot be cut into batches as the settings say; None where it can.
+
+    With drop_last a step larger than the training set would train nothing at all; without it the last batch of an
+    epoch may have less than an image for each replica.
+    """
     training = settings.training
     size, parts = training.global_batch_size, training.gradient_accumulation
     rest = train_images % size
     if training.drop_last and size * parts > train_images:
         accumulated = f" with training.gradient_accumulation {parts}" if parts > 1 else ""
-        raise StudyError(
-            f"study {study}: training.batch_size: {size} is not allowed{accumulated}: the training set has "
+        return (
+            f"training.batch_size: {size} is not allowed{accumulated}: the training set has "
             f"{train_images} images and training.drop_last drops a partial batch; allowed: 1 to "
             f"{train_images // parts}, or drop_last: false"
         )
     if not training.drop_last and 0 < rest < training.replicas:
-        raise StudyError(
-            f"study {study}: training.drop_last: False is not allowed: the last of the batches of {size} would have "
+        return (
+            f"training.drop_last: False is not allowed: the last of the batches of {size} would have "
             f"{rest} images for {training.replicas} replicas; allowed: true, or another training.batch_size"
         )
+    return None

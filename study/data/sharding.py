@@ -31,3 +31,9 @@ class Share:
 def images_of_step(index: int, train_images: int, batch_size: int) -> int:
     """Images of an epoch's step ``index``, from 0, of all processes together: the last batch may hold fewer."""
     return min(batch_size, train_images - index * batch_size)
+
+
+def steps_of_epoch(train_images: int, batch_size: int, drop_last: bool) -> list[int]:
+    """Images of every step of an epoch, of all processes together."""
+    full, rest = divmod(train_images, batch_size)
+    return [batch_size] * full + [rest] * bool(rest and not drop_last)

@@ -18,7 +18,10 @@ class Step(Strict):
     """One training step. The phases follow each other without a gap and add up to the step."""
 
     epoch: int = Field(ge=1, description="Epoch of the whole schedule, frozen ones included, from 1.")
-    images: int = Field(ge=0)
+    images: int = Field(
+        ge=0,
+        description="Of all processes. Counted where one trains; else the plan's, which what they counted has to meet.",
+    )
     warm_up: bool = Field(description="Marked by `measure.samples.mark_warm_up`; kept, and left out of steady figures.")
     data_wait_seconds: float
     transfer_seconds: float
@@ -75,7 +78,7 @@ class Memory(Strict):
 class Replica(Strict):
     """One process of a distributed run, by its own account."""
 
-    images: int = Field(description="Images that this process itself trained on.")
+    images: int = Field(description="Images that this process itself trained on, as it counted them.")
     fit_seconds: float
     data_wait_seconds: float = Field(description="Of all steps: an uneven loader makes the others wait in backward.")
     memory: Memory

@@ -35,11 +35,11 @@ from study import models
 from study.config import Settings
 from study.data.images import Stored, to_channels
 from study.data.loaders import workers_of
-from study.data.sharding import images_of_step
 from study.measure.clock import StepRecorder, clock_for, marks_of
 from study.measure.memory import peak, reset_peak
 from study.measure.samples import Measurement
 from study.networks import is_transfer
+from study.train.count import count_for, own_account
 from study.train.fastai_replicas import Together, replica_loader
 from study.train.schedule import Losses, Reached, TrainingJob, count_flops, epochs_of, finite, stage_names
 
@@ -54,6 +54,7 @@ class Measure(Callback):
     def __init__(self, job: TrainingJob) -> None:
         self.job = job
         self.recorder = StepRecorder(clock_for(job.device))
+        self.count = count_for(job)
         self.stages = stage_names(job.settings)
         self.reached: list[Reached] = []
         self.losses: Losses = []
@@ -64,11 +65,13 @@ class Measure(Callback):
         """The epoch starts."""
         self.losses = []
         self.marking = True
+        self.count.begin()
         self.recorder.begin()
 
     def before_batch(self) -> None:
         """The loader has waited, moved and transformed by now."""
         if self.marking:
+            self.count.expect()
             self.recorder.mark("device_transform")
 
     def before_backward(self) -> None:
@@ -83,8 +86,8 @@ class Measure(Callback):
         """The step is complete; ``zero_grad`` and fastai's own bookkeeping are in its last phase."""
         if self.marking:
             replicas, own = self.job.replicas, len(self.learn.yb[0])
-            size = self.job.settings.training.global_batch_size
-            images = images_of_step(self.learn.iter, len(self.job.images.train), size)
+            self.count.add(own)
+            images = self.count.end_step()
             self.recorder.mark("optimizer")
             self.recorder.end_step(images)
             loss, weight = self.learn.loss.detach(), replicas.weight(own, images)
@@ -98,6 +101,7 @@ class Measure(Callback):
         """The epoch's training is over, on the device too."""
         self.marking = False
         self.recorder.end()
+        self.count.end_epoch()
 
     def before_validate(self) -> None:
         """Validation is timed apart."""
@@ -275,7 +279,7 @@ def train(job: TrainingJob) -> Measurement:
         fit(learner, job.settings)
         measure.recorder.clock.settle()
         fit_seconds = time.perf_counter() - started
-    memory = peak(job.device)
+    memory, trained = peak(job.device), measure.count.check()
     epochs, steps = epochs_of(measure.recorder.read(), measure.reached, measure.stages, job.replicas)
     return Measurement(
         setup_seconds=setup_seconds,
@@ -290,4 +294,5 @@ def train(job: TrainingJob) -> Measurement:
         threads=torch.get_num_threads(),
         workers=dataloaders.train.fake_l.num_workers,
         flops=count_flops(learner.model, job, lambda frozen: learner.freeze() if frozen else learner.unfreeze()),
+        replicas=own_account(job.replicas, trained, fit_seconds, steps, memory),
     )

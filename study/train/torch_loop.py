@@ -13,6 +13,7 @@ from study.measure.clock import StepRecorder, clock_for, marks_of
 from study.measure.memory import peak, reset_peak
 from study.measure.samples import Measurement
 from study.networks import is_transfer
+from study.train.count import count_for, own_account
 from study.train.schedule import (
     EPSILON,
     MOMENTUM,
@@ -63,6 +64,7 @@ class Trainer:
         mean, std = models.normalisation(name, channels)
         self.mean, self.std = (torch.tensor(values, device=device).view(1, -1, 1, 1) for values in (mean, std))
         self.total_steps = loaders.train_steps * len(stage_names(settings))
+        self.count = count_for(job)
         self.done = 0
 
     def prepare(self, images: torch.Tensor) -> torch.Tensor:
@@ -83,26 +85,30 @@ class Trainer:
         """Epoch ``number`` of the stage, ``epoch`` of the schedule; its times are the recorder's."""
         self.model.train()
         losses: Losses = []
+        self.count.begin()
         self.recorder.begin()
         with self.recorder.loader_start():
             batches = iter(self.loaders.train)
         seen, loss = 0, torch.zeros(())
         for images, labels in batches:
             self.recorder.mark("data_wait")
-            whole, last = self.loaders.images_of_step(len(losses)), self.loaders.batches_of_step(len(losses)) - 1
+            whole, last = self.count.expect(), self.loaders.batches_of_step(len(losses)) - 1
             if seen == 0:
                 self.set_rates(stage, (number + len(losses) / self.loaders.train_steps) / stage.epochs)
             with self.job.replicas.exchanging(self.model, now=seen == last):
                 part = self.accumulate(images, labels, self.job.replicas.weight(len(images), whole))
+            self.count.add(len(images))
             loss = part if seen == 0 else loss + part
             seen += 1
             if seen > last:
                 self.update()
-                losses.append((loss, whole))
-                self.recorder.end_step(whole)
+                trained = self.count.end_step()
+                losses.append((loss, trained))
+                self.recorder.end_step(trained)
                 self.done, seen = self.done + 1, 0
                 self.job.progress(self.done, self.total_steps, f"epoch {epoch} ({stage.name})")
         self.recorder.end()
+        self.count.end_epoch()
         return losses
 
     def accumulate(self, images: torch.Tensor, labels: torch.Tensor, share: float) -> torch.Tensor:
@@ -189,7 +195,7 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
             looks = validates(job.settings, len(reached) + 1)
             reached.append(trainer.validate(losses) if looks else Reached(0.0, losses, None, None))
     fit_seconds = time.perf_counter() - started
-    memory = peak(job.device)
+    memory, trained = peak(job.device), trainer.count.check()
     epochs, steps = epochs_of(trainer.recorder.read(), reached, stage_names(job.settings), job.replicas)
     return trainer, Measurement(
         setup_seconds=setup_seconds,
@@ -205,6 +211,7 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
         workers=loaders.workers,
         compile_seconds=compile_seconds() if job.settings.training.compile else None,
         flops=count_flops(trainer.eager, job, lambda frozen: set_frozen(trainer.eager, trainer.groups, frozen)),
+        replicas=own_account(job.replicas, trained, fit_seconds, steps, memory),
     )
 
 

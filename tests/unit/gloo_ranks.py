@@ -3,7 +3,7 @@
 import multiprocessing
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,9 @@ import torch
 
 from study import models
 from study.data.images import open_set
+from study.data.loaders import MicroBatches
 from study.data.manifest import read_manifest
+from study.data.sharding import Share
 from study.measure.samples import Measurement
 from study.plan import Run
 from study.train import fastai_loop, torch_loop
@@ -24,11 +26,35 @@ SERVER.set_forkserver_preload(["tests.unit.gloo_ranks"])
 DEADLINE_SECONDS = 300
 
 
-def train_together(run: Run, folder: Path, count: int) -> list[dict[str, Any]]:
-    """What every one of ``count`` processes measured of ``run``, and the weights that it ended with, by rank; without
-    a group where it is one."""
+def overlapping_shards() -> None:
+    """Plant shards of which each has an image more of every batch than is its own."""
+    stock = Share.of
+    Share.of = lambda self, batch: [*stock(self, batch), batch[0]]  # type: ignore[method-assign]
+
+
+def shards_with_a_gap() -> None:
+    """Plant shards that leave an image of every batch to no one."""
+    stock = Share.of
+    Share.of = lambda self, batch: stock(self, batch)[self.rank :]  # type: ignore[method-assign]
+
+
+def one_batch_less() -> None:
+    """Plant a loader that ends early in process 1."""
+    stock = MicroBatches.__iter__
+
+    def ended(self: MicroBatches) -> Iterator[list[int]]:
+        batches = list(stock(self))
+        return iter(batches[: len(batches) - self.share.rank])
+
+    MicroBatches.__iter__ = ended  # type: ignore[method-assign]
+
+
+def train_together(run: Run, folder: Path, count: int, plant: Callable[[], None] | None = None) -> list[dict[str, Any]]:
+    """What every one of ``count`` processes measured of ``run``, and the weights that it ended with, by rank, or the
+    error; without a group where it is one. ``plant`` is called in each before it trains."""
     with tempfile.TemporaryDirectory(dir=folder) as meeting:
-        ranks = [SERVER.Process(target=_rank, args=(run, folder, Path(meeting), rank, count)) for rank in range(count)]
+        given = (run, folder, Path(meeting), count, plant)
+        ranks = [SERVER.Process(target=_rank, args=(rank, *given)) for rank in range(count)]
         for process in ranks:
             process.start()
         for process in ranks:
@@ -37,7 +63,7 @@ def train_together(run: Run, folder: Path, count: int) -> list[dict[str, Any]]:
         return [torch.load(Path(meeting) / str(rank), weights_only=False) for rank in range(count)]
 
 
-def _rank(run: Run, folder: Path, meeting: Path, rank: int, count: int) -> None:
+def _rank(rank: int, run: Run, folder: Path, meeting: Path, count: int, plant: Callable[[], None] | None) -> None:
     torch.set_num_threads(1)
     together = count > 1
     if together:
@@ -51,7 +77,13 @@ def _rank(run: Run, folder: Path, meeting: Path, rank: int, count: int) -> None:
         return models_built[-1]
 
     models.build = kept
-    measured = LOOPS[run.settings.training.loop](_job(run, folder, Replicas(rank, count, together)))
+    if plant:
+        plant()
+    try:
+        measured = LOOPS[run.settings.training.loop](_job(run, folder, Replicas(rank, count, together)))
+    except Exception as error:
+        torch.save({"error": str(error)}, meeting / str(rank))
+        os._exit(1)  # as study.rank: leaving the group would wait for the others
     torch.save({"measured": measured, "weights": models_built[0].state_dict()}, meeting / str(rank))
     if together:
         torch.distributed.destroy_process_group()

@@ -3,30 +3,36 @@
 import json
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import yaml as pyyaml
 from torch.utils.data import BatchSampler
 
-from study import timings
+from study import devices, planning, timings
 from study.config import Study
 from study.data import generated
 from study.data.loaders import MicroBatches
 from study.data.sharding import Sharding, Share, images_of_step
 from study.errors import StudyError
+from study.launch import run_seed
+from study.load import read_selection, read_study
 from study.measure.samples import PHASES, Measurement, Memory, Replica, Step
 from study.measure.telemetry import Gpu, read_together
-from study.plan import Place, Plan, Run, make_plan
+from study.plan import Place, Plan, Run, make_plan, read_plan
+from study.planning import Workflow
 from study.records import JobResult
 from study.train import distributed
 from study.train.distributed import RankFailed, RankOutOfMemory, report_file, result_file
 from study.training import is_out_of_memory, leave
-from tests.conftest import HERE, study_values
-from tests.unit.gloo_ranks import train_together
+from tests.conftest import HERE, ROOT, study_values
+from tests.unit.gloo_ranks import one_batch_less, overlapping_shards, shards_with_a_gap, train_together
 
 PHOTOS = {"source": "generated", "classes": 2, "channels": 1, "image_size": 28}
+STUDIES = ROOT / "config" / "studies"
 ON_A_GPU: dict[str, str | None] = {"cpu": None, "cuda": None}
 
 
@@ -107,6 +113,36 @@ class TestThePlan:
         assert plan.runs[0].unavailable is None
         assert plan.runs[0].settings.training.replicas == plan.runs[0].settings.training.processes == count
 
+    @pytest.mark.parametrize(
+        ("gpus", "training", "count"),
+        [
+            (3, {}, 2),
+            (6, {}, 4),
+            (7, {}, 4),
+            (3, {"gradient_accumulation": 2}, 2),
+            (7, {"strategy": "ddp_two_nodes"}, 4),
+            (7, {"strategy": "ddp_two_nodes", "batch_size": 6}, 6),
+            (7, {"strategy": "ddp_two_nodes", "batch_size": 10}, 2),
+            (4, {"batch_size": 9}, 3),
+            (4, {"batch_size": 7}, 1),
+            (4, {"drop_last": False}, 2),  # the last batch has 3 images
+            (8, {"batch_size_is": "replica"}, 3),  # 4 replicas' batches would be more than the 27 images
+        ],
+    )
+    def test_auto_is_the_most_gpus_that_can_share_the_batches(
+        self, gpus: int, training: dict[str, Any], count: int
+    ) -> None:
+        run = plan_of(gpus=gpus, device="cuda", training={"strategy": "ddp"} | training).runs[0]
+        assert run.unavailable is None
+        assert run.settings.training.replicas == count
+
+    @pytest.mark.parametrize(("gpus", "ddp", "nodes"), [(3, 2, 2), (6, 5, 4), (7, 5, 4), (8, 8, 8)])
+    def test_the_shipped_study_is_planned_whatever_the_number_of_gpus(self, gpus: int, ddp: int, nodes: int) -> None:
+        study = read_study("mnist-strategies", STUDIES, read_selection({"devices": ["cuda"]}))
+        plan = make_plan("mnist-strategies", study, Place("none", ""), ON_A_GPU, {"cpu": 2, "cuda": gpus})
+        found = {run.factors["training.strategy"]: run.settings.training.replicas for run in plan.runs}
+        assert found == {"single": 1, "ddp": ddp, "ddp_two_nodes": nodes}
+
     def test_the_batch_is_of_all_replicas_or_of_each(self) -> None:
         shared = training_of(training={"strategy": "ddp", "processes": 4})
         assert (shared.global_batch_size, shared.replica_batch_size) == (8, 2)
@@ -130,6 +166,16 @@ class TestThePlan:
             ({"cpus": 2}, {"processes": 4}, ["training.processes: 4", "2 CPUs"]),
             ({"gpus": 2, "device": "cuda"}, {"processes": 4}, ["training.processes: 4", "2 GPUs"]),
             ({}, {"processes": 2, "batch_size": 9}, ["training.batch_size: 9", "2 replicas", "multiple of 2"]),
+            (
+                {"gpus": 3, "device": "cuda"},
+                {"processes": 3},
+                ["training.batch_size: 8", "3 replicas", "multiple of 3", "training.processes"],
+            ),
+            (
+                {"gpus": 4, "device": "cuda"},
+                {"strategy": "ddp_two_nodes", "batch_size": 9},
+                ["training.batch_size: 9", "2 replicas", "multiple of 2"],
+            ),
             ({}, {"strategy": "ddp_two_nodes", "processes": 3}, ["training.processes: 3", "a multiple of 2"]),
             ({}, {"compile": True}, ["training.compile", "training.strategy ddp"]),
             ({"loader": {"kind": "alone"}}, {}, ["loader.kind: 'alone'", "training.strategy ddp", "workers or device"]),
@@ -156,6 +202,87 @@ class TestThePlan:
             plan_of(factors=factors)
 
 
+def look(folder: Path, monkeypatch: pytest.MonkeyPatch, gpus: int, **training: Any) -> Workflow:
+    """A start that only looks, on a machine with so many GPUs, at a study of one process and many."""
+    values = study_values(
+        dataset={"images": 33} | PHOTOS,
+        model={"name": "mnist_cnn", "weights": "none"},
+        training={"freeze_epochs": 0, "epochs": 2, "batch_size": 8} | training,
+        factors={"device": ["cuda"], "training.strategy": ["single", "ddp", "ddp_two_nodes"]},
+        curve=None,
+    )
+    (folder / "tiny.yaml").write_text(pyyaml.safe_dump(values), encoding="utf-8")
+    monkeypatch.setattr(devices, "absent", lambda device: None if gpus or device == "cpu" else "no GPU in this test")
+    monkeypatch.setattr(devices, "count", lambda device: gpus if device == "cuda" else 2)
+    config = {"studies": ["tiny"], "container": "none"}
+    return planning.start(config, folder, folder / "results", read_only=True)[0]
+
+
+class TestRecordsOfGpusThatAreAway:
+    def test_they_are_shown_where_there_is_no_gpu_and_where_there_are_too_few(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made = look(tmp_path, monkeypatch, 4).plan("tiny")
+        folder = tmp_path / "results" / "tiny" / "records"
+        folder.mkdir()
+        for run in made.runs:
+            (folder / run.file).touch()
+        assert {run.settings.training.replicas for run in made.runs} == {1, 4}
+        away = look(tmp_path, monkeypatch, 0)
+        assert away.runs("tiny") == []
+        assert sorted(away.records("tiny")) == sorted(str(path) for path in folder.iterdir())
+        two_nodes = next(run for run in made.runs if "two_nodes" in run.name)
+        assert str(folder / two_nodes.file) in look(tmp_path, monkeypatch, 1).records("tiny")
+
+    def test_gpus_that_are_there_count_and_not_an_earlier_plan(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        look(tmp_path, monkeypatch, 4)
+        runs = look(tmp_path, monkeypatch, 2).runs("tiny")
+        assert sorted(run.settings.training.replicas for run in runs) == [1, 2, 2]
+
+    def test_an_earlier_plan_that_cannot_be_read_or_does_not_fit_any_more_is_passed_over(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        look(tmp_path, monkeypatch, 4)
+        other = look(tmp_path, monkeypatch, 0, batch_size=10).plan("tiny")
+        assert sorted(run.settings.training.replicas for run in other.runs) == [1, 1, 2]
+        (tmp_path / "results" / "tiny" / "plan.json").write_text("half of a")
+        unread = look(tmp_path, monkeypatch, 0).plan("tiny")
+        assert sorted(run.settings.training.replicas for run in unread.runs) == [1, 1, 2]
+
+
+class TestSeeds:
+    def seeds(self, plan: Plan) -> dict[str, int]:
+        return {run.name: run_seed(plan.study.seed, plan.seed_name(run)) for run in plan.runs}
+
+    def test_runs_that_differ_in_their_strategy_alone_have_one_seed_and_all_others_their_own(self) -> None:
+        factors = {"device": ["cpu"], "training.loop": ["torch", "fastai"], "training.strategy": ["single", "ddp"]}
+        plan = plan_of(factors=factors, loader={"kind": "workers"}, replicates=3)
+        found = self.seeds(plan)
+        assert len(set(found.values())) == 2 * 3
+        for name, seed in found.items():
+            assert found[name.replace("ddp", "single")] == seed
+
+    def test_the_number_of_processes_leaves_the_seed_as_it_is(self) -> None:
+        factors = {"device": ["cpu"], "training.processes": [2, 4]}
+        plan = plan_of(factors=factors, training={"strategy": "ddp"}, replicates=2)
+        assert len(set(self.seeds(plan).values())) == 2
+
+    def test_what_a_selection_leaves_of_the_strategies_changes_no_seed(self) -> None:
+        strategies = {"device": ["cpu"], "training.strategy": ["single", "ddp"]}
+        both = self.seeds(plan_of(factors=strategies))
+        assert self.seeds(plan_of(factors=strategies | {"training.strategy": ["ddp"]})).items() <= both.items()
+
+    @pytest.mark.parametrize("study", ["batch-size", "speedup"])
+    def test_the_committed_examples_keep_theirs(self, study: str) -> None:
+        folder = ROOT / "docs" / "example-h200" / study
+        plan = read_plan(folder / "plan.json")
+        kept = {name: record.seed for name, record in timings.read_all(plan, folder / "records").items()}
+        assert kept
+        assert kept.items() <= self.seeds(plan).items()
+
+
 class TestEqualWork:
     """The same global batch and data give the losses and the weights of one process. No batch normalisation here:
     it would see a shard at a time."""
@@ -174,8 +301,7 @@ class TestEqualWork:
         self, tmp_path: Path, count: int, training: dict[str, Any], loader: dict[str, Any]
     ) -> None:
         runs = [run_of(training, loader, count) for count in (1, count)]
-        manifest = generated.draw(runs[0].settings.dataset, tmp_path / runs[0].dataset)
-        (tmp_path / runs[0].dataset / "manifest.json").write_text(manifest.model_dump_json())
+        draw(runs[0], tmp_path)
         (alone,), ranks = train_together(runs[0], tmp_path, 1), train_together(runs[1], tmp_path, count)
         whole = alone["measured"]
         assert whole.epochs[-1].train_loss != whole.epochs[0].train_loss
@@ -183,9 +309,41 @@ class TestEqualWork:
             measured = rank["measured"]
             assert curve(measured) == pytest.approx(curve(whole), rel=1e-4)
             assert [step.images for step in measured.steps] == [step.images for step in whole.steps]
+            assert len(measured.replicas) == 1
             assert measured.epochs[-1].accuracy == pytest.approx(whole.epochs[-1].accuracy, rel=1e-6)
             for name, value in alone["weights"].items():
                 assert torch.allclose(rank["weights"][name], value, rtol=1e-3, atol=1e-5), name
+        counted = sum(rank["measured"].replicas[0].images for rank in ranks)
+        assert counted == sum(step.images for step in whole.steps)
+        assert whole.replicas == []
+
+    def test_the_images_of_all_processes_are_those_of_one(self, tmp_path: Path) -> None:
+        """An odd last batch: the processes' counts differ, and add up."""
+        run = run_of({"drop_last": False}, {"kind": "device"}, 2)
+        draw(run, tmp_path)
+        counted = [rank["measured"].replicas[0].images for rank in train_together(run, tmp_path, 2)]
+        assert counted == [2 * (4 + 4 + 4 + 1), 2 * (4 + 4 + 4 + 2)]
+
+    @pytest.mark.parametrize(
+        ("plant", "say_so", "words"),
+        [
+            (overlapping_shards, 2, "epoch 1 trained on 30 images in place of the 24 of the plan: the loader repeats"),
+            (shards_with_a_gap, 2, "epoch 1 trained on 21 images in place of the 24 of the plan: the loader repeats"),
+            (one_batch_less, 1, "epoch 1: the loader gave 2 of the 3 steps of the plan"),
+        ],
+    )
+    def test_images_that_are_repeated_or_left_out_fail_the_run(
+        self, tmp_path: Path, plant: Callable[[], None], say_so: int, words: str
+    ) -> None:
+        run = run_of({}, {"kind": "workers", "workers": 0}, 2)
+        draw(run, tmp_path)
+        errors = [rank["error"] for rank in train_together(run, tmp_path, 2, plant)]
+        assert len([error for error in errors if words in error]) == say_so, errors
+
+
+def draw(run: Run, folder: Path) -> None:
+    manifest = generated.draw(run.settings.dataset, folder / run.dataset)
+    (folder / run.dataset / "manifest.json").write_text(manifest.model_dump_json())
 
 
 def run_of(training: dict[str, Any], loader: dict[str, Any], count: int) -> Run:

@@ -1,0 +1,110 @@
+"""Images are counted as they are trained on: a loader that repeats or leaves out images fails the run."""
+
+from collections.abc import Callable, Iterator
+from itertools import cycle
+from pathlib import Path
+
+import fastai.data.load
+import pytest
+
+from study.data.loaders import MicroBatches
+from study.data.sharding import steps_of_epoch
+from study.errors import StudyError
+from study.train import torch_loop
+from study.train.count import ImageCount
+from study.train.replicas import Replicas
+from tests.unit.test_loops import LOOPS, make_job, tiny_run
+
+Batches = list[list[int]]
+REPEATED, LEFT_OUT = [7, 7], [5, 5]
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, change: Callable[[Batches], Iterator[list[int]]]) -> None:
+    """Let the torch loop's sampler give other batches than it should."""
+    stock = MicroBatches.__iter__
+    monkeypatch.setattr(MicroBatches, "__iter__", lambda self: change(list(stock(self))))
+
+
+def repeat(batches: Batches) -> Iterator[list[int]]:
+    return iter([[*batch, batch[0]] for batch in batches])
+
+
+def leave_out(batches: Batches) -> Iterator[list[int]]:
+    return iter([batch[1:] for batch in batches])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (repeat, "epoch 1 trained on 14 images in place of the 12 of the plan: the loader repeats images or leaves"),
+        (leave_out, "epoch 1 trained on 10 images in place of the 12 of the plan"),
+        (cycle, "epoch 1: the loader gave more than the 2 steps of the plan"),
+        (lambda batches: iter(batches[1:]), "epoch 1: the loader gave 1 of the 2 steps of the plan"),
+    ],
+)
+def test_a_sampler_that_repeats_or_leaves_out_images_fails_our_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Batches], Iterator[list[int]]], words: str
+) -> None:
+    plant(monkeypatch, change)
+    with pytest.raises(StudyError, match=words):
+        torch_loop.train(make_job(tmp_path, tiny_run("torch")))
+
+
+def test_a_micro_batch_that_is_left_out_fails_a_run_that_accumulates_gradients(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch, lambda batches: iter(batches[1:]))
+    training = {"batch_size": 3, "gradient_accumulation": 2}
+    with pytest.raises(StudyError, match="the loader gave 1 of the 2 steps of the plan"):
+        torch_loop.train(make_job(tmp_path, tiny_run("torch", training=training)))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda order: [*order, order[0]], "epoch 1 trained on 17 images in place of the 16 of the plan"),
+        (lambda order: order[1:], "epoch 1 trained on 15 images in place of the 16 of the plan"),
+        (lambda order: order * 2, "epoch 1: the loader gave more than the 3 steps of the plan"),
+        (lambda order: order[:12], "epoch 1: the loader gave 2 of the 3 steps of the plan"),
+    ],
+)
+def test_a_loader_that_repeats_or_leaves_out_images_fails_fastai(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[list[int]], list[int]], words: str
+) -> None:
+    loader = fastai.data.load.DataLoader
+    stock = loader.get_idxs
+    monkeypatch.setattr(loader, "get_idxs", lambda self: change(stock(self)) if self.shuffle else stock(self))
+    with pytest.raises(StudyError, match=words):
+        LOOPS["fastai"](make_job(tmp_path, tiny_run("fastai", training={"drop_last": False})))
+
+
+@pytest.mark.parametrize(("change", "images"), [(repeat, REPEATED), (leave_out, LEFT_OUT)])
+def test_the_images_of_a_step_of_one_process_are_those_that_it_counted(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Batches], Iterator[list[int]]],
+    images: list[int],
+) -> None:
+    plant(monkeypatch, change)
+    monkeypatch.setattr(ImageCount, "check", lambda self: sum(self.epochs))
+    measured = torch_loop.train(make_job(tmp_path, tiny_run("torch")))
+    assert [step.images for step in measured.steps] == images * 3
+    assert [epoch.images for epoch in measured.epochs] == [sum(images)] * 3
+    assert measured.replicas == []
+
+
+def test_of_many_processes_each_counts_its_own_and_a_step_has_the_plans() -> None:
+    count = ImageCount([8, 3], Replicas(1, 2, together=True))
+    count.begin()
+    for images, planned in ((4, 8), (2, 3)):
+        assert count.expect() == planned
+        count.add(images)
+        assert count.end_step() == planned
+    count.end_epoch()
+    assert count.epochs == [6]
+
+
+def test_the_steps_of_an_epoch_hold_every_image_or_leave_out_the_last_ones() -> None:
+    assert steps_of_epoch(27, 8, drop_last=False) == [8, 8, 8, 3]
+    assert steps_of_epoch(27, 8, drop_last=True) == [8, 8, 8]
+    assert steps_of_epoch(24, 8, drop_last=False) == [8, 8, 8]
