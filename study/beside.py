@@ -114,7 +114,7 @@ def _series(study: Study, usable: pd.DataFrame, rows: pd.DataFrame, metric: str)
                 hardware=_text(rows["hardware"].iloc[place]) or device_words(_text(rows["device"].iloc[place])),
                 published=values[place],
                 published_ratio=None if base is None else values[place] / values[base],
-                ours=_mean(runs, column, scale),
+                ours=_mean(runs, column, scale, bounded=metric == "test_accuracy"),
                 ours_ratio=None if base is None or place == base else _ratio(runs, matched[base], column),
                 runs=len(runs),
             )
@@ -191,15 +191,16 @@ def _labels(rows: pd.DataFrame) -> tuple[str, list[str]]:
     return ", ".join(names.get(name, name) for name in varying) or "setting", labels
 
 
-def _mean(runs: pd.DataFrame, column: str, scale: float) -> Estimate | None:
-    """Geometric mean with a t interval, in the published unit."""
+def _mean(runs: pd.DataFrame, column: str, scale: float, bounded: bool) -> Estimate | None:
+    """Geometric mean with a t interval, in the published unit; the mean alone of what is ``bounded``, a share of all,
+    for which an interval of logarithms would reach beyond it."""
     if runs.empty:
         return None
     values = (runs[column].astype(float) * scale).tolist()
     if min(values) <= 0:
         return None
-    if min(values) == max(values):
-        return Estimate(value=values[0], low=None, high=None)  # a count, no measurement
+    if bounded or min(values) == max(values):  # equal values are a count, and no measurement
+        return Estimate(value=sum(values) / len(values), low=None, high=None)
     return estimate(fit_log_model(values, ["one"] * len(values), runs["session_block"].tolist()).mean("one"))
 
 
