@@ -116,8 +116,9 @@ class TestInsideTheContainer:
         assert 0 not in expected
 
     def test_the_root_file_system_and_the_code_are_read_only(self, built: Built, tmp_path: Path) -> None:
-        code = """
-for path in ("/x", "/work/x", "/work/study/x", "/opt/venv/x", "/tmp/x", "/scratch/x"):
+        paths = ["/x", f"{container.WORK}/x", f"{container.WORK}/study/x", "/opt/venv/x", "/tmp/x", "/scratch/x"]
+        code = f"""
+for path in {paths}:
     try:
         open(path, "w")
         print(path)

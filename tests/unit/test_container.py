@@ -194,7 +194,7 @@ def test_a_users_own_model_is_shown_to_its_runs(tmp_path: Path, monkeypatch: pyt
         own_model.check("nets.small:make", tmp_path, "docker")
     (tmp_path / "nets").mkdir()
     own_model.check("nets.small:make", tmp_path, "docker")
-    assert contain.own_mounts(settings) == [Mount(tmp_path / "nets", "/work/nets")]
+    assert contain.own_mounts(settings) == [Mount(tmp_path / "nets", f"{container.WORK}/nets")]
     assert contain.own_mounts(Settings.model_validate({})) == []
 
 
@@ -219,7 +219,7 @@ def test_what_a_users_own_model_imports_from_beside_it_is_shown_too_and_nothing_
         {"model": {"name": "nets:mine", "weights": "none"}, "training": {"freeze_epochs": 0}}
     )
     shown = ["blocks.py", "nets.py", "parts", "shared", "unreadable.py"]
-    assert contain.own_mounts(settings) == [Mount(tmp_path / name, f"/work/{name}") for name in shown]
+    assert contain.own_mounts(settings) == [Mount(tmp_path / name, f"{container.WORK}/{name}") for name in shown]
 
 
 def test_what_root_may_read_alone_is_refused_before_a_container_starts(tmp_path: Path) -> None:
