@@ -98,7 +98,8 @@ def _series(study: Study, usable: pd.DataFrame, rows: pd.DataFrame, metric: str)
         keys = [key for key in keys if key == "model.name"]
     apart = [key for key in CONDITIONS.values() if len({row.get(key) for row in conditions}) > 1]
     matched = [_matching(study, usable, row, keys, apart) for row in conditions]
-    base = None if metric == "test_accuracy" else next((place for place, runs in enumerate(matched) if len(runs)), 0)
+    share, measured = metric == "test_accuracy", any(map(len, matched))
+    base = None if share else next((place for place, runs in enumerate(matched) if len(runs)), 0)
     values = [float(value) for value in rows["value"]]
     setting, labels = _labels(rows)
     return Series(
@@ -114,17 +115,17 @@ def _series(study: Study, usable: pd.DataFrame, rows: pd.DataFrame, metric: str)
                 hardware=_text(rows["hardware"].iloc[place]) or device_words(_text(rows["device"].iloc[place])),
                 published=values[place],
                 published_ratio=None if base is None else values[place] / values[base],
-                ours=_mean(runs, column, scale, bounded=metric == "test_accuracy"),
+                ours=_mean(runs, column, scale, bounded=share),
                 ours_ratio=None if base is None or place == base else _ratio(runs, matched[base], column),
                 runs=len(runs),
             )
             for place, runs in enumerate(matched)
         ),
         base=None if base is None else labels[base],
-        differs=tuple(_differs(study, usable, rows) if any(map(len, matched)) and metric != "parameters" else []),
+        differs=tuple(_differs(study, usable, rows) if measured and metric != "parameters" else []),
         notes=tuple(dict.fromkeys(note for note in map(_text, rows["note"]) if note)),
         comparable=_comparable(study, metric, rows)
-        if any(map(len, matched))
+        if measured
         else "Not measured here: no run of this study that succeeded is at one of these settings.",
     )
 
@@ -216,10 +217,8 @@ def _ratio(runs: pd.DataFrame, base: pd.DataFrame, column: str) -> Estimate | No
 
 def _differs(study: Study, usable: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
     """What was not the same here, in words."""
-    told = []
-    told += _data_differs(study, sorted({_text(value) for value in rows["dataset"]} - {""}))
-    epochs = sorted({_text(value) for value in rows["epochs"]} - {""})
-    epochs = [number.removesuffix(".0") for number in epochs]
+    told = _data_differs(study, sorted({_text(value) for value in rows["dataset"]} - {""}))
+    epochs = sorted({_text(value).removesuffix(".0") for value in rows["epochs"]} - {""})
     here = str(study.training.epochs)
     if study.training.freeze_epochs:
         here = f"{study.training.freeze_epochs} frozen + {study.training.epochs}"

@@ -46,12 +46,12 @@ def build(
         raise StudyError(trouble)
     if is_own(name):
         model = _own(name, classes, seed)
+        if state is not None:
+            _load(model, name, state, None)
     else:
         model = with_new_head(backbone(name, seed, state), classes, seed if head_seed is None else head_seed)
     if image_size is not None:
         _check_outputs(model, name, (input_channels(name, channels), image_size, image_size), classes)
-    if is_own(name) and state is not None:
-        _load(model, name, state, None)
     return model
 
 

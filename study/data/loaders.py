@@ -13,7 +13,7 @@ from torch.utils.data import Dataset as TorchDataset
 from study.config import Settings
 from study.cpus import usable_cpus
 from study.data.images import ImageSet, decode
-from study.data.sharding import Share
+from study.data.sharding import Share, images_of_step, steps_of_epoch
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 
@@ -44,8 +44,7 @@ class Loaders:
 
     def images_of_step(self, index: int) -> int:
         """Images of an epoch's step ``index``, from 0, of all processes together: the last one may hold fewer."""
-        whole = self.batch_size * self.accumulated
-        return min(whole, self.train_images - index * whole)
+        return images_of_step(index, self.train_images, self.batch_size * self.accumulated)
 
     def batches_of_step(self, index: int) -> int:
         """Batches of an epoch's step ``index``."""
@@ -62,8 +61,7 @@ def make_loaders(
     training, size, own = settings.training, settings.training.global_batch_size, settings.training.replica_batch_size
     parts, valid_images = training.gradient_accumulation, share.of(images.valid)
     whole = size * parts
-    full, rest = divmod(len(images.train), whole)
-    steps = full if training.drop_last else full + bool(rest)
+    steps = len(steps_of_epoch(len(images.train), whole, training.drop_last))
     generator = torch.Generator().manual_seed(seed)
     if settings.loader.kind == "device":
         train = ResidentLoader(images, images.train, settings, device, size, generator, share)

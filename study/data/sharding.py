@@ -35,5 +35,5 @@ def images_of_step(index: int, train_images: int, batch_size: int) -> int:
 
 def steps_of_epoch(train_images: int, batch_size: int, drop_last: bool) -> list[int]:
     """Images of every step of an epoch, of all processes together."""
-    full, rest = divmod(train_images, batch_size)
-    return [batch_size] * full + [rest] * bool(rest and not drop_last)
+    images = [images_of_step(index, train_images, batch_size) for index in range(-(-train_images // batch_size))]
+    return [count for count in images if count == batch_size or not drop_last]

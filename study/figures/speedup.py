@@ -17,6 +17,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     figure = Figure(figsize=(7, 3.9))
     axes = figure.subplots()
     every = [(ratio.x if ratio.x is not None else float(place), ratio) for place, ratio in enumerate(analysis.ratios)]
+    named = any(ratio.label for ratio in analysis.ratios)  # else the contrast is all that varies
     lines = list(dict.fromkeys((ratio.slower, ratio.faster, ratio.others) for ratio in analysis.ratios))
     for index, line in enumerate(lines):
         mine = [(x, ratio) for x, ratio in every if (ratio.slower, ratio.faster, ratio.others) == line]
@@ -33,7 +34,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
             color=COLOURS[index % len(COLOURS)],
             label=f"{device_words(slower)} over {device_words(faster)}" + (f", {others}" if others else ""),
         )
-        if len(lines) > 2 and any(ratio.label for ratio in analysis.ratios):
+        if len(lines) > 2 and named:
             continue  # the numbers would lie on each other; the table has them
         for (x, _), value, top in zip(mine, values, high, strict=True):
             axes.annotate(
@@ -49,14 +50,11 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     if all(ratio.x is not None for ratio in analysis.ratios):
         batch_axis(axes, sorted({x for x, _ in every}), short_key(plan.study.curve.x if plan.study.curve else None))
     else:
-        # Where the contrast is all that varies, its levels tell the points apart.
-        pairs = [f"{device_words(ratio.slower)} over {device_words(ratio.faster)}" for _, ratio in every]
-        axes.set_xticks(
-            [x for x, _ in every], [ratio.label or pair for (_, ratio), pair in zip(every, pairs, strict=True)]
-        )
+        ticks = [ratio.label or f"{device_words(ratio.slower)} over {device_words(ratio.faster)}" for _, ratio in every]
+        axes.set_xticks([x for x, _ in every], ticks)
         axes.set_xlim(-0.5, len(every) - 0.5)
     axes.set(ylabel="ratio of times", ylim=(0, max(ratio.ratio.high or ratio.ratio.value for _, ratio in every) * 1.18))
-    if any(ratio.label for ratio in analysis.ratios):
+    if named:
         axes.legend(loc="best")
     text = ", ".join(f"{ratio.label}: {number(ratio.ratio.value)}" for ratio in analysis.ratios)
     return Drawn(
