@@ -17,6 +17,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     figure = Figure(figsize=(7, 3.9))
     axes = figure.subplots()
     every = [(ratio.x if ratio.x is not None else float(place), ratio) for place, ratio in enumerate(analysis.ratios)]
+    names = [ratio.label or f"{device_words(ratio.slower)} over {device_words(ratio.faster)}" for _, ratio in every]
     named = any(ratio.label for ratio in analysis.ratios)  # else the contrast is all that varies
     lines = list(dict.fromkeys((ratio.slower, ratio.faster, ratio.others) for ratio in analysis.ratios))
     for index, line in enumerate(lines):
@@ -50,13 +51,12 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     if all(ratio.x is not None for ratio in analysis.ratios):
         batch_axis(axes, sorted({x for x, _ in every}), short_key(plan.study.curve.x if plan.study.curve else None))
     else:
-        ticks = [ratio.label or f"{device_words(ratio.slower)} over {device_words(ratio.faster)}" for _, ratio in every]
-        axes.set_xticks([x for x, _ in every], ticks)
+        axes.set_xticks([x for x, _ in every], names)
         axes.set_xlim(-0.5, len(every) - 0.5)
     axes.set(ylabel="ratio of times", ylim=(0, max(ratio.ratio.high or ratio.ratio.value for _, ratio in every) * 1.18))
     if named:
         axes.legend(loc="best")
-    text = ", ".join(f"{ratio.label}: {number(ratio.ratio.value)}" for ratio in analysis.ratios)
+    text = ", ".join(f"{name}: {number(ratio.ratio.value)}" for name, (_, ratio) in zip(names, every, strict=True))
     return Drawn(
         figure,
         "Speedup",
