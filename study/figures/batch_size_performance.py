@@ -32,7 +32,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
         _line(line, levels, group, _points(frame, plan, group, curve.x, curve.y))
         batch_axis(line, [float(level.x or 0) for level in levels], name)
         line.set(title=f"{device_words(group.label)}: every run, the fastest mean marked", ylabel=y, ylim=(0, None))
-        line.legend(loc="lower left", frameon=True)
+        line.legend(loc="best", frameon=True)
     return Drawn(figure, f"{name.capitalize()} and time", _caption(groups), _alt(groups, name))
 
 

@@ -180,6 +180,8 @@ def _caption(points: list[tuple[str, float, float]], given: int, ceilings: Ceili
         "Bytes are a lower bound that leaves out the activations, so every point lies too far to the right, "
         "and a share of the product's ceiling does not say that arithmetic is the limit.",
     ]
+    if any(y > ceilings.attainable(x) for _, x, y in points):
+        parts.append("More than 100%: the machine was slower when the ceilings were measured, and no share holds.")
     if given > len(points):
         parts.append(f"Left out: {given - len(points)} without a positive intensity and rate.")
     return " ".join(parts)

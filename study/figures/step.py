@@ -83,7 +83,12 @@ def _epochs(axes: Axes, model: StepModel) -> None:
             label="measured" if index == 0 else "_",
         )
         axes.annotate(
-            level.bound, (index, level.epoch_seconds), (0, 4), textcoords="offset points", ha="center", fontsize=9
+            level.bound,
+            (index, max(level.epoch_seconds, bottom[index])),  # a noisy model's steps may reach above the measured time
+            (0, 4),
+            textcoords="offset points",
+            ha="center",
+            fontsize=9,
         )
     axes.set_xticks(places, [f"{level.batch_size:g}" for level in model.levels])
     axes.set_ylim(0, 1.15 * max(bottom.max(), max(level.epoch_seconds for level in model.levels)))

@@ -34,6 +34,7 @@ def warnings_of(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> lis
             *_batches(usable),
             *_waiting(usable),
             *_steps(usable),
+            *_ceilings(usable),
         ]
     return found
 
@@ -201,6 +202,16 @@ def _waiting(usable: pd.DataFrame) -> list[str]:
                 f"at batch size {sizes}: these times are the loader's more than the device's."
             )
     return found
+
+
+def _ceilings(usable: pd.DataFrame) -> list[str]:
+    """Runs above what the device could do: the ceilings were measured when it could do less."""
+    if "ceiling_share" not in usable or not (above := usable[usable["ceiling_share"] > 1]).size:
+        return []
+    return [
+        f"{_runs(above)} computed faster than the measured matrix product, by up to "
+        f"{above['ceiling_share'].max():.1f}x: the machine was slower when that was measured, and no share of it holds."
+    ]
 
 
 def _steps(usable: pd.DataFrame) -> list[str]:

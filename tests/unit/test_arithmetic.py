@@ -250,6 +250,10 @@ def test_the_caption_tells_the_share_of_the_ceiling_above_the_point() -> None:
     drawn = roofline.draw([("left", 10.0, 1e13), ("right", 1000.0, 1e14)], planted(), "NVIDIA H200")
     assert drawn is not None
     assert "left: 25.0%; right: 25.0%" in drawn.caption
+    assert "More than 100%" not in drawn.caption
+    slowed = roofline.draw([("left", 10.0, 1e14)], planted(), "NVIDIA H200")
+    assert slowed is not None
+    assert "More than 100%: the machine was slower when the ceilings were measured" in slowed.caption
 
 
 def test_what_a_logarithm_cannot_show_is_left_out_and_told() -> None:

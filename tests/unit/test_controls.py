@@ -156,6 +156,15 @@ def test_a_run_that_never_settled_and_extreme_steps_are_warned_of() -> None:
     assert "6 step(s) in" in found
 
 
+def test_a_run_above_its_ceiling_says_that_the_ceiling_was_measured_on_a_slower_machine() -> None:
+    study = study_of()
+    frame = rows_of(study, lambda *_: 1.0).assign(ceiling_share=0.9)
+    assert "matrix product" not in " ".join(warnings_of(study, frame, "fit_seconds", None))
+    frame.loc[0, "ceiling_share"] = 3.29
+    found = " ".join(warnings_of(study, frame, "fit_seconds", None))
+    assert "computed faster than the measured matrix product, by up to 3.3x: the machine was slower" in found
+
+
 def test_a_far_run_whose_warm_up_explains_it_says_so_and_which_start_it_began() -> None:
     study = study_of(replicates=3)
     frame = rows_of(study, lambda *_: 1.0)
