@@ -1,7 +1,7 @@
-"""One node of a distributed run: torch's elastic launcher, which ``torchrun`` is, told to start this project's ranks.
+"""One node of a distributed run: torch's elastic launcher, as in ``torchrun``, which starts this project's ranks.
 
-``python -m study.agent JOB SCRATCH NODE NODES PROCESSES ENDPOINT PARENT``. It is the launcher's interface and not its
-command line, because that says in a log alone which rank died and how; here it is left as a file.
+``python -m study.agent JOB SCRATCH NODE NODES PROCESSES ENDPOINT PARENT``. The module uses the launcher's interface and
+not its command line, because that reports only in a log which rank died and how. Here the report is a file.
 """
 
 import json
@@ -17,11 +17,11 @@ from study.processes import die_with
 from study.train.distributed import report_file
 
 MEET_SECONDS = 120
-"""How long the nodes may take to find each other."""
+"""Seconds that the nodes may take to find each other."""
 
 
 def main(job: str, scratch: str, node: int, nodes: int, processes: int, endpoint: str) -> int:
-    """Start this node's share of ``processes`` ranks and wait for them. Returns the exit code."""
+    """Start this node's share of ``processes`` ranks, wait for them, and return the exit code."""
     config = LaunchConfig(
         min_nodes=nodes,
         max_nodes=nodes,
@@ -31,7 +31,7 @@ def main(job: str, scratch: str, node: int, nodes: int, processes: int, endpoint
         rdzv_endpoint=endpoint,
         rdzv_configs={"is_host": node == 0, "join_timeout": MEET_SECONDS, "timeout": MEET_SECONDS},
         logs_specs=DefaultLogsSpecs(log_dir=str(Path(scratch) / "agents")),  # else left in /tmp; ranks write to ours
-        max_restarts=0,  # a run that lost a rank has failed: what it measured is not one run any more
+        max_restarts=0,  # a run that lost a rank has failed: its samples are no longer those of one run
         local_addr="127.0.0.1",  # the host's name may resolve to nothing where there is no network
     )
     try:

@@ -1,4 +1,4 @@
-"""Which devices this machine has, asked without importing torch."""
+"""The devices of this machine, found without importing torch."""
 
 import os
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from study.cpus import usable_cpus
 
 
 def absent(device: str) -> str | None:
-    """Why ``device`` cannot serve on this machine; None where it can."""
+    """Return why ``device`` cannot be used on this machine, or None if it can."""
     if device == "cpu":
         return None
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
@@ -25,7 +25,8 @@ def absent(device: str) -> str | None:
 
 
 def count(device: str) -> int:
-    """How many of this device can train together: the CPUs that this process may use, or the GPUs that it may see."""
+    """Return how many of this device can train together: the CPUs that this process may use, or the GPUs that it may
+    see."""
     if device == "cpu":
         return usable_cpus()
     if absent(device):
@@ -39,25 +40,25 @@ def count(device: str) -> int:
 
 
 def _named() -> list[str]:
-    """The GPUs that ``CUDA_VISIBLE_DEVICES`` names, in its order."""
+    """Return the GPUs that ``CUDA_VISIBLE_DEVICES`` names, in its order."""
     return [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
 
 
 @dataclass(frozen=True)
 class Activity:
-    """What others do on the GPUs that train: processes and power added up, the utilisation of the busiest."""
+    """Activity of other processes on the GPUs that train: sums of processes and power, and the highest utilisation."""
 
     processes: int
     utilisation_percent: int
     watts: float | None
-    """None where a driver does not tell."""
+    """Power in watts, summed over GPUs; None if a driver does not report it."""
 
 
 def activity(gpus: int = 1) -> Activity | None:
-    """What others do on the ``gpus`` GPUs that torch sees first; None where no driver tells.
+    """Return the activity of others on the first ``gpus`` GPUs that torch sees, or None if no driver reports it.
 
-    Asked on the host, before a run: a container sees no process but its own. Where even the host is a container, the
-    utilisation still tells.
+    Call it on the host, before a run: a container sees only its own processes. If even the host is a container, the
+    utilisation is still right.
     """
     try:
         import pynvml

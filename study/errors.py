@@ -1,5 +1,5 @@
-"""The one error that a user is meant to read."""
+"""The one error type that a user is meant to read."""
 
 
 class StudyError(Exception):
-    """Bad input or a machine that cannot serve, as one line: the key, the value, what is allowed."""
+    """Bad input, or a machine that cannot serve, as one line: the key, the value and the allowed values."""

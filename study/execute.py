@@ -1,4 +1,4 @@
-"""One process from its start to its end: its output to a log, its progress to the terminal."""
+"""One process from its start to its end: its output goes to a log, its progress to the terminal."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ TAIL_LINES = 40
 
 @dataclass(frozen=True)
 class Ended:
-    """How a process ended. ``code`` is negative for a signal; ``tail`` holds its last lines."""
+    """The end of a process. ``code`` is negative for a signal; ``tail`` holds its last lines."""
 
     code: int
     timed_out: bool
@@ -37,9 +37,9 @@ def execute(
     timeout_seconds: float | None = None,
     cpus: Sequence[int] | None = None,
 ) -> Ended:
-    """Run ``command`` to its end. The process and what it started end with this one, however that ends.
+    """Run ``command`` to its end and return how it ended. It and its children end with this process, in every case.
 
-    ``at_our_death`` is the signal that the process gets when this one is killed; ``cpus`` are those it may use.
+    ``at_our_death`` is the signal that the process gets when this one is killed. ``cpus`` are the CPUs that it may use.
     """
 
     def prepare() -> None:
@@ -66,7 +66,7 @@ def execute(
 
 
 def _show(lines: Iterator[str], log: TextIO, title: str) -> list[str]:
-    """A bar on a terminal, plain lines in the log; the last of them."""
+    """Show a bar on a terminal and write plain lines to the log; return the last of them."""
     bar: tqdm[Any] | None = None
     shown = ""
     tail: deque[str] = deque(maxlen=TAIL_LINES)
@@ -113,7 +113,7 @@ def _ended_with_us(process: "subprocess.Popen[str]") -> Iterator[None]:
 
 @contextmanager
 def _ended_after(seconds: float | None, process: "subprocess.Popen[str]") -> Iterator[Callable[[], bool]]:
-    """Stop the process when its time is up; yields whether that happened."""
+    """Stop the process after ``seconds``; yield a function that returns whether that happened."""
     over = threading.Event()
 
     def stop() -> None:

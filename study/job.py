@@ -1,7 +1,7 @@
 """The process of a run: reads one job file, trains or has ranks train, leaves one result. Runs inside the container.
 
-``python -m study.job JOB SCRATCH``. What trains has to do with files here, in :mod:`study.rank` and in
-:mod:`study.training`, and nowhere below.
+``python -m study.job JOB SCRATCH``. The training code touches files here, in :mod:`study.rank` and in
+:mod:`study.training`, and in no module below these.
 """
 
 import os
@@ -26,7 +26,7 @@ RESULT, TELEMETRY, CEILINGS = "result.json", "telemetry.csv", "ceilings.json"
 
 
 def made_ready(job: Job, inputs: Inputs, job_file: Path, scratch: Path) -> Callable[[], Measurement]:
-    """The training of this run: in this process, or in those that torch's launcher starts."""
+    """Return the prepared training of this run: in this process, or in those that torch's launcher starts."""
     settings = job.run.settings
     if settings.training.strategy != "single":
         from study.train.distributed import train_ranks
@@ -37,7 +37,7 @@ def made_ready(job: Job, inputs: Inputs, job_file: Path, scratch: Path) -> Calla
 
 
 def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path()) -> JobResult:
-    """Train, and turn every way in which that can end into a result. ``scratch`` is for what ranks leave."""
+    """Train, and return every possible outcome as a result. Ranks leave their files in ``scratch``."""
     inputs: Inputs | None = None
     measured: Yardstick | None = None
     settings = job.run.settings
@@ -46,7 +46,7 @@ def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path())
         if trouble:
             return JobResult(outcome="unavailable", message=anonymous(trouble), machine=describe("cpu"))
         if settings.training.precision == "tf32" and not has_tf32():
-            message = "training.precision: this GPU has no tf32, which NVIDIA's have from Ampere on"
+            message = "training.precision: this GPU has no tf32; NVIDIA GPUs have it from Ampere on"
             return JobResult(outcome="unavailable", message=message, machine=describe(settings.device))
         seed_everything(job.seed, settings.training.threads)
         inputs = read_inputs(job)
@@ -59,7 +59,7 @@ def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path())
         measurement = train()
         after, host_after = _yardsticks(device)
         measured = measured.model_copy(update={"after": after, "host_after": host_after})
-    except Exception as error:  # every end is a result: the other runs go on, and the report shows this one
+    except Exception as error:  # every outcome is a result: the other runs go on, and the report shows this one
         result, machine = failed(error, settings), _machine(settings)
     else:
         machine = describe(settings.device)
@@ -75,7 +75,7 @@ def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path())
 
 
 def _no_device(settings: Settings) -> str | None:
-    """Why torch cannot train on the device; None where it can."""
+    """Return why torch cannot train on the device, or None if it can."""
     if settings.device != "cuda":
         return None
     if not torch.cuda.is_available():
@@ -85,13 +85,13 @@ def _no_device(settings: Settings) -> str | None:
 
 
 def _yardsticks(device: torch.device) -> tuple[list[float], list[float]]:
-    """Of the device, and of the CPUs beside it where it is a GPU."""
+    """Return the yardstick's seconds of the device, and of the CPUs beside it if it is a GPU."""
     host = yardstick.repetitions(torch.device("cpu")) if device.type != "cpu" else []
     return yardstick.repetitions(device), host
 
 
 def _machine(settings: Settings) -> Machine | None:
-    """The machine, also after a failure; None where the device itself no longer answers."""
+    """Return the machine, also after a failure, or None if the device itself no longer answers."""
     try:
         return describe(settings.device)
     except Exception:
@@ -99,7 +99,7 @@ def _machine(settings: Settings) -> Machine | None:
 
 
 def compile_afresh(folder: Path) -> None:
-    """Give torch.compile a cache of this run's own: what another run compiled would be taken for fast."""
+    """Give torch.compile a cache of this run alone: code that another run compiled would look fast."""
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
 
 
@@ -112,7 +112,7 @@ def main(job_file: str, scratch: str) -> None:
         result = execute(job, Path(job_file), Path(scratch))
     leave(result, Path(scratch) / RESULT)
     if job.ceilings and result.outcome != "unavailable":
-        # After the result is safe: what goes wrong here costs the ceilings and nothing else.
+        # The result is safe by now: a failure here costs only the ceilings.
         ceilings = measure_ceilings(torch.device(settings.device), settings.training.precision)
         leave(ceilings, Path(scratch) / CEILINGS)
 

@@ -1,4 +1,4 @@
-"""Networks by name, the decision where their weights come from, and what is body and what is head. Imports torch."""
+"""Networks by name, the decision about the source of their weights, and the parts body and head. Imports torch."""
 
 import difflib
 import hashlib
@@ -35,12 +35,12 @@ def build(
     head_seed: int | None = None,
     state: State | None = None,
 ) -> nn.Module:
-    """The model for ``classes``: a network of a document, a user's own by import path, or torchvision's.
+    """Return the model for ``classes``: a network of a document, a user's own by import path, or torchvision's.
 
-    Its body starts from ``state`` or random from ``seed``, its head random from ``head_seed`` (none: ``seed``). The
-    input is (n, c, size, size) of normalised floats with c = :func:`input_channels`, the output (n, classes); both are
-    tried once where an ``image_size`` is given. Raises :class:`StudyError` where the name, the state or the images do
-    not fit.
+    Its input is (n, c, size, size) float32, normalised, with c = :func:`input_channels`; its output is (n, classes).
+    Both are tried once if an ``image_size`` is given. The body starts from ``state``, or random from ``seed``. The head
+    starts random from ``head_seed`` (None: from ``seed``). Raise :class:`StudyError` if the name, the state or the
+    images do not fit.
     """
     if image_size is not None and (trouble := networks.misfit(name, channels, image_size)):
         raise StudyError(trouble)
@@ -56,12 +56,12 @@ def build(
 
 
 def input_channels(name: str, channels: int) -> int:
-    """Colour channels of the model's input for images of so many: torchvision's see grey three times."""
+    """Return the input channels of the model. torchvision models always take 3; grey images are repeated."""
     return 3 if is_transfer(name) else channels
 
 
 def normalisation(name: str, channels: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Mean and standard deviation of each input channel, of pixels in 0 to 1."""
+    """Return mean and standard deviation of each input channel, for pixels in 0 to 1."""
     if is_transfer(name):
         return IMAGENET_MEAN, IMAGENET_STD
     network = NETWORKS.get(name)
@@ -70,7 +70,7 @@ def normalisation(name: str, channels: int) -> tuple[tuple[float, ...], tuple[fl
 
 
 def _own(path: str, classes: int, seed: int) -> nn.Module:
-    """What the user's factory makes, random from ``seed``."""
+    """Return the model that the user's factory makes, random from ``seed``."""
     module_name, _, attribute = path.partition(":")
     try:
         factory = getattr(importlib.import_module(module_name), attribute)
@@ -79,7 +79,7 @@ def _own(path: str, classes: int, seed: int) -> nn.Module:
     except Exception as error:  # a user's code can raise anything
         said = str(error).strip().splitlines() or [""]
         raise StudyError(
-            f"model.name: {path!r} cannot be had ({error.__class__.__name__}: {anonymous(said[0])}); allowed: "
+            f"model.name: {path!r} cannot be loaded ({error.__class__.__name__}: {anonymous(said[0])}); allowed: "
             "package.module:factory, importable from the folder where the study is started, called with classes=..."
         ) from None
     if not isinstance(model, nn.Module):
@@ -90,7 +90,7 @@ def _own(path: str, classes: int, seed: int) -> nn.Module:
 
 
 def _check_outputs(model: nn.Module, name: str, image: tuple[int, int, int], classes: int) -> None:
-    """Raise :class:`StudyError` where a model does not turn such an image into an output a class."""
+    """Raise :class:`StudyError` unless a model turns images (2, *``image``) into outputs (2, ``classes``)."""
     model.eval()
     try:
         with torch.no_grad():
@@ -106,21 +106,21 @@ def _check_outputs(model: nn.Module, name: str, image: tuple[int, int, int], cla
     shape = tuple(outputs.shape) if isinstance(outputs, torch.Tensor) else type(outputs).__name__
     if shape != (2, classes):
         raise StudyError(
-            f"model.name: {name!r} answers two images with {shape}, but the data have {classes} classes; "
+            f"model.name: {name!r} returns {shape} for two images, but the data have {classes} classes; "
             f"allowed: {(2, classes)}"
         )
 
 
 def available() -> list[str]:
-    """Names of the models that can be chosen; a user's own is named by its import path."""
+    """Return the names of the models that can be chosen; a user's own is named by its import path."""
     names = torchvision.models.list_models(module=torchvision.models)
     return [*NETWORKS, *(name for name in names if name not in UNFIT)]
 
 
 def backbone(name: str, seed: int, state: State | None = None) -> nn.Module:
-    """The model before its head is replaced, with ``state`` or with random weights from ``seed``.
+    """Return the model before its head is replaced, with ``state`` or with random weights from ``seed``.
 
-    Raises :class:`StudyError` where the name is unknown or unfit, or the state belongs to another model.
+    Raise :class:`StudyError` if the name is unknown or unfit, or the state belongs to another model.
     """
     if name in UNFIT:
         raise StudyError(
@@ -141,14 +141,15 @@ def backbone(name: str, seed: int, state: State | None = None) -> nn.Module:
 
 
 def _load(model: nn.Module, name: str, state: State, head: str | None) -> None:
-    """Load all but the ``head``, which is replaced anyway and may be for other classes; all where that is None."""
+    """Load ``state`` without the ``head``, which is replaced anyway and may be for other classes; all if that is
+    None."""
     own = model.state_dict()
     body = {key: value for key, value in state.items() if not (head and key.startswith(f"{head}."))}
     wanted = {key for key in own if not (head and key.startswith(f"{head}."))}
     # torch itself accepts files from before batches were counted.
     counters = {key for key in wanted if key.endswith("num_batches_tracked")}
     for key in sorted((wanted ^ set(body)) - counters):
-        trouble = "is missing" if key in wanted else "is not part of it"
+        trouble = "is missing" if key in wanted else "is not part of the model"
         raise StudyError(f"model.weights: the file is not for {name}: {key} {trouble}")
     for key in sorted(wanted & set(body)):
         if own[key].shape != body[key].shape:
@@ -160,13 +161,13 @@ def _load(model: nn.Module, name: str, state: State, head: str | None) -> None:
 
 
 def head_name(model: nn.Module) -> str:
-    """The dotted name of the classifying layer: the last linear one."""
+    """Return the dotted name of the classifying layer: the last linear one."""
     names: list[str] = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
     return names[-1]
 
 
 def with_new_head(model: nn.Module, classes: int, seed: int) -> nn.Module:
-    """The model with a linear head for ``classes``, random from ``seed``."""
+    """Return the model with a linear head for ``classes``, random from ``seed``."""
     parent_name, _, leaf = head_name(model).rpartition(".")
     parent = model.get_submodule(parent_name)
     old = getattr(parent, leaf) if not leaf.isdigit() else parent[int(leaf)]  # type: ignore[index]
@@ -180,7 +181,8 @@ def with_new_head(model: nn.Module, classes: int, seed: int) -> nn.Module:
 
 
 def body_sha256(state: State) -> str:
-    """Checksum over the tensors of a body in their order; names do not count, they differ between loops."""
+    """Return the checksum over the tensors of a body in their order. Names do not count, as they differ between
+    loops."""
     total = hashlib.sha256()
     for tensor in state.values():
         total.update(tensor.detach().cpu().contiguous().numpy().tobytes())
@@ -188,13 +190,13 @@ def body_sha256(state: State) -> str:
 
 
 def body_state(model: nn.Module, name: str) -> dict[str, torch.Tensor]:
-    """The tensors of all but the head; of a user's own model all, for its head is not known."""
+    """Return the tensors of the model without its head; all tensors of a user's own model, whose head is not known."""
     state: dict[str, torch.Tensor] = model.state_dict()
     return state if is_own(name) else {key: state[key] for key in state if not key.startswith(f"{head_name(model)}.")}
 
 
 def read_state(path: Path) -> State:
-    """The state dict in a file; code in it is never run."""
+    """Return the state dict in a file. Code in the file is never run."""
     try:
         state: Any
         if path.suffix == ".safetensors":
@@ -205,13 +207,13 @@ def read_state(path: Path) -> State:
             state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # a broken file can raise nearly anything
         raise StudyError(
-            f"model.weights: {path.name!r} is no weights file ({error.__class__.__name__}); "
+            f"model.weights: {path.name!r} is not a weights file ({error.__class__.__name__}); "
             "allowed: a state dict saved by torch.save, or safetensors"
         ) from None
     if isinstance(state, dict) and isinstance(state.get("state_dict"), dict):
         state = state["state_dict"]
     if not isinstance(state, dict) or not state or not all(isinstance(v, torch.Tensor) for v in state.values()):
-        raise StudyError(f"model.weights: {path.name!r} is no state dict; allowed: a dict of names and tensors")
+        raise StudyError(f"model.weights: {path.name!r} is not a state dict; allowed: a dict of names and tensors")
     return state
 
 
@@ -225,14 +227,14 @@ def decide(
     channels: int = 3,
     image_size: int | None = None,
 ) -> Weights:
-    """Where the weights of ``name`` come from: downloaded into ``hub``, read from a file, or random.
+    """Return the source of the weights of ``name``: downloaded into ``hub``, read from a file, or random.
 
-    Where ``imagenet`` cannot be had the answer is random weights, with the reason. The model is built once for the
-    images and classes at hand: what is wrong with it is an error here, before any run.
+    If ``imagenet`` weights are unavailable the decision is random weights, with the reason. The model is built once for
+    the images and classes at hand: a misfit is an error here, before any run.
     """
     path = None if requested in ("none", "imagenet") else Path(requested).expanduser()
     state = read_state(path) if path else None
-    # An unknown name is an error of its own, not a failed download.
+    # An unknown name is a separate error, not a failed download.
     model = build(name, classes=classes, channels=channels, image_size=image_size, seed=seed, state=state)
     body = body_sha256(body_state(model, name))
     if path:
@@ -245,13 +247,13 @@ def decide(
     except (OSError, RuntimeError, ValueError) as error:
         said = str(getattr(error, "reason", None) or error).strip() or error.__class__.__name__
         reason = anonymous(said.splitlines()[0])
-        return _random(name, requested, body, f"ImageNet weights could not be had: {reason}")
+        return _random(name, requested, body, f"ImageNet weights are not available: {reason}")
     body = body_sha256(body_state(model, name))
     return _from_file(name, requested, "imagenet", path, body, "torchvision's ImageNet weights")
 
 
 def imagenet_model(name: str, hub: Path) -> nn.Module:
-    """torchvision's model with its default weights from ``hub``: its own builder knows how to read old files."""
+    """Return torchvision's model with its default weights from ``hub``. torchvision's builder can read old files."""
     before = torch.hub.get_dir()
     torch.hub.set_dir(str(hub))
     try:
@@ -282,11 +284,14 @@ def _from_file(
 
 
 def fetch_imagenet(name: str, hub: Path) -> Path:
-    """torchvision's default weights in ``hub/checkpoints``: from torch's own cache, or downloaded and checked."""
+    """Return the file of torchvision's default weights in ``hub/checkpoints``, copied from torch's cache or downloaded.
+
+    Either file is checked against the checksum in its name.
+    """
     weights = torchvision.models.get_model_weights(name).DEFAULT
     file_name = weights.url.rsplit("/", 1)[-1]
     target: Path = hub / "checkpoints" / file_name
-    prefix = target.stem.rsplit("-", 1)[-1]  # torchvision's file names end in the start of their checksum
+    prefix = target.stem.rsplit("-", 1)[-1]  # torchvision's file names end with the first digits of the checksum
     cached = Path(torch.hub.get_dir()) / "checkpoints" / file_name
     for path in (target, cached):
         if path.is_file() and file_sha256(path).startswith(prefix):

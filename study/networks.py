@@ -1,7 +1,7 @@
-"""The small networks of the published documents, as tables of layers. Imports torch inside: the host reads the tables.
+"""The small networks of the published documents, as tables of layers. The host reads the tables without torch.
 
-Every convolution and every dense layer but the last is followed by a ReLU, and a pool halves height and width. Where a
-document prints the layers they are its own; of the second lab only the sizes are known, and the layers are ours.
+A ReLU follows every convolution and every dense layer but the last, and a pool halves height and width. If a document
+prints the layers, they are its own. The second lab gives only the sizes, and the layers are ours.
 """
 
 from collections import OrderedDict
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Conv:
-    """A convolution of a square kernel with stride 1."""
+    """A convolution with a square kernel and stride 1."""
 
     channels: int
     kernel: int
@@ -24,21 +24,21 @@ class Conv:
 
 @dataclass(frozen=True)
 class Pool:
-    """The maximum over squares of 2 x 2."""
+    """Maximum over squares of 2 x 2."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """Layers between the images (channels, size, size) that the network is made for and its classes."""
+    """Layers from images (channels, image_size, image_size) to classes."""
 
     channels: int
     image_size: int
     features: tuple[Conv | Pool, ...]
     dense: tuple[int, ...]
-    """Widths of the dense layers before the last one, which has one output a class."""
+    """Widths of the dense layers before the last one, which has one output per class."""
     mean: float = 0.5
     std: float = 0.5
-    """What the document subtracts from pixels in 0 to 1, and divides them by."""
+    """Divisor of pixels in 0 to 1, after the document's ``mean`` is subtracted."""
 
 
 POOL = Pool()
@@ -60,29 +60,29 @@ NETWORKS = {
     ),
 }
 
-AUXILIARY = "it has auxiliary outputs, so that it answers with more than one output a class"
-CONVOLUTION = "its head is a convolution and no plain linear layer, which is what is replaced for the classes at hand"
+AUXILIARY = "it has auxiliary outputs, and so returns more than one output per class"
+CONVOLUTION = "its head is a convolution, but only a linear head can be replaced for the classes at hand"
 UNFIT = {
     "googlenet": AUXILIARY,
     "inception_v3": AUXILIARY,
     "squeezenet1_0": CONVOLUTION,
     "squeezenet1_1": CONVOLUTION,
 }
-"""torchvision's models that cannot be chosen, and why."""
+"""torchvision's models that cannot be chosen, with the reason."""
 
 
 def is_own(name: str) -> bool:
-    """Whether a model's name is the import path of a user's own."""
+    """Return whether a model's name is the import path of a user's own."""
     return ":" in name
 
 
 def is_transfer(name: str) -> bool:
-    """Whether the model is torchvision's: a body with a new head. All others are trained whole."""
+    """Return whether the model is torchvision's: a body with a new head. All others are trained whole."""
     return not is_own(name) and name not in NETWORKS
 
 
 def misfit(name: str, channels: int, image_size: int) -> str | None:
-    """Why the model ``name`` cannot see such images; None where it can, or where its layers fit any size."""
+    """Return why the model ``name`` cannot take such images, or None if it can, or if its layers fit any size."""
     network = NETWORKS.get(name)
     if network is None:
         return None
@@ -99,7 +99,7 @@ def misfit(name: str, channels: int, image_size: int) -> str | None:
 
 
 def make(name: str, classes: int = 10) -> "nn.Module":
-    """The network with torch's own random initialisation: (n, channels, size, size) to (n, classes)."""
+    """Return the network (n, channels, size, size) to (n, classes), with torch's own random initialisation."""
     from torch import nn
 
     network = NETWORKS[name]

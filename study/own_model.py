@@ -1,6 +1,6 @@
-"""A user's own model as the host sees it: its files, and those that they import, beside the study's start.
+"""A user's own model as the host sees it: its files and their imports, in the folder where the study is started.
 
-No torch, and nothing is imported: what the files import is read from their text.
+No torch is needed and nothing is imported: the imports are read from the text of the files.
 """
 
 import ast
@@ -15,7 +15,7 @@ from study.networks import is_own
 
 
 def source(name: str, folder: Path) -> Path | None:
-    """The module or package in ``folder`` that holds the model ``name``; None where it lies elsewhere, or is none."""
+    """Return the module or package in ``folder`` that holds the model ``name``, or None if ``folder`` has none."""
     top = name.partition(":")[0].partition(".")[0]
     if not is_own(name) or top == "study":
         return None
@@ -23,7 +23,7 @@ def source(name: str, folder: Path) -> Path | None:
 
 
 def sources(name: str, folder: Path) -> list[Path]:
-    """The modules and packages in ``folder`` that the model ``name`` needs: its own, and all that these import.
+    """Return the modules and packages in ``folder`` that the model ``name`` needs: its own, and all that these import.
 
     An import that only the running code decides (``importlib``) is not seen.
     """
@@ -39,7 +39,7 @@ def sources(name: str, folder: Path) -> list[Path]:
 
 
 def code_sha256(paths: Iterable[Path]) -> str:
-    """SHA-256 over the Python files of modules and packages, names and contents."""
+    """Return the SHA-256 over the Python files of modules and packages, names and contents."""
     total = hashlib.sha256()
     for path in paths:
         for file in _files(path):
@@ -48,15 +48,16 @@ def code_sha256(paths: Iterable[Path]) -> str:
 
 
 def _candidates(top: str, folder: Path) -> tuple[Path, ...]:
-    """Where Python looks for a module in ``folder``, in its order: a folder without ``__init__.py`` comes last."""
+    """Return the paths of a module in Python's order of search: a folder without ``__init__.py`` comes last."""
     package, module = folder / top, folder / f"{top}.py"
     return (package, module) if (package / "__init__.py").is_file() else (module, package)
 
 
 def _beside(top: str, folder: Path) -> Path | None:
-    """The module or package in ``folder`` that an import finds; None where it finds Python's own or an installed one.
+    """Return the module or package in ``folder`` that an import finds; None if it finds Python's own or an installed
+    one.
 
-    A mere folder of the name hides no installed package: many a logger leaves its output in one.
+    A plain folder of the same name hides no installed package: many loggers leave their output in one.
     """
     if top == "study" or top in sys.stdlib_module_names:
         return None
@@ -72,12 +73,12 @@ def _files(path: Path) -> list[Path]:
 
 
 def _imported(path: Path) -> list[str]:
-    """The first names of all that the files import, wherever in them; relative imports stay in the package."""
+    """Return the first names of all imports anywhere in the files; relative imports stay in the package."""
     tops: dict[str, None] = {}
     for file in _files(path):
         try:
             tree = ast.parse(file.read_bytes())
-        except (SyntaxError, ValueError):  # whoever imports it says so
+        except (SyntaxError, ValueError):  # the import itself reports the error
             continue
         for node in ast.walk(tree):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -88,7 +89,7 @@ def _imported(path: Path) -> list[str]:
 
 
 def check(name: str, folder: Path, engine: str) -> None:
-    """Raise :class:`StudyError` where the runs will not find the model: a container holds nothing but ``folder``'s."""
+    """Raise :class:`StudyError` if the runs will not find the model: a container sees only ``folder``."""
     if not is_own(name) or source(name, folder):
         return
     top = name.partition(":")[0].partition(".")[0]

@@ -1,4 +1,4 @@
-"""What people share holds no host, no user and no absolute path."""
+"""Removal of host names, user names and absolute paths from text that people share."""
 
 import getpass
 import os
@@ -7,13 +7,15 @@ import socket
 import tempfile
 from pathlib import Path
 
-# An address on the network stays; of an absolute path the folders go.
+# A network address stays; an absolute path loses its folders.
 PATH = re.compile(r"(?P<url>\b(?!file:|unix:)\w+://\S+)|(?<![\w.])(?:[A-Za-z]:)?[\\/](?:[^\s'\":,;()<>|\\/]+[\\/])+")
 
 
 def anonymous(text: str, *known: str | None) -> str:
-    """``text`` without absolute paths, host and user. ``known`` paths are cut to their base names whole,
-    also where a space in them hides where they end."""
+    """Return ``text`` without absolute paths, host and user.
+
+    ``known`` paths are cut to their base names, even if a space in them hides where they end.
+    """
     for path in filter(None, known):
         full = Path(path).expanduser()
         for form in {str(full), str(full.absolute()), str(path)}:

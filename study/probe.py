@@ -1,8 +1,11 @@
-"""Inside an image: does the training stack import, and does torch find a GPU? One line of JSON."""
+"""Probe of an image: prints Python, library versions and any trouble with the GPU as one line of JSON.
+
+It fails if the training stack cannot be imported.
+"""
 
 import json
 
-import study.job  # noqa: F401 - with it, all that a run imports
+import study.job  # noqa: F401 - it imports everything that a run imports
 from study.measure.machine import gpu_trouble, libraries, python
 
 if __name__ == "__main__":

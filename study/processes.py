@@ -1,4 +1,4 @@
-"""Processes that end with their parent: nothing may draw or measure on unseen."""
+"""Processes that end with their parent, so that none draws images or measures unnoticed."""
 
 import ctypes
 import os
@@ -8,14 +8,14 @@ from pathlib import Path
 
 
 def die_with_parent(number: int = signal.SIGKILL) -> None:
-    """Ask the kernel to signal this process when its parent is gone. Linux alone can."""
+    """Ask the kernel to signal this process when its parent is gone. Only Linux can."""
     if sys.platform == "linux":
         pr_set_pdeathsig = 1
         ctypes.CDLL(None).prctl(pr_set_pdeathsig, number)
 
 
 def die_with(parent: int) -> None:
-    """The same at the start of a process that was told its parent's number: that one may be gone already."""
+    """End this process with its parent, whose id is ``parent``, or at once if that has ended already."""
     die_with_parent()
     if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -27,7 +27,7 @@ def end_with_parent() -> None:
 
 
 def oom_kills() -> int:
-    """How many processes the kernel has killed for want of memory since it started; 0 where it does not tell."""
+    """Return the number of processes killed for lack of memory since the kernel started; 0 if it does not say."""
     try:
         for line in Path("/proc/vmstat").read_text(encoding="ascii").splitlines():
             if line.startswith("oom_kill "):

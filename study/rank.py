@@ -1,6 +1,6 @@
-"""One process of a distributed run: trains its share with the others, and leaves one result.
+"""One process of a distributed run: it trains its share with the others, and leaves one result.
 
-``python -m study.rank JOB SCRATCH PARENT``, started by :mod:`study.agent`, which says in the environment who it is.
+``python -m study.rank JOB SCRATCH PARENT``, started by :mod:`study.agent`, which passes the rank in the environment.
 """
 
 import multiprocessing
@@ -20,12 +20,15 @@ from study.train.replicas import Replicas
 from study.training import Job, failed, leave, loop_of, prepare, read_inputs, seed_everything
 
 LONGEST_WAIT = timedelta(minutes=10)
-"""How long a process waits for the others to come as far, before it takes them for lost. One that died is seen by its
-agent at once: this is for one that stands still."""
+"""Time that a process waits for the others to reach the same point before it counts them as lost.
+
+A process that died is seen by its agent at once; this is for one that hangs.
+"""
 
 
 def main(job_file: str, scratch: str, parent: str) -> int:
-    """Train, and leave the result in ``scratch``. Returns the exit code: the agent ends the others of a failed one."""
+    """Train, leave the result in ``scratch``, and return the exit code: after a failure the agent ends the other
+    ranks."""
     die_with(int(parent))
     job = Job.model_validate_json(Path(job_file).read_text(encoding="utf-8"))
     settings = job.run.settings
@@ -34,7 +37,7 @@ def main(job_file: str, scratch: str, parent: str) -> int:
     target = result_file(Path(scratch), rank)
     try:
         leave(JobResult(outcome="ok", measurement=train(job, Replicas(rank, count, True, device))), target)
-    except Exception as error:  # every end is a result, as in study.job
+    except Exception as error:  # every outcome is a result, as in study.job
         leave(failed(error, settings), target)
         end_at_once()
     torch.distributed.destroy_process_group()
@@ -42,7 +45,7 @@ def main(job_file: str, scratch: str, parent: str) -> int:
 
 
 def train(job: Job, replicas: Replicas) -> Measurement:
-    """Train this rank's share; what it had to do with it is the measurement's one replica."""
+    """Train this rank's share, and return the measurement with this rank as its only replica."""
     training = job.run.settings.training
     join(replicas.device)
     threads = training.threads if training.threads != "auto" else max(1, torch.get_num_threads() // replicas.count)
@@ -59,7 +62,7 @@ def train(job: Job, replicas: Replicas) -> Measurement:
 
 
 def join(device: torch.device) -> None:
-    """Belong to the group of all ranks: over nccl on GPUs, over gloo on a CPU."""
+    """Join the group of all ranks: over nccl on GPUs, over gloo on a CPU."""
     if device.type == "cuda":
         torch.cuda.set_device(device)
         torch.distributed.init_process_group("nccl", timeout=LONGEST_WAIT, device_id=device)
@@ -68,8 +71,10 @@ def join(device: torch.device) -> None:
 
 
 def end_at_once() -> None:
-    """End this process and its loader's workers without tidying up: leaving the group would wait for the other ranks,
-    which wait for this one."""
+    """End this process and its loader's workers without cleanup.
+
+    Leaving the group would wait for the other ranks, which wait for this one.
+    """
     for child in multiprocessing.active_children():
         child.kill()
     sys.stderr.flush()

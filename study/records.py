@@ -1,4 +1,4 @@
-"""The record of one run: its model, an atomic write that never overwrites, reading, moving aside."""
+"""The record of one run: its model, an atomic write that never overwrites, reading, and moving aside."""
 
 import os
 import re
@@ -28,77 +28,85 @@ class DataUsed(Strict):
     classes: list[str]
     train_images: int
     valid_images: int
-    left_out: int = Field(description="Files that could not be used; the manifest says why.")
+    left_out: int = Field(description="Number of files that could not be used; the manifest gives the reasons.")
 
 
 class JobResult(Strict):
-    """What the training process leaves for its launcher."""
+    """The result that the training process leaves for its launcher."""
 
     outcome: Outcome
-    message: str | None = Field(default=None, description="Why the outcome is not ok; no host, user or path.")
+    message: str | None = Field(default=None, description="Reason for an outcome other than ok; no host, user or path.")
     measurement: Measurement | None = None
     machine: Machine | None = None
     data: DataUsed | None = None
     weights: Weights | None = None
     yardstick: Yardstick | None = None
-    fp32: Fp32 | None = Field(default=None, description="What fp32 was computed in; null in older records.")
+    fp32: Fp32 | None = Field(default=None, description="Arithmetic of fp32; null in older records.")
 
 
 class Software(Strict):
-    """The code that measured, and what it ran in."""
+    """The code that measured, and its environment."""
 
     study_version: str
     git_commit: str | None
     git_dirty: bool | None
-    lock_sha256: str | None = Field(description="The lock that the software was installed from; an image may not say.")
-    engine: str = Field(description="`none`: the host.")
+    lock_sha256: str | None = Field(
+        description="Checksum of the lock file from which the software was installed; null if an image does not say."
+    )
+    engine: str = Field(description="Container engine; `none` means that the run was on the host.")
     engine_reason: str
     engine_version: str | None = None
-    image: str | None = Field(default=None, description="The image's own checksum.")
-    image_digest: str | None = Field(default=None, description="The checksum by which a registry knows the image.")
+    image: str | None = Field(default=None, description="Checksum of the image itself.")
+    image_digest: str | None = Field(default=None, description="Checksum by which a registry knows the image.")
 
 
 class Record(JobResult):
-    """One run, whole. Raw samples only: every statistic is computed on read."""
+    """One complete run. It holds raw samples only: every statistic is computed on read."""
 
     schema_version: Literal[1] = 1
     study: str
     run: str
     key: str
-    session: int = Field(ge=1, description="One start of the pipeline that measured something.")
+    session: int = Field(
+        ge=1, description="Number of the session: each start of the pipeline that measured something is one."
+    )
     block: int = Field(ge=1)
-    position: int = Field(ge=1, description="Place in the study's seeded order.")
-    started: str = Field(description="UTC, ISO 8601.")
+    position: int = Field(ge=1, description="Place of the run in the study's seeded order, from 1.")
+    started: str = Field(description="Start of the run in UTC, ISO 8601.")
     factors: dict[str, Any]
     settings: Settings
-    seed: int = Field(description="The run's own seed, from the study's seed and the run's name without its strategy.")
+    seed: int = Field(description="Seed of this run, from the study's seed and the run's name without its strategy.")
     process_seconds: float = Field(
-        description="The whole process: start-up (of the container, too), imports, data, model, fit."
+        description="Seconds of the whole process: start-up (also of the container), imports, data, model, fit."
     )
     other_device_processes: int | None = Field(
-        default=None, description="Processes that computed on the GPU when this run began; none where unknown."
+        default=None, description="Number of processes that computed on the GPU when this run began; null if unknown."
     )
     device_percent_before: int | None = Field(
-        default=None, description="How busy the GPU was then, in percent; none where unknown."
+        default=None, description="Utilisation of the GPU in percent when this run began; null if unknown."
     )
     device_watts_before: float | None = Field(
-        default=None, description="Power of the GPU then, in watts: idle, where nothing else computed."
+        default=None,
+        description="Power of the GPU in watts when this run began: its idle power, if nothing else computed.",
     )
     cpu_percent_before: float | None = Field(
-        default=None, description="How busy the whole machine was before this run began, with none of ours at work."
+        default=None,
+        description="Load of the whole machine in percent before this run began, with no process of the study at work.",
     )
     telemetry_sha256: str | None = Field(
         default=None,
-        description="Checksum of `telemetry/<run>.<key>.parquet` beside the records; none without samples.",
+        description="Checksum of `telemetry/<run>.<key>.parquet` beside the records; null without samples.",
     )
     ceilings: Ceilings | None = Field(
-        default=None, description="What this device can do: in the first run of each device and precision."
+        default=None,
+        description="Measured ceilings of the device, in the first run of each device and precision; null in the "
+        "others.",
     )
     software: Software
 
 
 def without_paths(settings: Settings) -> Settings:
-    """The settings with every path cut to its base name: people share records."""
+    """Return the settings with every path cut to its base name, because people share records."""
     values = settings.model_dump()
     for section, key in (("dataset", "path"), ("dataset", "manifest"), ("model", "weights")):
         if values[section][key]:
@@ -107,7 +115,8 @@ def without_paths(settings: Settings) -> Settings:
 
 
 def write_new(path: Path, text: str) -> None:
-    """Write ``text`` as ``path`` in one piece; a file that is already there stays as it is, and is an error."""
+    """Write ``text`` to ``path`` in one piece. Raise :class:`StudyError` if the file exists already; it stays as it
+    is."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{path.stem[:60]}.", suffix=".tmp", dir=path.parent)
     try:
@@ -124,7 +133,7 @@ def write_new(path: Path, text: str) -> None:
 
 
 def _publish(temporary: str, path: Path) -> None:
-    """Give the complete file its name; unlike a rename, a link fails where the name is taken."""
+    """Give the complete file its name. Unlike a rename, a link fails if the name is taken."""
     try:
         os.link(temporary, path)
     except FileExistsError:
@@ -136,16 +145,16 @@ def _publish(temporary: str, path: Path) -> None:
 
 
 def read_record(path: Path) -> Record:
-    """The record in a file, checked."""
+    """Return the record in a file, checked. Raise :class:`StudyError` if it is not valid."""
     try:
         return Record.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, ValidationError) as error:
         reason = str(error).splitlines()[0]
-        raise StudyError(f"{path.name}: no valid record ({reason}); move it away to measure that run again") from None
+        raise StudyError(f"{path.name}: not a valid record ({reason}); move it away to repeat that run") from None
 
 
 def last_session(folder: Path) -> int:
-    """The highest session among a study's records, superseded ones too; 0 where there are none."""
+    """Return the highest session among a study's records, superseded ones included; 0 without records."""
     sessions = [0]
     for path in folder.rglob("*.json"):
         match = re.search(r'"session":\s*(\d+)', path.read_text(encoding="utf-8", errors="replace"))
@@ -155,9 +164,9 @@ def last_session(folder: Path) -> int:
 
 
 def retire(folder: Path, chosen: Callable[[Record], bool]) -> list[str]:
-    """Move the chosen records to ``superseded``, so that their runs are made again; their names.
+    """Move the chosen records to ``superseded``, so that their runs are made again, and return their names.
 
-    A damaged one serves no analysis and is moved aside with them.
+    A damaged record is of no use to an analysis and is moved with them.
     """
     paths = []
     for path in sorted(folder.glob("*.json")):
@@ -170,7 +179,10 @@ def retire(folder: Path, chosen: Callable[[Record], bool]) -> list[str]:
 
 
 def move_aside(path: Path) -> Path:
-    """Move a file into the folder ``superseded`` beside it, under a name that is free; a record's telemetry too."""
+    """Move a file into the folder ``superseded`` beside it, under a free name, and return its new path.
+
+    The telemetry of a record moves to ``superseded`` in its own folder.
+    """
     target = path.parent / "superseded" / path.name
     target.parent.mkdir(exist_ok=True)
     number = 1

@@ -1,9 +1,9 @@
-"""Telemetry of one run on the host side: samples in, a table and a summary out.
+"""Telemetry of one run on the host side: it turns samples into a table and a summary.
 
-A GPU's power reading is a poor witness. On recent cards nvidia-smi and NVML see the power in about a quarter of the
-time only (https://arxiv.org/abs/2312.02741), so its integral may be wrong by much, and by most for short loads. The
-energy counter sees all of the time, but ticks about every 100 ms. Hence: the counter where there is one, the method
-always named, and no number for a window under 2 s.
+A GPU's power reading is unreliable. On recent cards nvidia-smi and NVML see the power only during about a quarter of
+the time (https://arxiv.org/abs/2312.02741), so its integral may be far off, most of all for short loads. The energy
+counter covers the whole time, but ticks about every 100 ms. Hence the counter is used if there is one, the method is
+always named, and a window under 2 s gets no number.
 """
 
 import tempfile
@@ -36,53 +36,62 @@ THROTTLE_WORDS = {
     0x200: "board limit",
     0x400: "reliability",
 }
-"""NVML's names of what holds a clock down (nvml.h, nvmlClocksEventReasons). An idle clock is low, and not held down."""
+"""NVML's names of the causes of a low clock (nvml.h, nvmlClocksEventReasons). Idleness is not one of them."""
 
 
 class Energy(Strict):
-    """Energy of one window in joules, with how it is known; or why it is not."""
+    """Energy of one window in joules, with its method, or the reason for its absence."""
 
     joules: float | None = None
     method: Literal["counter", "power", "rapl"] | None = Field(
-        None, description="`counter`: NVML's. `power`: its power readings, integrated. `rapl`: the processor's counter."
+        None,
+        description="`counter`: NVML's energy counter. `power`: NVML's power readings, integrated. `rapl`: the "
+        "processor's energy counter.",
     )
     idle_watts: float | None = Field(
         None,
-        description="Median power before the window, start-up included; null with under five samples.",
+        description="Median power in watts before the window, start-up included; null with under five samples.",
     )
-    refused: str | None = Field(None, description="Why there is no number, as a sentence.")
+    refused: str | None = Field(None, description="Reason for the absence of a number, as a sentence.")
 
 
 class TelemetrySummary(Strict):
-    """What telemetry saw within one window; null where no sample tells."""
+    """Summary of the telemetry within one window; null if no sample has the value."""
 
     samples: int
     window_seconds: float
-    mean_cpu_percent: float | None = Field(description="Whole machine, 0 to 100.")
-    mean_process_cpu_percent: float | None = Field(description="The run and its workers, 100 for each core.")
+    mean_cpu_percent: float | None = Field(description="Mean load of the whole machine, 0 to 100.")
+    mean_process_cpu_percent: float | None = Field(
+        description="Mean load of the run and its workers, 100 for each core."
+    )
     peak_process_resident_bytes: int | None = Field(
-        description="The run and its workers, resident sets added up: pages that they share count in each."
+        description="Peak of the resident sets of the run and its workers, summed: pages that they share count in each."
     )
     least_available_memory_bytes: int | None
     mean_gpu_utilisation_percent: float | None
-    peak_gpu_memory_used_bytes: int | None = Field(description="Whole device.")
-    peak_gpu_process_memory_bytes: int | None = Field(description="All processes that compute on the device.")
+    peak_gpu_memory_used_bytes: int | None = Field(description="Peak memory in use on the whole device.")
+    peak_gpu_process_memory_bytes: int | None = Field(
+        description="Peak memory of all processes that compute on the device."
+    )
     mean_gpu_sm_clock_mhz: float | None
     max_gpu_temperature_celsius: float | None
-    throttle_reasons: list[str] | None = Field(description="What held the clock down at any time, in NVML's words.")
+    throttle_reasons: list[str] | None = Field(
+        description="Causes of a low clock at any time in the window, in NVML's words."
+    )
     gpu_energy: Energy
-    cpu_energy: Energy = Field(description="Processor packages, without their memory.")
+    cpu_energy: Energy = Field(description="Energy of the processor packages, without their memory.")
 
 
 def path_of(results: Path, study: str, record: str) -> Path:
-    """Where the samples of the record file ``record`` are."""
+    """Return the path of the samples of the record file ``record``."""
     return results / study / "telemetry" / record.replace(".json", ".parquet")
 
 
 def read_samples(csv: Path) -> pd.DataFrame:
-    """The samples of a sampler in order of time, as numbers; empty where it left none.
+    """Return the samples of a sampler's CSV in order of time, with the columns ``COLUMNS`` as float64; empty if it left
+    none.
 
-    The last line of one that was killed may be cut off, and is dropped.
+    The last line of a killed sampler may be cut off, and is dropped.
     """
     try:
         frame = pd.read_csv(csv, usecols=list(COLUMNS), dtype="float64", on_bad_lines="skip")
@@ -94,7 +103,7 @@ def read_samples(csv: Path) -> pd.DataFrame:
 
 
 def write_parquet(frame: pd.DataFrame, path: Path) -> None:
-    """Write the samples as ``path`` in one piece."""
+    """Write samples (columns ``COLUMNS`` as from :func:`read_samples`) to the Parquet file ``path`` in one piece."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(
         prefix=f".{path.stem[:60]}.", suffix=".tmp", dir=path.parent, delete=False
@@ -109,12 +118,12 @@ def write_parquet(frame: pd.DataFrame, path: Path) -> None:
 
 
 def read_parquet(path: Path) -> pd.DataFrame:
-    """The samples that :func:`write_parquet` wrote."""
+    """Return the samples (columns ``COLUMNS``, float64) in a file of :func:`write_parquet`."""
     return pd.read_parquet(path, engine="pyarrow")
 
 
 def summarise(frame: pd.DataFrame, start: float, end: float) -> TelemetrySummary:
-    """What the samples say of the window from ``start`` to ``end``, both in epoch seconds."""
+    """Return the summary of samples (columns ``COLUMNS``) from ``start`` to ``end``, both in epoch seconds."""
     window = frame[frame["seconds"].between(start, end)]
     return TelemetrySummary(
         samples=len(window),
@@ -135,7 +144,7 @@ def summarise(frame: pd.DataFrame, start: float, end: float) -> TelemetrySummary
 
 
 def throttle_words(masks: Iterable[int]) -> list[str] | None:
-    """The union of NVML's bit masks in words, without idleness; None where there is no mask at all."""
+    """Return the union of NVML's bit masks in words, without idleness, or None if there is no mask."""
     union, any_mask = 0, False
     for mask in masks:
         union, any_mask = union | int(mask), True
@@ -152,11 +161,11 @@ def _gpu_energy(frame: pd.DataFrame, start: float, end: float) -> Energy:
     counted = frame[["seconds", "gpu_energy_joules"]].dropna()
     if len(counted):
         found = _by_counter(counted, start, end, "counter")
-        # A counter that stands still is broken, as on some virtual GPUs; the power may still tell.
+        # A counter that stands still is broken, as on some virtual GPUs; the power may still be known.
         if found.refused or found.joules or power.empty:
             return found.model_copy(update={"idle_watts": idle})
     if power.empty:
-        return Energy(refused="The device tells neither its energy nor its power.")
+        return Energy(refused="The device reports neither its energy nor its power.")
     return _by_power(power, start, end).model_copy(update={"idle_watts": idle})
 
 
@@ -167,7 +176,7 @@ def _cpu_energy(frame: pd.DataFrame, start: float, end: float) -> Energy:
     before = counted[counted["seconds"] < start]
     idle = None
     if len(before) >= FEWEST_IDLE_SAMPLES:
-        # The watts of each interval: one busy moment then moves the median by little.
+        # The watts of each interval, so that one busy moment moves the median only a little.
         idle = _number((before["cpu_package_joules"].diff() / before["seconds"].diff()).median())
     return _by_counter(counted, start, end, "rapl").model_copy(update={"idle_watts": idle})
 
@@ -175,7 +184,7 @@ def _cpu_energy(frame: pd.DataFrame, start: float, end: float) -> Energy:
 def _by_counter(counted: pd.DataFrame, start: float, end: float, method: Literal["counter", "rapl"]) -> Energy:
     seconds, joules = counted["seconds"].to_numpy(float), counted.iloc[:, 1].to_numpy(float)
     inside = seconds[(seconds >= start) & (seconds <= end)]
-    # Between two samples a counter goes on; before the first and after the last it is not known.
+    # Between two samples a counter continues; before the first and after the last it is unknown.
     refused = _too_little(inside, start, end) or _hole([seconds[0] - start, end - seconds[-1]])
     if refused:
         return Energy(refused=refused)

@@ -1,4 +1,5 @@
-"""What every process that trains has in common: it reads one job, prepares what a loop needs, tells how it ended."""
+"""The common parts of every process that trains: reading the job, preparing the loop's inputs, reporting the
+outcome."""
 
 import json
 import random
@@ -27,7 +28,7 @@ from study.weights import Weights, read_weights
 
 
 class Job(Strict):
-    """What a launcher asks a training process to do. Paths are relative to the working directory."""
+    """The order of a launcher to a training process. Paths are relative to the working directory."""
 
     run: Run
     study: str
@@ -37,13 +38,13 @@ class Job(Strict):
 
 
 class ProgressLines:
-    """Writes ``progress <done> <total> <words>`` on standard output, at most a few times a second."""
+    """Writes ``progress <done> <total> <words>`` to standard output, at most a few times a second."""
 
     def __init__(self) -> None:
         self.last = 0.0
 
     def __call__(self, done: int, total: int, words: str) -> None:
-        """Say how far the run is."""
+        """Print the progress of the run."""
         now = time.monotonic()
         if now - self.last > 0.3 or done == total:
             self.last = now
@@ -52,7 +53,7 @@ class ProgressLines:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What was prepared for a run, read and checked."""
+    """The prepared inputs of a run, read and checked."""
 
     manifest: Manifest
     weights: Weights
@@ -60,7 +61,7 @@ class Inputs:
 
 
 def read_inputs(job: Job) -> Inputs:
-    """The run's data and the decision about its weights."""
+    """Return the run's data and the decision about its weights."""
     results = Path(job.results)
     manifest = read_manifest(results / "data" / job.run.dataset / "manifest.json")
     check_batch_size(job.run.settings, manifest.train_images, job.study)
@@ -77,7 +78,8 @@ def read_inputs(job: Job) -> Inputs:
 
 
 def prepare(job: Job, inputs: Inputs, device: torch.device, replicas: Replicas) -> TrainingJob:
-    """All that a loop needs, in the process that trains. Of many processes the first tells how far they are."""
+    """Return all inputs of a loop, in the process that trains. With several processes only the first reports
+    progress."""
     settings, results = job.run.settings, Path(job.results)
     torch.hub.set_dir(str(results / "weights"))  # stock fastai looks for ImageNet's weights there
     return TrainingJob(
@@ -93,7 +95,7 @@ def prepare(job: Job, inputs: Inputs, device: torch.device, replicas: Replicas) 
 
 
 def loop_of(settings: Settings) -> Callable[[TrainingJob], Measurement]:
-    """The loop that the settings name."""
+    """Return the loop that the settings name."""
     if settings.task == "inference":
         from study.train.inference import train
     elif settings.training.loop == "fastai":
@@ -107,7 +109,8 @@ def loop_of(settings: Settings) -> Callable[[TrainingJob], Measurement]:
 
 
 def failed(error: Exception, settings: Settings) -> JobResult:
-    """What a record says of an error. The log gets all of it."""
+    """Return the result of a run that raised ``error``, with a message fit for a record. The log gets the whole
+    traceback."""
     traceback.print_exception(error)
     message = str(error).strip().splitlines()[0] if str(error).strip() else ""
     if not isinstance(error, StudyError):
@@ -127,7 +130,7 @@ def _state(weights: Weights, requested: str, results: Path) -> dict[str, torch.T
 
 
 def seed_everything(seed: int, threads: int | str) -> None:
-    """Seeds of every generator in use, and the CPU threads where the study names them."""
+    """Seed every generator in use, and set the CPU threads if the study names a number."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)
@@ -136,7 +139,7 @@ def seed_everything(seed: int, threads: int | str) -> None:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an allocation failed, on the device or on the host."""
+    """Return whether an allocation failed, on the device or on the host."""
     if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
         return True
     text = str(error)

@@ -1,4 +1,4 @@
-"""YAML as people write it: PyYAML's safe loader, with ``1e-3`` a number and a repeated key an error."""
+"""YAML as people write it: PyYAML's safe loader, with ``1e-3`` as a number and a repeated key as an error."""
 
 import re
 from collections.abc import Hashable
@@ -33,7 +33,7 @@ _Loader.add_implicit_resolver(
 
 
 def parse(text: str, source: str) -> Any:
-    """The value that ``text`` holds. ``source`` names it in the error."""
+    """Return the value that ``text`` holds. ``source`` names it in the error."""
     try:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of SafeLoader
     except yaml.YAMLError as error:
@@ -44,7 +44,7 @@ def parse(text: str, source: str) -> Any:
 
 
 def read(path: Path) -> Any:
-    """The value of the YAML file ``path``."""
+    """Return the value of the YAML file ``path``."""
     try:
         return parse(path.read_text(encoding="utf-8"), path.name)
     except (OSError, UnicodeDecodeError) as error:
@@ -52,9 +52,9 @@ def read(path: Path) -> Any:
 
 
 def parse_leaves(value: Any, source: str) -> Any:
-    """``value`` with every string in it parsed as YAML: Snakemake hands nested values over as strings.
+    """Return ``value`` with every string in it parsed as YAML: Snakemake passes nested values as strings.
 
-    What YAML reads as text stays as it was given, with its ``#``; so does what is no YAML at all.
+    A string that YAML reads as text stays as it was given, with its ``#``; so does one that is not valid YAML.
     """
     if isinstance(value, dict):
         return {key: parse_leaves(item, source) for key, item in value.items()}

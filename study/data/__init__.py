@@ -1,1 +1,1 @@
-"""Images: where they come from, which of them are used, how they reach the model."""
+"""The data package: sources of images, the choice and split of images, and loaders that bring them to the model."""

@@ -1,4 +1,4 @@
-"""Pictures by their URLs: from the store, else from the web, for as long as there is time."""
+"""Download of pictures by their URLs: from the store, otherwise from the web, within a time limit."""
 
 import hashlib
 import time
@@ -12,23 +12,23 @@ from study.errors import StudyError
 
 WORKERS = 8
 BATCH = 16
-"""How many downloads are held in memory at once."""
+"""Largest number of downloads that are held in memory at once."""
 OFFLINE = (
-    "; what was verified is kept, and the next start goes on from there. Look at the network, or use your own "
+    "; verified pictures are kept, and the next start continues from there. Check the network, or use your own "
     "photographs (dataset.source: folder) or drawn ones (generated)"
 )
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A picture to be had. ``sha256``: what its download must be; None where anything goes."""
+    """A picture to bring. ``sha256`` is the required checksum of its download, or None if any is accepted."""
 
     url: str
     sha256: str | None = None
 
 
 class Collector:
-    """Brings pictures, and keeps what it brought. ``answered``: whether any server did."""
+    """Brings pictures and stores them. ``answered`` is true once any server has answered."""
 
     def __init__(self, store: Store, bounds: Bounds, seconds: float) -> None:
         self.store, self.bounds, self.seconds = store, bounds, seconds
@@ -36,9 +36,9 @@ class Collector:
         self.answered = False
 
     def bring(self, wanted: Sequence[Wanted]) -> list[Stored | Refused]:
-        """Each picture, or why there is none, in their order; at most :data:`BATCH`.
+        """Return each picture, or the reason for its absence, in the order of ``wanted``; at most :data:`BATCH`.
 
-        Raises :class:`StudyError` where the time for all of them is up.
+        Raise :class:`StudyError` if the time for all pictures is over.
         """
         if time.monotonic() > self.ends:
             raise StudyError(f"dataset.source: the search took longer than {self.seconds:g} s{OFFLINE}")

@@ -1,4 +1,7 @@
-"""The image search: a term in, URLs out. The one place that knows the search library, which is imported when needed."""
+"""The image search: from a term to URLs.
+
+Only this module knows the search library, and imports it when needed.
+"""
 
 import time
 from collections.abc import Collection
@@ -10,27 +13,26 @@ from study.errors import StudyError
 
 ANSWER_SECONDS = 10
 PAUSE_SECONDS = 1.0
-"""Between two pages: whoever asks faster is soon answered no more."""
+"""Seconds between two pages: a client that asks faster soon gets no more answers."""
 NO_MORE = "No results found"
-"""How the library says that a page is empty; whatever else it says, there may be more another time."""
+"""The library's words for an empty page. With any other words there may be more results another time."""
 WITHOUT = (
-    ". Look at the network, name the manifest of an earlier search as dataset.manifest, or use your own photographs "
+    ". Check the network, name the manifest of an earlier search as dataset.manifest, or use your own photographs "
     "(dataset.source: folder) or drawn ones (generated)"
 )
 
 
 class Answer(NamedTuple):
-    """What a search found. ``trouble``: why it broke off before its end; None where it went to it."""
+    """The result of a search. ``trouble`` is the reason for an early end, or None if the search was complete."""
 
     urls: list[str]
     trouble: str | None = None
 
 
 def find(term: str, wanted: int, known: Collection[str] = ()) -> Answer:
-    """At most ``wanted`` URLs of pictures, the best first, none twice.
+    """Return at most ``wanted`` URLs of pictures, the best first, without duplicates.
 
-    Raises :class:`StudyError` where the search is not to be reached or finds nothing, and no URL is ``known`` from
-    before.
+    Raise :class:`StudyError` if the search cannot be reached or finds nothing, and no URL is ``known`` from before.
     """
     try:
         from ddgs import DDGS
@@ -48,7 +50,7 @@ def find(term: str, wanted: int, known: Collection[str] = ()) -> Answer:
             reason = (str(error).splitlines() or ["no reason given"])[0][:200]
             if not (urls or known):
                 raise StudyError(f"dataset.terms: the search for {term!r} failed ({reason}){WITHOUT}") from None
-            # A limit of the rate or of the time is no last page.
+            # A rate limit or a timeout does not mean that this was the last page.
             trouble = None if reason.startswith(NO_MORE) else reason
             break
         urls |= {str(result["image"]): None for result in results if result.get("image")}

@@ -1,4 +1,4 @@
-"""A user's own photographs: one subfolder per class, every file verified by decoding it whole."""
+"""A user's own photographs: one subfolder per class, every file verified by a full decode."""
 
 from pathlib import Path
 
@@ -10,11 +10,11 @@ from study.errors import StudyError
 
 
 def verify(dataset: Dataset) -> Manifest:
-    """The manifest of the folder; a file that cannot be decoded is left out, with the reason."""
+    """Return the manifest of the folder. A file that cannot be decoded is left out, with the reason."""
     given = str(dataset.path)
     folder = Path(given).expanduser()
     left_out = [
-        LeftOut(name=path.relative_to(folder).as_posix(), reason=f"its ending {path.suffix!r} is no image's")
+        LeftOut(name=path.relative_to(folder).as_posix(), reason=f"its suffix {path.suffix!r} is not that of an image")
         for path in other_files(folder)
     ]
     names: dict[str, list[str]] = {}
@@ -47,7 +47,7 @@ def verify(dataset: Dataset) -> Manifest:
 
 
 def why_unreadable(path: Path) -> str | None:
-    """Why a run could not decode the image; None where it can. Pillow's own limit guards against bombs."""
+    """Return why a run could not decode the image, or None if it can. Pillow's own limit guards against bombs."""
     try:
         decode(path, 3, 8)
     except StudyError as error:

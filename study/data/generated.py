@@ -1,8 +1,8 @@
 """Images drawn from a seed: birds against the sky, woodland, and small patterns of any class count.
 
-Each image depends on the seed and its own number alone, so a second drawing is the same to the byte.
-Both photograph classes share sky, foliage, colour casts and grain, so that no single colour tells
-them apart: a network has to look at shapes and texture.
+Each image depends only on the seed and its own number, so a second drawing has the same bytes. Both photograph classes
+share sky, foliage, colour casts and grain, so that no single colour separates them: a network has to look at shapes and
+texture.
 """
 
 from concurrent.futures import ProcessPoolExecutor
@@ -26,7 +26,7 @@ PLUMAGE = ((35, 30, 30), (110, 75, 50), (200, 195, 185), (150, 60, 45), (60, 80,
 
 
 def draw(dataset: Dataset, folder: Path) -> Manifest:
-    """Draw every image of ``dataset`` into ``folder``; the manifest names them."""
+    """Draw every image of ``dataset`` into ``folder``, and return the manifest that names them."""
     return _draw_photographs(dataset, folder) if dataset.photographs else _draw_patterns(dataset, folder)
 
 
@@ -59,11 +59,14 @@ def _save_photograph(job: tuple[int, int, str]) -> None:
 
 
 def photograph(seed: int, number: int) -> Image.Image:
-    """Image ``number`` of the seed: a bird where the number is even, woodland where it is odd."""
+    """Return image ``number`` of the seed: a bird if the number is even, woodland if it is odd.
+
+    The image is RGB, 370 to 430 pixels wide and 275 to 325 high.
+    """
     rng = np.random.default_rng([seed, number])
     width, height = int(rng.integers(370, 431)), int(rng.integers(275, 326))
     bird = number % 2 == 0
-    # A quarter of the birds sit before foliage; a third of the woods open to the sky.
+    # A quarter of the birds sit in front of foliage; a third of the woods open to the sky.
     leafy = rng.random() < 0.25 if bird else rng.random() < 0.67
     image = _foliage_ground(rng, width, height) if leafy else _sky(rng, width, height)
     if bird:
@@ -71,7 +74,7 @@ def photograph(seed: int, number: int) -> Image.Image:
             image = image.filter(ImageFilter.GaussianBlur(float(rng.uniform(2, 6))))
         elif rng.random() < 0.4:
             _branches(rng, image)
-        if rng.random() < 0.35:  # birds perch in trees too: trunks and leaves alone give nothing away
+        if rng.random() < 0.35:  # birds perch in trees too, so trunks and leaves do not reveal the class
             _trunks(rng, image, 1, 4)
             _leaves(rng, image)
         for _ in range(int(rng.choice([1, 1, 1, 2, 3]))):
@@ -83,7 +86,7 @@ def photograph(seed: int, number: int) -> Image.Image:
 
 
 def _field(rng: np.random.Generator, width: int, height: int, octaves: tuple[int, ...]) -> NDArray[np.float32]:
-    """Smooth noise in about [-1, 1], the sum of random grids of the given sizes, (height, width)."""
+    """Return smooth noise (height, width) float32 in about [-1, 1], the sum of random grids of the given sizes."""
     total = np.zeros((height, width), np.float32)
     for octave, cells in enumerate(octaves):
         grid = rng.uniform(-1, 1, (cells, cells)).astype(np.float32)
@@ -153,7 +156,7 @@ def _branches(rng: np.random.Generator, image: Image.Image) -> None:
 
 
 def _bird(rng: np.random.Generator, image: Image.Image) -> None:
-    """A bird of two overlapping ellipses, a beak, a tail and, in flight, two wings; turned as a whole."""
+    """Draw a bird of two overlapping ellipses, a beak, a tail and, in flight, two wings; rotated as a whole."""
     length = float(rng.uniform(28, 90))
     size = int(length * 3)
     middle = size / 2
@@ -198,7 +201,7 @@ def _bird(rng: np.random.Generator, image: Image.Image) -> None:
 
 
 def _camera(rng: np.random.Generator, image: Image.Image) -> Image.Image:
-    """Grain, exposure and a colour cast, as a camera leaves them."""
+    """Return the image with grain, exposure and a colour cast, as a camera leaves them."""
     pixels = np.asarray(image, np.float32)
     grain = rng.normal(0, rng.uniform(3, 8), pixels.shape[:2]).astype(np.float32)[..., None]
     texture = _field(rng, image.width, image.height, (90, 160))[..., None] * rng.uniform(4, 14)
@@ -207,7 +210,7 @@ def _camera(rng: np.random.Generator, image: Image.Image) -> Image.Image:
 
 
 def _draw_patterns(dataset: Dataset, folder: Path) -> Manifest:
-    """Small images as three arrays: ``images.npy`` (n, h, w) or (n, h, w, 3) uint8, labels, validation mask."""
+    """Write small images as three arrays: ``images.npy`` (n, h, w) or (n, h, w, 3) uint8, labels, validation mask."""
     folder.mkdir(parents=True, exist_ok=True)
     images, labels = patterns(dataset)
     classes = [f"class{number:03d}" for number in range(dataset.classes)]
@@ -232,7 +235,10 @@ def _draw_patterns(dataset: Dataset, folder: Path) -> Manifest:
 
 
 def patterns(dataset: Dataset) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """One smooth template a class, shifted, scaled and buried in another class's template and noise."""
+    """Return images (n, h, w) or (n, h, w, 3) uint8 and labels (n,) int64.
+
+    Each image is its class's smooth template, shifted, scaled and buried in another template and noise.
+    """
     rng = np.random.default_rng([dataset.seed, dataset.classes])
     side, channels = dataset.image_size, dataset.channels
     templates = np.stack(

@@ -1,4 +1,4 @@
-"""From a manifest to decoded images, the same for every source. No torch, except for torchvision's own sets."""
+"""Decoded images from a manifest, the same for every source. No torch, except for torchvision's own sets."""
 
 import warnings
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ Stored = Path | NDArray[Any]
 
 @dataclass(frozen=True)
 class ImageSet:
-    """Images as they are stored, their labels as class numbers, and the numbers of each split."""
+    """Images as they are stored, their labels as class numbers, and the image numbers of each split."""
 
     stored: Sequence[Stored]
     labels: list[int]
@@ -30,7 +30,7 @@ class ImageSet:
 
 
 def open_set(manifest: Manifest, dataset: Dataset, folder: Path, results: Path) -> ImageSet:
-    """The images of a manifest. ``folder`` holds the manifest, and what was drawn beside it."""
+    """Return the images of a manifest. ``folder`` holds the manifest, and the drawn images beside it."""
     if manifest.source in torchvision_sets.CLASS:
         splits = [
             torchvision_sets.open_split(manifest.source, torchvision_sets.root(dataset, results), t)
@@ -62,9 +62,9 @@ def open_set(manifest: Manifest, dataset: Dataset, folder: Path, results: Path) 
 
 
 def decode(stored: Stored, channels: int, size: int) -> NDArray[np.uint8]:
-    """One image squished to a square, (channels, size, size) uint8.
+    """Return one image squished to a square, (channels, size, size) uint8.
 
-    Raises :class:`StudyError` with the file's name where it cannot be decoded.
+    Raise :class:`StudyError` with the file's name if it cannot be decoded.
     """
     if isinstance(stored, Path):
         try:
@@ -84,7 +84,7 @@ def decode(stored: Stored, channels: int, size: int) -> NDArray[np.uint8]:
 
 
 def upright(image: Image.Image) -> Image.Image:
-    """The image as its EXIF data say it was held; as it is where they are damaged."""
+    """Return the image rotated as its EXIF data say; unchanged if these are damaged."""
     image.load()
     try:
         return ImageOps.exif_transpose(image)
@@ -93,7 +93,10 @@ def upright(image: Image.Image) -> Image.Image:
 
 
 def to_channels(image: Image.Image, channels: int) -> Image.Image:
-    """Greyscale, CMYK, palette, 16 bit and transparent images as 8-bit ``L`` or ``RGB``; transparent is white."""
+    """Return an 8-bit ``L`` or ``RGB`` image from one that is grey, CMYK, palette, 16 bit or transparent.
+
+    Transparent pixels become white.
+    """
     if image.mode.startswith("I") or image.mode == "F":
         values = np.asarray(image, np.float64)
         top = max(float(values.max()), 1.0)

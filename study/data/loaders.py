@@ -1,4 +1,4 @@
-"""How decoded images reach the torch loop: worker processes, or tensors that already lie on the device."""
+"""Loaders of the torch loop: worker processes that decode images, or tensors that already lie on the device."""
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,8 +19,10 @@ Batch = tuple[torch.Tensor, torch.Tensor]
 
 
 def workers_of(settings: Settings) -> int:
-    """Worker processes of a replica's loader. ``auto`` is fastai's own default, one a CPU and sixteen at most, of all
-    replicas together."""
+    """Return the number of worker processes of a replica's loader.
+
+    ``auto`` is fastai's own default: one per CPU and at most sixteen, divided among the replicas.
+    """
     if settings.loader.workers != "auto":
         return settings.loader.workers
     return max(1, min(16, usable_cpus()) // settings.training.replicas)
@@ -31,32 +33,34 @@ class Loaders:
     """Batches of uint8 images (n, channels, size, size) and int64 labels (n,): this process's share of each."""
 
     train: Iterable[Batch]
-    """Of a step one after the other, where gradients are accumulated."""
+    """Training batches; with gradient accumulation the batches of a step follow one another."""
     valid: Iterable[Batch]
     train_steps: int
     train_images: int
-    """Images of the training set, the last partial step's included."""
+    """Number of images in the training set, those of the last partial step included."""
     batch_size: int
-    """Images of a full batch, of all processes together."""
+    """Number of images in a full batch, summed over processes."""
     accumulated: int
-    """Batches of a full step."""
+    """Number of batches in a full step."""
     workers: int
 
     def images_of_step(self, index: int) -> int:
-        """Images of an epoch's step ``index``, from 0, of all processes together: the last one may hold fewer."""
+        """Return the number of images in step ``index`` (from 0) of an epoch, summed over processes; the last may have
+        fewer."""
         return images_of_step(index, self.train_images, self.batch_size * self.accumulated)
 
     def batches_of_step(self, index: int) -> int:
-        """Batches of an epoch's step ``index``."""
+        """Return the number of batches in step ``index`` (from 0) of an epoch."""
         return -(-self.images_of_step(index) // self.batch_size)
 
 
 def make_loaders(
     images: ImageSet, settings: Settings, device: torch.device, seed: int, share: Share = Share()
 ) -> Loaders:
-    """Loaders for both splits. With ``loader.kind: device`` every image is decoded here, before any clock.
+    """Return loaders for both splits. With ``loader.kind: device`` every image is decoded here, before any clock
+    starts.
 
-    Of many processes each draws the same batches and takes its share of them.
+    With several processes each draws the same batches and takes its share of them.
     """
     training, size, own = settings.training, settings.training.global_batch_size, settings.training.replica_batch_size
     parts, valid_images = training.gradient_accumulation, share.of(images.valid)
@@ -79,7 +83,7 @@ def make_loaders(
 
 
 def _options(settings: Settings, workers: int, device: torch.device) -> dict[str, Any]:
-    """What both splits' loaders have in common."""
+    """Return the loader options that both splits share."""
     loader = settings.loader
     return {
         "num_workers": workers,
@@ -90,8 +94,10 @@ def _options(settings: Settings, workers: int, device: torch.device) -> dict[str
 
 
 class MicroBatches(Sampler[list[int]]):
-    """The batches of a sampler, each cut into micro-batches of ``size`` images, the last of which may hold fewer; of
-    them a process's share."""
+    """A process's shares of micro-batches: each batch of a sampler is cut into parts of ``size`` images.
+
+    The last part of a batch may hold fewer.
+    """
 
     def __init__(self, batches: BatchSampler, size: int, share: Share = Share()) -> None:
         self.batches, self.size, self.share = batches, size, share
@@ -103,7 +109,8 @@ class MicroBatches(Sampler[list[int]]):
 
 
 class Decoded(TorchDataset[Any]):
-    """Decodes image ``index`` of a split each time it is asked for."""
+    """One split as a dataset: item ``index`` is an image (channels, size, size) uint8, decoded on each access, and its
+    label."""
 
     def __init__(self, images: ImageSet, indices: list[int], settings: Settings) -> None:
         self.images, self.indices = images, indices
@@ -120,9 +127,10 @@ class Decoded(TorchDataset[Any]):
 
 
 class ResidentLoader:
-    """Batches cut from one tensor on the device; shuffled anew in each epoch where a generator is given.
+    """Batches (n, channels, size, size) uint8 and labels (n,) int64, cut from one tensor on the device.
 
-    Of many processes each holds all images, for every batch takes others of them, and gives its share.
+    They are shuffled anew in each epoch if a generator is given. With several processes each holds all images, because
+    every batch draws from all of them, and yields its share.
     """
 
     def __init__(
@@ -141,7 +149,7 @@ class ResidentLoader:
             self.images = torch.from_numpy(np.stack(list(pixels))).to(device)
         self.labels = torch.tensor([images.labels[i] for i in indices], device=device)
         self.batch_size, self.generator, self.share = batch_size, generator, share
-        # A training set gives whole steps, of as many batches as gradients are accumulated over.
+        # With drop_last the training set gives whole steps only: `gradient_accumulation` full batches each.
         self.unit = batch_size * settings.training.gradient_accumulation
         self.drop_last = settings.training.drop_last and generator is not None
 

@@ -1,4 +1,4 @@
-"""A downloaded picture, verified and shrunk as the fastai course's ``resize_images`` does it: bytes in, bytes out."""
+"""A downloaded picture, verified and shrunk as by the fastai course's ``resize_images``: bytes in, bytes out."""
 
 import io
 import warnings
@@ -10,17 +10,17 @@ from study.data.images import to_channels, upright
 from study.errors import StudyError
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
-"""What a stranger's bytes are tried as: Pillow knows formats that start other programs."""
+"""Formats that a downloaded file may have. Pillow knows others that start external programs."""
 MIN_SIDE = 32
 MAX_PIXELS = 50_000_000
 QUALITY = 75
-"""Pillow's default, and so the course's."""
+"""JPEG quality: Pillow's default, and so the course's."""
 
 
 def shrink(content: bytes, max_size: int) -> bytes:
-    """The picture as an upright RGB JPEG whose longer side has at most ``max_size`` pixels.
+    """Return the picture as an upright RGB JPEG whose longer side has at most ``max_size`` pixels.
 
-    Raises :class:`StudyError` with the reason where it is none, or is too small or too large for one.
+    Raise :class:`StudyError` with the reason if the content is not a picture, or is too small or too large.
     """
     try:
         with warnings.catch_warnings():
@@ -31,7 +31,7 @@ def shrink(content: bytes, max_size: int) -> bytes:
     except StudyError:
         raise
     except UnidentifiedImageError:
-        raise StudyError(f"it is no picture ({', '.join(FORMATS)})") from None
+        raise StudyError(f"it is not a picture ({', '.join(FORMATS)})") from None
     except Exception as error:  # Pillow's decoders raise nearly anything on broken bytes
         reason = str(error).splitlines() or [error.__class__.__name__]
         raise StudyError(f"it cannot be decoded: {reason[0]}") from None
@@ -39,7 +39,7 @@ def shrink(content: bytes, max_size: int) -> bytes:
     if longer > max_size:
         width, height = (max(1, int(side * max_size / longer)) for side in image.size)
         image = image.resize((width, height), Image.Resampling.BILINEAR)
-    image.info.clear()  # a comment would be carried along
+    image.info.clear()  # a comment would be copied
     stored = io.BytesIO()
     image.save(stored, "JPEG", quality=QUALITY)
     return stored.getvalue()
@@ -47,12 +47,12 @@ def shrink(content: bytes, max_size: int) -> bytes:
 
 def _check_size(width: int, height: int) -> None:
     if min(width, height) < MIN_SIDE:
-        raise StudyError(f"it is {width} x {height} pixels, and a side has at least {MIN_SIDE}")
+        raise StudyError(f"it is {width} x {height} pixels, but each side needs at least {MIN_SIDE}")
     if width * height > MAX_PIXELS:
         raise StudyError(f"it is {width} x {height} pixels, more than {MAX_PIXELS // 1_000_000} million")
 
 
 def encoder() -> str:
-    """What stored a picture: another version may round otherwise, and so leave other bytes."""
+    """Return the software that stores a picture: another version may round differently, and so write other bytes."""
     turbo = features.version("libjpeg_turbo")
     return f"Pillow {pillow_version}, " + (f"libjpeg-turbo {turbo}" if turbo else f"libjpeg {features.version('jpg')}")

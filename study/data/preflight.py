@@ -1,4 +1,4 @@
-"""What can be said of a dataset before any image is opened. Host side: no torch, no Pillow."""
+"""Checks of a dataset before any image is opened. Host side: no torch, no Pillow."""
 
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,9 @@ TRAIN_IMAGES = {"cifar10": 50_000, "mnist": 60_000}
 
 
 def class_files(folder: Path) -> dict[str, list[Path]]:
-    """The image files of each class: the subfolders of ``folder`` by name, their files by relative name.
+    """Return the image files of each class: the subfolders of ``folder`` by name, their files by relative name.
 
-    Hidden files and folders are passed over; a subfolder without an image is a class without images.
+    Hidden files and folders are ignored. A subfolder without an image is a class without images.
     """
     classes = {}
     for subfolder in sorted(folder.iterdir(), key=lambda path: path.name):
@@ -27,7 +27,7 @@ def class_files(folder: Path) -> dict[str, list[Path]]:
 
 
 def other_files(folder: Path) -> list[Path]:
-    """Files in the classes' folders whose ending is no image's."""
+    """Return the files in the classes' folders whose suffix is not an image's."""
     subfolders = (path for path in sorted(folder.iterdir()) if path.is_dir() and not path.name.startswith("."))
     return [path for subfolder in subfolders for path in _visible(subfolder) if path.suffix.lower() not in SUFFIXES]
 
@@ -37,9 +37,10 @@ def _visible(folder: Path) -> list[Path]:
 
 
 def list_files(dataset: Dataset) -> list[list[Any]] | None:
-    """What decides the data and was given by the user; None where nothing was.
+    """Return the user's files that decide the data, or None if the user gave none.
 
-    Of a folder: relative name, size in bytes and time of every file. Of a search's manifest: name, URL and checksums.
+    For a folder: relative name, size in bytes and modification time (ns) of every file. For a search's manifest: name,
+    URL and checksums.
     """
     if dataset.source == "search":
         return None if not dataset.manifest else list_pictures(given_manifest(dataset))
@@ -54,7 +55,7 @@ def list_files(dataset: Dataset) -> list[list[Any]] | None:
 
 
 def list_folder(dataset: Dataset) -> list[list[Any]]:
-    """Relative name, size in bytes and time of every image file, or one clear error."""
+    """Return relative name, size in bytes and modification time (ns) of every image file, or raise one clear error."""
     given = str(dataset.path)
     folder = _given_folder(given)
     try:
@@ -70,17 +71,17 @@ def _stat(folder: Path, files: list[Path]) -> list[list[Any]]:
 
 
 def list_pictures(manifest: Manifest) -> list[list[Any]]:
-    """Name, URL, and checksums as downloaded and as stored, of every picture of a search."""
+    """Return name, URL, checksum as downloaded and checksum as stored of every picture of a search."""
     return [[item.name, origin.url, origin.sha256, item.sha256] for item, origin in pictures_of(manifest)]
 
 
 def pictures_of(manifest: Manifest) -> list[tuple[Item, Origin]]:
-    """The items that tell where they come from: all of a search's."""
+    """Return the items that have an origin, with it: every item of a search."""
     return [(item, item.origin) for item in manifest.items if item.origin]
 
 
 def given_manifest(dataset: Dataset) -> Manifest:
-    """The manifest of an earlier search that ``dataset.manifest`` names, or one clear error."""
+    """Return the manifest of an earlier search that ``dataset.manifest`` names, or raise one clear error."""
     path = Path(str(dataset.manifest))
     name = path.name or str(dataset.manifest)
     refused = f"dataset.manifest: {name!r} is not allowed: "
@@ -90,15 +91,15 @@ def given_manifest(dataset: Dataset) -> Manifest:
         reason = getattr(error, "strerror", None) or str(error)
         raise StudyError(f"{refused}it cannot be read ({reason}); name a search's manifest.json") from None
     except (ValidationError, UnicodeDecodeError):
-        raise StudyError(f"{refused}it is no manifest of this pipeline; name a search's manifest.json") from None
+        raise StudyError(f"{refused}it is not a manifest of this pipeline; name a search's manifest.json") from None
     if manifest.source != "search" or len(pictures_of(manifest)) < len(manifest.items):
-        raise StudyError(f"{refused}its source is {manifest.source!r}, and only a search's tells where to download")
+        raise StudyError(f"{refused}its source is {manifest.source!r}, but only a search's manifest lists downloads")
     _check_search(manifest, dataset, name)
     return manifest
 
 
 def _check_search(manifest: Manifest, dataset: Dataset, name: str) -> None:
-    """Whether the manifest of a search is sound, and goes together with the other keys."""
+    """Raise :class:`StudyError` unless the manifest of a search is sound, and fits the other keys."""
     refused = f"dataset.manifest: {name!r} is not allowed: "
     terms: dict[str, str] = {}
     counts: dict[str, int] = {}
@@ -110,7 +111,7 @@ def _check_search(manifest: Manifest, dataset: Dataset, name: str) -> None:
         counts[label] = counts.get(label, 0) + 1
     check_classes(counts, name, "dataset.manifest")
     if dataset.terms is not None and dataset.terms != terms:
-        raise StudyError(f"{refused}it is of a search for {terms}, and dataset.terms says {dataset.terms}")
+        raise StudyError(f"{refused}it lists a search for {terms}, but dataset.terms says {dataset.terms}")
     if manifest.max_size != dataset.max_size:
         raise StudyError(
             f"dataset.max_size: {dataset.max_size} is not allowed: the pictures of dataset.manifest {name!r} were "
@@ -131,7 +132,7 @@ def _given_folder(given: str) -> Path:
 
 
 def check_classes(counts: dict[str, int], path: str, key: str = "dataset.path") -> None:
-    """At least two classes with at least two images each, or one clear error that names ``key``."""
+    """Raise one clear error that names ``key`` unless there are at least two classes with at least two images each."""
     refused = f"{key}: {path!r} is not allowed: "
     if not any(counts.values()):
         place = " in a subfolder; give a folder with one subfolder per class" if key == "dataset.path" else ""
@@ -147,7 +148,7 @@ def check_classes(counts: dict[str, int], path: str, key: str = "dataset.path") 
 
 
 def expected_classes(dataset: Dataset) -> int:
-    """How many classes the data will have."""
+    """Return the number of classes that the data will have."""
     if dataset.source == "folder":
         return len(class_files(_given_folder(str(dataset.path))))
     if dataset.source == "search":
@@ -158,12 +159,12 @@ def expected_classes(dataset: Dataset) -> int:
 
 
 def images_a_class(images: int, classes: int) -> list[int]:
-    """How many of ``images`` each class gets: as many as the others, or one more where they do not divide."""
+    """Return the number of images of each class: ``images`` divided evenly, with a remainder on the first classes."""
     return [len(range(number, images, classes)) for number in range(classes)]
 
 
 def expected_train_images(dataset: Dataset, listing: list[list[Any]] | None) -> int:
-    """How many images the training set will have if every file can be read, and a search finds all that it is to."""
+    """Return the size of the training set if every file can be read, and a search finds all wanted pictures."""
     if dataset.source in TRAIN_IMAGES:
         return TRAIN_IMAGES[dataset.source]
     if listing is None:
@@ -180,17 +181,17 @@ def expected_train_images(dataset: Dataset, listing: list[list[Any]] | None) -> 
 
 
 def check_batch_size(settings: Settings, train_images: int, study: str) -> None:
-    """Raise :class:`StudyError` where :func:`misfit_of_batches` finds something."""
+    """Raise :class:`StudyError` if :func:`misfit_of_batches` finds a misfit."""
     trouble = misfit_of_batches(settings, train_images)
     if trouble:
         raise StudyError(f"study {study}: {trouble}")
 
 
 def misfit_of_batches(settings: Settings, train_images: int) -> str | None:
-    """Why the training set cannot be cut into batches as the settings say; None where it can.
+    """Return why the training set cannot be cut into batches as the settings say, or None if it can.
 
-    With drop_last a step larger than the training set would train nothing at all; without it the last batch of an
-    epoch may have less than an image for each replica.
+    With drop_last a step larger than the training set would train nothing. Without it the last batch of an epoch may
+    have fewer images than there are replicas.
     """
     training = settings.training
     size, parts = training.global_batch_size, training.gradient_accumulation

@@ -1,4 +1,5 @@
-"""Bring your own data as the fastai course does: search, download, verify, shrink. Or the same pictures once more."""
+"""Your own data as in the fastai course: search, download, verify, shrink. Or the pictures of an earlier search
+again."""
 
 import os
 import shutil
@@ -21,7 +22,7 @@ from study.plan import write_if_changed
 
 TOTAL_SECONDS = 3600.0
 SPARE = 1.5
-"""So many times the wanted pictures are searched for: a part of what is found is gone, broken, or there twice."""
+"""Factor on the number of wanted pictures to search for: some of the found ones are gone, broken or duplicates."""
 REMAINING = "remaining.json"
 
 
@@ -35,17 +36,17 @@ class Chosen:
 
     @property
     def name(self) -> str:
-        """Named by its content: the same on every machine, and so is its split."""
+        """File name from the content: it is the same on every machine, and so is the split."""
         return f"{self.label}/{self.stored.sha256[:16]}.jpg"
 
 
 def fetch(
     dataset: Dataset, folder: Path, results: Path, bounds: Bounds = Bounds(), seconds: float = TOTAL_SECONDS
 ) -> Manifest:
-    """The pictures of a search, or those that ``dataset.manifest`` lists, laid out by class in ``folder``.
+    """Lay out the pictures of a search, or of ``dataset.manifest``, by class in ``folder``, and return their manifest.
 
-    Raises :class:`StudyError` where too few are found, or where one of the listed is gone or has changed: then the
-    others are listed in ``remaining.json``.
+    Raise :class:`StudyError` if too few are found, or if a listed picture is gone or has changed; in that case
+    ``remaining.json`` lists the others.
     """
     store = Store(results / "data" / "downloads" / "search", dataset.max_size)
     collector = Collector(store, replace(bounds, private_addresses=dataset.private_addresses), seconds)
@@ -64,7 +65,8 @@ def fetch(
 def _anew(
     label: str, term: str, count: int, collector: Collector, seen: dict[str, str]
 ) -> tuple[list[Chosen], list[LeftOut]]:
-    """The first ``count`` usable pictures that a search finds, and what was refused. ``seen`` holds the checksums."""
+    """Return the first ``count`` usable pictures that a search finds, and the refused ones. ``seen`` holds the
+    checksums."""
     store = collector.store
     known, broken_off = _addresses(term, count, store)
     _say(f"search: {label}: {len(known.urls)} addresses for {term!r}, {count} pictures wanted")
@@ -94,17 +96,17 @@ def _anew(
                 chosen.append(Chosen(label, origin, found))
     _say(f"search: {label}: {len(chosen)} pictures, {len(left_out)} left out")
     _check_enough(label, term, len(chosen), count, left_out, len(unreachable), broken_off)
-    # Another split is of the same pictures: what may be reached another time is tried again, but last.
+    # Another split uses the same pictures: an unreachable URL is tried again, but last.
     urls = sorted(known.urls, key=lambda url: url in unreachable)
     store.remember(known.model_copy(update={"urls": urls, "refused": refused}))
     return chosen, left_out
 
 
 def _addresses(term: str, count: int, store: Store) -> tuple[Found, str | None]:
-    """URLs for a term, and why there may be more: those that were found before come first.
+    """Return URLs for a term, earlier ones first, and why there may be more, or None.
 
-    So more pictures are the same and some more. A search that broke off is not remembered as asked: the next start
-    asks again.
+    This order keeps earlier pictures when more are wanted. A search that broke off is not remembered as complete: the
+    next start asks again.
     """
     found, wanted = store.found(term), ceil(SPARE * count) + 10
     if found.asked >= wanted:
@@ -127,30 +129,33 @@ def _check_enough(
     unreachable: int,
     broken_off: str | None,
 ) -> None:
-    """A search that comes short has fewer pictures; one that the network cut short is an error."""
+    """Raise :class:`StudyError` if the network cut the search short or fewer than two pictures are usable.
+
+    A search that merely finds too little gives a smaller dataset.
+    """
     tried = found + len(left_out)
     first = f", first {left_out[0].name} ({left_out[0].reason})" if left_out else ""
     if found < wanted and 2 * unreachable > tried:
         raise StudyError(
-            f"dataset.terms.{label}: {found} of {wanted} pictures are there, for {unreachable} of {tried} addresses do "
-            f"not answer{first}{OFFLINE}, or ask for fewer (dataset.images)"
+            f"dataset.terms.{label}: {found} of {wanted} pictures are available, because {unreachable} of {tried} "
+            f"addresses do not answer{first}{OFFLINE}, or ask for fewer (dataset.images)"
         )
     if found < wanted and broken_off:
         raise StudyError(
-            f"dataset.terms.{label}: {found} of {wanted} pictures are there, for the search for {term!r} broke off "
-            f"({broken_off}){OFFLINE}, or ask for fewer (dataset.images)"
+            f"dataset.terms.{label}: {found} of {wanted} pictures are available, because the search for {term!r} "
+            f"broke off ({broken_off}){OFFLINE}, or ask for fewer (dataset.images)"
         )
     if found < 2:
         raise StudyError(
-            f"dataset.terms.{label}: {term!r} is not allowed: of {tried} pictures that were found {found} can be used; "
+            f"dataset.terms.{label}: {term!r} is not allowed: {found} of the {tried} pictures found can be used; "
             f"at least two are needed{first}"
         )
     if found < wanted:
-        _say(f"search: {label}: no more than {found} of the {wanted} pictures that were wanted were found")
+        _say(f"search: {label}: found only {found} of the {wanted} wanted pictures")
 
 
 def _listed(dataset: Dataset, given: Manifest, collector: Collector, folder: Path, results: Path) -> Manifest:
-    """The pictures of an earlier search: all of them, or an error that says which are gone."""
+    """Return the manifest of all pictures of an earlier search, or raise an error that says which are gone."""
     chosen, gone = _again(given, collector)
     manifest = _lay_out(dataset, chosen, [*given.left_out, *(item for _, item in gone)], collector.store, folder)
     if not gone:
@@ -173,7 +178,7 @@ def _listed(dataset: Dataset, given: Manifest, collector: Collector, folder: Pat
 
 
 def _again(given: Manifest, collector: Collector) -> tuple[list[Chosen], list[tuple[str, LeftOut]]]:
-    """The pictures that a manifest lists; with their classes, those that are gone or have changed."""
+    """Return the pictures that a manifest lists, and those that are gone or have changed, with their classes."""
     wanted = pictures_of(given)
     chosen: list[Chosen] = []
     gone: list[tuple[str, LeftOut]] = []
@@ -189,14 +194,14 @@ def _again(given: Manifest, collector: Collector) -> tuple[list[Chosen], list[tu
                 other_bytes += found.stored_sha256 != item.sha256
     if other_bytes:
         _say(
-            f"search: {other_bytes} of {len(wanted)} pictures, the same as downloaded, are stored as other bytes: by "
-            f"{encoder()}, and by {given.encoder} in the manifest"
+            f"search: {other_bytes} of {len(wanted)} pictures have the same download but other stored bytes: stored "
+            f"by {encoder()} here, and by {given.encoder} in the manifest"
         )
     return chosen, gone
 
 
 def _lay_out(dataset: Dataset, chosen: list[Chosen], left_out: list[LeftOut], store: Store, folder: Path) -> Manifest:
-    """The pictures as files by class, which people can look at, and their manifest."""
+    """Lay the pictures out as files by class, which people can look at, and return their manifest."""
     pictures = {picture.name: picture for picture in chosen}
     names: dict[str, list[str]] = {}
     for name, picture in sorted(pictures.items()):
@@ -222,7 +227,7 @@ def _lay_out(dataset: Dataset, chosen: list[Chosen], left_out: list[LeftOut], st
 
 
 def _link(source: Path, target: Path) -> None:
-    """The same file under a second name, or a copy where the file system knows no links."""
+    """Give the same file a second name, or copy it if the file system has no links."""
     target.parent.mkdir(parents=True, exist_ok=True)
     target.unlink(missing_ok=True)
     try:

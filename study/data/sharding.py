@@ -1,8 +1,9 @@
-"""How the processes of a distributed run share each batch: every batch holds the images that one process's would.
+"""Shares of each batch in a distributed run: every batch holds the images that a single process's batch would hold.
 
-Not torch's ``DistributedSampler``: it deals the whole epoch out first, so that a step of all processes together holds
-other images than the step of one process, and it repeats images until every process has the same number. Here the
-batches are one process's, and each is cut into shards: the work is equal, and no image counts twice.
+This module does not use torch's ``DistributedSampler``. That sampler divides the whole epoch first, so that a step of
+all processes together holds other images than the step of one process, and it repeats images until every process has
+the same number. Here the batches are those of one process, and each is cut into shards: the work is equal, and no image
+counts twice.
 """
 
 from dataclasses import dataclass
@@ -13,14 +14,18 @@ Sharding = Literal["contiguous", "strided"]
 
 @dataclass(frozen=True)
 class Share:
-    """The part of every batch that process ``rank`` of ``replicas`` trains on; all of it where there is but one."""
+    """The part of every batch that process ``rank`` of ``replicas`` trains on; the whole batch if there is one
+    process."""
 
     rank: int = 0
     replicas: int = 1
     sharding: Sharding = "contiguous"
 
     def of(self, batch: Any) -> Any:
-        """This process's shard of a list or a tensor. Shards differ by one image at most, and none overlap."""
+        """Return this process's shard of a list or a tensor (n, ...), along the first axis.
+
+        The shards have n / ``replicas`` items, give or take one, and do not overlap.
+        """
         if self.replicas == 1:
             return batch
         if self.sharding == "strided":
@@ -29,11 +34,12 @@ class Share:
 
 
 def images_of_step(index: int, train_images: int, batch_size: int) -> int:
-    """Images of an epoch's step ``index``, from 0, of all processes together: the last batch may hold fewer."""
+    """Return the number of images in step ``index`` (from 0) of an epoch, summed over processes; the last may have
+    fewer."""
     return min(batch_size, train_images - index * batch_size)
 
 
 def steps_of_epoch(train_images: int, batch_size: int, drop_last: bool) -> list[int]:
-    """Images of every step of an epoch, of all processes together."""
+    """Return the number of images in every step of an epoch, summed over processes."""
     images = [images_of_step(index, train_images, batch_size) for index in range(-(-train_images // batch_size))]
     return [count for count in images if count == batch_size or not drop_last]

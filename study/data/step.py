@@ -1,4 +1,4 @@
-"""The dataset step: from a plan to a manifest, checked once more now that every image was opened."""
+"""The dataset step: from a plan to a manifest, with a second check once every image was opened."""
 
 import os
 from collections.abc import Iterator
@@ -14,12 +14,12 @@ from study.data.preflight import check_batch_size
 from study.plan import read_plan, write_if_changed
 
 DOWNLOADED = (*torchvision_sets.CLASS, "search")
-"""Sources that need the network and the training environment's packages: in its image, where there is one."""
+"""Sources that need the network and the packages of the training environment; in its image, if there is one."""
 
 
 @contextmanager
 def one_search(results: Path, source: str) -> Iterator[None]:
-    """Hold other searches back: the next one of the same terms is to have what this one found."""
+    """Hold the lock of searches within the context: the next search of the same terms reuses what this one found."""
     if source != "search":
         yield
         return
@@ -29,7 +29,7 @@ def one_search(results: Path, source: str) -> Iterator[None]:
 
 
 def make(plan_file: Path, dataset_id: str, results: Path) -> Manifest:
-    """Make the data of one dataset of the plan, and write its manifest last."""
+    """Make the data of one dataset of the plan, write its manifest last, and return it."""
     plan = read_plan(plan_file)
     runs = [run for run in plan.runs if run.dataset == dataset_id]
     dataset, target = runs[0].settings.dataset, results / "data" / dataset_id

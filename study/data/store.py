@@ -1,4 +1,4 @@
-"""What searches found and downloaded, kept in one folder of the results: nothing verified is fetched twice."""
+"""The store of search results and downloads in one folder of the results: no verified picture is fetched twice."""
 
 import hashlib
 from pathlib import Path
@@ -15,28 +15,30 @@ Model = TypeVar("Model", bound=Strict)
 
 
 class Stored(Strict):
-    """One verified picture: where it came from, and what is kept of it."""
+    """One verified picture: its source, and the stored file."""
 
     url: str
-    bytes: int = Field(description="Size of what was downloaded.")
-    sha256: str = Field(description="Checksum of what was downloaded.")
+    bytes: int = Field(description="Size of the download in bytes.")
+    sha256: str = Field(description="Checksum of the download.")
     max_size: int
-    stored_sha256: str = Field(description="Checksum of what is kept, which was shrunk.")
+    stored_sha256: str = Field(description="Checksum of the stored, shrunk picture.")
     encoder: str
 
     @property
     def file(self) -> str:
-        """The picture's name in the store."""
+        """File name of the picture in the store."""
         return f"{self.sha256[:32]}-{self.max_size}.jpg"
 
 
 class Found(Strict):
-    """What a search found for a term, and what became of it once enough of it was brought."""
+    """The URLs that a search found for a term, and those that were refused."""
 
     term: str
-    asked: int = Field(description="How many URLs were asked for; there may be fewer.")
+    asked: int = Field(description="Number of URLs asked for; there may be fewer.")
     urls: list[str]
-    refused: dict[str, str] = Field({}, description="Why a URL was of no use, for good: it is not tried again.")
+    refused: dict[str, str] = Field(
+        {}, description="Reason for each URL that is permanently refused, and not tried again."
+    )
 
 
 class Store:
@@ -52,11 +54,12 @@ class Store:
                 self._enter(stored)
 
     def path(self, stored: Stored) -> Path:
-        """Where the picture lies."""
+        """Return the path of the picture."""
         return self.folder / "pictures" / stored.file
 
     def keep(self, url: str, content: bytes) -> Stored:
-        """Verify, shrink and keep what was downloaded. Raises :class:`StudyError` where it is no picture."""
+        """Verify, shrink and store a download, and return its entry. Raise :class:`StudyError` if it is not a
+        picture."""
         sha256 = hashlib.sha256(content).hexdigest()
         if sha256 in self.by_sha256:
             stored = self.by_sha256[sha256].model_copy(update={"url": url})
@@ -78,11 +81,11 @@ class Store:
         return stored
 
     def found(self, term: str) -> Found:
-        """What was found for a term so far."""
+        """Return the results for a term so far."""
         return _read(self._found(term), Found) or Found(term=term, asked=0, urls=[])
 
     def remember(self, found: Found) -> None:
-        """Keep what was found: another search would find something else."""
+        """Store the results of a search: another search would find different ones."""
         write_if_changed(self._found(found.term), found.model_dump_json(indent=1))
 
     def _found(self, term: str) -> Path:
@@ -109,7 +112,7 @@ def _name(text: str) -> str:
 
 
 def _read(path: Path, model: type[Model]) -> Model | None:
-    """What a file holds; None where it is not there or was damaged."""
+    """Return the content of a file, or None if it is absent or damaged."""
     try:
         return model.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, ValidationError):

@@ -1,4 +1,4 @@
-"""CIFAR-10 and MNIST through torchvision: from disk where present, else downloaded once. Imports torchvision."""
+"""CIFAR-10 and MNIST through torchvision: from disk if present, otherwise downloaded once. Imports torchvision."""
 
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,10 @@ ARCHIVES = {"cifar10": "cifar-10-python.tar.gz", "mnist": "MNIST/raw/*.gz"}
 
 
 def root(dataset: Dataset, results: Path) -> Path:
-    """Where torchvision finds the files: the given folder, or ``results`` for what was downloaded or unpacked.
+    """Return the folder where torchvision finds the files: the given one, or ``results`` for downloaded or unpacked
+    files.
 
-    A given folder may hold the packed files alone and may not be written: they are unpacked elsewhere.
+    A given folder may hold only the packed files and may be read-only: they are unpacked elsewhere.
     """
     if not dataset.path:
         return results / "data" / "downloads"
@@ -26,26 +27,26 @@ def root(dataset: Dataset, results: Path) -> Path:
 
 
 def open_split(source: str, folder: Path, train: bool, download: bool = False) -> Any:
-    """torchvision's own dataset object, with ``data`` and ``targets``."""
+    """Return torchvision's own dataset object, with ``data`` and ``targets``."""
     import torchvision.datasets
 
     return getattr(torchvision.datasets, CLASS[source])(str(folder), train=train, download=download)
 
 
 def fetch(dataset: Dataset, results: Path) -> Manifest:
-    """Make sure that the files are there, and list them."""
+    """Make sure that the files are there, and return their manifest."""
     folder = root(dataset, results)
     source = dataset.source
     try:
         try:
             train, valid = (open_split(source, folder, part) for part in (True, False))
-        except RuntimeError:  # not there, or there in part: an interrupted download is taken up again
+        except RuntimeError:  # absent or incomplete: an interrupted download is resumed
             _bring(dataset, folder)
             train, valid = (open_split(source, folder, part) for part in (True, False))
     except (OSError, RuntimeError) as error:
         reason = str(error).splitlines()[0]
         raise StudyError(
-            f"dataset.source: {source!r} could not be had ({reason}); put the files on disk and name their "
+            f"dataset.source: {source!r} could not be obtained ({reason}); put the files on disk and name their "
             "folder as dataset.path, or use dataset.source: generated"
         ) from None
     files = sorted(path for path in (folder / UNPACKED[source]).parent.iterdir() if path.is_file())

@@ -1,4 +1,5 @@
-"""One download from the web, within bounds: its bytes, or why it was refused. Knows no picture and no file."""
+"""One download from the web, within bounds: its bytes, or the reason for its refusal. Knows no pictures and no
+files."""
 
 import ipaddress
 import socket
@@ -17,20 +18,20 @@ from urllib3.util import Retry, Timeout
 from study import __version__
 
 ANSWER_SECONDS = 10.0
-"""How long a server may be silent."""
+"""Seconds that a server may be silent."""
 BLOCK_BYTES = 2**16
 HEADERS = {
     "User-Agent": f"Mozilla/5.0 (compatible; study/{__version__})",
     "Accept": "image/jpeg,image/png,image/webp,image/*;q=0.8",
-    "Accept-Encoding": "identity",  # what is packed could unpack to any size
+    "Accept-Encoding": "identity",  # packed content could unpack to any size
 }
 BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT)
-"""With every 5xx: answers that another time may be better."""
+"""Status codes, with every 5xx, after which another attempt may succeed."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """What one download may take. ``private_addresses``: also from machines that the internet does not reach."""
+    """Limits of one download. ``private_addresses`` also allows machines that the internet does not reach."""
 
     bytes: int = 20 * 2**20
     seconds: float = 20.0
@@ -39,7 +40,8 @@ class Bounds:
 
 
 class Refused(Exception):
-    """Why there is no content. ``unreachable``: no sound answer came, so that another time it may."""
+    """Raised when there is no content, with the reason. ``unreachable``: no sound answer came, so another time it
+    may."""
 
     def __init__(self, reason: str, unreachable: bool = False) -> None:
         super().__init__(reason)
@@ -47,9 +49,9 @@ class Refused(Exception):
 
 
 def download(url: str, bounds: Bounds) -> bytes:
-    """The content behind ``url``. Raises :class:`Refused`, and nothing else, where there is none to be had."""
+    """Return the content behind ``url``. Raise :class:`Refused`, and nothing else, if there is none."""
     if scheme_of(url) not in ("http", "https"):
-        raise Refused("it is no http or https address")
+        raise Refused("it is not an http or https address")
     watch = _Watch(bounds, proxied=_proxy(url) is not None)
     try:
         with _manager(url, watch, bounds) as manager:
@@ -68,7 +70,7 @@ def download(url: str, bounds: Bounds) -> bytes:
 
 
 def scheme_of(url: str) -> str:
-    """``http`` of an address; empty where it is none."""
+    """Return the scheme of an address, e.g. ``http``; empty if it is not one."""
     try:
         parts = urlsplit(url)
         return parts.scheme.lower() if parts.hostname else ""
@@ -83,13 +85,13 @@ def _read(response: urllib3.BaseHTTPResponse, bounds: Bounds) -> bytes:
         raise Refused(f"the server answers {words}", response.status >= 500 or response.status in BUSY)
     kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if kind and not kind.startswith("image/") and not kind.endswith("/octet-stream"):
-        raise Refused(f"its content type is {kind[:60]!r}, which is no image's")
+        raise Refused(f"its content type is {kind[:60]!r}, which is not that of an image")
     too_large = Refused(f"it has more than {bounds.bytes} bytes")
     announced = response.headers.get("Content-Length", "")
     if announced.isdecimal() and int(announced) > bounds.bytes:
         raise too_large
     content = bytearray()
-    while block := response.read1(BLOCK_BYTES, decode_content=False):  # returns what is there: a drip is seen
+    while block := response.read1(BLOCK_BYTES, decode_content=False):  # does not wait for a whole block: sees a drip
         content += block
         if len(content) > bounds.bytes:
             raise too_large
@@ -97,7 +99,7 @@ def _read(response: urllib3.BaseHTTPResponse, bounds: Bounds) -> bytes:
 
 
 class _Watch:
-    """Sees every connection of one download before anything is sent, and cuts them when the time is up."""
+    """Sees every connection of one download before anything is sent, and cuts them when the time is over."""
 
     def __init__(self, bounds: Bounds, proxied: bool) -> None:
         self.refusal: Refused | None = None
@@ -108,7 +110,10 @@ class _Watch:
         self.timer.start()
 
     def opened(self, connection: socket.socket) -> socket.socket:
-        """The connection, where it may be used. Behind a proxy the address is the proxy's, who decides itself."""
+        """Return the connection if it may be used; otherwise close it and raise :class:`Refused`.
+
+        Behind a proxy the address is that of the proxy, which decides itself.
+        """
         address = ipaddress.ip_address(connection.getpeername()[0].partition("%")[0])
         inner = getattr(address, "ipv4_mapped", None) or address
         if not (self.proxied or self.bounds.private_addresses or inner.is_global):
@@ -126,14 +131,14 @@ class _Watch:
                 connection.shutdown(socket.SHUT_RDWR)
 
     def end(self) -> None:
-        """Forget the connections."""
+        """Stop the timer and close our copies of the connections."""
         self.timer.cancel()
         for connection in self.sockets:
             connection.close()
 
 
 def _manager(url: str, watch: _Watch, bounds: Bounds) -> urllib3.PoolManager:
-    """urllib3 with our eye on each connection, also on those that a redirect leads to."""
+    """Return urllib3 with our watch on each connection, including those after a redirect."""
 
     class Http(HTTPConnection):
         def _new_conn(self) -> socket.socket:
@@ -162,7 +167,7 @@ def _manager(url: str, watch: _Watch, bounds: Bounds) -> urllib3.PoolManager:
 
 
 def _proxy(url: str) -> str | None:
-    """The proxy that the environment names for this address."""
+    """Return the proxy that the environment names for this address, or None."""
     parts = urlsplit(url)
     proxy = getproxies().get(parts.scheme.lower())
     if not proxy or proxy_bypass(parts.hostname or ""):
@@ -171,7 +176,7 @@ def _proxy(url: str) -> str | None:
 
 
 def _refusal(error: Exception, bounds: Bounds) -> Refused:
-    """What an exception of urllib3 means, in words that name no object of it."""
+    """Return the meaning of an exception of urllib3, in words that name none of its objects."""
     if isinstance(error, exceptions.MaxRetryError) and error.reason:
         error = error.reason
     if isinstance(error, exceptions.ResponseError):
@@ -181,7 +186,7 @@ def _refusal(error: Exception, bounds: Bounds) -> Refused:
     if isinstance(error, exceptions.NameResolutionError):
         return Refused("the name of its server is not known", unreachable=True)
     if isinstance(error, (exceptions.URLSchemeUnknown, exceptions.LocationValueError, ValueError)):
-        return Refused("it is no http or https address")
+        return Refused("it is not an http or https address")
     if isinstance(error, (exceptions.TimeoutError, exceptions.NewConnectionError)):
         return Refused("its server does not answer", unreachable=True)
     return Refused("the connection broke off", unreachable=True)

@@ -1,1 +1,1 @@
-"""Clock, memory and machine: what a run is measured with."""
+"""The measuring instruments of a run: clock, memory, machine, telemetry, arithmetic and yardstick."""

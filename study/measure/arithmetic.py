@@ -1,7 +1,8 @@
-"""How much arithmetic a step is, and how much this machine can do: FLOPs, bytes, and measured ceilings.
+"""The arithmetic of a training step (FLOPs, bytes) and the measured ceilings of the machine (FLOP/s, bytes/s).
 
 The ceilings are measured, not read from a data sheet: a large matrix product and a large copy. A multiplication with
-its addition counts as two FLOPs throughout. Imports torch inside the functions: figures read the models on the host.
+its addition counts as two FLOPs throughout. The functions import torch themselves, because the figures read these
+models on the host.
 """
 
 import math
@@ -21,61 +22,64 @@ if TYPE_CHECKING:
     from study.measure.clock import Clock
 
 ADAM_MOMENTS = 2
-"""Values that Adam keeps for each trained parameter."""
+"""Number of values that Adam keeps for each trained parameter."""
 SAMPLE_SECONDS = 0.01
-"""Shorter calls are repeated within a sample, so that launching and the clock's resolution do not count."""
+"""Shortest sample in seconds. Shorter calls are repeated within a sample, so that launch overhead and the clock's
+resolution do not count."""
 SAMPLING_SECONDS = 0.3
 FEWEST_SAMPLES = 5
-# A larger product reaches more of the machine, and the first that takes long is large enough: a few milliseconds may
-# be all waiting, where another process holds a core. Half precision in software (a CPU's fp16) stops at the smallest.
+# A larger product uses more of the machine, and the first that takes long is large enough: a few milliseconds may be
+# all waiting if another process holds a core. Half precision in software (a CPU's fp16) stops at the smallest.
 PRODUCT_SIDES = {"cpu": (256, 512, 1024, 2048, 4096), "cuda": (2048, 4096, 8192)}
 LONG_CALL_SECONDS = 0.02
 # Several times the last-level cache: a copy that stays in it would be a ceiling of the cache.
 COPY_BYTES = {"cpu": 2**28, "cuda": 2**30}
 FP32_ARITHMETIC = ("ieee", "tf32", "bf16")
-"""torch's names for what fp32 may be computed in, from slow to fast; it says ``none`` for IEEE where nothing is set."""
+"""torch's names for the arithmetic of fp32, from slow to fast. torch says ``none`` for IEEE when nothing is set."""
 
 
 HALF: dict[Precision, str] = {"bf16": "bfloat16", "fp16": "float16"}
-"""torch's names of the types of mixed precision; the other precisions store fp32."""
+"""torch's names for the types of mixed precision. The other precisions store fp32."""
 FIRST_CAPABILITY_WITH_TF32 = 8
-"""Major compute capability from which an NVIDIA GPU has TF32 (Ampere)."""
+"""Lowest major compute capability of an NVIDIA GPU with TF32 (Ampere)."""
 
 
 class Fp32(Strict):
-    """What a run's device computed fp32 in: ``ieee``, ``tf32`` or ``bf16``."""
+    """The arithmetic that a run's device used for fp32: ``ieee``, ``tf32`` or ``bf16``."""
 
-    products: str = Field(description="Matrix products.")
+    products: str = Field(description="Arithmetic of matrix products.")
     convolutions: str
 
 
 class Flops(Strict):
-    """Arithmetic and least traffic of one training step, per image."""
+    """Arithmetic (FLOPs) and least memory traffic (bytes) of one training step, per image."""
 
-    images: int = Field(ge=1, description="Images of the step that was counted.")
+    images: int = Field(ge=1, description="Number of images in the counted step.")
     forward_flop_per_image: float = Field(ge=0, description="FLOPs of the forward pass, loss included.")
-    backward_flop_per_image: float = Field(ge=0, description="FLOPs of the backward pass, with what was frozen then.")
+    backward_flop_per_image: float = Field(
+        ge=0, description="FLOPs of the backward pass, with the parameters frozen that the stage freezes."
+    )
     bytes_per_image: float = Field(
-        gt=0, description="Lower bound of the bytes moved, see `measure.arithmetic.least_bytes`."
+        gt=0, description="Lower bound of the bytes moved; see `measure.arithmetic.least_bytes`."
     )
 
     @property
     def flop_per_image(self) -> float:
-        """FLOPs of forward and backward."""
+        """FLOPs per image of the forward and the backward pass."""
         return self.forward_flop_per_image + self.backward_flop_per_image
 
     @property
     def flop_per_byte(self) -> float:
-        """Arithmetic intensity; an upper bound, as the bytes are a lower one."""
+        """Arithmetic intensity in FLOPs per byte. It is an upper bound, because the bytes are a lower bound."""
         return self.flop_per_image / self.bytes_per_image
 
 
 class Ceiling(Strict):
-    """One rate of the machine, in the unit that its field's name says."""
+    """One measured rate of the machine, in the unit that its field's name gives."""
 
     best: float = Field(gt=0, description="The largest sample.")
-    samples: list[float] = Field(min_length=1, description="Every sample, in the order they were taken.")
-    calls_per_sample: int = Field(ge=1, description="Calls that one sample is the mean rate of.")
+    samples: list[float] = Field(min_length=1, description="Every sample, in the order in which they were taken.")
+    calls_per_sample: int = Field(ge=1, description="Number of calls in one sample; the sample is their mean rate.")
 
     @model_validator(mode="after")
     def _the_best_is_a_sample(self) -> Self:
@@ -85,24 +89,28 @@ class Ceiling(Strict):
 
 
 class Ceilings(Strict):
-    """What a device reached in a large matrix product and a large copy."""
+    """The rates that a device reached in a large matrix product and a large copy."""
 
     device: Literal["cpu", "cuda"]
     precision: Precision
-    threads: int = Field(ge=1, description="CPU threads that torch used.")
-    matmul_fp32_precision: str = Field(description="What torch is set to compute fp32 matrix products in, as found.")
-    convolution_fp32_precision: str = Field(description="The same for convolutions (cuDNN: `tf32` by default).")
-    product_arithmetic: str = Field(
-        description="What the measured product was computed in: `ieee`, `tf32`, `bf16` or `fp16`. In fp32 the faster "
-        "of the two settings, because a step may use both and none may exceed its ceiling."
+    threads: int = Field(ge=1, description="Number of CPU threads that torch used.")
+    matmul_fp32_precision: str = Field(
+        description="torch's setting for the arithmetic of fp32 matrix products, as found."
     )
-    product_side: int = Field(ge=1, description="Rows and columns of the square matrices.")
-    copy_bytes: int = Field(ge=1, description="Bytes read, and as many written, by one copy.")
+    convolution_fp32_precision: str = Field(
+        description="torch's setting for the arithmetic of fp32 convolutions, as found (cuDNN: `tf32` by default)."
+    )
+    product_arithmetic: str = Field(
+        description="Arithmetic of the measured product: `ieee`, `tf32`, `bf16` or `fp16`. For fp32 it is the "
+        "faster of the two settings, because a step may use both and must not exceed its ceiling."
+    )
+    product_side: int = Field(ge=1, description="Number of rows and of columns of the square matrices.")
+    copy_bytes: int = Field(ge=1, description="Bytes that one copy reads; it writes the same number.")
     product_flop_per_second: Ceiling
-    copy_bytes_per_second: Ceiling = Field(description="Read plus write.")
+    copy_bytes_per_second: Ceiling = Field(description="Bytes read plus bytes written, per second.")
 
     def attainable(self, flop_per_byte: float) -> float:
-        """FLOP/s under the roof at an intensity: min(product, intensity x copy) (Williams et al. 2009)."""
+        """Return the FLOP/s under the roof at an intensity: min(product, intensity x copy) (Williams et al. 2009)."""
         return min(self.product_flop_per_second.best, flop_per_byte * self.copy_bytes_per_second.best)
 
 
@@ -113,19 +121,23 @@ def flops_of_step(
     loss: "Callable[[torch.Tensor, torch.Tensor], torch.Tensor]",
     moments: int = ADAM_MOMENTS,
 ) -> Flops:
-    """FLOPs per image of forward and backward, by torch's ``FlopCounterMode``, and the bytes of :func:`least_bytes`.
+    """Return the FLOPs per image of forward and backward, by torch's ``FlopCounterMode``, and :func:`least_bytes`.
 
-    Counted are matrix products, convolutions and attention, by their shapes; element-wise operations, normalisation,
-    pooling and the optimizer count nothing. What is frozen now is not counted backward: call it for each stage.
+    ``inputs`` has shape (n, channels, height, width) and ``labels`` has shape (n,); only their shapes and types are
+    used.
 
-    Nothing is computed, so nothing changes: for the call every parameter and buffer is replaced
-    (``torch.func.functional_call``) by a tensor of its shape on the device ``meta``, which has no storage. Gradients
-    and batch-norm statistics land there and are dropped; no kernel runs, no device memory is allocated, no peak moves,
-    and no random number is drawn from a device (the host's generator is put back). ``inputs`` and ``labels`` give
-    their shape and type alone. Hooks of the model do run once. The host does load about 60 MB of torch's own Python
-    modules, and its resident peak is the process's: count after that was read. Only the flags ``requires_grad``
-    matter, so a stage can be frozen again after training to be counted. A forward pass that reads a tensor's values
-    cannot be counted; torch raises ``RuntimeError`` or ``NotImplementedError``.
+    Matrix products, convolutions and attention count, by their shapes. Element-wise operations, normalisation, pooling
+    and the optimizer do not count. Parameters that are frozen now do not count in the backward pass: call this function
+    once for each stage.
+
+    Nothing is computed, so nothing changes. For the call every parameter and buffer is replaced
+    (``torch.func.functional_call``) by a tensor of the same shape on the device ``meta``, which has no storage.
+    Gradients and batch-norm statistics land there and are dropped. No kernel runs, no device memory is allocated, no
+    peak moves, and no random number is drawn from a device; the host's generator is restored. Hooks of the model do run
+    once. The host does load about 60 MB of torch's own Python modules, and its resident peak is that of the process:
+    read the peak before you count. Only the flags ``requires_grad`` matter, so a stage can be frozen again after
+    training to be counted. torch raises ``RuntimeError`` or ``NotImplementedError`` for a forward pass that reads a
+    tensor's values: it cannot be counted.
     """
     import torch
     from torch.utils.flop_counter import FlopCounterMode
@@ -149,13 +161,14 @@ def flops_of_step(
 
 
 def least_bytes(model: "nn.Module", inputs: "torch.Tensor", moments: int = ADAM_MOMENTS) -> int:
-    """Bytes that a step cannot avoid to move, in the types that the tensors have now.
+    """Return the bytes that a step must move at least, in the types that the tensors have now.
 
-    The inputs and every parameter are read once; each trained parameter's gradient is written and read, the
-    optimizer's ``moments`` are read and written, and it is written itself. Left out, so the truth is more: the
-    activations, which the forward pass writes and the backward pass reads (at large batches by far the most), the
-    second reading of the weights backward, buffers, labels, the casts of mixed precision, workspaces, and the
-    transfer from the host. What a cache holds from one phase to the next is counted though it may not move.
+    The inputs and every parameter are read once. For each trained parameter the gradient is written and read, the
+    optimizer's ``moments`` are read and written, and the parameter itself is written. The true traffic is larger,
+    because this omits the activations, which the forward pass writes and the backward pass reads (at large batches by
+    far the most), the second reading of the weights in the backward pass, buffers, labels, the casts of mixed
+    precision, workspaces, and the transfer from the host. Data that a cache holds from one phase to the next counts,
+    although it may not move.
     """
     moved = inputs.numel() * inputs.element_size()
     for parameter in model.parameters():
@@ -167,14 +180,15 @@ def least_bytes(model: "nn.Module", inputs: "torch.Tensor", moments: int = ADAM_
 
 
 def _shadow(tensor: "torch.Tensor") -> "torch.Tensor":
-    """Shape, type and ``requires_grad`` of a tensor, without its storage; a subclass (fastai's) becomes plain."""
+    """Return a plain tensor on ``meta`` with the same shape, type and ``requires_grad``, also for a subclass
+    (fastai's)."""
     import torch
 
     return torch.empty(tensor.shape, dtype=tensor.dtype, device="meta", requires_grad=tensor.requires_grad)
 
 
 def _without_storage(call: "Callable[..., torch.Tensor]", *arguments: "torch.Tensor") -> "torch.Tensor":
-    """The call, with the tensors that it holds itself replaced by shadows where it is a module."""
+    """Return the result of ``call``; if it is a module, shadows replace the tensors that it holds."""
     from torch import nn
     from torch.func import functional_call
 
@@ -193,11 +207,11 @@ def _convolution_backward_flop(
     out_shape: Any = None,
     **_: Any,
 ) -> int:
-    """FLOPs of a convolution's gradients: by input and by weight each as many as forward.
+    """Return the FLOPs of a convolution's gradients: by input and by weight, each equal to those of the forward pass.
 
-    In place of torch's own formula, which (2.11 to 2.15) forgets the groups in the gradient by weight, and so makes a
-    depthwise convolution dearer by the number of its channels. ``weight_shape`` is per group already. The order of
-    ``others`` is aten's: bias, stride, padding, dilation, transposed, output padding, groups, output mask.
+    This replaces torch's own formula, which (2.11 to 2.15) omits the groups in the gradient by weight, and so
+    multiplies the FLOPs of a depthwise convolution by its number of channels. ``weight_shape`` is already per group.
+    The order of ``others`` is aten's: bias, stride, padding, dilation, transposed, output padding, groups, output mask.
     """
     transposed, (by_input, by_weight, _by_bias) = others[4], others[7]
     places = math.prod((input_shape if transposed else grad_shape)[2:])
@@ -207,10 +221,10 @@ def _convolution_backward_flop(
 def measure_ceilings(device: "torch.device", precision: Precision) -> Ceilings:
     """Measure both ceilings: FLOP/s of a product of square matrices, 2 x side^3 / s, and bytes/s of a copy.
 
-    Under 3 s on two CPU cores. Allocates up to 0.5 GiB on a CPU and 2 GiB on a GPU, and gives it back; that moves the
-    memory peaks and drops torch's cached blocks, so call it outside a run. Random numbers come from a generator of
-    its own. The timing is the device's (``measure.clock``): on a GPU the samples are events in its queue, with one
-    synchronisation at their end.
+    The measurement takes under 3 s on two CPU cores. It allocates up to 0.5 GiB on a CPU and 2 GiB on a GPU, and frees
+    it. That moves the memory peaks and drops torch's cached blocks, so call it outside a run. Random numbers come from
+    a separate generator. The device's clock does the timing (``measure.clock``): on a GPU the samples are events in its
+    queue, with one synchronisation at their end.
     """
     import torch
 
@@ -245,7 +259,10 @@ def measure_ceilings(device: "torch.device", precision: Precision) -> Ceilings:
 
 
 def sample(call: Callable[[], object], work: float, clock: "Clock") -> Ceiling:
-    """Rates of a call that does ``work``, over about ``SAMPLING_SECONDS``; warmed up before, read at the end."""
+    """Return the rates of a call that does ``work`` (FLOPs or bytes), sampled for about ``SAMPLING_SECONDS``.
+
+    The call is warmed up before, and the clock is read at the end.
+    """
     seconds = seconds_of(call, clock)
     calls = max(1, math.ceil(SAMPLE_SECONDS / seconds))
     count = max(FEWEST_SAMPLES, math.ceil(SAMPLING_SECONDS / (seconds * calls)))
@@ -260,7 +277,7 @@ def sample(call: Callable[[], object], work: float, clock: "Clock") -> Ceiling:
 
 
 def seconds_of(call: Callable[[], object], clock: "Clock") -> float:
-    """Seconds of a call that is warm: the shorter of two after a first, which pays for libraries and memory."""
+    """Return the seconds of a warm call: the shorter of two after a first, which pays for libraries and memory."""
     call()
     marks = [clock.mark()]
     for _ in range(2):
@@ -273,7 +290,7 @@ def seconds_of(call: Callable[[], object], clock: "Clock") -> float:
 def _large_product(
     device: "torch.device", precision: Precision, clock: "Clock"
 ) -> "tuple[int, Callable[[], torch.Tensor]]":
-    """Side and call of the first product that takes ``LONG_CALL_SECONDS``, or of the largest."""
+    """Return side and call of the first product that takes ``LONG_CALL_SECONDS``, or of the largest product."""
     sides = PRODUCT_SIDES["cuda" if device.type == "cuda" else "cpu"]
     for side in sides:
         call = _product(side, device, precision)
@@ -283,7 +300,10 @@ def _large_product(
 
 
 def _product(side: int, device: "torch.device", precision: Precision) -> "Callable[[], torch.Tensor]":
-    """A call that multiplies two random square matrices: a GPU's power, and so its clock, depends on the values."""
+    """Return a call that multiplies two random square matrices.
+
+    The values are random because a GPU's power, and so its clock, depends on them.
+    """
     import torch
 
     dtype = getattr(torch, HALF.get(precision, "float32"))
@@ -294,7 +314,8 @@ def _product(side: int, device: "torch.device", precision: Precision) -> "Callab
 
 
 def _copy(size: int, device: "torch.device") -> "Callable[[], torch.Tensor]":
-    """A call that reads ``size`` bytes and writes as many, both touched before: a page's first use is no copy."""
+    """Return a call that reads and writes ``size`` bytes; both tensors are touched before, because first use costs
+    more."""
     import torch
 
     source = torch.ones(size, dtype=torch.uint8, device=device)
@@ -303,7 +324,7 @@ def _copy(size: int, device: "torch.device") -> "Callable[[], torch.Tensor]":
 
 
 def _fp32_backends(kind: str) -> tuple[Any, Any]:
-    """Where torch keeps its fp32 settings for matrix products and for convolutions on the device."""
+    """Return the objects that hold torch's fp32 settings on the device: for matrix products and for convolutions."""
     import torch
 
     backends: Any = torch.backends  # its settings are made at import, out of sight of a type checker
@@ -313,15 +334,16 @@ def _fp32_backends(kind: str) -> tuple[Any, Any]:
 
 
 def _fp32_settings(kind: str) -> tuple[str, str]:
-    """The settings themselves, inherited ones resolved by torch."""
+    """Return the settings for matrix products and for convolutions; torch resolves inherited ones."""
     matmul, convolution = _fp32_backends(kind)
     return str(matmul.fp32_precision), str(convolution.fp32_precision)
 
 
 def set_fp32(precision: Precision) -> None:
-    """Let torch compute fp32 on a GPU in IEEE single precision or in TF32, where ``precision`` names one of them.
+    """Let torch compute fp32 on a GPU in IEEE single precision or in TF32, if ``precision`` names one of them.
 
-    By torch's older switches: its newer ones leave the older unreadable, and its own compiler still reads them.
+    The function uses torch's older switches: the newer ones make the older unreadable, and torch's own compiler still
+    reads those.
     """
     import torch
 
@@ -331,7 +353,8 @@ def set_fp32(precision: Precision) -> None:
 
 
 def fp32_in_use(kind: str) -> Fp32:
-    """What the device computes fp32 in as torch is set now. An older GPU has no TF32, however torch is set."""
+    """Return the arithmetic of fp32 on the device, as torch is set now. An older GPU has no TF32, whatever the
+    setting."""
     names = ["ieee" if name == "none" else name for name in _fp32_settings(kind)]
     if kind == "cuda" and not has_tf32():
         names = ["ieee" if name == "tf32" else name for name in names]
@@ -339,7 +362,7 @@ def fp32_in_use(kind: str) -> Fp32:
 
 
 def has_tf32() -> bool:
-    """Whether the current GPU computes in TF32."""
+    """Return whether the current GPU computes in TF32."""
     import torch
 
     return torch.cuda.get_device_capability()[0] >= FIRST_CAPABILITY_WITH_TF32
@@ -347,7 +370,7 @@ def has_tf32() -> bool:
 
 @contextmanager
 def _fp32_products(kind: str, arithmetic: str) -> Iterator[None]:
-    """Compute fp32 matrix products in ``arithmetic``, and put the setting back."""
+    """Compute fp32 matrix products in ``arithmetic`` within the context, and restore the setting."""
     matmul, _ = _fp32_backends(kind)
     before = matmul.fp32_precision
     if before == arithmetic or {before, arithmetic} == {"none", "ieee"}:

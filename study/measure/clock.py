@@ -1,4 +1,4 @@
-"""Times of phases: by the clock on a CPU, by CUDA events on a GPU. Nothing is synchronised inside a step."""
+"""Times of phases: by the host's clock on a CPU, by CUDA events on a GPU. No step contains a synchronisation."""
 
 import time
 from collections.abc import Iterator
@@ -11,45 +11,45 @@ import torch
 from study.measure.samples import PHASES, Step
 
 MOST_RESERVED = 200_000
-"""Events made before training; a longer one makes the rest as it goes."""
+"""Largest number of events made before training. A longer training makes the rest as it goes."""
 
 
 class HostClock:
-    """Marks are readings of the host's clock; the host does the work itself, so they are exact."""
+    """A clock whose marks are readings of the host's clock. They are exact, because the host itself does the work."""
 
     def reserve(self, marks: int) -> None:
-        """Nothing to prepare."""
+        """Do nothing: marks of the host need no preparation."""
 
     def mark(self) -> Any:
-        """A point in time."""
+        """Return a point in time."""
         return time.perf_counter()
 
     def settle(self) -> None:
-        """Wait until every mark can be read."""
+        """Do nothing: marks of the host can be read at once."""
 
     def seconds(self, first: Any, second: Any) -> float:
-        """Seconds between two marks."""
+        """Return the seconds between two marks."""
         return float(second - first)
 
 
 class CudaClock:
-    """Marks are events in the device's own queue: the host runs ahead, the device tells when it got there."""
+    """A clock whose marks are events in the device's queue: the host runs ahead, and the device stamps each event."""
 
     def __init__(self) -> None:
         self._spare: list[torch.cuda.Event] = []
-        # Named once: looking the current stream up takes the host as long as recording the event.
+        # Looked up once: the lookup takes the host as long as recording the event.
         self._stream = torch.cuda.current_stream()
 
     def reserve(self, marks: int) -> None:
-        """Make the events beforehand: making one takes the host longer than recording it, and it comes in the first
-        ``record``."""
+        """Make ``marks`` events beforehand: making one, in its first ``record``, takes the host longer than recording
+        it."""
         self._spare = [torch.cuda.Event(enable_timing=True) for _ in range(min(marks, MOST_RESERVED))]
         for event in self._spare:
             event.record(self._stream)
         self.settle()
 
     def mark(self) -> Any:
-        """A point in the device's timeline."""
+        """Return a point in the device's timeline."""
         event = self._spare.pop() if self._spare else torch.cuda.Event(enable_timing=True)
         event.record(self._stream)
         return event
@@ -59,7 +59,7 @@ class CudaClock:
         torch.cuda.synchronize()
 
     def seconds(self, first: Any, second: Any) -> float:
-        """Seconds between two marks; the events give milliseconds."""
+        """Return the seconds between two marks; the events give milliseconds."""
         return float(first.elapsed_time(second)) / 1000.0
 
 
@@ -67,13 +67,13 @@ Clock = HostClock | CudaClock
 
 
 def clock_for(device: torch.device) -> Clock:
-    """The clock that sees what ``device`` does."""
+    """Return the clock that sees the work of ``device``."""
     return CudaClock() if device.type == "cuda" else HostClock()
 
 
 @dataclass(frozen=True)
 class EpochTimes:
-    """What the recorder tells of an epoch's training."""
+    """Recorded times of one epoch's training, in seconds."""
 
     steps: list[Step]
     train_seconds: float
@@ -83,19 +83,19 @@ class EpochTimes:
 
 
 def marks_of(steps: int, epochs: int) -> int:
-    """How many marks so many steps and epochs make."""
+    """Return the number of marks in ``steps`` steps and ``epochs`` epochs."""
     return steps * len(PHASES) + 2 * epochs
 
 
 class StepRecorder:
-    """Collects the marks of every epoch, and turns them into steps when all are over: reading an event costs time."""
+    """Collects the marks of every epoch and turns them into steps after the last: reading an event costs time."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self._epochs: list[_Epoch] = []
 
     def begin(self) -> None:
-        """An epoch's training starts: the first step's data wait counts from here."""
+        """Start an epoch's training: the first step's data wait counts from here."""
         now = time.perf_counter()
         self._epochs.append(_Epoch(now, self.clock.mark()))
         epoch = self._epochs[-1]
@@ -103,24 +103,24 @@ class StepRecorder:
 
     @contextmanager
     def loader_start(self) -> Iterator[None]:
-        """Around what makes the loader's iterator."""
+        """Time the code that makes the loader's iterator."""
         started = time.perf_counter()
         yield
         self._epochs[-1].loader_start_seconds = time.perf_counter() - started
 
     def mark(self, phase: str) -> None:
-        """The phase ends here."""
+        """Mark the end of ``phase``."""
         self._names.append(phase)
         self._marks.append(self.clock.mark())
 
     def end_step(self, images: int) -> None:
-        """The step of ``images`` images is complete."""
+        """Mark the end of a step of ``images`` images."""
         self._images.append(images)
         self._names.append("")
         self._marks.append(None)
 
     def end(self) -> None:
-        """The epoch's training is over; returns when it is on the device too."""
+        """Mark the end of an epoch's training, and return once the device has finished it too."""
         epoch = self._epochs[-1]
         epoch.end = self.clock.mark()
         waited = time.perf_counter()
@@ -129,7 +129,7 @@ class StepRecorder:
         epoch.synchronise_seconds, epoch.train_seconds = now - waited, now - epoch.started
 
     def read(self) -> list[EpochTimes]:
-        """Every epoch, in order. Call it once, outside of what is timed."""
+        """Return the times of every epoch, in order. Call it once, outside the timed code."""
         return [self._read(epoch, number) for number, epoch in enumerate(self._epochs, start=1)]
 
     def _read(self, epoch: "_Epoch", number: int) -> EpochTimes:
@@ -157,7 +157,7 @@ class StepRecorder:
 class _Epoch:
     started: float
     start: Any
-    # Two lists, no pairs: a step makes nothing that the garbage collector has to follow.
+    # Two lists instead of pairs: a step makes no object that the garbage collector has to follow.
     names: list[str] = field(default_factory=list)
     marks: list[Any] = field(default_factory=list)
     images: list[int] = field(default_factory=list)

@@ -1,4 +1,7 @@
-"""What a run ran on: no host, no user, no path. Imports torch only where the caller already has."""
+"""Description of the machine of a run: no host name, no user, no path.
+
+The module imports torch only in functions whose caller has imported it already.
+"""
 
 import platform
 import sys
@@ -17,20 +20,24 @@ LIBRARIES = ("torch", "torchvision", "fastai", "numpy", "pillow")
 
 
 class Machine(Strict):
-    """Device, processor and software."""
+    """Device, processor and software of one run."""
 
     device_name: str = Field(description="Model of the device that trained.")
     cpu_name: str
-    cpu_cores: int | None = Field(description="Physical cores.")
-    cpu_threads: int = Field(description="Logical CPUs.")
-    cpu_max_mhz: float | None = Field(None, description="Highest clock of the first CPU, where the kernel tells.")
-    cpu_governor: str | None = Field(None, description="Who chooses the first CPU's clock, where the kernel tells.")
-    virtualised: bool | None = Field(None, description="Whether this is a virtual machine; none where unknown.")
+    cpu_cores: int | None = Field(description="Number of physical cores.")
+    cpu_threads: int = Field(description="Number of logical CPUs.")
+    cpu_max_mhz: float | None = Field(
+        None, description="Highest clock of the first CPU in MHz; null if the kernel does not say."
+    )
+    cpu_governor: str | None = Field(
+        None, description="Governor of the first CPU's clock; null if the kernel does not say."
+    )
+    virtualised: bool | None = Field(None, description="True in a virtual machine; null if unknown.")
     memory_bytes: int
     device_memory_bytes: int | None = None
-    device_max_sm_mhz: int | None = Field(None, description="Highest clock of the device's multiprocessors.")
+    device_max_sm_mhz: int | None = Field(None, description="Highest clock of the device's multiprocessors in MHz.")
     device_power_limit_watts: float | None = None
-    driver: str | None = Field(None, description="NVIDIA driver.")
+    driver: str | None = Field(None, description="Version of the NVIDIA driver.")
     cuda: str | None = None
     cudnn: int | None = None
     system: str
@@ -39,7 +46,7 @@ class Machine(Strict):
 
 
 def describe(device: str) -> Machine:
-    """This machine, as seen from the process that trains on ``device``."""
+    """Return a description of this machine, as seen from the process that trains on ``device``."""
     common = {
         "cpu_name": cpu_name(),
         "cpu_cores": psutil.cpu_count(logical=False),
@@ -71,12 +78,12 @@ def describe(device: str) -> Machine:
 
 
 def python() -> str:
-    """Version of the interpreter."""
+    """Return the version of the interpreter."""
     return ".".join(map(str, sys.version_info[:3]))
 
 
 def libraries() -> dict[str, str]:
-    """Versions of what decides the times."""
+    """Return the versions of the installed libraries that determine the times."""
     versions = {}
     for name in LIBRARIES:
         try:
@@ -87,7 +94,7 @@ def libraries() -> dict[str, str]:
 
 
 def gpu_trouble() -> str | None:
-    """Why torch can use no CUDA device, in its own words; None where it can."""
+    """Return why torch can use no CUDA device, in its own words, or None if it can use one."""
     import torch
 
     if torch.cuda.is_available():
@@ -100,7 +107,7 @@ def gpu_trouble() -> str | None:
 
 
 def cpu_name() -> str:
-    """The processor's model, as the kernel names it."""
+    """Return the processor's model, as the kernel names it."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):
@@ -111,7 +118,7 @@ def cpu_name() -> str:
 
 
 def read_line(path: Path) -> str | None:
-    """What a file of the kernel says; None where there is no such file."""
+    """Return the stripped text of a kernel file, or None if it is absent or empty."""
     try:
         return path.read_text(encoding="ascii").strip() or None
     except (OSError, ValueError):
@@ -119,13 +126,14 @@ def read_line(path: Path) -> str | None:
 
 
 def cpu_max_mhz() -> float | None:
-    """The first CPU's highest clock."""
+    """Return the highest clock of the first CPU in MHz, or None if the kernel does not say."""
     khz = read_line(CPUFREQ / "cpuinfo_max_freq")
     return int(khz) / 1000 if khz and khz.isdigit() else None
 
 
 def virtualised(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool | None:
-    """Whether a hypervisor says that it is there (the processor's flag of that name, which x86 alone has)."""
+    """Return whether the processor has the flag ``hypervisor``; None if ``cpuinfo`` lists no flags (only x86 has
+    them)."""
     try:
         flags = next(line for line in cpuinfo.read_text().splitlines() if line.startswith("flags"))
     except (OSError, StopIteration):
@@ -134,7 +142,7 @@ def virtualised(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool | None:
 
 
 def device_limits() -> dict[str, float | int | None]:
-    """The highest clock and the power limit of the GPU that torch sees first; empty where NVML does not tell."""
+    """Return the highest clock (MHz) and the power limit (watts) of torch's first GPU; empty if NVML does not say."""
     limits: dict[str, float | int | None] = {}
     with suppress(Exception):
         import pynvml
@@ -148,7 +156,7 @@ def device_limits() -> dict[str, float | int | None]:
 
 
 def driver() -> str | None:
-    """The NVIDIA driver's version; None where none answers."""
+    """Return the version of the NVIDIA driver, or None if no driver answers."""
     try:
         import pynvml
 

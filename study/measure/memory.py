@@ -9,13 +9,13 @@ from study.measure.samples import Memory
 
 
 def reset_peak(device: torch.device) -> None:
-    """Start the window of the device's peak."""
+    """Reset the device's memory peaks, so that a new window starts."""
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
 
 
 def peak(device: torch.device) -> Memory:
-    """Peaks in bytes: of the device since :func:`reset_peak`, of the process since its start."""
+    """Return the peaks in bytes: of the device since :func:`reset_peak`, of the process since its start."""
     unit = 1 if sys.platform == "darwin" else 1024
     resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     if device.type != "cuda":

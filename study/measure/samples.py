@@ -1,4 +1,4 @@
-"""The raw samples of one run, as both loops return them. Times in seconds, memory in bytes."""
+"""The raw samples of one run, as both loops return them. Times are in seconds, memory is in bytes."""
 
 from statistics import fmean, median
 from typing import Literal
@@ -11,18 +11,22 @@ from study.measure.arithmetic import Flops
 PHASES = ("data_wait", "transfer", "device_transform", "forward", "backward", "optimizer")
 FEWEST_STEPS, UNSETTLED = 12, 1.25
 WARM_UP_REPETITIONS = 3
-"""Of the yardstick, before and after."""
+"""Number of the yardstick's warm-up repetitions, before and again after the run."""
 
 
 class Step(Strict):
     """One training step. The phases follow each other without a gap and add up to the step."""
 
-    epoch: int = Field(ge=1, description="Epoch of the whole schedule, frozen ones included, from 1.")
+    epoch: int = Field(ge=1, description="Epoch of the whole schedule, from 1; frozen epochs count.")
     images: int = Field(
         ge=0,
-        description="Of all processes. Counted where one trains; else the plan's, which what they counted has to meet.",
+        description="Images in this step, summed over processes. With one process they are counted; with several "
+        "they are the planned number, and the run fails if the counts differ.",
     )
-    warm_up: bool = Field(description="Marked by `measure.samples.mark_warm_up`; kept, and left out of steady figures.")
+    warm_up: bool = Field(
+        description="True if `measure.samples.mark_warm_up` marked the step as warm-up. Such steps are kept, and "
+        "left out of steady figures."
+    )
     data_wait_seconds: float
     transfer_seconds: float
     device_transform_seconds: float
@@ -32,150 +36,175 @@ class Step(Strict):
 
     @property
     def seconds(self) -> float:
-        """The whole step."""
+        """Seconds of the whole step."""
         return sum(float(getattr(self, f"{phase}_seconds")) for phase in PHASES)
 
 
 class Epoch(Strict):
-    """One epoch: training and validation apart."""
+    """One epoch, with training and validation separate."""
 
     stage: Literal["frozen", "unfrozen"]
-    train_seconds: float = Field(description="Until the device has done the epoch's last step.")
-    valid_seconds: float = Field(description="0 after an epoch without validation.")
+    train_seconds: float = Field(description="Seconds until the device has finished the epoch's last step.")
+    valid_seconds: float = Field(description="Seconds of validation; 0 after an epoch without validation.")
     loader_start_seconds: float = Field(
-        description="Making the loader's iterator, its workers' start included; within the first step's data wait."
+        description="Seconds to make the loader's iterator and start its workers; part of the first step's data wait."
     )
     loader_end_seconds: float = Field(
-        description="From the last step to the loader's own end: its workers stop. On a GPU in the device's timeline, "
-        "where it may hide behind the last steps."
+        description="Seconds from the last step until the loader has ended and stopped its workers. On a GPU this "
+        "is in the device's timeline, where the last steps may hide it."
     )
     synchronise_seconds: float = Field(
-        description="How long the host waits at the end of the epoch until the device has caught up."
+        description="Seconds that the host waits at the end of the epoch until the device has caught up."
     )
-    images: int = Field(description="Images really trained on: without what drop_last left out.")
+    images: int = Field(description="Number of images trained on, without those that drop_last left out.")
     steps: int
-    train_loss: float | None = Field(description="Mean over the epoch's images; null where it is no finite number.")
+    train_loss: float | None = Field(description="Mean loss over the epoch's images; null if it is not finite.")
     loss_sum: float | None = Field(
-        None, description="Sum of the steps' mean losses, as many tutorials print it; null where it is not finite."
+        None,
+        description="Sum of the steps' mean losses, the value that many tutorials print; null if it is not finite.",
     )
-    valid_loss: float | None = Field(description="Null also after an epoch without validation.")
-    accuracy: float | None = Field(description="Share of the validation images classified correctly, 0 to 1.")
+    valid_loss: float | None = Field(
+        description="Mean loss over the validation images; null if it is not finite, or after an epoch without "
+        "validation."
+    )
+    accuracy: float | None = Field(
+        description="Share of the validation images classified correctly, 0 to 1; null after an epoch without "
+        "validation."
+    )
 
 
 class Memory(Strict):
-    """Peaks over the run, in bytes; null where the device does not tell."""
+    """Memory peaks over the run, in bytes; null if the device does not report them."""
 
-    device_allocated_bytes: int | None = Field(None, description="By torch's tensors.")
-    device_reserved_bytes: int | None = Field(None, description="By torch's allocator, its cache included.")
+    device_allocated_bytes: int | None = Field(None, description="Peak of the memory held by torch's tensors.")
+    device_reserved_bytes: int | None = Field(
+        None, description="Peak of the memory held by torch's allocator, its cache included."
+    )
     device_used_bytes: int | None = Field(
         None,
-        description="Of the whole device at the end of training: the driver's context and kernels, and other "
-        "processes, included. No peak: cuDNN's search for algorithms takes and gives back more.",
+        description="Memory used on the whole device at the end of training, including the driver's context and "
+        "kernels, and other processes. This is not a peak: cuDNN's search for algorithms takes more "
+        "for a time and frees it.",
     )
-    host_resident_bytes: int | None = Field(None, description="Of the training process, without its workers.")
+    host_resident_bytes: int | None = Field(
+        None, description="Peak resident memory of the training process, without its workers."
+    )
 
 
 class Replica(Strict):
-    """One process of a distributed run, by its own account."""
+    """One process of a distributed run, as it reported itself."""
 
-    images: int = Field(description="Images that this process itself trained on, as it counted them.")
+    images: int = Field(description="Number of images that this process trained on, as it counted them.")
     fit_seconds: float
-    data_wait_seconds: float = Field(description="Of all steps: an uneven loader makes the others wait in backward.")
+    data_wait_seconds: float = Field(
+        description="Data wait summed over all steps: an uneven loader makes the other processes wait in the "
+        "backward phase."
+    )
     memory: Memory
 
 
 class TimedBatch(Strict):
-    """One batch through the trained network: from images that lie on the device until the device has the outputs."""
+    """One timed batch of inference: from images on the device until the device has the outputs."""
 
     images: int
-    warm_up: bool = Field(description="One of the first, as many as the study says; in no figure.")
+    warm_up: bool = Field(description="True for the first `inference.warm_up_batches` batches; they are in no figure.")
     seconds: float
 
 
 class InferenceSamples(Strict):
-    """What the trained network did when it was asked. Percentiles are computed on read."""
+    """Raw samples of inference with the trained network. Percentiles are computed on read."""
 
-    started: float = Field(description="When the first batch began, in seconds since 1970 UTC.")
-    seconds: float = Field(description="Wall time of all batches, what lies between them included.")
+    started: float = Field(description="Start of the first batch, in seconds since 1970 UTC.")
+    seconds: float = Field(description="Wall time of all batches, the time between them included.")
     conversion_seconds: float = Field(
-        description="From the trained network to one that can be asked: another type of numbers, or export, "
+        description="Seconds to convert the trained network for inference: to another number type, or by export, "
         "calibration and quantisation."
     )
-    batches: list[TimedBatch] = Field(description="In the order in which they were made.")
+    batches: list[TimedBatch] = Field(description="Every batch, in the order in which they ran.")
     accuracy: float = Field(description="Share of the validation images classified correctly, 0 to 1.")
     weights_sha256: str = Field(description="Checksum of the trained weights, before they were converted.")
     operators: dict[str, int] = Field(
-        description="How many operators of each kind the runtime executes; empty where torch does."
+        description="Number of operators of each kind that the runtime executes; empty if torch executes the network."
     )
     memory: Memory = Field(
-        description="The device's peaks from the conversion on; the host's are those of the process, training included."
+        description="Memory peaks: the device's from the conversion on, the host's of the whole process, training "
+        "included."
     )
 
 
 class Measurement(Strict):
-    """What a loop returns. Of many processes the first's times, and all processes' images, losses and accuracy."""
+    """The result of a loop. With several processes the times are the first process's; images, losses and accuracy are
+    of all."""
 
-    setup_seconds: float = Field(description="Building the loaders, and decoding where images stay on the device.")
-    model_seconds: float = Field(description="Building the model, loading its weights, moving it to the device.")
+    setup_seconds: float = Field(
+        description="Seconds to build the loaders, and to decode the images if they stay on the device."
+    )
+    model_seconds: float = Field(description="Seconds to build the model, load its weights and move it to the device.")
     fit_seconds: float = Field(description="Wall time of the whole schedule, validation and warm-up included.")
     fit_started: float | None = Field(
-        None, description="When the schedule began, in seconds since 1970 UTC: places it among the telemetry's samples."
+        None, description="Start of the schedule, in seconds since 1970 UTC; places it among the telemetry's samples."
     )
     epochs: list[Epoch]
     steps: list[Step]
     memory: Memory
-    parameters: int = Field(description="Parameters of the model, trained or not.")
+    parameters: int = Field(description="Number of parameters of the model, trained or not.")
     body_sha256: str | None = Field(
-        description="Checksum of the body's weights before the first step; none where nothing trains."
+        description="Checksum of the body's weights before the first step; null if nothing trains."
     )
     compile_seconds: float | None = Field(
         None,
-        description="What torch.compile took in the whole run, the validation's part included; none where nothing is "
+        description="Seconds that torch.compile took in the whole run, validation included; null if nothing is "
         "compiled.",
     )
     flops: dict[str, Flops] = Field(
-        default={}, description="Arithmetic of a step, by stage; empty where not countable."
+        default={}, description="Arithmetic of a step, by stage; empty if it cannot be counted."
     )
     inference: InferenceSamples | None = Field(
-        None, description="Of a run whose task is inference; all else then tells of the training before it."
+        None,
+        description="Samples of inference, if that is the task of the run; all other fields then describe the "
+        "training before it.",
     )
-    threads: int = Field(description="CPU threads that torch used, of each process.")
-    workers: int = Field(description="Worker processes of the loader, of each process.")
+    threads: int = Field(description="Number of CPU threads that torch used in each process.")
+    workers: int = Field(description="Number of the loader's worker processes for each training process.")
     global_batch_size: int | None = Field(
         None,
-        description="Images of a batch, of all processes together; `gradient_accumulation` takes several to a step.",
+        description="Number of images in a batch, summed over processes; with `gradient_accumulation` a step "
+        "holds several batches.",
     )
-    replica_batch_size: int | None = Field(None, description="The share of each process.")
+    replica_batch_size: int | None = Field(None, description="Number of images of a batch that each process takes.")
     replicas: list[Replica] = Field(
-        default=[], description="Every process of a distributed run, by its rank; empty where one process trains."
+        default=[], description="Every process of a distributed run, by its rank; empty if one process trains."
     )
 
 
 class Yardstick(Strict):
-    """Seconds of each repetition (one step of a small network, one copy), in the order in which they were made.
+    """Seconds of each repetition (one step of a small network, one copy), in the order in which they ran.
 
     The first repetitions of each list are warm-up. They are kept, and left out of :attr:`seconds`.
     """
 
-    first_use_seconds: float = Field(description="The first use of the device: its context and libraries start.")
+    first_use_seconds: float = Field(
+        description="Seconds of the device's first use, in which its context and libraries start."
+    )
     before: list[float]
-    after: list[float] = Field(description="Empty where the run did not come to its end.")
+    after: list[float] = Field(description="Repetitions after the run; empty if the run did not finish.")
     host_before: list[float] = Field(
-        default=[], description="The same on the CPUs beside a GPU: they load its data. Empty in a run on a CPU."
+        default=[],
+        description="Repetitions before the run on the CPUs that load a GPU's data; empty in a run on a CPU.",
     )
     host_after: list[float] = []
 
     @property
     def seconds(self) -> float:
-        """One repetition: geometric mean of the means before and after.
+        """Seconds of one repetition: geometric mean of the means before and after the run.
 
-        Means, for a machine that is loaded interrupts some of the repetitions, which a median does not see.
+        They are means because a loaded machine interrupts some of the repetitions, and a median does not see that.
         """
         return self._mean(self.before, self.after)
 
     @property
     def host_seconds(self) -> float | None:
-        """The same of the CPUs beside a GPU."""
+        """Seconds of one repetition on the CPUs beside a GPU; None in a run on a CPU."""
         return self._mean(self.host_before, self.host_after) if self.host_before else None
 
     @staticmethod
@@ -185,9 +214,11 @@ class Yardstick(Strict):
 
 
 def settled(steps: list[Step], stages: list[str]) -> bool | None:
-    """Whether each stage became steady: its warm-up ended before half of it was over, and the medians of its third
-    and fourth quarter differ by less than ``UNSETTLED``. A stage of under ``FEWEST_STEPS`` steps cannot tell: None
-    where none can."""
+    """Return whether each stage became steady, or None if no stage is long enough to tell.
+
+    A stage is steady if its warm-up ended in its first half, and the medians of its third and fourth quarter differ by
+    less than the factor ``UNSETTLED``. A stage of fewer than ``FEWEST_STEPS`` steps cannot tell.
+    """
     told = False
     for stage in dict.fromkeys(stages):
         group = [step for step in steps if stages[step.epoch - 1] == stage]
@@ -202,12 +233,11 @@ def settled(steps: list[Step], stages: list[str]) -> bool | None:
 
 
 def mark_warm_up(steps: list[Step], stages: list[str]) -> list[Step]:
-    """Mark the first steps of each stage that are still slow.
+    """Return the steps with the first slow ones of each stage marked as warm-up.
 
-    ``stages[i]`` is the stage of epoch ``i + 1``. The first step of a stage is always warm-up: it pays
-    for the loader's start, the allocator and the first use of each kernel. The steps after it are too
-    for as long as they take more than 1.5 times the median of the stage's second half, up to half of
-    the stage.
+    ``stages[i]`` is the stage of epoch ``i + 1``. The first step of a stage is always warm-up: it pays for the loader's
+    start, the allocator and the first use of each kernel. The next steps are warm-up while they take more than 1.5
+    times the median of the stage's second half, up to half of the stage.
     """
     marked: list[Step] = []
     for stage in dict.fromkeys(stages):

@@ -1,8 +1,8 @@
-"""Telemetry of one run: a process of its own that samples the machine while another trains.
+"""Telemetry of one run: a separate process that samples the machine while another trains.
 
-``python -m study.measure.telemetry FILE --watch PID --gpus COUNT`` appends one line of CSV per sample. It is a
-process, not a thread, because a training loop that holds the interpreter would starve a thread of just the samples
-that matter. Every line is written when it is taken, so whoever is killed leaves what was seen.
+``python -m study.measure.telemetry FILE --watch PID --gpus COUNT`` appends one line of CSV per sample. It is a process,
+not a thread, because a training loop that holds the interpreter would starve a thread of exactly the samples that
+matter. Every line is written when it is taken, so samples survive when the sampler is killed.
 """
 
 import argparse
@@ -25,23 +25,23 @@ import psutil
 from study.processes import die_with_parent
 
 PERIOD_SECONDS = 0.09
-"""A little under a tenth of a second: a late sample then still leaves ten in a second."""
+"""Seconds between samples. They are a little under a tenth, so that a late sample still leaves ten in a second."""
 REFRESH_SECONDS = 1.0
-"""How often children are looked for. Finding them costs far more than reading them."""
+"""Seconds between two searches for children. Finding them costs far more than reading them."""
 STOP_SECONDS = 2.0
-"""How long a sampler that was told to end may take."""
+"""Seconds that a sampler may take to end once it is told to."""
 POWERCAP = Path("/sys/class/powercap")
 
 Value = float | int | None
 
 HOST_COLUMNS = (
-    "seconds",  # epoch seconds, as time.time() has them: to be placed against the run's phases
+    "seconds",  # epoch seconds, as from time.time(), to compare with the run's phases
     "cpu_percent",  # the whole machine, 0 to 100
     "process_cpu_percent",  # the watched process and its children, 100 for each core that they fill
     "process_resident_bytes",  # their resident sets added up: see Tree
     "load_1min",
     "available_memory_bytes",
-    "cpu_package_joules",  # all packages since the first sample, where RAPL is readable: see read_rapl_joules
+    "cpu_package_joules",  # all packages since the first sample, if RAPL is readable: see read_rapl_joules
 )
 GPU_COLUMNS = (
     "gpu_utilisation_percent",  # share of time in which any kernel ran
@@ -57,11 +57,12 @@ COLUMNS = HOST_COLUMNS + GPU_COLUMNS
 
 
 class Tree:
-    """The watched process and its children, loader workers included; not this sampler, should it be one of them.
+    """The watched process and its children, loader workers included, but without this sampler.
 
     Memory is the sum of resident sets. Pages that a worker shares with its parent count once in each, so the sum is an
-    upper bound. The proportional set would not count twice, but to read it the kernel walks every page of a process
-    and holds the lock that its allocations need: it costs milliseconds per gigabyte, and slows what is measured.
+    upper bound. The proportional set would not count them twice, but to read it the kernel walks every page of a
+    process and holds the lock that its allocations need. That costs milliseconds per gigabyte, and slows the run that
+    is measured.
     """
 
     def __init__(self, pid: int) -> None:
@@ -72,20 +73,21 @@ class Tree:
         self._refresh_at = 0.0
 
     def read(self, now: float) -> tuple[float | None, int] | None:
-        """CPU in percent of one core since the last call, and resident bytes; None when the watched process is gone.
+        """Return CPU in percent of one core since the last call, and resident bytes; None if the watched process is
+        gone.
 
-        ``now`` is in seconds of a clock that never goes back. The first call has no CPU to tell of.
+        ``now`` is in seconds of a clock that never goes back. The first call returns None for the CPU.
         """
         if now >= self._refresh_at:
             self._refresh_at = now + REFRESH_SECONDS
-            if not self._root.is_running():  # also asks whether the number is another process's by now
+            if not self._root.is_running():  # also checks that the id is not another process's by now
                 return None
             self._children = _descendants(self._root)
         seconds, resident = {}, 0
         for process in (self._root, *self._children):
             try:
                 with process.oneshot():
-                    # One that ended and was not waited for keeps its number, and holds no memory.
+                    # A process that ended and was not waited for keeps its number, and holds no memory.
                     if process is self._root and process.status() == psutil.STATUS_ZOMBIE:
                         return None
                     times = process.cpu_times()
@@ -95,7 +97,7 @@ class Tree:
                     return None
                 continue
             seconds[process.pid] = times.user + times.system
-        # A child counts from when it was first seen: what it used before belongs to no sample.
+        # A child counts from when it was first seen: CPU time that it used before belongs to no sample.
         used = sum(value - self._cpu_seconds.get(pid, value) for pid, value in seconds.items())
         elapsed = None if self._read_at is None else now - self._read_at
         self._cpu_seconds, self._read_at = seconds, now
@@ -103,10 +105,10 @@ class Tree:
 
 
 def _descendants(root: psutil.Process) -> list[psutil.Process]:
-    """Everything below ``root`` but this process, as far as it can be seen."""
+    """Return all visible processes below ``root``, without this process."""
     try:
         pids = _listed_children(root.pid)
-    except OSError:  # the kernel keeps no such lists: then every process of the machine is looked at
+    except OSError:  # this kernel keeps no such lists, so every process of the machine is examined
         with suppress(psutil.Error):
             return [child for child in root.children(recursive=True) if child.pid != os.getpid()]
         return []
@@ -118,9 +120,9 @@ def _descendants(root: psutil.Process) -> list[psutil.Process]:
 
 
 def _listed_children(pid: int) -> list[int]:
-    """The processes below ``pid`` by the kernel's own lists, one for each thread that may have started some."""
+    """Return the ids of the processes below ``pid``, from the kernel's lists of the children of each thread."""
     found: list[int] = []
-    for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - ten times as fast, with as many threads as cores
+    for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - ten times as fast for a thread per core
         with open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as file:  # noqa: PTH123
             own = [int(child) for child in file.read().split()]
         for child in own:
@@ -133,7 +135,8 @@ def _listed_children(pid: int) -> list[int]:
 
 
 class Gpu:
-    """One device as NVML sees it. What it does not support is left empty, and not asked again."""
+    """One device as NVML reports it. A value that the device does not support stays empty, and is not asked for
+    again."""
 
     def __init__(self, nvml: Any, handle: Any) -> None:
         self._nvml = nvml
@@ -145,12 +148,12 @@ class Gpu:
             "gpu_energy_joules": lambda: float(nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1000),
             "gpu_sm_clock_mhz": lambda: int(nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM)),
             "gpu_temperature_celsius": lambda: int(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)),
-            # NVML renamed it to ClocksEventReasons; drivers new and old answer to the first name.
+            # NVML renamed it to ClocksEventReasons; new and old drivers answer to the first name.
             "gpu_throttle_reasons": lambda: int(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)),
         }
 
     def read(self) -> dict[str, Value]:
-        """A value for each column that the device still answers for."""
+        """Return a value for each column that the device still answers for."""
         values: dict[str, Value] = {}
         for column, call in list(self._calls.items()):
             try:
@@ -168,13 +171,13 @@ class Gpu:
 
 
 def _process_memory(processes: Sequence[Any]) -> int | None:
-    """Bytes of all processes on the device. No process is no answer: in a container NVML may show none of its own."""
+    """Return the bytes of all processes on the device, or None if NVML lists none: in a container it may hide them."""
     used = [process.usedGpuMemory for process in processes if process.usedGpuMemory is not None]
     return sum(used) if used else None
 
 
 def nvml_handle(nvml: Any, number: int = 0) -> Any:
-    """NVML's handle of the GPU that torch calls by this number; NVML's own error where there is none."""
+    """Return NVML's handle of the GPU that torch calls ``number``. Raise NVML's own error if there is none."""
     nvml.nvmlInit()
     named = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
     name = named[number] if number < len(named) else str(number)
@@ -183,10 +186,10 @@ def nvml_handle(nvml: Any, number: int = 0) -> Any:
 
 
 def open_gpu(nvml: Any = None, number: int = 0) -> Gpu | None:
-    """The GPU that ``CUDA_VISIBLE_DEVICES`` names at this place, by its place in PCI order or its UUID, else that of
-    all GPUs.
+    """Return the GPU at place ``number`` of ``CUDA_VISIBLE_DEVICES`` (PCI index or UUID), or of all GPUs if it is
+    unset.
 
-    None where NVML does not answer. ``nvml`` stands in for the bindings.
+    The function returns None if NVML does not answer. ``nvml`` replaces the bindings in tests.
     """
     try:
         nvml = nvml or importlib.import_module("pynvml")
@@ -196,8 +199,11 @@ def open_gpu(nvml: Any = None, number: int = 0) -> Gpu | None:
 
 
 def read_together(gpus: Sequence[Gpu]) -> dict[str, Value]:
-    """The readings of all the GPUs that train together, as of one: memory, power and energy added up, utilisation and
-    clock as means, the highest temperature, every throttle reason. A column that one of them lacks is left out."""
+    """Return the readings of all GPUs that train together, by column, as if they were one device.
+
+    Memory, power and energy are sums, utilisation and clock are means, the temperature is the highest, and every
+    throttle reason counts. A column that one GPU lacks is left out.
+    """
     readings = [gpu.read() for gpu in gpus]
     if len(readings) == 1:
         return readings[0]
@@ -218,7 +224,8 @@ def read_together(gpus: Sequence[Gpu]) -> dict[str, Value]:
 
 @dataclass
 class Package:
-    """A processor package that counts its energy in microjoules, from zero again once the counter is full."""
+    """A processor package that counts its energy in microjoules, and starts again from zero once the counter is
+    full."""
 
     counter: Path
     full: int
@@ -226,16 +233,17 @@ class Package:
     total: int = 0
 
     def joules(self) -> float:
-        """Joules since the package was opened, as long as this is asked before the counter is full twice."""
+        """Return the joules since the package was opened. Call it at least once before the counter overflows twice."""
         now = int(self.counter.read_text(encoding="ascii"))
-        # It counts up to and with `full`, and then goes on from 0.
+        # It counts up to and including `full`, and then continues from 0.
         self.total += now - self.last if now >= self.last else now - self.last + self.full + 1
         self.last = now
         return self.total / 1e6
 
 
 def open_packages(folder: Path = POWERCAP) -> list[Package]:
-    """The packages whose counters this user may read; only root may, by default. AMD's are named like Intel's."""
+    """Return the packages whose counters this user may read; only root may, by default. AMD's are named like
+    Intel's."""
     packages = []
     for zone in sorted(folder.glob("intel-rapl:*")):
         with suppress(OSError, ValueError):
@@ -249,7 +257,7 @@ def open_packages(folder: Path = POWERCAP) -> list[Package]:
 
 
 def read_rapl_joules(packages: Sequence[Package]) -> float | None:
-    """Joules of all packages since they were opened, counters that started again included; None where none answers."""
+    """Return the joules of all packages since they were opened, overflows included, or None if no counter answers."""
     try:
         return sum(package.joules() for package in packages) if packages else None
     except (OSError, ValueError):
@@ -257,17 +265,17 @@ def read_rapl_joules(packages: Sequence[Package]) -> float | None:
 
 
 class Sampler:
-    """Takes one sample of everything at a time."""
+    """Takes one sample of all columns at a time."""
 
     def __init__(self, pid: int, gpus: Sequence[Gpu], packages: Sequence[Package]) -> None:
         self._tree = Tree(pid)
         self._gpus = gpus
         self._packages = packages
-        psutil.cpu_percent()  # the first answers are about no time at all
+        psutil.cpu_percent()  # the first answers cover no time at all
         self._tree.read(time.monotonic())
 
     def sample(self) -> dict[str, Value] | None:
-        """Values by column; None when the watched process is gone."""
+        """Return the values by column, or None if the watched process is gone."""
         seconds = time.time()
         tree = self._tree.read(time.monotonic())
         if tree is None:
@@ -284,7 +292,7 @@ class Sampler:
 
 
 def line(values: Mapping[str, Value]) -> str:
-    """One line of CSV; what is absent is empty."""
+    """Return one line of CSV; an absent value is empty."""
     return ",".join(_text(values.get(column)) for column in COLUMNS) + "\n"
 
 
@@ -297,7 +305,7 @@ def _text(value: Value) -> str:
 def watch(path: Path, pid: int, gpus: int) -> None:
     """Append samples to ``path`` until told to end, or until the watched process or our parent is gone.
 
-    ``gpus``: how many train, from the first; none in a run on a CPU.
+    ``gpus`` is the number of GPUs that train, counted from the first; 0 in a run on a CPU.
     """
     told = False
 
@@ -315,7 +323,7 @@ def watch(path: Path, pid: int, gpus: int) -> None:
             file.write(",".join(COLUMNS) + "\n")
         due = time.monotonic()
         while not told and os.getppid() == parent:
-            # After a stall go on from now: CPU shares over next to no time would tell nothing.
+            # After a stall continue from now: CPU shares over almost no time mean nothing.
             due = max(due + PERIOD_SECONDS, time.monotonic() + PERIOD_SECONDS / 2)
             time.sleep(max(0.0, due - time.monotonic()))
             values = sampler.sample()
@@ -326,10 +334,10 @@ def watch(path: Path, pid: int, gpus: int) -> None:
 
 @contextmanager
 def sampling(path: Path, gpus: int) -> Iterator[None]:
-    """Sample this process, its children and so many GPUs into the CSV file ``path`` meanwhile.
+    """Sample this process, its children and the first ``gpus`` GPUs into the CSV file ``path`` within the context.
 
-    Never makes a run fail: where no sampler can be started, the run goes on without telemetry. Call it from the main
-    thread: the kernel takes the end of the thread that started a process for the end of its parent.
+    Sampling never makes a run fail: if no sampler can be started, the run continues without telemetry. Call it from the
+    main thread: the kernel treats the end of the thread that started a process as the end of the parent.
     """
     command = [sys.executable, "-m", "study.measure.telemetry", str(path)]
     command += ["--watch", str(os.getpid()), "--gpus", str(gpus)]
@@ -355,7 +363,7 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Watch one process."""
+    """Watch the process that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("path", type=Path)
     parser.add_argument("--watch", type=int, required=True, metavar="PID")

@@ -1,4 +1,4 @@
-"""A fixed workload before and after each run: where its time changes, the machine changed, and not the setting."""
+"""A fixed workload before and after each run: a change of its time is a change of the machine, not of the setting."""
 
 import time
 from collections.abc import Iterator
@@ -11,14 +11,15 @@ from study.measure.samples import WARM_UP_REPETITIONS
 
 REPETITIONS = {"cpu": 100, "cuda": 50}
 SHAPES = {"cpu": (16, 32, 16), "cuda": (512, 64, 32)}
-"""Batch, image side in pixels and channels of the first layer: a few milliseconds a step on either."""
+"""Batch size, image side in pixels and channels of the first layer: a step takes a few milliseconds on either
+device."""
 THREADS = torch.get_num_threads()
-"""torch's own choice, read before a study's: only ``limits.cpus`` changes it."""
+"""Number of threads that torch chose itself, read before a study sets it; only ``limits.cpus`` changes it."""
 COPY_BYTES = {"cpu": 4 * 2**20, "cuda": 256 * 2**20}
 
 
 def first_use(device: torch.device) -> float:
-    """Seconds until the device has done its first work: a run's own times do not hold them."""
+    """Return the seconds until the device has done its first work: a run's own times do not include them."""
     started = time.perf_counter()
     torch.ones(1, device=device).add_(1)
     _wait(device)
@@ -27,7 +28,8 @@ def first_use(device: torch.device) -> float:
 
 @contextmanager
 def the_same_for_every_setting() -> Iterator[None]:
-    """The yardstick judges the machine: what a study may set is set aside while it runs, and put back."""
+    """Suspend the settings that a study may change within the context, so that the yardstick judges the machine
+    alone."""
     threads = torch.get_num_threads()
     torch.set_num_threads(THREADS)
     try:
@@ -39,7 +41,8 @@ def the_same_for_every_setting() -> Iterator[None]:
 
 @the_same_for_every_setting()
 def repetitions(device: torch.device) -> list[float]:
-    """Seconds of each repetition. Leaves the generators as they were, and no memory in torch's cache."""
+    """Return the seconds of each repetition. The random generators stay as they were, and torch's cache keeps no
+    memory."""
     batch, side, width = SHAPES[device.type]
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(0)

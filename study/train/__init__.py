@@ -1,1 +1,1 @@
-"""Two loops, one contract: each takes a :class:`~study.train.schedule.TrainingJob` and returns a Measurement."""
+"""The training loops. Each takes a :class:`~study.train.schedule.TrainingJob` and returns a Measurement."""

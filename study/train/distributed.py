@@ -1,4 +1,4 @@
-"""A run of many processes, as its job sees it: torch's launcher on each node starts the ranks, and is watched."""
+"""A run of several processes, as its job sees it: torch's launcher on each node starts the ranks and is watched."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from study.measure.samples import Measurement
 from study.records import JobResult
 
 LAST_WORDS_SECONDS = 10.0
-"""How long the other agents may go on, once one ended badly: they tell what they saw, and end their ranks."""
+"""Seconds that the other agents may continue once one has failed: they report what they saw, and end their ranks."""
 END_SECONDS = 5.0
 LOOK_SECONDS = 0.2
 
@@ -26,27 +26,27 @@ Agent = subprocess.Popen[bytes]
 
 
 class RankFailed(StudyError):
-    """A process of the run ended before it had trained; says which and how."""
+    """Raised when a process of the run ended before it had trained; the message says which process and how it ended."""
 
 
 class RankOutOfMemory(RankFailed, MemoryError):
-    """The same, for want of memory."""
+    """Raised when a process of the run ended for lack of memory."""
 
 
 def result_file(scratch: Path, rank: int) -> Path:
-    """Where a rank leaves its result, good or bad."""
+    """Return the path of a rank's result, good or bad."""
     return scratch / f"rank-{rank}.json"
 
 
 def report_file(scratch: Path, node: int) -> Path:
-    """Where a node's launcher leaves the exit codes of the ranks that failed, by rank."""
+    """Return the path where a node's launcher writes the exit codes of failed ranks, by rank."""
     return scratch / f"node-{node}.json"
 
 
 def train_ranks(job_file: Path, scratch: Path, settings: Settings) -> Measurement:
-    """Have every rank train, and return the first's measurement with each one's share.
+    """Have every rank train, and return the first rank's measurement with the replica of each.
 
-    Raises :class:`RankFailed` where one of them does not come to its end; the others are then ended.
+    Raise :class:`RankFailed` if a rank does not finish; the others are then ended.
     """
     nodes, count = settings.training.nodes, settings.training.replicas
     with _started(job_file, scratch, nodes, count) as agents:
@@ -60,7 +60,7 @@ def train_ranks(job_file: Path, scratch: Path, settings: Settings) -> Measuremen
 
 @contextmanager
 def _started(job_file: Path, scratch: Path, nodes: int, count: int) -> Iterator[list[Agent]]:
-    """The agents at work; none of them, and so no rank, is left at the end."""
+    """Yield the running agents; at the end no agent, and so no rank, is left."""
     endpoint, agents = f"127.0.0.1:{_free_port()}", []
     try:
         for node in range(nodes):
@@ -69,16 +69,19 @@ def _started(job_file: Path, scratch: Path, nodes: int, count: int) -> Iterator[
         yield agents
     finally:
         for agent in agents:
-            agent.terminate()  # an agent that is told to end ends its ranks
+            agent.terminate()  # on SIGTERM an agent ends its ranks
         for agent in agents:
             with suppress(subprocess.TimeoutExpired):
                 agent.wait(END_SECONDS)
-            agent.kill()  # and one that dies takes them with it: see study.processes
+            agent.kill()  # the ranks of a killed agent die with it: see study.processes
             agent.wait()
 
 
 def _environment() -> dict[str, str]:
-    """All processes are on this machine: they meet where there is no other network, as in a container."""
+    """Return the environment of the agents: they meet over loopback, as all processes are on this machine.
+
+    A container may have no other network.
+    """
     loopback = next((name for _, name in socket.if_nameindex() if name in ("lo", "lo0")), "lo")
     return dict(os.environ) | {"GLOO_SOCKET_IFNAME": loopback, "NCCL_SOCKET_IFNAME": loopback}
 
@@ -90,8 +93,10 @@ def _free_port() -> int:
 
 
 def _ends(agents: Sequence[Agent]) -> list[int | None]:
-    """Wait for all, or for a while once one has failed. The exit code of each, negative for a signal; None where it
-    is still at work."""
+    """Wait for all agents, or for ``LAST_WORDS_SECONDS`` once one has failed, and return the exit code of each.
+
+    A code is negative for a signal, and None for an agent that still runs.
+    """
     latest: float | None = None
     while any(agent.poll() is None for agent in agents):
         if latest is None and any(agent.returncode for agent in agents):
@@ -104,19 +109,20 @@ def _ends(agents: Sequence[Agent]) -> list[int | None]:
 
 @dataclass(frozen=True)
 class _Loss:
-    """How a rank was lost."""
+    """The loss of one rank: its number and its exit code."""
 
     rank: int
     code: int
 
     @property
     def silent(self) -> bool:
-        """Whether it was not told to end by another's end: its agent's SIGTERM, or an abort of a lost connection."""
+        """True unless another rank's end caused this one, by its agent's SIGTERM or by the abort of a lost
+        connection."""
         return self.code not in (-signal.SIGTERM, -signal.SIGABRT)
 
 
 def _results(scratch: Path, count: int) -> dict[int, JobResult]:
-    """What each rank left, those that left nothing aside."""
+    """Return the results of the ranks that left one, by rank."""
     files = {rank: result_file(scratch, rank) for rank in range(count)}
     return {
         rank: JobResult.model_validate_json(path.read_text(encoding="utf-8"))
@@ -126,15 +132,18 @@ def _results(scratch: Path, count: int) -> dict[int, JobResult]:
 
 
 def _lost(scratch: Path, nodes: int) -> list[_Loss]:
-    """The ranks that the launchers saw fail."""
+    """Return the ranks that the launchers saw fail."""
     files = [path for path in (report_file(scratch, node) for node in range(nodes)) if path.is_file()]
     codes = [json.loads(path.read_text(encoding="ascii")) for path in files]
     return [_Loss(int(rank), code) for report in codes for rank, code in report.items()]
 
 
 def _cause(scratch: Path, count: int, codes: Sequence[int | None], results: dict[int, JobResult]) -> RankFailed:
-    """What went wrong first. A rank that was killed says nothing, and makes the others fail at their next exchange;
-    among those that say something the earliest is the cause."""
+    """Return an error that names the first cause of the failure.
+
+    A rank that was killed leaves no result, and makes the others fail at their next exchange. Among the ranks that left
+    a result the earliest is the cause.
+    """
     for node, code in enumerate(codes):
         if code is not None and code < 0:
             return RankFailed(f"the launcher of node {node} of {len(codes)} {_ended(code)}")
@@ -153,7 +162,7 @@ def _cause(scratch: Path, count: int, codes: Sequence[int | None], results: dict
 
 
 def _ended(code: int) -> str:
-    """``was ended by SIGKILL``, or its exit code."""
+    """Return ``was ended by SIGKILL``, or words with the exit code."""
     with suppress(ValueError):
         if code < 0:
             return f"was ended by {signal.Signals(-code).name}"

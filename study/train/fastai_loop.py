@@ -47,7 +47,8 @@ ProgressCallback  # noqa: B018 - importing it is what makes a script's Learner s
 
 
 class Measure(Callback):
-    """Marks phases and counts images. Runs after every other callback, so that their work is inside the phases."""
+    """Marks phases and counts images. The callback runs after every other one, so that their work is inside the
+    phases."""
 
     order = 1000
 
@@ -62,28 +63,28 @@ class Measure(Callback):
         self.marking = False
 
     def before_train(self) -> None:
-        """The epoch starts."""
+        """Start the epoch."""
         self.losses = []
         self.marking = True
         self.count.begin()
         self.recorder.begin()
 
     def before_batch(self) -> None:
-        """The loader has waited, moved and transformed by now."""
+        """Mark the end of the device transform: by now the loader has waited, moved and transformed the batch."""
         if self.marking:
             self.count.expect()
             self.recorder.mark("device_transform")
 
     def before_backward(self) -> None:
-        """The loss is there."""
+        """Mark the end of the forward phase: the loss exists."""
         self.recorder.mark("forward")
 
     def after_backward(self) -> None:
-        """The gradients are there."""
+        """Mark the end of the backward phase: the gradients exist."""
         self.recorder.mark("backward")
 
     def after_batch(self) -> None:
-        """The step is complete; ``zero_grad`` and fastai's own bookkeeping are in its last phase."""
+        """End the step. ``zero_grad`` and fastai's own bookkeeping are in its last phase."""
         if self.marking:
             replicas, own = self.job.replicas, len(self.learn.yb[0])
             self.count.add(own)
@@ -98,23 +99,23 @@ class Measure(Callback):
             self.job.progress(self.done, total, f"epoch {epoch + 1} ({self.stages[epoch]})")
 
     def after_train(self) -> None:
-        """The epoch's training is over, on the device too."""
+        """End the epoch's training, once the device has finished it too."""
         self.marking = False
         self.recorder.end()
         self.count.end_epoch()
 
     def before_validate(self) -> None:
-        """Validation is timed apart."""
+        """Start the clock of validation, which is timed separately."""
         self.valid_started = time.perf_counter()
 
     def after_validate(self) -> None:
-        """The end of validation, in every process."""
+        """Stop the clock of validation once every process has finished it."""
         self.recorder.clock.settle()
         self.job.replicas.meet()
         self.valid_seconds = time.perf_counter() - self.valid_started
 
     def after_epoch(self) -> None:
-        """fastai's recorder has its values: training loss, validation loss, error rate; of this process's images."""
+        """Take training loss, validation loss and error rate from fastai's recorder, and add them up over processes."""
         _, loss, errors = (float(value) for value in self.learn.recorder.values[-1])
         own = len(self.job.replicas.share(self.job.settings).of(self.job.images.valid))
         loss, errors, images = self.job.replicas.added([loss * own, errors * own, own])
@@ -124,7 +125,7 @@ class Measure(Callback):
 
     @contextlib.contextmanager
     def loader_marks(self) -> Iterator[None]:
-        """Mark where the loader's iterator has waited and moved: it does both before any batch event."""
+        """Mark where the loader's iterator has waited and moved a batch: it does both before any batch event."""
         stock, iterators = fastai.data.load.to_device, fastai.data.load._loaders
 
         def timed(iterator: Any) -> Callable[[Any], Any]:
@@ -153,7 +154,7 @@ class Measure(Callback):
 
 
 def make_dataloaders(job: TrainingJob) -> Any:
-    """The data block of the tutorials, on the manifest's split."""
+    """Return fastai's loaders from the tutorials' data block, with the manifest's split."""
     images, settings = job.images, job.settings
     block = DataBlock(
         blocks=(ImageBlock(PILImageBW if settings.dataset.channels == 1 else PILImage), CategoryBlock(images.classes)),
@@ -167,7 +168,7 @@ def make_dataloaders(job: TrainingJob) -> Any:
     own: dict[str, Any] = {} if loader.workers == "auto" else {"num_workers": loader.workers}
     if job.replicas.together:
         own = {"num_workers": workers_of(settings), "dl_type": replica_loader(job.replicas, settings)}
-    # fastai drops the last partial batch wherever it shuffles; only asking for it keeps it.
+    # fastai drops the last partial batch when it shuffles, unless it is told not to.
     own |= {} if training.drop_last else {"drop_last": False}
     own |= {} if loader.pin_memory == "auto" else {"pin_memory": loader.pin_memory}
     own |= {"persistent_workers": True} if loader.persistent_workers else {}
@@ -175,12 +176,15 @@ def make_dataloaders(job: TrainingJob) -> Any:
 
 
 def as_stored(stored: Stored, channels: int) -> Stored:
-    """A file as it is, for fastai opens it itself; an array in the channels that the model sees."""
+    """Return a path unchanged, as fastai opens it itself, or an array in the channels that the model sees.
+
+    An array has shape (height, width) or (height, width, 3), uint8.
+    """
     return stored if isinstance(stored, Path) else np.asarray(to_channels(Image.fromarray(stored), channels))
 
 
 def make_learner(job: TrainingJob, dataloaders: Any) -> Learner:
-    """The tutorials' learner, in the precision that the settings ask for."""
+    """Return the tutorials' learner, in the precision of the settings."""
     learner = (
         _transfer_learner(job, dataloaders) if is_transfer(job.settings.model.name) else _learner(job, dataloaders)
     )
@@ -189,7 +193,7 @@ def make_learner(job: TrainingJob, dataloaders: Any) -> Learner:
 
 
 def _learner(job: TrainingJob, dataloaders: Any) -> Learner:
-    """A whole network on images in its own normalisation."""
+    """Return a learner of a whole network on images in the network's own normalisation."""
     settings = job.settings
     name, channels = settings.model.name, settings.dataset.channels
     model = models.build(
@@ -205,10 +209,10 @@ def _learner(job: TrainingJob, dataloaders: Any) -> Learner:
 
 
 def _transfer_learner(job: TrainingJob, dataloaders: Any) -> Learner:
-    """torchvision's body with fastai's head.
+    """Return a learner of torchvision's body with fastai's head.
 
-    ``pretrained=False`` would silently leave out the ImageNet normalisation, so that random weights
-    would train on another input: here they get the same pipeline and the same frozen start.
+    ``pretrained=False`` would silently omit the ImageNet normalisation, so that random weights would train on a
+    different input. Here they get the same pipeline and the same frozen start.
     """
     architecture = getattr(torchvision.models, job.settings.model.name)
     one_channel = {"n_in": 1} if job.settings.dataset.channels == 1 else {}
@@ -228,14 +232,17 @@ def _transfer_learner(job: TrainingJob, dataloaders: Any) -> Learner:
 
 
 def body_state(job: TrainingJob, learner: Learner) -> models.State:
-    """The tensors of all but the head: fastai's own head is apart from its body."""
+    """Return the tensors of the model without its head: fastai keeps its own head apart from the body."""
     name = job.settings.model.name
     body: models.State = learner.model[0].state_dict() if is_transfer(name) else models.body_state(learner.model, name)
     return body
 
 
 def check_start(job: TrainingJob, body_sha256: str) -> None:
-    """What stock fastai loaded is what was decided; with one channel it changes the first layer itself."""
+    """Raise :class:`RuntimeError` if stock fastai did not load the weights that were decided.
+
+    With one channel fastai changes the first layer itself, so nothing is compared.
+    """
     if job.settings.dataset.channels == 1 or not is_transfer(job.settings.model.name):
         return
     full = models.backbone(job.settings.model.name, job.settings.seed, job.state)
@@ -245,7 +252,7 @@ def check_start(job: TrainingJob, body_sha256: str) -> None:
 
 
 def fit(learner: Learner, settings: Settings) -> None:
-    """Follow the schedule by fastai's own method for it."""
+    """Train by fastai's own method for the schedule."""
     training = settings.training
     if is_transfer(settings.model.name):
         learner.fine_tune(training.epochs, base_lr=training.learning_rate, freeze_epochs=training.freeze_epochs)
@@ -256,7 +263,7 @@ def fit(learner: Learner, settings: Settings) -> None:
 
 
 def train(job: TrainingJob) -> Measurement:
-    """Train as ``job`` says, and return what was measured."""
+    """Train as ``job`` says, and return the measurement."""
     set_seed(job.seed)
     started = time.perf_counter()
     dataloaders = make_dataloaders(job)

@@ -1,8 +1,9 @@
-"""Many processes in fastai's fit: each takes its share of every batch, and gradients are averaged.
+"""Several processes in fastai's fit: each takes its share of every batch, and gradients are averaged.
 
-Not ``fastai.distributed``: its loader deals the epoch out to the processes first, so that their steps together hold
-other images than one process's, repeats images, and moves its order through a GPU, which a run on a CPU has not. What
-is left of it is torch's ``DistributedDataParallel`` around the model, which is here too, and needs no ``accelerate``.
+This module does not use ``fastai.distributed``. That loader divides the epoch among the processes first, so that their
+common steps hold other images than the steps of one process; it repeats images, and moves its order through a GPU,
+which a run on a CPU lacks. The remaining part is torch's ``DistributedDataParallel`` around the model. It is here too,
+and needs no ``accelerate``.
 """
 
 from typing import Any
@@ -18,11 +19,11 @@ from study.train.replicas import Replicas
 
 
 def replica_loader(replicas: Replicas, settings: Settings) -> type[Any]:
-    """fastai's loader, which draws the order that it would draw by itself, and loads this process's share of it."""
+    """Return a subclass of fastai's loader that draws the stock order and loads this process's share of each batch."""
     share, size = replicas.share(settings), settings.training.global_batch_size
 
     class ReplicaDL(TfmdDL):
-        """Batches of a replica's size: shards of the batches of all when training, else of the whole set."""
+        """Batches of a replica's size: shards of the common batches when training, otherwise of the whole set."""
 
         def get_idxs(self) -> list[int]:
             everything = list(super().get_idxs())
@@ -36,14 +37,15 @@ def replica_loader(replicas: Replicas, settings: Settings) -> type[Any]:
             return int(count // batch if self.drop_last else -(-count // batch))
 
         def to_detach(self, values: Any, cpu: bool = True, gather: bool = True) -> Any:
-            """Metrics stay this process's own: shares may differ in their number of batches. Measure adds them up."""
+            """Return metrics of this process alone, as shares may differ in their number of batches. Measure adds them
+            up."""
             return to_detach(values, cpu, False)
 
     return ReplicaDL
 
 
 class Together(Callback):
-    """Wraps the model as long as it trains; after fastai has moved it to its device, before anything is measured."""
+    """Wraps the model while it trains: after fastai has moved it to its device, and before anything is measured."""
 
     order = 5
 
@@ -52,27 +54,27 @@ class Together(Callback):
         self.wrapped: nn.Module | None = None
 
     def before_fit(self) -> None:
-        """What is frozen by now is not exchanged."""
+        """Wrap the model. Parameters that are frozen by now are not exchanged."""
         self.learn.model = self.wrapped = self.replicas.wrap(self.learn.model)
 
     def before_backward(self) -> None:
-        """An epoch's last batch may not divide evenly."""
+        """Weight the gradient by this process's share of the batch: an epoch's last one may not divide evenly."""
         together = images_of_step(self.learn.iter, self.train_images, self.size)
         weight = self.replicas.weight(len(self.learn.yb[0]), together)
         if weight != 1:
             self.learn.loss_grad = self.learn.loss_grad * weight
 
     def before_validate(self) -> None:
-        """Without the wrapper: the processes' shares need not have as many batches."""
+        """Unwrap the model: the processes' shares may differ in their number of batches."""
         self._unwrap()
         self.replicas.agree(self.learn.model)
 
     def after_validate(self) -> None:
-        """Training goes on."""
+        """Wrap the model again for training."""
         self.learn.model = self.wrapped
 
     def after_fit(self) -> None:
-        """The model is the learner's own again."""
+        """Give the learner its own model back."""
         self._unwrap()
 
     def _unwrap(self) -> None:

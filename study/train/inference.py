@@ -1,4 +1,4 @@
-"""A network is trained, turned into one precision, and asked in batches; each batch is timed by itself."""
+"""Inference with a trained network: it is converted to one precision and asked in batches, each timed separately."""
 
 import dataclasses
 import itertools
@@ -18,7 +18,7 @@ from study.train import torch_loop
 from study.train.schedule import TrainingJob
 
 Infer = Callable[[torch.Tensor], torch.Tensor]
-"""Normalised images (n, channels, s, s) to scores (n, classes), both on the device."""
+"""Function from normalised images (n, channels, s, s) to scores (n, classes), both on the device."""
 CALIBRATION_BATCH = 32
 
 
@@ -28,17 +28,17 @@ class Network:
 
     infer: Infer
     kind: torch.dtype
-    """Of its images."""
+    """Type of the network's input images."""
     operators: dict[str, int]
 
 
 def train(job: TrainingJob) -> Measurement:
-    """Train as ``job`` says, but from the study's seed, then measure the inference of the validation images."""
+    """Train as ``job`` says, but from the study's seed, then measure inference on the validation images."""
     settings, device = job.settings, job.device
     planned = batches_to_time(settings, len(job.images.valid))
     trainer, measured = train_the_same(job, planned)
     model, prepare, trained = trainer.eager.eval(), trainer.prepare, trainer.total_steps
-    del trainer.optimizer, trainer.loaders  # their memory is the training's
+    del trainer.optimizer, trainer.loaders  # their memory belongs to the training
     if device.type == "cuda":
         torch.cuda.empty_cache()
     reset_peak(device)
@@ -72,8 +72,11 @@ def train(job: TrainingJob) -> Measurement:
 
 
 def train_the_same(job: TrainingJob, planned: int) -> tuple[torch_loop.Trainer, Measurement]:
-    """Train from the study's seed and not the run's, by algorithms that repeat themselves: the same weights in every
-    run of a device. ``planned`` batches are added to the steps of the progress."""
+    """Train from the study's seed with deterministic algorithms, and return the trainer and its measurement.
+
+    The study's seed, not the run's, gives the same weights in every run of a device. ``planned`` batches are added to
+    the steps of the progress.
+    """
     cudnn = torch.backends.cudnn
     cudnn.deterministic, cudnn.benchmark = True, False
     try:
@@ -89,15 +92,16 @@ def train_the_same(job: TrainingJob, planned: int) -> tuple[torch_loop.Trainer, 
 
 
 def batches_to_time(settings: Settings, images: int) -> int:
-    """As many as the study says, and at least one pass over the images."""
+    """Return the number of batches to time: ``inference.batches``, and at least one pass over ``images`` images."""
     return max(settings.inference.batches, -(-images // settings.inference.batch_size))
 
 
 @torch.inference_mode()
 def ask(network: Network, prepare: Infer, held: ResidentLoader, number: int) -> tuple[TimedBatch, torch.Tensor]:
-    """Batch ``number``, timed with the device at rest before and after it, and which of its images it got right.
+    """Return the timed batch ``number`` and its hits, a bool tensor (batch size,) that is true for each right answer.
 
-    Batches below 0 are the warm-up. Every batch is full: after the last image comes the first.
+    The device is at rest before and after the batch. Batches below 0 are the warm-up. Every batch is full: after the
+    last image comes the first.
     """
     device, size = held.labels.device, held.batch_size
     chosen = torch.arange(number * size, (number + 1) * size, device=device) % len(held.labels)
@@ -112,12 +116,19 @@ def ask(network: Network, prepare: Infer, held: ResidentLoader, number: int) -> 
 
 
 def first_pass(hits: list[torch.Tensor], images: int) -> float:
-    """The share of ``images`` that was right, each counted once: batches hold them in turn from the first on."""
+    """Return the share of right answers (0 to 1) over the first ``images`` hits; ``hits`` are bool tensors (batch
+    size,).
+
+    Batches hold the images in turn from the first, so that each image counts once.
+    """
     return float(torch.cat(hits)[:images].double().mean())
 
 
 def calibration_batches(job: TrainingJob, prepare: Infer) -> Iterator[torch.Tensor]:
-    """Training images spread evenly over the set, normalised, in batches; the same in every run."""
+    """Return batches of normalised training images (n, channels, s, s) float32, spread evenly over the set.
+
+    They are the same in every run.
+    """
     train = job.images.train
     count = min(job.settings.inference.calibration_images, len(train))
     chosen = [train[place * len(train) // count] for place in range(count)]
@@ -127,7 +138,10 @@ def calibration_batches(job: TrainingJob, prepare: Infer) -> Iterator[torch.Tens
 
 @torch.no_grad()
 def convert(model: nn.Module, settings: Settings, calibration: Iterator[torch.Tensor]) -> Network:
-    """The trained ``model`` in the precision of the settings; ``calibration`` are normalised training images."""
+    """Return the trained ``model`` in the precision of the settings.
+
+    ``calibration`` yields normalised training images (n, channels, s, s) float32.
+    """
     precision = settings.inference.precision
     if precision in ("fp32", "bf16"):
         kind = torch.bfloat16 if precision == "bf16" else torch.float32
@@ -141,6 +155,6 @@ def convert(model: nn.Module, settings: Settings, calibration: Iterator[torch.Te
 
 
 def synchronise(device: torch.device) -> None:
-    """Wait until the device has done all that it was told."""
+    """Wait until the device has finished its work."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)

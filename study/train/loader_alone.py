@@ -1,4 +1,4 @@
-"""The loader by itself: every batch of the schedule is fetched and thrown away, and nothing trains."""
+"""The loader alone: every batch of the schedule is fetched and dropped, and nothing trains."""
 
 import time
 
@@ -12,7 +12,7 @@ from study.train.schedule import Reached, TrainingJob, epochs_of, stage_names, v
 
 
 def train(job: TrainingJob) -> Measurement:
-    """Fetch what a training as ``job`` says would have fetched. All of a step is the wait for its batch."""
+    """Fetch the batches that a training as ``job`` says would fetch. Each step consists of the wait for its batch."""
     started = time.perf_counter()
     loaders = make_loaders(job.images, job.settings, job.device, job.seed)
     setup_seconds = time.perf_counter() - started
@@ -46,7 +46,7 @@ def train(job: TrainingJob) -> Measurement:
 
 
 def fetch(loaders: Loaders, recorder: StepRecorder) -> None:
-    """One epoch's batches."""
+    """Fetch the batches of one epoch, and record its steps."""
     recorder.begin()
     with recorder.loader_start():
         iterator = iter(loaders.train)

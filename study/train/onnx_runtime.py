@@ -1,11 +1,11 @@
 """Inference by ONNX Runtime on a CPU: export from torch, static int8 quantisation, execution.
 
-Why ONNX Runtime. Tried with torch 2.15 and 2.11 on torchvision's resnet18, late in 2026: it makes an integer
-convolution of each of the 20, needs no compiler when it runs, and knows nothing of torch's version but the export.
-torch.ao.quantization does the same and is deprecated, its quantised types too: torch announces their removal.
-torchao's PT2E quantiser for x86 raises on this network, and needs torch.compile and so a C++ compiler. OpenVINO with
-NNCF works as well, is five times as large, and brings telemetry. Neither offers int8 convolutions on an NVIDIA GPU
-without a further runtime.
+Reasons for ONNX Runtime, tried with torch 2.15 and 2.11 on torchvision's resnet18 in late 2026: it makes an integer
+convolution of each of the 20, needs no compiler when it runs, and depends on torch's version only in the export.
+torch.ao.quantization does the same and is deprecated, as are its quantised types: torch announces their removal.
+torchao's PT2E quantiser for x86 raises an error on this network, and needs torch.compile and so a C++ compiler.
+OpenVINO with NNCF works too, is five times as large, and brings telemetry. None of them offers int8 convolutions on an
+NVIDIA GPU without a further runtime.
 """
 
 import tempfile
@@ -29,12 +29,13 @@ ERRORS_ALONE = 3
 def load(
     model: nn.Module, example: torch.Tensor, calibration: Iterable[torch.Tensor] | None
 ) -> tuple[Infer, dict[str, int]]:
-    """A trained network as ONNX Runtime executes it, and how many operators of each kind that are.
+    """Return a function that runs the network in ONNX Runtime, and the number of executed operators of each kind.
 
-    ``example``: normalised images (n, channels, s, s) on the CPU, at least two. With ``calibration``, batches of the
-    same, weights and activations become int8, by the ranges that the network takes on these images.
+    The function maps images (n, channels, s, s) float32 to scores (n, classes), both on the CPU. ``example`` holds at
+    least two normalised images of that shape. With ``calibration``, batches of such images, weights and activations
+    become int8, by the ranges that the network takes on these images.
 
-    Raises :class:`RuntimeError` where the network has convolutions and none of them became an integer one.
+    Raise :class:`RuntimeError` if the network has convolutions and none of them became an integer one.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -48,7 +49,7 @@ def load(
 
 
 def export(model: nn.Module, example: torch.Tensor, folder: Path) -> Path:
-    """The network as an ONNX file that takes any number of images."""
+    """Write the network as an ONNX file that takes any number of images, and return the path."""
     path = folder / "model.onnx"
     program: Any = torch.onnx.export(
         model, (example,), dynamo=True, input_names=[INPUT], dynamic_shapes=({0: torch.export.Dim("batch")},)
@@ -58,8 +59,11 @@ def export(model: nn.Module, example: torch.Tensor, folder: Path) -> Path:
 
 
 def quantise(path: Path, calibration: Iterable[torch.Tensor]) -> Path:
-    """The network in int8: a scale for each channel of a weight, one for each activation from its least and greatest
-    value. The same images give the same scales, in whatever batches they come."""
+    """Write the network in int8 and return the path.
+
+    Each channel of a weight has a scale. Each activation has one, from its least and greatest value. The same images
+    give the same scales, whatever their batches.
+    """
     folded, quantised = path.with_name("folded.onnx"), path.with_name("int8.onnx")
     quant_pre_process(path, folded, skip_symbolic_shape=True)  # batch normalisation becomes part of the convolution
     quantize_static(
@@ -75,23 +79,23 @@ def quantise(path: Path, calibration: Iterable[torch.Tensor]) -> Path:
 
 
 class _Reader:
-    """Hands over the calibration images, as ONNX Runtime asks for them."""
+    """Hands the calibration images over in the form that ONNX Runtime asks for."""
 
     def __init__(self, batches: Iterator[torch.Tensor]) -> None:
         self.batches = batches
 
     def get_next(self) -> dict[str, Any] | None:
-        """The next batch by the input's name; None after the last."""
+        """Return the next batch by the input's name, or None after the last."""
         batch = next(self.batches, None)
         return None if batch is None else {INPUT: batch.numpy()}
 
 
 def start(path: Path) -> tuple[Any, dict[str, int]]:
-    """A session with as many threads as torch has, and the operators of the graph that it executes."""
+    """Return a session with torch's number of threads, and the operators of the graph that it executes."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
     options.log_severity_level = ERRORS_ALONE
-    # Without VNNI instructions sums of products of 8 bits saturate at 16: correct sums, on every CPU, if slower.
+    # Without VNNI instructions sums of 8-bit products saturate at 16 bits. This makes them correct, if slower.
     options.add_session_config_entry("session.x64quantprecision", "1")
     executed = path.with_name("executed.onnx")
     options.optimized_model_filepath = str(executed)

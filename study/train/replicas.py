@@ -1,4 +1,4 @@
-"""The processes that train one model together, as one of them sees it: what they wrap, add up and wait for."""
+"""The processes that train one model together, as seen by one of them: model wrapper, sums and barriers."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -15,7 +15,7 @@ from study.data.sharding import Share
 
 @dataclass(frozen=True)
 class Replicas:
-    """This process's number among so many; ``together`` is false where one process trains without a group."""
+    """This process as number ``rank`` of ``count``; ``together`` is false if one process trains without a group."""
 
     rank: int = 0
     count: int = 1
@@ -23,41 +23,44 @@ class Replicas:
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
     def share(self, settings: Settings) -> Share:
-        """What this process trains on of each batch."""
+        """Return the share of each batch that this process trains on."""
         return Share(self.rank, self.count, settings.loader.sharding)
 
     def wrap(self, model: nn.Module) -> nn.Module:
-        """The model with its gradients averaged over the processes in the backward pass; one process's as it is.
+        """Return the model with its gradients averaged over processes in the backward pass; a single process's is
+        unchanged.
 
-        Wrap after freezing: what needs no gradient at this moment is never exchanged. Batch normalisation takes the
-        statistics of each process's own shard, as data parallel training does unless its layers are replaced: of k
-        times fewer images they are noisier, so that a network with it does not train just as one process would. The
-        running statistics are those of process 0.
+        Wrap after freezing: parameters that need no gradient at this moment are never exchanged. Batch normalisation
+        uses the statistics of each process's own shard, as data parallel training does unless its layers are replaced.
+        A shard has k times fewer images, so these are noisier, and a network with batch normalisation does not train
+        exactly as one process would. The running statistics are those of process 0.
         """
         if not self.together:
             return model
         return DistributedDataParallel(model, device_ids=[self.device.index] if self.device.type == "cuda" else None)
 
     def exchanging(self, model: nn.Module, now: bool) -> AbstractContextManager[None]:
-        """Around a forward and a backward pass: whether gradients are exchanged at its end, or add up here first."""
+        """Exchange gradients at the end of the forward and backward pass in this context if ``now``, else only add them
+        up."""
         return model.no_sync() if isinstance(model, DistributedDataParallel) and not now else nullcontext()
 
     def weight(self, own: int, batch: int) -> float:
-        """What the mean loss of a process's ``own`` images counts for: 1 where all shards of ``batch`` are as large.
+        """Return the weight of the mean loss over a process's ``own`` images: 1 if all shards of ``batch`` images are
+        equal.
 
-        With it the average of the processes' gradients is that of the mean over the whole batch, also of an epoch's
-        last one, which may not divide evenly.
+        With this weight the average of the processes' gradients is the gradient of the mean over the whole batch, even
+        for an epoch's last batch, which may not divide evenly.
         """
         return own * self.count / batch
 
     def agree(self, model: nn.Module) -> None:
-        """Give every process the running statistics of process 0, which stand for the model."""
+        """Give every process the running statistics of process 0, which are those of the model."""
         if self.together:
             for buffer in model.buffers():
                 torch.distributed.broadcast(buffer, 0)
 
     def added(self, values: Sequence[float]) -> list[float]:
-        """The sums over all processes of numbers that each of them has; every process waits for the last one here."""
+        """Return the sums of ``values`` over all processes, in order. Every process waits here for the last one."""
         if not self.together:
             return list(values)
         sums = torch.tensor(values, dtype=torch.float64, device=self.device)
@@ -65,5 +68,5 @@ class Replicas:
         return [float(value) for value in sums.tolist()]
 
     def meet(self) -> None:
-        """Return when every process has come this far."""
+        """Return once every process has reached this point."""
         self.added([0.0])

@@ -1,7 +1,7 @@
 """The schedule that both loops follow: fastai's ``fine_tune``, written out as numbers.
 
-Source: fastai 2.8, ``fastai/callback/schedule.py`` (``fine_tune``, ``fit_one_cycle``) and
-``fastai/optimizer.py`` (``set_hyper``, ``Adam``). A test compares these numbers with what fastai does.
+Source: fastai 2.8, ``fastai/callback/schedule.py`` (``fine_tune``, ``fit_one_cycle``) and ``fastai/optimizer.py``
+(``set_hyper``, ``Adam``). A test compares these numbers with those of fastai.
 """
 
 import math
@@ -24,23 +24,26 @@ from study.weights import Weights
 WEIGHT_DECAY, EPSILON, SQUARE_MOMENTUM = 0.01, 1e-5, 0.99
 MOMENTUM = 0.9
 MOMENTA = (0.95, 0.85, 0.95)
-"""Of the cycle: its start, its peak, its end."""
+"""Momentum at the start, the peak and the end of the one-cycle schedule."""
 FINAL_DIVISOR = 1e5
 MOMENTS = {"adamw": 2, "adam": 2, "sgd": 1}
-"""Values that the optimizer keeps for each trained parameter."""
+"""Number of values that the optimizer keeps for each trained parameter."""
 STEPS, STEP_FACTOR = 3, 0.1
-"""Of the schedule `step`: equal parts of a stage, and what the learning rate is multiplied by after each."""
+"""Number of equal parts of a stage in the schedule `step`, and the factor on the learning rate after each part."""
 
 Losses = list[tuple[torch.Tensor, int]]
-"""Mean loss of each step, still on the device, and the step's images. Of many processes each has its part of the mean:
-that of its own images, so weighted that the mean over the processes is that of all images."""
+"""Mean loss of each step, a scalar tensor still on the device, and the step's number of images.
+
+With several processes each holds its part of the mean: that of its own images, weighted so that the mean over processes
+is that of all images.
+"""
 Progress = Callable[[int, int, str], None]
-"""Called with steps done, steps of the whole schedule, and where that is in words."""
+"""Function called with the steps done, the steps of the whole schedule, and the current place in words."""
 
 
 @dataclass(frozen=True)
 class TrainingJob:
-    """All that a loop needs; values only, no files."""
+    """All inputs of a loop, as values; no files."""
 
     settings: Settings
     images: ImageSet
@@ -54,58 +57,58 @@ class TrainingJob:
 
 @dataclass(frozen=True)
 class Cycle:
-    """A learning rate that rises and falls, and a momentum that does the contrary."""
+    """A learning rate that rises and falls, and a momentum that falls and rises."""
 
     warm_fraction: float
     start_divisor: float
 
     def rate(self, peak: float, progress: float) -> float:
-        """The learning rate at ``progress``, 0 to 1, where ``peak`` is the highest."""
+        """Return the learning rate at ``progress`` (0 to 1); ``peak`` is the highest rate."""
         return one_cycle(progress, self.warm_fraction, (peak / self.start_divisor, peak, peak / FINAL_DIVISOR))
 
     def momentum(self, progress: float) -> float | None:
-        """The optimizer's momentum (Adam's first beta) at ``progress``."""
+        """Return the optimizer's momentum (Adam's first beta) at ``progress`` (0 to 1)."""
         return one_cycle(progress, self.warm_fraction, MOMENTA)
 
 
 @dataclass(frozen=True)
 class Decay:
-    """A learning rate that stays or falls; the momentum is the optimizer's own."""
+    """A learning rate that stays or falls. The momentum stays the optimizer's own."""
 
     kind: Literal["constant", "step", "cosine"]
 
     def rate(self, peak: float, progress: float) -> float:
-        """The learning rate at ``progress``, 0 to 1, where ``peak`` is the first."""
+        """Return the learning rate at ``progress`` (0 to 1); ``peak`` is the first rate."""
         if self.kind == "cosine":
             return _cosine(peak, 0.0, progress)
         return peak * STEP_FACTOR ** int(STEPS * progress + 1e-9) if self.kind == "step" else peak
 
     def momentum(self, progress: float) -> float | None:
-        """None: the optimizer keeps its own."""
+        """Return None: the optimizer keeps its own momentum."""
         return None
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A run of epochs with one course of the learning rate."""
+    """A sequence of epochs with one course of the learning rate."""
 
     name: Literal["frozen", "unfrozen"]
     epochs: int
     peak_rates: tuple[float, ...]
-    """Highest learning rate of each layer group, the head's last."""
+    """Highest learning rate of each layer group; the head's is last."""
     course: Cycle | Decay
 
     def rates(self, progress: float) -> tuple[float, ...]:
-        """The learning rate of each group at ``progress``, 0 to 1, of the stage."""
+        """Return the learning rate of each group at ``progress`` (0 to 1) of the stage."""
         return tuple(self.course.rate(peak, progress) for peak in self.peak_rates)
 
     def momentum(self, progress: float) -> float | None:
-        """The optimizer's momentum (Adam's first beta) at ``progress``; None where it keeps its own."""
+        """Return the optimizer's momentum (Adam's first beta) at ``progress``; None if the optimizer keeps its own."""
         return self.course.momentum(progress)
 
 
 def one_cycle(progress: float, turn: float, values: tuple[float, float, float]) -> float:
-    """Cosine from the first value to the second at ``turn``, then to the third."""
+    """Return the value at ``progress``: a cosine from the first value to the second at ``turn``, then to the third."""
     start, middle, end = values
     if progress < turn:
         return _cosine(start, middle, progress / turn)
@@ -117,7 +120,7 @@ def _cosine(start: float, end: float, part: float) -> float:
 
 
 def stages(settings: Settings, groups: int) -> list[Stage]:
-    """The stages of a schedule for a model of so many layer groups; of one group where it is trained whole."""
+    """Return the stages of a schedule for a model of ``groups`` layer groups: 1 for a model that is trained whole."""
     training = settings.training
     if training.schedule != "one_cycle":
         rates, decay = (training.learning_rate,) * groups, Decay(training.schedule)
@@ -125,7 +128,7 @@ def stages(settings: Settings, groups: int) -> list[Stage]:
             Stage("frozen", training.freeze_epochs, rates, decay),
             Stage("unfrozen", training.epochs, rates, decay),
         ]
-    elif groups == 1:  # no head of its own, nothing to freeze: fastai's `fit_one_cycle`
+    elif groups == 1:  # no separate head, nothing to freeze: fastai's `fit_one_cycle`
         both = [Stage("unfrozen", training.epochs, (training.learning_rate,), Cycle(0.25, 25.0))]
     else:
         both = _fine_tune(training.learning_rate, training.freeze_epochs, training.epochs, groups)
@@ -133,7 +136,7 @@ def stages(settings: Settings, groups: int) -> list[Stage]:
 
 
 def _fine_tune(rate: float, freeze_epochs: int, epochs: int, groups: int) -> list[Stage]:
-    """fastai's two stages: the head alone, then all with lower rates for the body."""
+    """Return fastai's two stages: the head alone, then all layers with lower rates for the body."""
     low, high = rate / 2 / 100, rate / 2
     step = (high / low) ** (1 / (groups - 1))
     unfrozen = tuple(low * step**group for group in range(groups))
@@ -145,18 +148,18 @@ def _fine_tune(rate: float, freeze_epochs: int, epochs: int, groups: int) -> lis
 
 
 def stage_names(settings: Settings) -> list[str]:
-    """The stage of each epoch of the whole schedule."""
+    """Return the stage of each epoch of the whole schedule."""
     return ["frozen"] * settings.training.freeze_epochs + ["unfrozen"] * settings.training.epochs
 
 
 def validates(settings: Settings, epoch: int) -> bool:
-    """Whether the validation images are looked at after ``epoch``, from 1, of the whole schedule."""
+    """Return whether the model is validated after ``epoch`` of the whole schedule, counted from 1."""
     return settings.training.validation == "epoch" or epoch == len(stage_names(settings))
 
 
 @dataclass(frozen=True)
 class Reached:
-    """What an epoch reached, and how long the validation of it took: none without one."""
+    """Results of an epoch, and the seconds of its validation: 0 without one."""
 
     valid_seconds: float
     losses: Losses
@@ -167,9 +170,9 @@ class Reached:
 def epochs_of(
     times: list[EpochTimes], reached: list[Reached], names: list[str], replicas: Replicas = Replicas()
 ) -> tuple[list[Epoch], list[Step]]:
-    """The epochs of a schedule whose stages are ``names``, and all their steps with the warm-up marked.
+    """Return the epochs of a schedule whose stages are ``names``, and all their steps with the warm-up marked.
 
-    Of many processes every one has to call this: their losses are added up.
+    With several processes each has to call this, as their losses are added up.
     """
     epochs = [
         Epoch(
@@ -192,15 +195,17 @@ def epochs_of(
 
 
 def mean_loss(losses: Losses, replicas: Replicas = Replicas()) -> float | None:
-    """Mean over the images of all processes of (batch mean, batch size), read in one go; None where that is no finite
-    number, or where there is no image."""
+    """Return the mean loss over the images of all processes, read from the device in one go.
+
+    The result is None if it is not finite, or if there is no image.
+    """
     values, counts = _read(losses), [count for _, count in losses]
     total, images = replicas.added([sum(v * count for v, count in zip(values, counts, strict=True)), sum(counts)])
     return finite(total / images) if images else None
 
 
 def sum_of_losses(losses: Losses, replicas: Replicas = Replicas()) -> float | None:
-    """Sum of the batches' means, as many a tutorial prints it; None where that is no finite number."""
+    """Return the sum of the batches' mean losses, which many tutorials print; None if it is not finite."""
     total, steps = replicas.added([sum(_read(losses)), len(losses)])
     return finite(total / replicas.count) if steps else None
 
@@ -210,9 +215,10 @@ def _read(losses: Losses) -> list[float]:
 
 
 def count_flops(model: nn.Module, job: TrainingJob, freeze: Callable[[bool], None]) -> dict[str, Flops]:
-    """Arithmetic of a full step in each stage; empty for a model whose step cannot be counted.
+    """Return the arithmetic of a full step in each stage; empty for a model whose step cannot be counted.
 
-    ``freeze`` freezes the model as a stage has it. Call this after training, and after the peaks were read.
+    ``freeze(True)`` has to freeze the model as in the stage "frozen". Call this after training, and after the peaks are
+    read.
     """
     settings = job.settings
     size, batch = settings.dataset.image_size, min(settings.training.replica_batch_size, len(job.images.train))
@@ -232,5 +238,5 @@ def count_flops(model: nn.Module, job: TrainingJob, freeze: Callable[[bool], Non
 
 
 def finite(value: float) -> float | None:
-    """The value, or None where JSON has no name for it."""
+    """Return the value, or None if JSON has no name for it."""
     return value if math.isfinite(value) else None

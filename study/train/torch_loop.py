@@ -1,4 +1,4 @@
-"""Our own loop: plain PyTorch, the same schedule as fastai's ``fine_tune``, every phase marked."""
+"""Our own loop: plain PyTorch, the same schedule as fastai's ``fine_tune``, and a mark at the end of every phase."""
 
 import time
 from contextlib import AbstractContextManager, nullcontext
@@ -68,21 +68,23 @@ class Trainer:
         self.done = 0
 
     def prepare(self, images: torch.Tensor) -> torch.Tensor:
-        """uint8 (n, c, s, s) to normalised floats in the channels of the model's input, on the device."""
+        """Return uint8 images (n, c, s, s) as normalised float32 on the device, in the channels of the model's
+        input."""
         return (images.float().div_(255).expand(-1, self.mean.shape[1], -1, -1) - self.mean) / self.std
 
     def autocast(self) -> AbstractContextManager[object]:
-        """Mixed precision where the settings ask for it."""
+        """Return a context of mixed precision if the settings ask for it, else an empty one."""
         kind = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(self.job.settings.training.precision)
         return torch.autocast(self.job.device.type, kind) if kind else nullcontext()
 
     def enter(self, stage: Stage) -> None:
-        """Freeze what the stage does not train; many processes then agree on what they exchange."""
+        """Freeze the parameters that the stage does not train, so that all processes exchange the same ones."""
         set_frozen(self.eager, self.groups, stage.name == "frozen")
         self.model = self.job.replicas.wrap(self.whole)
 
     def train_epoch(self, stage: Stage, number: int, epoch: int) -> Losses:
-        """Epoch ``number`` of the stage, ``epoch`` of the schedule; its times are the recorder's."""
+        """Train epoch ``number`` of the stage, ``epoch`` of the schedule, and return its losses; the recorder has its
+        times."""
         self.model.train()
         losses: Losses = []
         self.count.begin()
@@ -112,8 +114,12 @@ class Trainer:
         return losses
 
     def accumulate(self, images: torch.Tensor, labels: torch.Tensor, share: float) -> torch.Tensor:
-        """Add the gradients of a micro-batch that is ``share`` of its step; returns its part of the step's mean loss,
-        still on the device. The backward phase holds the exchange of gradients, which runs beside it."""
+        """Add the gradients of uint8 ``images`` (n, c, s, s) and int64 ``labels`` (n,), and return their part of the
+        loss.
+
+        The micro-batch is the fraction ``share`` of its step. The result is its part of the step's mean loss, a scalar
+        tensor still on the device. The backward phase includes the exchange of gradients, which runs beside it.
+        """
         mark = self.recorder.mark
         images = images.to(self.job.device, non_blocking=True)
         labels = labels.to(self.job.device, non_blocking=True)
@@ -129,14 +135,14 @@ class Trainer:
         return loss.detach()
 
     def update(self) -> None:
-        """The optimizer's step on the gradients of all micro-batches."""
+        """Do the optimizer's step on the gradients of all micro-batches."""
         self.scaler.step(self.optimizer)
         self.scaler.update()
         self.optimizer.zero_grad()
         self.recorder.mark("optimizer")
 
     def set_rates(self, stage: Stage, progress: float) -> None:
-        """The schedule's learning rates, and where it has one the momentum, for the next step."""
+        """Set the schedule's learning rates for the next step, and the momentum if the schedule has one."""
         rates, momentum = stage.rates(progress), stage.momentum(progress)
         for group in self.optimizer.param_groups:
             group["lr"] = rates[group["layer_group"]]
@@ -147,8 +153,11 @@ class Trainer:
 
     @torch.no_grad()
     def validate(self, losses: Losses) -> Reached:
-        """Loss and accuracy over the validation images, of which each process takes its share; ``losses`` are the
-        epoch's own."""
+        """Return the epoch's results: loss and accuracy over the validation images, of which each process takes its
+        share.
+
+        ``losses`` are the epoch's training losses.
+        """
         self.model.eval()
         started = time.perf_counter()
         self.job.replicas.agree(self.eager)
@@ -158,7 +167,7 @@ class Trainer:
             inputs = self.prepare(batch.to(self.job.device, non_blocking=True))
             labels = batch_labels.to(self.job.device, non_blocking=True)
             with self.autocast():
-                outputs = self.whole(inputs)  # unwrapped: the shares' batches need not be as many
+                outputs = self.whole(inputs)  # unwrapped: shares may differ in their number of batches
                 valid_losses.append((self.loss(outputs, labels), len(labels)))
             correct += (outputs.argmax(1) == labels).sum()
             images += len(labels)
@@ -168,12 +177,12 @@ class Trainer:
 
 
 def train(job: TrainingJob) -> Measurement:
-    """Train as ``job`` says, and return what was measured."""
+    """Train as ``job`` says, and return the measurement."""
     return train_model(job)[1]
 
 
 def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
-    """Train as ``job`` says; the trained model with what belongs to it, and what was measured."""
+    """Train as ``job`` says, and return the trainer with its trained model, and the measurement."""
     started = time.perf_counter()
     loaders = make_loaders(job.images, job.settings, job.device, job.seed, job.replicas.share(job.settings))
     setup_seconds = time.perf_counter() - started
@@ -216,15 +225,18 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
 
 
 def compile_seconds() -> float:
-    """Seconds that torch.compile took in this process so far, forward and backward."""
+    """Return the seconds that torch.compile took in this process so far, forward and backward."""
     from torch._dynamo.utils import calculate_time_spent
 
     return float(calculate_time_spent().get("total_wall_time", 0.0))
 
 
 def layer_groups(model: nn.Module) -> list[list[str]]:
-    """Parameters' names in groups of one learning rate: a residual network in three as fastai splits it (stem and
-    first two layers, last two layers, head), any other in two (body, head). Every parameter is in one group."""
+    """Return the names of the parameters in groups of one learning rate; every parameter is in one group.
+
+    A residual network has three groups as fastai splits it (stem and first two layers, last two layers, head). Any
+    other has two (body, head).
+    """
     head = models.head_name(model)
     names = names_of(model)
     body = [name for name in names if not name.startswith(f"{head}.")]
@@ -236,20 +248,23 @@ def layer_groups(model: nn.Module) -> list[list[str]]:
 
 
 def names_of(model: nn.Module) -> list[str]:
-    """The names of all parameters."""
+    """Return the names of all parameters."""
     return [name for name, _ in model.named_parameters()]
 
 
 def is_normalisation(model: nn.Module, name: str) -> bool:
-    """Whether the parameter belongs to a normalisation layer."""
+    """Return whether the parameter belongs to a normalisation layer."""
     return isinstance(model.get_submodule(name.rpartition(".")[0]), NORMALISATION)
 
 
 def make_optimizer(
     model: nn.Module, groups: list[list[str]], kind: Literal["adamw", "adam", "sgd"] = "adamw"
 ) -> torch.optim.Optimizer:
-    """The optimizer over layer groups: AdamW with fastai's constants (no weight decay on normalisation layers and
-    biases), Adam with torch's, or SGD with momentum."""
+    """Return the optimizer over layer groups.
+
+    AdamW has fastai's constants (no weight decay on normalisation layers and biases). Adam has torch's constants. SGD
+    has momentum.
+    """
     parameters = dict(model.named_parameters())
     parameter_groups = []
     for number, names in enumerate(groups):

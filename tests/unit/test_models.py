@@ -26,8 +26,8 @@ def test_an_unknown_model_is_named_with_its_neighbours() -> None:
     [
         ("inception_v3", "auxiliary outputs"),
         ("googlenet", "auxiliary outputs"),
-        ("squeezenet1_0", "no plain linear layer"),
-        ("squeezenet1_1", "no plain linear layer"),
+        ("squeezenet1_0", "only a linear head"),
+        ("squeezenet1_1", "only a linear head"),
     ],
 )
 def test_a_model_of_torchvision_that_cannot_be_chosen_says_why(name: str, words: str) -> None:
@@ -92,9 +92,9 @@ def test_a_file_that_is_no_weights_file_or_for_another_model_is_one_clear_error(
     torch.save(torchvision.models.resnet34().state_dict(), tmp_path / "resnet34.pt")
     torch.save(torchvision.models.resnet50().state_dict(), tmp_path / "resnet50.pt")
     for name, words in (
-        ("text.pt", r"'text\.pt' is no weights file"),
-        ("list.pt", r"'list\.pt' is no state dict"),
-        ("resnet34.pt", "not for resnet18: layer1.2.bn1.bias is not part of it"),
+        ("text.pt", r"'text\.pt' is not a weights file"),
+        ("list.pt", r"'list\.pt' is not a state dict"),
+        ("resnet34.pt", "not for resnet18: layer1.2.bn1.bias is not part of the model"),
         ("resnet50.pt", "not for resnet18: "),
     ):
         with pytest.raises(StudyError, match=words) as caught:
@@ -109,7 +109,7 @@ def test_a_weights_file_can_run_no_code(tmp_path: Path) -> None:
             return (Path.write_text, (tmp_path / "ran", "code ran"))
 
     torch.save({"weight": Planted()}, tmp_path / "evil.pt")
-    with pytest.raises(StudyError, match="is no weights file"):
+    with pytest.raises(StudyError, match="is not a weights file"):
         models.decide("resnet18", str(tmp_path / "evil.pt"), 1, tmp_path)
     assert not (tmp_path / "ran").exists()
 
@@ -167,7 +167,7 @@ def test_a_download_with_the_wrong_checksum_or_none_at_all_falls_back_with_the_r
         serve(monkeypatch, tmp_path, f"{url}/{file}")
         decision = models.decide("resnet18", "imagenet", 1, tmp_path / "hub")
         assert decision.kind == "random"
-        assert decision.reason.startswith("ImageNet weights could not be had: ")
+        assert decision.reason.startswith("ImageNet weights are not available: ")
         assert words in decision.reason
         assert decision.body_sha256 == models.decide("resnet18", "none", 1, tmp_path).body_sha256
 
@@ -267,11 +267,11 @@ def test_a_users_own_model_is_built_by_its_import_path_from_the_seed(own: Path) 
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("nowhere:good", "'nowhere:good' cannot be had (ModuleNotFoundError"),
-        ("nets:bad", "'nets:bad' cannot be had (AttributeError"),
-        ("nets:broken", "'nets:broken' cannot be had (ValueError: out of ideas)"),
+        ("nowhere:good", "'nowhere:good' cannot be loaded (ModuleNotFoundError"),
+        ("nets:bad", "'nets:bad' cannot be loaded (AttributeError"),
+        ("nets:broken", "'nets:broken' cannot be loaded (ValueError: out of ideas)"),
         ("nets:words", "'nets:words' made a str"),
-        ("nets:deaf", "'nets:deaf' answers two images with (2, 5), but the data have 3 classes; allowed: (2, 3)"),
+        ("nets:deaf", "'nets:deaf' returns (2, 5) for two images, but the data have 3 classes; allowed: (2, 3)"),
     ],
 )
 def test_a_users_own_model_that_cannot_serve_is_one_clear_error(own: Path, name: str, words: str) -> None:

@@ -131,7 +131,7 @@ def test_a_record_validates_against_the_published_schema_and_reads_back(tmp_path
 
 def test_a_broken_record_is_named_and_not_touched(tmp_path: Path) -> None:
     (tmp_path / "bs4.json").write_text('{"session": 1')
-    with pytest.raises(StudyError, match=r"bs4\.json: no valid record"):
+    with pytest.raises(StudyError, match=r"bs4\.json: not a valid record"):
         read_record(tmp_path / "bs4.json")
     assert (tmp_path / "bs4.json").read_text() == '{"session": 1'
 

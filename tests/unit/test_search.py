@@ -130,11 +130,11 @@ def test_a_rotation_is_applied_and_nothing_of_the_camera_is_kept() -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"<html>not found</html>", "it is no picture"),
-        (b"", "it is no picture"),
-        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 99 99\n", "it is no picture"),
+        (b"<html>not found</html>", "it is not a picture"),
+        (b"", "it is not a picture"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 99 99\n", "it is not a picture"),
         (picture((400, 300))[:-2000], "it cannot be decoded: image file is truncated"),
-        (picture((1, 1), "GIF"), "it is 1 x 1 pixels, and a side has at least 32"),
+        (picture((1, 1), "GIF"), "it is 1 x 1 pixels, but each side needs at least 32"),
         (picture((8000, 7000), "PNG", "1"), f"more than {MAX_PIXELS // 1_000_000} million"),
     ],
 )
@@ -164,8 +164,8 @@ def test_what_cannot_be_used_is_left_out_with_the_reason_and_the_next_one_takes_
     assert reasons.pop("cut.jpg").startswith("it cannot be decoded: image file is truncated")
     assert reasons == {
         "huge.jpg": "it has more than 100000 bytes",
-        "page.jpg": "its content type is 'text/html', which is no image's",
-        "lies.jpg": "it is no picture (JPEG, PNG, WEBP, GIF, BMP, TIFF)",
+        "page.jpg": "its content type is 'text/html', which is not that of an image",
+        "lies.jpg": "it is not a picture (JPEG, PNG, WEBP, GIF, BMP, TIFF)",
         "gone.jpg": "the server answers 404 Not Found",
         "loop.jpg": "it redirects more than 5 times",
         "twice.jpg": f"it is the same picture as {good[0]}",
@@ -304,7 +304,7 @@ class TestAGivenManifest:
         text = manifest.read_text(encoding="utf-8")
         address = json.loads(text)["items"][0]["origin"]["url"].split("/")[2]
         manifest.write_text(text.replace(address, "pictures.invalid"), encoding="utf-8")
-        with pytest.raises(StudyError, match=r"none of its 12 addresses answers, .* not known\).*Look at the network"):
+        with pytest.raises(StudyError, match=r"none of its 12 addresses answers, .* not known\).*Check the network"):
             fetch(tmp_path / "here", dataset(manifest=str(manifest)))
 
     def test_tells_of_other_bytes_from_another_encoder(
@@ -312,7 +312,7 @@ class TestAGivenManifest:
     ) -> None:
         monkeypatch.setattr("study.data.picture.QUALITY", 60)
         again = fetch(tmp_path / "here", dataset(manifest=str(manifest)))
-        assert "12 of 12 pictures, the same as downloaded, are stored as other bytes" in capsys.readouterr().err
+        assert "12 of 12 pictures have the same download but other stored bytes" in capsys.readouterr().err
         assert again.sha256 != read_manifest(manifest).sha256
 
 
@@ -323,8 +323,8 @@ def test_no_network_is_one_error_that_says_what_to_do(
     with pytest.raises(StudyError) as caught:
         fetch(tmp_path, dataset())
     said = str(caught.value)
-    assert "dataset.terms.bird: 0 of 4 pictures are there, for 16 of 16 addresses do not answer" in said
-    assert all(words in said for words in ("next start goes on", "Look at the network", "dataset.source: folder"))
+    assert "dataset.terms.bird: 0 of 4 pictures are available, because 16 of 16 addresses do not answer" in said
+    assert all(words in said for words in ("next start continues", "Check the network", "dataset.source: folder"))
 
 
 def test_a_network_that_goes_away_makes_no_smaller_data_and_the_next_start_goes_on(
@@ -338,7 +338,7 @@ def test_a_network_that_goes_away_makes_no_smaller_data_and_the_next_start_goes_
         request.connection.close()
 
     site.pages |= dict.fromkeys(lost, away)
-    with pytest.raises(StudyError, match=r"2 of 4 pictures are there, for 14 of 16 addresses do not answer"):
+    with pytest.raises(StudyError, match=r"2 of 4 pictures are available, because 14 of 16 addresses do not answer"):
         fetch(tmp_path, dataset())
     site.pages |= lost
     assert len(fetch(tmp_path, dataset()).items) == 8
@@ -349,7 +349,7 @@ def test_a_search_that_broke_off_is_asked_again_at_the_next_start_and_keeps_what
 ) -> None:
     found = urls(site, 16)
     searches({term: addresses[:3] for term, addresses in found.items()}, "Ratelimit")
-    short = r"dataset\.terms\.bird: 3 of 4 pictures are there, .* 'bird photo' broke off \(Ratelimit\); .*next start"
+    short = r"dataset\.terms\.bird: 3 of 4 pictures .* 'bird photo' broke off \(Ratelimit\); .*next start"
     with pytest.raises(StudyError, match=short):
         fetch(tmp_path, dataset())
     assert "search: 'bird photo': broke off at 3 of 16 addresses (Ratelimit)" in capsys.readouterr().err
@@ -396,15 +396,16 @@ def test_a_search_that_finds_too_little_says_so_or_is_an_error(
 ) -> None:
     searches(urls(site, 3))
     assert len(fetch(tmp_path, dataset()).items) == 6
-    assert "search: bird: no more than 3 of the 4 pictures that were wanted were found" in capsys.readouterr().err
+    assert "search: bird: found only 3 of the 4 wanted pictures" in capsys.readouterr().err
     searches({"bird photo": site.pictures("one", 1) + [f"{site.address}/404.jpg"]})
     with pytest.raises(
-        StudyError, match=r"dataset\.terms\.bird: 'bird photo' .* found 1 can be used; .* 404 Not Found"
+        StudyError,
+        match=r"dataset\.terms\.bird: 'bird photo' .* 1 of the 2 pictures found can be used; .* 404 Not Found",
     ):
         fetch(tmp_path / "other", dataset())
 
 
 def test_all_of_it_ends_in_time(site: Site, searches: Search, tmp_path: Path) -> None:
     searches({"bird photo": [site.put(f"{number}.jpg", drip) for number in range(40)]})
-    with pytest.raises(StudyError, match=r"the search took longer than 0\.2 s; what was verified is kept"):
+    with pytest.raises(StudyError, match=r"the search took longer than 0\.2 s; verified pictures are kept"):
         fetch(tmp_path, dataset(images=80), bounds=Bounds(seconds=0.3), seconds=0.2)

@@ -445,7 +445,7 @@ def test_energy_is_refused_where_the_samples_cannot_tell(column: str) -> None:
     assert refused(samples, 18.0, 22.0) == "The samples leave out 2.0 s of the window."
     empty = frame(seconds)
     assert refused(empty, 0.0, 20.0) in (
-        "The device tells neither its energy nor its power.",
+        "The device reports neither its energy nor its power.",
         "The processor's energy counter is not readable here.",
     )
 

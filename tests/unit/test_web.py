@@ -42,7 +42,7 @@ def test_a_picture_whose_type_says_little_is_taken(site: Site, kind: str) -> Non
 
 def test_what_is_no_picture_or_too_large_is_refused_with_the_reason(site: Site) -> None:
     page = site.put("page.jpg", lambda request: request.send(b"<html>", "text/html; charset=utf-8"))
-    assert str(refusal(page)) == "its content type is 'text/html', which is no image's"
+    assert str(refusal(page)) == "its content type is 'text/html', which is not that of an image"
     assert str(refusal(site.address + "/nowhere.jpg")) == "the server answers 404 Not Found"
     huge = site.put("huge.jpg", lambda request: request.send(b"", length=10**12))
     assert str(refusal(huge)) == "it has more than 50000 bytes"
@@ -63,14 +63,14 @@ def test_a_server_that_never_ends_is_cut_off_in_its_body_and_in_its_head(site: S
 def test_redirects_end(site: Site) -> None:
     assert str(refusal(site.put("loop.jpg", redirect("/loop.jpg")))) == "it redirects more than 5 times"
     assert site.requests["/loop.jpg"] == 6
-    assert str(refusal(site.put("file.jpg", redirect("file:///etc/passwd")))) == "it is no http or https address"
+    assert str(refusal(site.put("file.jpg", redirect("file:///etc/passwd")))) == "it is not an http or https address"
 
 
 @pytest.mark.parametrize(
     "url", ["file:///etc/passwd", "ftp://host/a.jpg", "data:,x", "a.jpg", "http://", "http://[x/", ""]
 )
 def test_only_the_web_is_asked(url: str) -> None:
-    assert str(refusal(url)) == "it is no http or https address"
+    assert str(refusal(url)) == "it is not an http or https address"
 
 
 def test_private_addresses_are_asked_for_nothing_unless_that_is_allowed(site: Site) -> None:

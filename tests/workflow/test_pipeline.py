@@ -240,7 +240,7 @@ def test_a_weights_file_that_is_none_stops_before_any_run(checkout: Checkout) ->
     (checkout.root / "my weights.pt").write_text("no weights")
     done = checkout.snakemake("overrides={model.weights: my weights.pt}")
     assert done.returncode == 1
-    assert "error: model.weights: 'my weights.pt' is no weights file" in done.stderr
+    assert "error: model.weights: 'my weights.pt' is not a weights file" in done.stderr
     assert checkout.records() == {}
 
 
@@ -253,7 +253,7 @@ def test_a_users_own_model_trains_and_one_with_the_wrong_outputs_stops_before_an
     own = "training.freeze_epochs: 0, model.weights: none, training.batch_size: [4], curve: null"
     done = checkout.snakemake(f"overrides={{model.name: 'nets:deaf', {own}}}")
     assert done.returncode == 1
-    assert "error: model.name: 'nets:deaf' answers two images with (2, 5), but the data have 2 classes" in done.stderr
+    assert "error: model.name: 'nets:deaf' returns (2, 5) for two images, but the data have 2 classes" in done.stderr
     assert checkout.records() == {}
     checkout.good(f"overrides={{model.name: 'nets:good', {own}}}")
     (record,) = (json.loads(text) for text in checkout.records().values())
