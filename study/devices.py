@@ -25,8 +25,7 @@ def absent(device: str) -> str | None:
 
 
 def count(device: str) -> int:
-    """Return how many of this device can train together: the CPUs that this process may use, or the GPUs that it may
-    see."""
+    """Return how many of ``device`` can train together: the CPUs that this process may use, or its visible GPUs."""
     if device == "cpu":
         return usable_cpus()
     if absent(device):

@@ -141,8 +141,7 @@ def backbone(name: str, seed: int, state: State | None = None) -> nn.Module:
 
 
 def _load(model: nn.Module, name: str, state: State, head: str | None) -> None:
-    """Load ``state`` without the ``head``, which is replaced anyway and may be for other classes; all if that is
-    None."""
+    """Load ``state`` without the ``head``, which is replaced anyway and may be for other classes; None loads all."""
     own = model.state_dict()
     body = {key: value for key, value in state.items() if not (head and key.startswith(f"{head}."))}
     wanted = {key for key in own if not (head and key.startswith(f"{head}."))}
@@ -181,8 +180,7 @@ def with_new_head(model: nn.Module, classes: int, seed: int) -> nn.Module:
 
 
 def body_sha256(state: State) -> str:
-    """Return the checksum over the tensors of a body in their order. Names do not count, as they differ between
-    loops."""
+    """Return the checksum over the tensors of a body in their order. Names do not count: they differ between loops."""
     total = hashlib.sha256()
     for tensor in state.values():
         total.update(tensor.detach().cpu().contiguous().numpy().tobytes())

@@ -54,10 +54,10 @@ def _candidates(top: str, folder: Path) -> tuple[Path, ...]:
 
 
 def _beside(top: str, folder: Path) -> Path | None:
-    """Return the module or package in ``folder`` that an import finds; None if it finds Python's own or an installed
-    one.
+    """Return the module or package in ``folder`` that an import finds.
 
-    A plain folder of the same name hides no installed package: many loggers leave their output in one.
+    The result is None if the import finds Python's own or an installed one. A plain folder of the same name hides no
+    installed package: many loggers leave their output in one.
     """
     if top == "study" or top in sys.stdlib_module_names:
         return None

@@ -27,8 +27,7 @@ A process that died is seen by its agent at once; this is for one that hangs.
 
 
 def main(job_file: str, scratch: str, parent: str) -> int:
-    """Train, leave the result in ``scratch``, and return the exit code: after a failure the agent ends the other
-    ranks."""
+    """Train, leave the result in ``scratch``, and return the exit code: after a failure the agent ends the others."""
     die_with(int(parent))
     job = Job.model_validate_json(Path(job_file).read_text(encoding="utf-8"))
     settings = job.run.settings

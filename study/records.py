@@ -115,8 +115,7 @@ def without_paths(settings: Settings) -> Settings:
 
 
 def write_new(path: Path, text: str) -> None:
-    """Write ``text`` to ``path`` in one piece. Raise :class:`StudyError` if the file exists already; it stays as it
-    is."""
+    """Write ``text`` to ``path`` in one piece. Raise :class:`StudyError` if the file exists; it stays as it is."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{path.stem[:60]}.", suffix=".tmp", dir=path.parent)
     try:

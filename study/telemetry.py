@@ -88,8 +88,7 @@ def path_of(results: Path, study: str, record: str) -> Path:
 
 
 def read_samples(csv: Path) -> pd.DataFrame:
-    """Return the samples of a sampler's CSV in order of time, with the columns ``COLUMNS`` as float64; empty if it left
-    none.
+    """Return the samples of a sampler's CSV in order of time (columns ``COLUMNS``, float64); empty if it left none.
 
     The last line of a killed sampler may be cut off, and is dropped.
     """

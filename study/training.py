@@ -1,5 +1,4 @@
-"""The common parts of every process that trains: reading the job, preparing the loop's inputs, reporting the
-outcome."""
+"""The common parts of every process that trains: reading its job, preparing the inputs, reporting the outcome."""
 
 import json
 import random
@@ -78,8 +77,7 @@ def read_inputs(job: Job) -> Inputs:
 
 
 def prepare(job: Job, inputs: Inputs, device: torch.device, replicas: Replicas) -> TrainingJob:
-    """Return all inputs of a loop, in the process that trains. With several processes only the first reports
-    progress."""
+    """Return all inputs of a loop, in the process that trains. Only the first of several processes reports progress."""
     settings, results = job.run.settings, Path(job.results)
     torch.hub.set_dir(str(results / "weights"))  # stock fastai looks for ImageNet's weights there
     return TrainingJob(
@@ -109,8 +107,7 @@ def loop_of(settings: Settings) -> Callable[[TrainingJob], Measurement]:
 
 
 def failed(error: Exception, settings: Settings) -> JobResult:
-    """Return the result of a run that raised ``error``, with a message fit for a record. The log gets the whole
-    traceback."""
+    """Return the result of a run that raised ``error``, with a message fit for a record. The log gets the traceback."""
     traceback.print_exception(error)
     message = str(error).strip().splitlines()[0] if str(error).strip() else ""
     if not isinstance(error, StudyError):

@@ -45,8 +45,10 @@ class Loaders:
     workers: int
 
     def images_of_step(self, index: int) -> int:
-        """Return the number of images in step ``index`` (from 0) of an epoch, summed over processes; the last may have
-        fewer."""
+        """Return the number of images in step ``index`` (from 0) of an epoch, summed over processes.
+
+        The last step may have fewer than the others.
+        """
         return images_of_step(index, self.train_images, self.batch_size * self.accumulated)
 
     def batches_of_step(self, index: int) -> int:
@@ -57,10 +59,10 @@ class Loaders:
 def make_loaders(
     images: ImageSet, settings: Settings, device: torch.device, seed: int, share: Share = Share()
 ) -> Loaders:
-    """Return loaders for both splits. With ``loader.kind: device`` every image is decoded here, before any clock
-    starts.
+    """Return loaders for both splits.
 
-    With several processes each draws the same batches and takes its share of them.
+    With ``loader.kind: device`` every image is decoded here, before any clock starts. With several processes each draws
+    the same batches and takes its share of them.
     """
     training, size, own = settings.training, settings.training.global_batch_size, settings.training.replica_batch_size
     parts, valid_images = training.gradient_accumulation, share.of(images.valid)
@@ -109,8 +111,7 @@ class MicroBatches(Sampler[list[int]]):
 
 
 class Decoded(TorchDataset[Any]):
-    """One split as a dataset: item ``index`` is an image (channels, size, size) uint8, decoded on each access, and its
-    label."""
+    """One split as a dataset, whose images are decoded on each access."""
 
     def __init__(self, images: ImageSet, indices: list[int], settings: Settings) -> None:
         self.images, self.indices = images, indices
@@ -120,6 +121,7 @@ class Decoded(TorchDataset[Any]):
         return len(self.indices)
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
+        """Return image ``index`` of the split, a tensor (channels, size, size) uint8, and its class number."""
         number = self.indices[index]
         return torch.from_numpy(decode(self.images.stored[number], self.channels, self.size)), self.images.labels[
             number

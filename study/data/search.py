@@ -1,5 +1,4 @@
-"""Your own data as in the fastai course: search, download, verify, shrink. Or the pictures of an earlier search
-again."""
+"""Your own data as in the fastai course: search, download, verify, shrink; or the pictures of an earlier search."""
 
 import os
 import shutil
@@ -65,8 +64,10 @@ def fetch(
 def _anew(
     label: str, term: str, count: int, collector: Collector, seen: dict[str, str]
 ) -> tuple[list[Chosen], list[LeftOut]]:
-    """Return the first ``count`` usable pictures that a search finds, and the refused ones. ``seen`` holds the
-    checksums."""
+    """Return the first ``count`` usable pictures that a search finds, and the refused ones.
+
+    ``seen`` holds the checksums of the pictures so far, with their URLs.
+    """
     store = collector.store
     known, broken_off = _addresses(term, count, store)
     _say(f"search: {label}: {len(known.urls)} addresses for {term!r}, {count} pictures wanted")

@@ -14,8 +14,7 @@ Sharding = Literal["contiguous", "strided"]
 
 @dataclass(frozen=True)
 class Share:
-    """The part of every batch that process ``rank`` of ``replicas`` trains on; the whole batch if there is one
-    process."""
+    """The part of every batch that process ``rank`` of ``replicas`` trains on; the whole batch for a single process."""
 
     rank: int = 0
     replicas: int = 1
@@ -24,7 +23,7 @@ class Share:
     def of(self, batch: Any) -> Any:
         """Return this process's shard of a list or a tensor (n, ...), along the first axis.
 
-        The shards have n / ``replicas`` items, give or take one, and do not overlap.
+        The sizes of the shards differ by one at most, and no two shards overlap.
         """
         if self.replicas == 1:
             return batch
@@ -34,8 +33,10 @@ class Share:
 
 
 def images_of_step(index: int, train_images: int, batch_size: int) -> int:
-    """Return the number of images in step ``index`` (from 0) of an epoch, summed over processes; the last may have
-    fewer."""
+    """Return the number of images in step ``index`` (from 0) of an epoch, summed over processes.
+
+    The last step may have fewer than the others.
+    """
     return min(batch_size, train_images - index * batch_size)
 
 

@@ -58,8 +58,10 @@ class Store:
         return self.folder / "pictures" / stored.file
 
     def keep(self, url: str, content: bytes) -> Stored:
-        """Verify, shrink and store a download, and return its entry. Raise :class:`StudyError` if it is not a
-        picture."""
+        """Verify, shrink and store a download, and return its entry.
+
+        Raise :class:`StudyError` if it is not a picture.
+        """
         sha256 = hashlib.sha256(content).hexdigest()
         if sha256 in self.by_sha256:
             stored = self.by_sha256[sha256].model_copy(update={"url": url})

@@ -13,10 +13,10 @@ ARCHIVES = {"cifar10": "cifar-10-python.tar.gz", "mnist": "MNIST/raw/*.gz"}
 
 
 def root(dataset: Dataset, results: Path) -> Path:
-    """Return the folder where torchvision finds the files: the given one, or ``results`` for downloaded or unpacked
-    files.
+    """Return the folder where torchvision finds the files: the given one, or one in ``results``.
 
-    A given folder may hold only the packed files and may be read-only: they are unpacked elsewhere.
+    Downloaded and unpacked files lie in ``results``. A given folder may hold only the packed files and may be
+    read-only: they are unpacked elsewhere.
     """
     if not dataset.path:
         return results / "data" / "downloads"

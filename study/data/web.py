@@ -1,5 +1,7 @@
-"""One download from the web, within bounds: its bytes, or the reason for its refusal. Knows no pictures and no
-files."""
+"""One download from the web, within bounds: its bytes, or the reason for its refusal.
+
+The module knows no pictures and no files.
+"""
 
 import ipaddress
 import socket
@@ -40,8 +42,10 @@ class Bounds:
 
 
 class Refused(Exception):
-    """Raised when there is no content, with the reason. ``unreachable``: no sound answer came, so another time it
-    may."""
+    """Raised when there is no content, with the reason.
+
+    ``unreachable`` is true if no sound answer came, so that another attempt may succeed.
+    """
 
     def __init__(self, reason: str, unreachable: bool = False) -> None:
         super().__init__(reason)

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 ADAM_MOMENTS = 2
 """Number of values that Adam keeps for each trained parameter."""
 SAMPLE_SECONDS = 0.01
-"""Shortest sample in seconds. Shorter calls are repeated within a sample, so that launch overhead and the clock's
-resolution do not count."""
+"""Shortest sample in seconds: shorter calls are repeated, so that launch overhead and clock resolution do not count."""
 SAMPLING_SECONDS = 0.3
 FEWEST_SAMPLES = 5
 # A larger product uses more of the machine, and the first that takes long is large enough: a few milliseconds may be
@@ -180,8 +179,10 @@ def least_bytes(model: "nn.Module", inputs: "torch.Tensor", moments: int = ADAM_
 
 
 def _shadow(tensor: "torch.Tensor") -> "torch.Tensor":
-    """Return a plain tensor on ``meta`` with the same shape, type and ``requires_grad``, also for a subclass
-    (fastai's)."""
+    """Return a plain tensor on ``meta`` with the same shape, type and ``requires_grad``, even for a subclass.
+
+    fastai's tensors are such a subclass.
+    """
     import torch
 
     return torch.empty(tensor.shape, dtype=tensor.dtype, device="meta", requires_grad=tensor.requires_grad)
@@ -314,8 +315,7 @@ def _product(side: int, device: "torch.device", precision: Precision) -> "Callab
 
 
 def _copy(size: int, device: "torch.device") -> "Callable[[], torch.Tensor]":
-    """Return a call that reads and writes ``size`` bytes; both tensors are touched before, because first use costs
-    more."""
+    """Return a call that reads and writes ``size`` bytes; both tensors are touched before, as first use costs more."""
     import torch
 
     source = torch.ones(size, dtype=torch.uint8, device=device)
@@ -353,8 +353,7 @@ def set_fp32(precision: Precision) -> None:
 
 
 def fp32_in_use(kind: str) -> Fp32:
-    """Return the arithmetic of fp32 on the device, as torch is set now. An older GPU has no TF32, whatever the
-    setting."""
+    """Return the arithmetic of fp32 on the device as torch is set now. An older GPU has no TF32 in any setting."""
     names = ["ieee" if name == "none" else name for name in _fp32_settings(kind)]
     if kind == "cuda" and not has_tf32():
         names = ["ieee" if name == "tf32" else name for name in names]

@@ -41,8 +41,10 @@ class CudaClock:
         self._stream = torch.cuda.current_stream()
 
     def reserve(self, marks: int) -> None:
-        """Make ``marks`` events beforehand: making one, in its first ``record``, takes the host longer than recording
-        it."""
+        """Make ``marks`` events beforehand.
+
+        Making an event takes the host longer than recording it, and happens in its first ``record``.
+        """
         self._spare = [torch.cuda.Event(enable_timing=True) for _ in range(min(marks, MOST_RESERVED))]
         for event in self._spare:
             event.record(self._stream)

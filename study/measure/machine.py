@@ -132,8 +132,7 @@ def cpu_max_mhz() -> float | None:
 
 
 def virtualised(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool | None:
-    """Return whether the processor has the flag ``hypervisor``; None if ``cpuinfo`` lists no flags (only x86 has
-    them)."""
+    """Return whether the processor has the flag ``hypervisor``; None without flags (only x86 has them)."""
     try:
         flags = next(line for line in cpuinfo.read_text().splitlines() if line.startswith("flags"))
     except (OSError, StopIteration):

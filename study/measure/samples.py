@@ -133,8 +133,10 @@ class InferenceSamples(Strict):
 
 
 class Measurement(Strict):
-    """The result of a loop. With several processes the times are the first process's; images, losses and accuracy are
-    of all."""
+    """The result of a loop.
+
+    With several processes the times are those of the first process; images, losses and accuracy are those of all.
+    """
 
     setup_seconds: float = Field(
         description="Seconds to build the loaders, and to decode the images if they stay on the device."

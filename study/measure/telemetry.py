@@ -73,8 +73,7 @@ class Tree:
         self._refresh_at = 0.0
 
     def read(self, now: float) -> tuple[float | None, int] | None:
-        """Return CPU in percent of one core since the last call, and resident bytes; None if the watched process is
-        gone.
+        """Return CPU in percent of one core since the last call, and resident bytes; None if the process is gone.
 
         ``now`` is in seconds of a clock that never goes back. The first call returns None for the CPU.
         """
@@ -135,8 +134,7 @@ def _listed_children(pid: int) -> list[int]:
 
 
 class Gpu:
-    """One device as NVML reports it. A value that the device does not support stays empty, and is not asked for
-    again."""
+    """One device as NVML reports it. An unsupported value stays empty, and is not asked for again."""
 
     def __init__(self, nvml: Any, handle: Any) -> None:
         self._nvml = nvml
@@ -186,8 +184,7 @@ def nvml_handle(nvml: Any, number: int = 0) -> Any:
 
 
 def open_gpu(nvml: Any = None, number: int = 0) -> Gpu | None:
-    """Return the GPU at place ``number`` of ``CUDA_VISIBLE_DEVICES`` (PCI index or UUID), or of all GPUs if it is
-    unset.
+    """Return the GPU at place ``number`` of ``CUDA_VISIBLE_DEVICES`` (PCI index or UUID); without that, of all GPUs.
 
     The function returns None if NVML does not answer. ``nvml`` replaces the bindings in tests.
     """
@@ -224,8 +221,7 @@ def read_together(gpus: Sequence[Gpu]) -> dict[str, Value]:
 
 @dataclass
 class Package:
-    """A processor package that counts its energy in microjoules, and starts again from zero once the counter is
-    full."""
+    """A processor package that counts its energy in microjoules, and from zero again when the counter is full."""
 
     counter: Path
     full: int
@@ -242,8 +238,10 @@ class Package:
 
 
 def open_packages(folder: Path = POWERCAP) -> list[Package]:
-    """Return the packages whose counters this user may read; only root may, by default. AMD's are named like
-    Intel's."""
+    """Return the packages whose counters this user may read.
+
+    By default only root may. AMD's are named like Intel's.
+    """
     packages = []
     for zone in sorted(folder.glob("intel-rapl:*")):
         with suppress(OSError, ValueError):

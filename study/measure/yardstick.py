@@ -11,8 +11,7 @@ from study.measure.samples import WARM_UP_REPETITIONS
 
 REPETITIONS = {"cpu": 100, "cuda": 50}
 SHAPES = {"cpu": (16, 32, 16), "cuda": (512, 64, 32)}
-"""Batch size, image side in pixels and channels of the first layer: a step takes a few milliseconds on either
-device."""
+"""Batch size, image side in pixels and channels of the first layer; a step takes a few milliseconds."""
 THREADS = torch.get_num_threads()
 """Number of threads that torch chose itself, read before a study sets it; only ``limits.cpus`` changes it."""
 COPY_BYTES = {"cpu": 4 * 2**20, "cuda": 256 * 2**20}
@@ -28,8 +27,7 @@ def first_use(device: torch.device) -> float:
 
 @contextmanager
 def the_same_for_every_setting() -> Iterator[None]:
-    """Suspend the settings that a study may change within the context, so that the yardstick judges the machine
-    alone."""
+    """Suspend within the context what a study may set, so that the yardstick judges the machine alone."""
     threads = torch.get_num_threads()
     torch.set_num_threads(THREADS)
     try:
@@ -41,8 +39,10 @@ def the_same_for_every_setting() -> Iterator[None]:
 
 @the_same_for_every_setting()
 def repetitions(device: torch.device) -> list[float]:
-    """Return the seconds of each repetition. The random generators stay as they were, and torch's cache keeps no
-    memory."""
+    """Return the seconds of each repetition.
+
+    The random generators stay as they were, and torch's cache keeps no memory.
+    """
     batch, side, width = SHAPES[device.type]
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(0)

@@ -19,8 +19,10 @@ def count_for(job: TrainingJob) -> "ImageCount":
 def own_account(
     replicas: Replicas, images: int, fit_seconds: float, steps: Sequence[Step], memory: Memory
 ) -> list[Replica]:
-    """Return this process's :class:`Replica` if several processes train; empty otherwise, as the measurement has it
-    all."""
+    """Return this process's :class:`Replica` if several processes train.
+
+    The list is empty for a single process, whose measurement has the same values.
+    """
     waited = sum(step.data_wait_seconds for step in steps)
     account = Replica(images=images, fit_seconds=fit_seconds, data_wait_seconds=waited, memory=memory)
     return [account] if replicas.together else []

@@ -116,8 +116,7 @@ class _Loss:
 
     @property
     def silent(self) -> bool:
-        """True unless another rank's end caused this one, by its agent's SIGTERM or by the abort of a lost
-        connection."""
+        """True unless another rank's end caused this one: by its agent's SIGTERM, or by the abort of a connection."""
         return self.code not in (-signal.SIGTERM, -signal.SIGABRT)
 
 

@@ -47,8 +47,7 @@ ProgressCallback  # noqa: B018 - importing it is what makes a script's Learner s
 
 
 class Measure(Callback):
-    """Marks phases and counts images. The callback runs after every other one, so that their work is inside the
-    phases."""
+    """Marks phases and counts images. It runs after every other callback, so that their work is inside the phases."""
 
     order = 1000
 
@@ -241,7 +240,8 @@ def body_state(job: TrainingJob, learner: Learner) -> models.State:
 def check_start(job: TrainingJob, body_sha256: str) -> None:
     """Raise :class:`RuntimeError` if stock fastai did not load the weights that were decided.
 
-    With one channel fastai changes the first layer itself, so nothing is compared.
+    Two cases are not compared: one channel, where fastai changes the first layer itself, and a network without
+    transfer.
     """
     if job.settings.dataset.channels == 1 or not is_transfer(job.settings.model.name):
         return

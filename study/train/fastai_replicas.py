@@ -37,8 +37,10 @@ def replica_loader(replicas: Replicas, settings: Settings) -> type[Any]:
             return int(count // batch if self.drop_last else -(-count // batch))
 
         def to_detach(self, values: Any, cpu: bool = True, gather: bool = True) -> Any:
-            """Return metrics of this process alone, as shares may differ in their number of batches. Measure adds them
-            up."""
+            """Return metrics of this process alone; Measure adds them up.
+
+            Shares may differ in their number of batches, so fastai cannot gather them.
+            """
             return to_detach(values, cpu, False)
 
     return ReplicaDL

@@ -116,10 +116,10 @@ def ask(network: Network, prepare: Infer, held: ResidentLoader, number: int) -> 
 
 
 def first_pass(hits: list[torch.Tensor], images: int) -> float:
-    """Return the share of right answers (0 to 1) over the first ``images`` hits; ``hits`` are bool tensors (batch
-    size,).
+    """Return the share of right answers (0 to 1) over the first ``images`` hits.
 
-    Batches hold the images in turn from the first, so that each image counts once.
+    ``hits`` are bool tensors (batch size,). Batches hold the images in turn from the first, so that each image counts
+    once.
     """
     return float(torch.cat(hits)[:images].double().mean())
 

@@ -27,8 +27,7 @@ class Replicas:
         return Share(self.rank, self.count, settings.loader.sharding)
 
     def wrap(self, model: nn.Module) -> nn.Module:
-        """Return the model with its gradients averaged over processes in the backward pass; a single process's is
-        unchanged.
+        """Return the model with its gradients averaged over processes in the backward pass; unchanged for a single one.
 
         Wrap after freezing: parameters that need no gradient at this moment are never exchanged. Batch normalisation
         uses the statistics of each process's own shard, as data parallel training does unless its layers are replaced.
@@ -40,13 +39,11 @@ class Replicas:
         return DistributedDataParallel(model, device_ids=[self.device.index] if self.device.type == "cuda" else None)
 
     def exchanging(self, model: nn.Module, now: bool) -> AbstractContextManager[None]:
-        """Exchange gradients at the end of the forward and backward pass in this context if ``now``, else only add them
-        up."""
+        """Return a context of a forward and backward pass: gradients are exchanged if ``now``, else added up."""
         return model.no_sync() if isinstance(model, DistributedDataParallel) and not now else nullcontext()
 
     def weight(self, own: int, batch: int) -> float:
-        """Return the weight of the mean loss over a process's ``own`` images: 1 if all shards of ``batch`` images are
-        equal.
+        """Return the weight of the mean loss over a process's ``own`` images: 1 if all shards of ``batch`` are equal.
 
         With this weight the average of the processes' gradients is the gradient of the mean over the whole batch, even
         for an epoch's last batch, which may not divide evenly.

@@ -68,8 +68,10 @@ class Trainer:
         self.done = 0
 
     def prepare(self, images: torch.Tensor) -> torch.Tensor:
-        """Return uint8 images (n, c, s, s) as normalised float32 on the device, in the channels of the model's
-        input."""
+        """Return uint8 images (n, c, s, s) as normalised float32 (n, channels, s, s) on the device.
+
+        The channels are those of the model's input.
+        """
         return (images.float().div_(255).expand(-1, self.mean.shape[1], -1, -1) - self.mean) / self.std
 
     def autocast(self) -> AbstractContextManager[object]:
@@ -83,8 +85,10 @@ class Trainer:
         self.model = self.job.replicas.wrap(self.whole)
 
     def train_epoch(self, stage: Stage, number: int, epoch: int) -> Losses:
-        """Train epoch ``number`` of the stage, ``epoch`` of the schedule, and return its losses; the recorder has its
-        times."""
+        """Train epoch ``number`` of the stage, ``epoch`` of the schedule, and return its losses.
+
+        The recorder has the times.
+        """
         self.model.train()
         losses: Losses = []
         self.count.begin()
@@ -114,8 +118,7 @@ class Trainer:
         return losses
 
     def accumulate(self, images: torch.Tensor, labels: torch.Tensor, share: float) -> torch.Tensor:
-        """Add the gradients of uint8 ``images`` (n, c, s, s) and int64 ``labels`` (n,), and return their part of the
-        loss.
+        """Add the gradients of uint8 ``images`` (n, c, s, s) and int64 ``labels`` (n,), and return their loss.
 
         The micro-batch is the fraction ``share`` of its step. The result is its part of the step's mean loss, a scalar
         tensor still on the device. The backward phase includes the exchange of gradients, which runs beside it.
@@ -153,10 +156,9 @@ class Trainer:
 
     @torch.no_grad()
     def validate(self, losses: Losses) -> Reached:
-        """Return the epoch's results: loss and accuracy over the validation images, of which each process takes its
-        share.
+        """Return the epoch's results: loss and accuracy over the validation images.
 
-        ``losses`` are the epoch's training losses.
+        Each process takes its share of the images. ``losses`` are the epoch's training losses.
         """
         self.model.eval()
         started = time.perf_counter()

@@ -87,7 +87,7 @@ def test_without_a_network_the_real_library_ends_in_the_same_error(monkeypatch: 
     pytest.importorskip("ddgs", reason="ddgs is not installed here")
     for name in ("https_proxy", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    with pytest.raises(StudyError, match=r"dataset\.terms: the search for 'bird photo' failed \(.*\)\. Look at the"):
+    with pytest.raises(StudyError, match=r"dataset\.terms: the search for 'bird photo' failed \(.*\)\. Check the"):
         find.find("bird photo", 30)
 
 
