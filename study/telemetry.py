@@ -154,6 +154,7 @@ def throttle_words(masks: Iterable[int]) -> list[str] | None:
 
 
 def _gpu_energy(frame: pd.DataFrame, start: float, end: float) -> Energy:
+    """Return the energy of the GPUs from samples (columns ``COLUMNS``), by their counter or else by their power."""
     power = frame[["seconds", "gpu_power_watts"]].dropna()
     before = power.loc[power["seconds"] < start, "gpu_power_watts"]
     idle = float(before.median()) if len(before) >= FEWEST_IDLE_SAMPLES else None
@@ -169,6 +170,7 @@ def _gpu_energy(frame: pd.DataFrame, start: float, end: float) -> Energy:
 
 
 def _cpu_energy(frame: pd.DataFrame, start: float, end: float) -> Energy:
+    """Return the energy of the processor packages from samples (columns ``COLUMNS``)."""
     counted = frame[["seconds", "cpu_package_joules"]].dropna()
     if counted.empty:
         return Energy(refused="The processor's energy counter is not readable here.")
@@ -181,6 +183,7 @@ def _cpu_energy(frame: pd.DataFrame, start: float, end: float) -> Energy:
 
 
 def _by_counter(counted: pd.DataFrame, start: float, end: float, method: Literal["counter", "rapl"]) -> Energy:
+    """Return the energy from a counter's readings (columns: ``seconds``, joules), interpolated at both ends."""
     seconds, joules = counted["seconds"].to_numpy(float), counted.iloc[:, 1].to_numpy(float)
     inside = seconds[(seconds >= start) & (seconds <= end)]
     # Between two samples a counter continues; before the first and after the last it is unknown.
@@ -194,6 +197,7 @@ def _by_counter(counted: pd.DataFrame, start: float, end: float, method: Literal
 
 
 def _by_power(power: pd.DataFrame, start: float, end: float) -> Energy:
+    """Return the integral of power readings (columns ``seconds``, ``gpu_power_watts``) by the trapezoidal rule."""
     seconds, watts = power["seconds"].to_numpy(float), power["gpu_power_watts"].to_numpy(float)
     inside = seconds[(seconds > start) & (seconds < end)]
     x = np.array([start, *inside, end])
