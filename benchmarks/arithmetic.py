@@ -10,11 +10,14 @@ from typing import get_args
 import torch
 from torch import nn
 
-from study import models
-from study.config import Precision
-from study.figures.roofline import arithmetic_words, rate_words
-from study.measure.arithmetic import Ceiling, Ceilings, flops_of_step, measure_ceilings, sample, set_fp32
-from study.measure.clock import clock_for
+from study.analysis.figures.roofline import arithmetic_words, rate_words
+from study.artifacts.machine import Ceiling, Ceilings
+from study.config.sections import Precision
+from study.training.measure.ceilings import measure_ceilings, sample
+from study.training.measure.clock import clock_for
+from study.training.measure.flops import flops_of_step
+from study.training.measure.precision import set_fp32
+from study.training.models import build as models
 
 IMAGES, SIDE = 16, 64
 

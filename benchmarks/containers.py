@@ -19,8 +19,9 @@ from statistics import geometric_mean, median
 import numpy as np
 from scipy import stats
 
-from study import contain, engines
-from study.config import Settings
+from study.config.settings import Settings
+from study.host.engine import client, lifetime
+from study.host.engine.mounts import code_mount
 
 ROOT = Path(__file__).parent.parent
 STEP = """
@@ -45,9 +46,9 @@ print(json.dumps([sys.version.split()[0], statistics.median(seconds[10:])]))
 
 def inside(image: str, command: list[str], results: Path) -> list[str]:
     """What a command says in a container that is started as a run's is."""
-    with contain.scratch_folder(results) as scratch, (results / "log").open("w", encoding="utf-8") as log:
-        end, said = contain.enter(
-            "docker", image, command, scratch, [contain.code_mount()], log, "benchmark", settings=Settings()
+    with lifetime.scratch_folder(results) as scratch, (results / "log").open("w", encoding="utf-8") as log:
+        end, said = lifetime.enter(
+            "docker", image, command, scratch, [code_mount()], log, "benchmark", settings=Settings()
         )
     if end.code:
         raise SystemExit("\n".join(said))
@@ -71,7 +72,7 @@ def timed(call: Callable[[], object]) -> float:
 
 def start_up(image: str, python: str, results: Path, rounds: int) -> None:
     """Seconds from the launcher's call to its return, of a process that imports the training code and ends."""
-    code = ["-c", "import study.job"]
+    code = ["-c", "import study.training.job"]
     pairs = [
         (timed(lambda: inside(image, ["python", *code], results)), timed(lambda: outside(python, code)))
         for _ in range(rounds)
@@ -107,7 +108,7 @@ def main() -> None:
     parser.add_argument("--python", default=sys.executable, help="the host's interpreter")
     parser.add_argument("--pairs", type=int, default=10)
     options = parser.parse_args()
-    found = engines.image("docker", options.image)
+    found = client.image("docker", options.image)
     if found is None:
         raise SystemExit(f"docker has no image {options.image!r}")
     with tempfile.TemporaryDirectory() as folder:

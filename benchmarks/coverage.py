@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from study.stats.curve import CurveFit, fit_curve
-from study.stats.optimum import optimum_of
-from study.stats.summary import fit_log_model
+from study.analysis.stats.curve import CurveFit, fit_curve
+from study.analysis.stats.log_model import fit_log_model
+from study.analysis.stats.optimum import optimum_of
 
 Array = NDArray[np.float64]
 SIZES = np.array([16.0, 32, 64, 128, 256])

@@ -27,16 +27,17 @@ import numpy as np
 import torch
 from scipy import stats
 
-from study import models
-from study.config import Settings
-from study.data.images import ImageSet
-from study.data.loaders import make_loaders
-from study.measure.clock import Clock, StepRecorder, marks_of
-from study.measure.samples import PHASES
-from study.train.fastai_loop import Measure, make_dataloaders, make_learner
-from study.train.schedule import TrainingJob, stages
-from study.train.torch_loop import Trainer
-from study.training import ProgressLines
+from study.artifacts.samples import PHASES
+from study.config.settings import Settings
+from study.data.decode import ImageSet
+from study.training.common import ProgressLines
+from study.training.loops.contract import TrainingJob
+from study.training.loops.fastai.loop import Measure, make_dataloaders, make_learner
+from study.training.loops.loaders import make_loaders
+from study.training.loops.schedule import stages
+from study.training.loops.torch.loop import Trainer
+from study.training.measure.clock import Clock, StepRecorder, marks_of
+from study.training.models import pretrained
 
 
 class Silent(StepRecorder):
@@ -75,7 +76,7 @@ def make_job(loop: str, device: torch.device, size: int, batch_size: int, steps:
         }
     )
     with tempfile.TemporaryDirectory() as folder:
-        weights = models.decide("resnet18", "none", 1, Path(folder))
+        weights = pretrained.decide("resnet18", "none", 1, Path(folder))
     return TrainingJob(settings, images, weights, None, device, 1, lambda done, total, words: None)
 
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import psutil
 
-from study.measure.telemetry import sampling
-from study.telemetry import read_samples
+from study.artifacts.telemetry import read_samples
+from study.training.measure.sampler import sampling
 
 
 def cpu_seconds(process: psutil.Process) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from study.errors import StudyError
+from study.base.errors import StudyError
 
 ROOT = Path(__file__).parent.parent
 STUDIES = ROOT / "config" / "studies"
@@ -72,7 +72,9 @@ def _plan(verbs: Verbs) -> None:
 
 def plan(options: argparse.Namespace) -> None:
     """Print the table of runs."""
-    from study import planning, yaml
+    from study.artifacts import plan
+    from study.base import strict_yaml
+    from study.host.plan import workflow
 
     overrides = {}
     for item in options.set:
@@ -80,13 +82,13 @@ def plan(options: argparse.Namespace) -> None:
         if not equals:
             raise StudyError(f"--set: {item!r} is not allowed: give key=value")
         overrides[key] = value
-    config = yaml.read(STUDIES.parent / "config.yaml") | {"studies": [options.study]}
+    config = strict_yaml.read(STUDIES.parent / "config.yaml") | {"studies": [options.study]}
     config["overrides"] = (config.get("overrides") or {}) | overrides
     if options.device:
         config["devices"] = options.device
     if options.reduced:
         config["size"] = "reduced"
-    print(planning.table(planning.plans_for(config, STUDIES, Path("results"))[0]))
+    print(plan.table(workflow.plans_for(config, STUDIES, Path("results"))[0]))
 
 
 def _engine(verbs: Verbs) -> None:
@@ -96,15 +98,16 @@ def _engine(verbs: Verbs) -> None:
 
 def engine(options: argparse.Namespace) -> None:
     """Print the engine; why goes to standard error."""
-    from study import place, yaml
-    from study.load import read_selection
+    from study.base import strict_yaml
+    from study.config.load import read_selection
+    from study.host.engine import place
 
-    config = yaml.read(STUDIES.parent / "config.yaml")
+    config = strict_yaml.read(STUDIES.parent / "config.yaml")
     parser = argparse.ArgumentParser()
     parser.add_argument("--config", "-C", nargs="*", default=[])
     for item in parser.parse_known_args(options.snakemake)[0].config:
         key, _, value = item.partition("=")
-        config[key] = yaml.parse(value, f"--config {key}")
+        config[key] = strict_yaml.parse(value, f"--config {key}")
     chosen = place.choose(read_selection(config), fetch=True)
     print(chosen.reason, file=sys.stderr)
     print(chosen.engine)
@@ -119,9 +122,12 @@ def _image(verbs: Verbs) -> None:
 
 def image(options: argparse.Namespace) -> None:
     """Bring one image."""
-    from study import devices, image_step, images
-    from study.plan import read_plan, write_if_changed
-    from study.processes import end_with_parent
+    from study.artifacts import image as image_file
+    from study.artifacts.plan import read_plan
+    from study.base import devices
+    from study.base.files import write_if_changed
+    from study.base.processes import end_with_parent
+    from study.host.engine import bring
 
     end_with_parent()
     planned = read_plan(options.plan)
@@ -133,8 +139,8 @@ def image(options: argparse.Namespace) -> None:
     print(f"image {options.device}: {wanted.reference} (a first build takes minutes)", file=sys.stderr, flush=True)
     with log.open("w", encoding="utf-8") as file:
         gpu = options.device == "cuda" and devices.absent("cuda") is None
-        made = image_step.make(planned.engine, wanted, options.results, file, gpu)
-    write_if_changed(images.path_of(options.results, options.device), made.model_dump_json(indent=1))
+        made = bring.make(planned.engine, wanted, options.results, file, gpu)
+    write_if_changed(image_file.path_of(options.results, options.device), made.model_dump_json(indent=1))
     how = f"built in {made.build_seconds:.0f} s" if made.build_seconds else "was there"
     _say(f"image {options.device}: {made.id[:19]}, {how}, Python {made.python}", options.log)
 
@@ -147,11 +153,12 @@ def _archive(verbs: Verbs) -> None:
 
 def archive(options: argparse.Namespace) -> None:
     """Write ``results/images/<device>.tar``."""
-    from study import image_step, images
+    from study.artifacts import image as image_file
+    from study.host.engine import bring
 
-    made = images.read(images.path_of(options.results, options.device))
+    made = image_file.read(image_file.path_of(options.results, options.device))
     target = options.results / "images" / f"{options.device}.tar"
-    image_step.save(made.engine, made, target)
+    bring.save(made.engine, made, target)
     print(f"{target}: elsewhere name it as images: {{{options.device}: {target.name}}}")
 
 
@@ -164,10 +171,10 @@ def _dataset(verbs: Verbs) -> None:
 
 def dataset(options: argparse.Namespace) -> None:
     """Write the manifest of one dataset."""
-    from study.data.manifest import read_manifest
-    from study.data.step import DOWNLOADED, make, one_search
-    from study.plan import read_plan
-    from study.processes import end_with_parent
+    from study.artifacts.manifest import read_manifest
+    from study.artifacts.plan import read_plan
+    from study.base.processes import end_with_parent
+    from study.host.steps.dataset import DOWNLOADED, make, one_search
 
     end_with_parent()
     planned = read_plan(options.plan)
@@ -196,9 +203,10 @@ def _weights(verbs: Verbs) -> None:
 
 def weights(options: argparse.Namespace) -> None:
     """Write the decision for one model."""
-    from study.plan import read_plan, write_if_changed
-    from study.processes import end_with_parent
-    from study.weights import read_weights
+    from study.artifacts.plan import read_plan
+    from study.artifacts.weights import read_weights
+    from study.base.files import write_if_changed
+    from study.base.processes import end_with_parent
 
     end_with_parent()
     planned = read_plan(options.plan)
@@ -209,7 +217,7 @@ def weights(options: argparse.Namespace) -> None:
     target = options.results / planned.name / "weights" / f"{options.weights}.json"
     if planned.engine == "none":
         from study.data.preflight import expected_classes
-        from study.models import decide
+        from study.training.models.pretrained import decide
 
         model, images = run.settings.model, run.settings.dataset
         decision = decide(
@@ -230,7 +238,7 @@ def weights(options: argparse.Namespace) -> None:
 
 def _inside(verb: str, plan: Any, run: Any, name: str, options: argparse.Namespace) -> None:
     """A step that needs the training stack, in the image that the runs use."""
-    from study.prepare import in_a_container
+    from study.host.steps.in_image import in_a_container
 
     log = options.log or options.results / "logs" / f"{verb}-{name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -249,9 +257,9 @@ def _run(verbs: Verbs) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Measure one run."""
-    from study.launch import launch
-    from study.plan import read_plan
-    from study.processes import end_with_parent
+    from study.artifacts.plan import read_plan
+    from study.base.processes import end_with_parent
+    from study.host.steps.launch import launch
 
     end_with_parent()
     planned = read_plan(options.plan)
@@ -276,8 +284,9 @@ def _timings(verbs: Verbs) -> None:
 
 def timings(options: argparse.Namespace) -> None:
     """Write the table of timings."""
-    from study.plan import read_plan
-    from study.timings import read_all, read_telemetry, table, write_csv
+    from study.analysis.table.files import read_all, read_telemetry, write_csv
+    from study.analysis.table.rows import table
+    from study.artifacts.plan import read_plan
 
     planned = read_plan(options.plan)
     records = read_all(planned, options.records)
@@ -303,9 +312,10 @@ def fit(options: argparse.Namespace) -> None:
         return _fit_table(options)
     if options.output is None:
         raise StudyError("--output: missing: name the file to write")
-    from study.plan import read_plan, write_if_changed
-    from study.stats.analysis import analyse
-    from study.timings import read_csv
+    from study.analysis.stats.analysis import analyse
+    from study.analysis.table.files import read_csv
+    from study.artifacts.plan import read_plan
+    from study.base.files import write_if_changed
 
     planned = read_plan(options.plan)
     analysis = analyse(planned.study, read_csv(options.timings, planned.study))
@@ -314,8 +324,8 @@ def fit(options: argparse.Namespace) -> None:
 
 
 def _fit_table(options: argparse.Namespace) -> None:
-    from study.plan import write_if_changed
-    from study.stats.alone import as_json, as_text, fit_table, read_table
+    from study.analysis.stats.any_table import as_json, as_text, fit_table, read_table
+    from study.base.files import write_if_changed
 
     curve, optimum = fit_table(read_table(options.plan, options.x, options.y, options.block))
     print(as_text(curve, optimum, options.x))
@@ -333,10 +343,10 @@ def _figures(verbs: Verbs) -> None:
 
 def figures(options: argparse.Namespace) -> None:
     """Draw every figure of one study."""
-    from study.figures import draw_all
-    from study.plan import read_plan
-    from study.stats.analysis import read_analysis
-    from study.timings import read_csv
+    from study.analysis.figures import draw_all
+    from study.analysis.stats.analysis import read_analysis
+    from study.analysis.table.files import read_csv
+    from study.artifacts.plan import read_plan
 
     planned = read_plan(options.plan)
     draw_all(planned, read_csv(options.timings, planned.study), read_analysis(options.fit), options.output)
@@ -351,8 +361,8 @@ def _claims(verbs: Verbs) -> None:
 
 def claims(options: argparse.Namespace) -> None:
     """Print the claims, examined."""
-    from study.claims import as_text, chosen, examine
-    from study.published import read_published
+    from study.analysis.published.claims import as_text, chosen, examine
+    from study.analysis.published.table import read_published
 
     print(as_text(chosen(examine(read_published()), options.study)))
 
@@ -366,7 +376,7 @@ def _report(verbs: Verbs) -> None:
 
 def report(options: argparse.Namespace) -> None:
     """Write the report."""
-    from study.report import render
+    from study.analysis.report import render
 
     render(options.studies, options.results, options.output)
 
@@ -392,9 +402,10 @@ def _retry(verbs: Verbs) -> None:
 
 def retry(options: argparse.Namespace) -> None:
     """Move records to ``superseded``."""
-    from study.planning import lock_results
-    from study.records import Record, move_aside, retire
-    from study.weights import fell_back, read_weights
+    from study.artifacts.record import Record
+    from study.artifacts.shelf import move_aside, retire
+    from study.artifacts.weights import fell_back, read_weights
+    from study.host.plan.workflow import lock_results
 
     folder = options.results / options.study / "records"
     if not folder.is_dir():

@@ -6,13 +6,16 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from study.config import Curve, Dataset, Images, Inference, Keys, Limits, Loader, Model, Selection, Study, Training
-from study.data.manifest import Manifest
-from study.images import Image
-from study.plan import Plan
-from study.records import Record
-from study.stats.analysis import Analysis
-from study.weights import Weights
+from study.analysis.stats.analysis import Analysis
+from study.artifacts.image import Image
+from study.artifacts.manifest import Manifest
+from study.artifacts.plan import Plan
+from study.artifacts.record import Record
+from study.artifacts.weights import Weights
+from study.config.sections import Dataset, Inference, Limits, Loader, Model, Training
+from study.config.selection import Images, Selection
+from study.config.settings import Keys
+from study.config.study import Curve, Study
 
 SCHEMAS: dict[str, type[BaseModel]] = {
     "config": Selection,

@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from study.config import Study
-from study.plan import Place, Plan, make_plan
+from study.artifacts.plan import Plan
+from study.config.study import Study
+from study.host.engine.place import Place
+from study.host.plan.make import make_plan
 
 ROOT = Path(__file__).parent.parent
 HERE: dict[str, str | None] = {"cpu": None, "cuda": "no GPU in this test"}

@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
-from study.config import Dataset
-from study.data.images import decode
-from study.data.manifest import LeftOut, Manifest, assign_splits, item_of
+from study.artifacts.manifest import LeftOut, Manifest
+from study.base.errors import StudyError
+from study.config.sections import Dataset
+from study.data.decode import decode
 from study.data.preflight import check_classes, class_files, other_files
-from study.errors import StudyError
+from study.data.splits import assign_splits, item_of
 
 
 def verify(dataset: Dataset) -> Manifest:

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter
 
-from study.config import Dataset
-from study.cpus import usable_cpus
-from study.data.manifest import Manifest, assign_splits, item_of
-from study.processes import die_with_parent
+from study.artifacts.manifest import Manifest
+from study.base.cpus import usable_cpus
+from study.base.processes import die_with_parent
+from study.config.sections import Dataset
+from study.data.splits import assign_splits, item_of
 
 Colour = tuple[int, int, int]
 CLASSES = ("bird", "woodland")

@@ -5,10 +5,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from study.config import Dataset, Settings, is_folder_name
-from study.data.manifest import Item, Manifest, Origin, read_manifest, split_counts
+from study.artifacts.manifest import Item, Manifest, Origin, read_manifest
+from study.base.errors import StudyError
+from study.config.sections import Dataset, is_folder_name
+from study.config.settings import Settings
+from study.data.splits import split_counts
 from study.data.torchvision_sets import ARCHIVES, UNPACKED
-from study.errors import StudyError
 
 SUFFIXES = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"}
 TRAIN_IMAGES = {"cifar10": 50_000, "mnist": 60_000}

@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from study.config import Dataset
-from study.data.manifest import Manifest, item_of
-from study.errors import StudyError
+from study.artifacts.manifest import Manifest
+from study.base.errors import StudyError
+from study.config.sections import Dataset
+from study.data.splits import item_of
 
 CLASS = {"cifar10": "CIFAR10", "mnist": "MNIST"}
 UNPACKED = {"cifar10": "cifar-10-batches-py/data_batch_1", "mnist": "MNIST/raw/train-images-idx3-ubyte"}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from study import engines
-from study.images import Image, read
+from study.artifacts.image import Image, read
+from study.host.engine import client
 from tests.conftest import ROOT
 from tests.workflow.conftest import Checkout, copy_checkout, environment
 
@@ -39,7 +39,7 @@ def base_image() -> str:
     name = os.environ.get(VARIABLE)
     if name is None:
         pytest.skip(f"{VARIABLE} names no base image: `.ci/docker start`, then export {VARIABLE}=$(.ci/docker base)")
-    assert engines.why_not("docker") is None, "an engine was promised and does not answer"
+    assert client.why_not("docker") is None, "an engine was promised and does not answer"
     return name
 
 
@@ -71,7 +71,7 @@ def contained(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Checkou
 
 def left_over() -> list[str]:
     """Names of the containers of any launcher, running or not."""
-    listed = engines.ask("docker", "ps", "--all", "--filter", "label=study.launcher", "--format", "{{.Names}}")
+    listed = client.ask("docker", "ps", "--all", "--filter", "label=study.launcher", "--format", "{{.Names}}")
     return listed.split()
 
 

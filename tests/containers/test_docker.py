@@ -21,15 +21,16 @@ import psutil
 import pytest
 import torch
 
-from study import contain, container, engines
-from study.config import Settings
-from study.errors import StudyError
-from study.fingerprint import ROOT, file_sha256
-from study.images import Image
-from study.images import read as read_image
-from study.models import backbone
-from study.plan import Place
-from study.records import JobResult, Record
+from study.artifacts.image import Image
+from study.artifacts.image import read as read_image
+from study.artifacts.record import JobResult, Record
+from study.base.errors import StudyError
+from study.base.files import ROOT, file_sha256
+from study.config.settings import Settings
+from study.host.engine import client, container, lifetime, strays
+from study.host.engine.mounts import code_mount
+from study.host.engine.place import Place
+from study.training.models.build import backbone
 from tests.conftest import plan_at, write_photos
 from tests.containers.conftest import Built, left_over, scratch_folders
 from tests.site import TERMS, listing, serving
@@ -48,20 +49,18 @@ def only(checkout: Checkout) -> Record:
 def inside(built: Built, folder: Path, code: str, device: str = "cpu", gpus: bool = False) -> tuple[int, str]:
     """What a line of Python says in a container that is started as a run's is."""
     image = built.cpu if device == "cpu" else built.cuda
-    with contain.scratch_folder(folder) as scratch, (folder / "log").open("w", encoding="utf-8") as log:
+    with lifetime.scratch_folder(folder) as scratch, (folder / "log").open("w", encoding="utf-8") as log:
         command = ["python", "-c", code]
         settings = Settings.model_validate({"device": device})
-        end, said = contain.enter(
-            "docker", image.id, command, scratch, [contain.code_mount()], log, "a test", settings=settings, gpus=gpus
+        end, said = lifetime.enter(
+            "docker", image.id, command, scratch, [code_mount()], log, "a test", settings=settings, gpus=gpus
         )
     return end.code, "\n".join(said)
 
 
 class TestTheImages:
     def test_both_targets_hold_the_same_bytes_of_the_present_lock(self, built: Built) -> None:
-        layers = [
-            engines._inspect("docker", "image", image.id)["RootFS"]["Layers"] for image in (built.cpu, built.cuda)
-        ]
+        layers = [client._inspect("docker", "image", image.id)["RootFS"]["Layers"] for image in (built.cpu, built.cuda)]
         assert layers[0] == layers[1]
         assert built.cpu.id != built.cuda.id
         for image in (built.cpu, built.cuda):
@@ -70,7 +69,7 @@ class TestTheImages:
             assert (image.engine, image.request.kind, image.request.base_image) == ("docker", "built", built.base)
 
     def test_the_image_says_what_it_is_and_asks_for_no_root(self, built: Built) -> None:
-        config = engines._inspect("docker", "image", built.cuda.id)["Config"]
+        config = client._inspect("docker", "image", built.cuda.id)["Config"]
         assert config["User"] == "65532:65532"
         assert config["Labels"]["org.opencontainers.image.licenses"] == "MIT"
         assert {"org.opencontainers.image.version", "org.opencontainers.image.revision"} <= set(config["Labels"])
@@ -84,7 +83,7 @@ class TestTheImages:
     def test_the_gpu_image_imports_torch_and_names_the_missing_driver(self, built: Built, tmp_path: Path) -> None:
         run = plan_at(_place(), device="cuda", factors={}, curve=None).runs[0]
         job = json.dumps({"run": run.model_dump(), "study": "tiny", "results": "results", "seed": 1})
-        code = f"import study.job as j; print(j.execute(j.Job.model_validate_json({job!r})).model_dump_json())"
+        code = f"import study.training.job as j; print(j.execute(j.Job.model_validate_json({job!r})).model_dump_json())"
         status, said = inside(built, tmp_path, code, "cuda")
         result = JobResult.model_validate_json(said.splitlines()[-1])
         assert (status, result.outcome) == (0, "unavailable")
@@ -101,7 +100,7 @@ def _place() -> Place:
 
 
 def _environment_of(image: str) -> list[str]:
-    found: list[str] = engines._inspect("docker", "image", image)["Config"]["Env"]
+    found: list[str] = client._inspect("docker", "image", image)["Config"]["Env"]
     return found
 
 
@@ -299,7 +298,7 @@ class TestTheImageRule:
     @pytest.fixture(autouse=True, scope="class")
     def _short(self, built: Built, contained: Checkout) -> None:
         for part in ("cpu", "gpu"):
-            engines.ask("docker", "tag", built.cpu.id, f"study-test:{part}")
+            client.ask("docker", "tag", built.cpu.id, f"study-test:{part}")
         text = "ARG BASE_IMAGE=study-test:cpu\nFROM ${BASE_IMAGE} AS cpu\nFROM ${BASE_IMAGE} AS gpu\n"
         (contained.root / "docker" / "Dockerfile").write_text(text, encoding="utf-8")
 
@@ -330,7 +329,7 @@ class TestTheImageRule:
         edit(contained.root / "docker/Dockerfile", "AS cpu\n", "AS cpu\nLABEL planted=1\n")  # an image of its own
         contained.good("container=auto", FAST)
         image, records = json.loads(path.read_text()), contained.records()
-        engines.ask("docker", "rmi", "--force", image["id"])
+        client.ask("docker", "rmi", "--force", image["id"])
         contained.good("container=auto", "overrides={training.batch_size: [4, 8], curve: null}")
         assert records.items() < contained.records().items()
         assert json.loads(path.read_text())["request"] == image["request"]
@@ -365,7 +364,7 @@ class TestTheImageRule:
         (tmp_path / "python").chmod(0o755)
         small = "study-test:small"
         (tmp_path / "Dockerfile").write_text(f"FROM {built.base}\nCOPY python /usr/local/bin/python\nWORKDIR /work\n")
-        engines.ask("docker", "build", "--tag", small, str(tmp_path))
+        client.ask("docker", "build", "--tag", small, str(tmp_path))
         path = contained.root / "results/images/cpu.json"
 
         def bring(image: str) -> Image:
@@ -378,12 +377,12 @@ class TestTheImageRule:
         first = bring(small)
         line = [sys.executable, "-m", "study", "archive", "cpu"]
         subprocess.run(line, cwd=contained.root, env=environment(), check=True, capture_output=True)
-        engines.ask("docker", "rmi", "--force", first.id)
+        client.ask("docker", "rmi", "--force", first.id)
         archive = tmp_path / "an, archive: 1.tar"
         (contained.root / "results/images/cpu.tar").rename(archive)
         again = bring(str(archive))
         assert (again.id, again.request.kind) == (first.id, "archive")
-        engines.ask("docker", "rmi", "--force", first.id)
+        client.ask("docker", "rmi", "--force", first.id)
 
 
 class TestWhatCannotServe:
@@ -527,7 +526,7 @@ class TestEnds:
     def test_the_container_is_killed(self, built: Built, contained: Checkout, plant: Plant) -> None:
         plant("hang")
         process = self.start(built, contained, 9)
-        engines.ask("docker", "kill", container.NAME)
+        client.ask("docker", "kill", container.NAME)
         process.communicate(timeout=60)
         record = self.finished(built, contained, 9)
         assert (record.outcome, record.message) == ("failed", "the process was ended by SIGKILL")
@@ -544,7 +543,7 @@ class TestEnds:
     def test_the_container_is_removed(self, built: Built, contained: Checkout, plant: Plant) -> None:
         plant("hang")
         process = self.start(built, contained, 13)
-        engines.ask("docker", "rm", "--force", container.NAME)
+        client.ask("docker", "rm", "--force", container.NAME)
         process.communicate(timeout=60)
         record = self.finished(built, contained, 13)
         assert (record.outcome, record.message) == ("failed", "the container was removed from outside")
@@ -552,22 +551,22 @@ class TestEnds:
     def test_a_container_of_that_name_that_is_not_ours_is_left_alone_and_said(
         self, built: Built, contained: Checkout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        engines.ask("docker", "create", "--name", container.NAME, built.base, "true")
-        monkeypatch.setattr(contain, "CONFLICTS", 2)
+        client.ask("docker", "create", "--name", container.NAME, built.base, "true")
+        monkeypatch.setattr(lifetime, "CONFLICTS", 2)
         try:
             with pytest.raises(StudyError, match=r"a container study-measures is there .*docker rm --force"):
                 inside(built, tmp_path, "pass")
-            assert engines.state("docker", container.NAME) is not None
+            assert client.state("docker", container.NAME) is not None
         finally:
-            engines.remove("docker", container.NAME)
+            client.remove("docker", container.NAME)
 
     def test_another_pipelines_container_is_waited_for(
         self, built: Built, contained: Checkout, tmp_path: Path, capfd: pytest.CaptureFixture[str]
     ) -> None:
         """One that runs, of a launcher that lives: this very process."""
-        label = f"{container.LAUNCHER}={engines.launcher_label()}"
+        label = f"{container.LAUNCHER}={strays.launcher_label()}"
         line = ["run", "--detach", "--name", container.NAME, "--label", label, built.base, "sleep", "4"]
-        identifier = engines.ask("docker", *line).strip()
+        identifier = client.ask("docker", *line).strip()
         _remove_when_it_ends(identifier)
         assert inside(built, tmp_path, "print(7)") == (0, "7")
         assert "waiting, for the container study-measures is at work" in capfd.readouterr().err
@@ -649,8 +648,8 @@ def _remove_when_it_ends(identifier: str) -> None:
     """As its launcher would, while someone waits for it."""
 
     def work() -> None:
-        engines.ask("docker", "wait", identifier)
-        engines.remove("docker", identifier)
+        client.ask("docker", "wait", identifier)
+        client.remove("docker", identifier)
 
     threading.Thread(target=work).start()
 
@@ -660,7 +659,7 @@ def _hangs(checkout: Checkout, level: int) -> bool:
 
 
 def _running() -> list[str]:
-    return engines.ask("docker", "ps", "--quiet", "--filter", "label=study.launcher").split()
+    return client.ask("docker", "ps", "--quiet", "--filter", "label=study.launcher").split()
 
 
 def _process(checkout: Checkout, *words: str) -> psutil.Process:
@@ -692,7 +691,7 @@ def test_compose_runs_the_whole_pipeline_inside_one_image_and_its_results_belong
 ) -> None:
     checkout = copy_checkout(tmp_path / "a copy")
     compose = ["docker", "compose"] if _answers("docker", "compose", "version") else ["docker-compose"]
-    engines.ask("docker", "tag", built.cpu.id, "study:cpu")
+    client.ask("docker", "tag", built.cpu.id, "study:cpu")
     if os.getuid() == 0:  # the checkout of a user who is not root
         for path in [checkout.root, *checkout.root.rglob("*")]:
             os.chown(path, 1234, 1234)

@@ -9,10 +9,11 @@ from typing import Any
 import psutil
 import pytest
 
-from study import devices, launch
-from study.measure.samples import Measurement
-from study.records import Record
-from study.timings import table
+from study.analysis.table.rows import table
+from study.artifacts.record import Record
+from study.artifacts.samples import Measurement
+from study.base import devices
+from study.host.steps import launch
 from tests.gpu.test_launched import gpu_plan
 
 GPUS = devices.count("cuda") if os.environ.get("STUDY_TEST_GPU") else 0
@@ -58,7 +59,10 @@ def test_a_killed_rank_is_a_recorded_failure_though_the_others_wait_for_it(tmp_p
         while not (log.is_file() and "epoch 2" in log.read_text()):
             time.sleep(0.1)
         for process in psutil.process_iter(["cmdline"]):
-            if "study.rank" in (process.info["cmdline"] or []) and process.environ().get("RANK") == "1":
+            if (
+                "study.training.distributed.rank" in (process.info["cmdline"] or [])
+                and process.environ().get("RANK") == "1"
+            ):
                 process.kill()
         killed.append(time.monotonic())
 
@@ -67,7 +71,9 @@ def test_a_killed_rank_is_a_recorded_failure_though_the_others_wait_for_it(tmp_p
     record = launch.launch(plan, plan.runs[0], tmp_path, 1, log, "run 1 of 1")
     print(f"recorded {time.monotonic() - killed[0]:.1f} s after the death")
     assert (record.outcome, record.message) == ("failed", "rank 1 of 2 was ended by SIGKILL")
-    assert not [p for p in psutil.process_iter(["cmdline"]) if "study.agent" in (p.info["cmdline"] or [])]
+    assert not [
+        p for p in psutil.process_iter(["cmdline"]) if "study.training.distributed.agent" in (p.info["cmdline"] or [])
+    ]
 
 
 def of(record: Record) -> Measurement:

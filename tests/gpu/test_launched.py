@@ -11,11 +11,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from study import devices, launch, timings
-from study.data import step
-from study.models import decide
-from study.plan import Place, Plan, write_plans
-from study.stats.warnings import warnings_of
+from study.analysis.stats.caveats import warnings_of
+from study.analysis.table import files as table_files
+from study.analysis.table import rows
+from study.artifacts.plan import Plan, write_plans
+from study.base import devices
+from study.host.engine.place import Place
+from study.host.steps import dataset, launch
+from study.training.models.pretrained import decide
 from tests.conftest import plan_at
 
 pytestmark = [
@@ -53,7 +56,7 @@ def gpu_plan(results: Path, **changes: Any) -> Plan:
     plan = plan_at(Place("none", "asked for"), HERE, counts, **values)
     write_plans([plan], results)
     for run in plan.runs:
-        step.make(results / "tiny" / "plan.json", run.dataset, results)
+        dataset.make(results / "tiny" / "plan.json", run.dataset, results)
         model, images = run.settings.model, run.settings.dataset
         decision = decide(
             model.name, "none", run.settings.seed, results / "weights", classes=images.classes, channels=images.channels
@@ -69,7 +72,7 @@ def table(plan: Plan, results: Path) -> pd.DataFrame:
     records = {
         run.name: launch.launch(plan, run, results, 1, results / "run.log", f"run {run.position}") for run in plan.runs
     }
-    return timings.table(plan, records, timings.read_telemetry(plan, records, results))
+    return rows.table(plan, records, table_files.read_telemetry(plan, records, results))
 
 
 def test_a_second_process_on_the_gpu_is_flagged(tmp_path: Path, other_process: None) -> None:

@@ -10,10 +10,11 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from study.data import images, loaders
-from study.measure.samples import PHASES, Measurement
-from study.train import fastai_loop
-from study.train.schedule import TrainingJob
+from study.artifacts.samples import PHASES, Measurement
+from study.data import decode as decoding
+from study.training.loops import loaders
+from study.training.loops.contract import TrainingJob
+from study.training.loops.fastai import loop as fastai_loop
 from tests.unit.test_loops import LOOPS, make_job, tiny_run
 
 pytestmark = [
@@ -47,7 +48,7 @@ def test_a_sleep_in_the_loader_is_a_wait_for_data_and_nothing_else(
     job = gpu_job(tmp_path, loop, dataset={"images": 60, "image_size": 40})
     LOOPS[loop](job)  # warm
     plain = phase_seconds(LOOPS[loop](job))
-    decode, stored = images.decode, fastai_loop.as_stored
+    decode, stored = decoding.decode, fastai_loop.as_stored
 
     def slow_decode(*arguments: Any) -> NDArray[np.uint8]:
         time.sleep(SLEEP)

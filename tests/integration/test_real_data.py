@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from study.config import Dataset
+from study.config.sections import Dataset
 from study.data import folder, torchvision_sets
-from study.data.images import decode, open_set
+from study.data.decode import decode, open_set
 from tests.conftest import ROOT
 from tests.workflow.conftest import Checkout, copy_checkout
 

@@ -9,16 +9,18 @@ from typing import Any
 
 import torch
 
-from study import models
-from study.data.images import open_set
-from study.data.loaders import MicroBatches
-from study.data.manifest import read_manifest
-from study.data.sharding import Share
-from study.measure.samples import Measurement
-from study.plan import Run
-from study.train import fastai_loop, torch_loop
-from study.train.replicas import Replicas
-from study.train.schedule import TrainingJob
+from study.artifacts.manifest import read_manifest
+from study.artifacts.run import Run
+from study.artifacts.samples import Measurement
+from study.data.decode import open_set
+from study.training.loops.contract import TrainingJob
+from study.training.loops.fastai import loop as fastai_loop
+from study.training.loops.loaders import MicroBatches
+from study.training.loops.replicas import Replicas
+from study.training.loops.sharding import Share
+from study.training.loops.torch import loop as torch_loop
+from study.training.models import build as models
+from study.training.models import pretrained
 
 LOOPS: dict[str, Callable[[TrainingJob], Measurement]] = {"torch": torch_loop.train, "fastai": fastai_loop.train}
 SERVER = multiprocessing.get_context("forkserver")
@@ -83,7 +85,7 @@ def _rank(rank: int, run: Run, folder: Path, meeting: Path, count: int, plant: C
         measured = LOOPS[run.settings.training.loop](_job(run, folder, Replicas(rank, count, together)))
     except Exception as error:
         torch.save({"error": str(error)}, meeting / str(rank))
-        os._exit(1)  # as study.rank: leaving the group would wait for the others
+        os._exit(1)  # as study.training.distributed.rank: leaving the group would wait for the others
     torch.save({"measured": measured, "weights": models_built[0].state_dict()}, meeting / str(rank))
     if together:
         torch.distributed.destroy_process_group()
@@ -95,7 +97,7 @@ def _job(run: Run, folder: Path, replicas: Replicas) -> TrainingJob:
     return TrainingJob(
         settings=settings,
         images=open_set(read_manifest(target / "manifest.json"), settings.dataset, target, folder),
-        weights=models.decide(
+        weights=pretrained.decide(
             settings.model.name, "none", settings.seed, folder, classes=2, channels=settings.dataset.channels
         ),
         state=None,

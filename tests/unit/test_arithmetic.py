@@ -9,13 +9,17 @@ import torch
 from pydantic import ValidationError
 from torch import nn
 
-from study import models
-from study.figures import roofline
-from study.figures.style import use_style
-from study.measure import arithmetic
-from study.measure.arithmetic import Ceiling, Ceilings, Flops, flops_of_step, measure_ceilings
-from study.measure.clock import HostClock
-from study.train.torch_loop import layer_groups, set_frozen
+from study.analysis.figures import roofline
+from study.analysis.figures.style import use_style
+from study.artifacts.machine import Ceiling, Ceilings
+from study.artifacts.samples import Flops
+from study.training.loops.torch.loop import layer_groups, set_frozen
+from study.training.measure import ceilings as measured_ceilings
+from study.training.measure import flops
+from study.training.measure.ceilings import measure_ceilings
+from study.training.measure.clock import HostClock
+from study.training.measure.flops import flops_of_step
+from study.training.models import build as models
 from tests.conftest import ROOT
 
 LOSS = nn.CrossEntropyLoss()
@@ -140,7 +144,7 @@ def test_ceilings_are_positive_and_keep_their_samples(device: str) -> None:
     settings, state = torch.get_float32_matmul_precision(), torch.get_rng_state()
     ceilings = measure_ceilings(torch.device(device), "fp32")
     for ceiling in (ceilings.product_flop_per_second, ceilings.copy_bytes_per_second):
-        assert len(ceiling.samples) >= arithmetic.FEWEST_SAMPLES
+        assert len(ceiling.samples) >= measured_ceilings.FEWEST_SAMPLES
         assert all(0 < value <= ceiling.best for value in ceiling.samples)
     assert ceilings.product_arithmetic in ("ieee", "tf32", "bf16")
     assert Ceilings.model_validate_json(ceilings.model_dump_json()) == ceilings
@@ -164,10 +168,10 @@ def test_fp32_is_measured_in_the_faster_of_the_two_settings(
         used.append(Backend.fp32_precision)
         return 8, lambda: torch.zeros(1)
 
-    monkeypatch.setattr(arithmetic, "COPY_BYTES", {"cpu": 2**10})
-    monkeypatch.setattr(arithmetic, "SAMPLING_SECONDS", 0.001)
-    monkeypatch.setattr(arithmetic, "_fp32_backends", lambda kind: (Backend, Other))
-    monkeypatch.setattr(arithmetic, "_large_product", product)
+    monkeypatch.setattr(flops, "COPY_BYTES", {"cpu": 2**10})
+    monkeypatch.setattr(flops, "SAMPLING_SECONDS", 0.001)
+    monkeypatch.setattr(flops, "_fp32_backends", lambda kind: (Backend, Other))
+    monkeypatch.setattr(flops, "_large_product", product)
     ceilings = measure_ceilings(torch.device("cpu"), "fp32")
     assert used == ["tf32"] and ceilings.product_arithmetic == "tf32"
     assert (ceilings.matmul_fp32_precision, ceilings.convolution_fp32_precision) == settings
@@ -192,7 +196,7 @@ class PlantedClock(HostClock):
 
 def test_a_planted_rate_is_found_with_one_synchronisation_after_the_samples() -> None:
     clock = PlantedClock()
-    ceiling = arithmetic.sample(clock.work, 6.0, clock)
+    ceiling = measured_ceilings.sample(clock.work, 6.0, clock)
     assert ceiling.best == pytest.approx(3000)
     assert ceiling.calls_per_sample == 5  # a sample lasts at least SAMPLE_SECONDS
     assert len(ceiling.samples) == 30
@@ -274,8 +278,8 @@ def test_a_precision_decides_what_fp32_is_computed_in_and_torchs_older_switches_
     """In a process of its own, for the switches are torch's; its own compiler still reads the older ones."""
     script = """
 import torch
-from study.measure.arithmetic import fp32_in_use, has_tf32, set_fp32
-import study.measure.arithmetic as arithmetic
+from study.training.measure.flops import fp32_in_use, has_tf32, set_fp32
+import study.training.measure.flops as arithmetic
 for tf32 in (True, False):
     arithmetic.has_tf32 = lambda: tf32
     for precision in ("auto", "fp32", "tf32", "bf16"):

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.beside import beside, conditions_of, varied
-from study.config import Study
-from study.load import read_selection, read_study
-from study.published import read_published
+from study.analysis.published.beside import beside, conditions_of, varied
+from study.analysis.published.table import read_published
+from study.config.load import read_selection, read_study
+from study.config.study import Study
 from tests.conftest import study_values
 
 STUDIES = Path(__file__).parents[2] / "config" / "studies"

@@ -8,11 +8,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from study.claims import as_text, chosen, examine
-from study.claims.printed import Claim
+from study.analysis.published.claims import as_text, chosen, examine
+from study.analysis.published.claims.printed import Claim
+from study.analysis.published.table import read_published
+from study.base.files import ROOT
 from study.cli import main
-from study.fingerprint import ROOT
-from study.published import read_published
 from tests.conftest import tiny_plan
 from tests.unit.test_report import Page, analysed
 

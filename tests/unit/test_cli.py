@@ -16,9 +16,7 @@ def test_the_command_line_imports_neither_torch_nor_pandas() -> None:
 
 
 def test_the_host_side_never_imports_torch() -> None:
-    modules = (
-        "study.planning, study.launch, study.timings, study.stats.analysis, study.figures, study.report, study.schema"
-    )
+    modules = "study.host.plan.workflow, study.host.steps.launch, study.analysis.table.rows, study.analysis.stats.analysis, study.analysis.figures, study.analysis.report, study.schema"
     code = f"import {modules}, sys; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "False"

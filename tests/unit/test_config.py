@@ -4,11 +4,13 @@ from typing import Any
 import pytest
 import yaml as pyyaml
 
-from study import yaml
-from study.config import Selection
-from study.errors import StudyError
-from study.load import read_selection, read_study
-from study.plan import Place, Plan, plan_all, read_all
+from study.artifacts.plan import Plan
+from study.base import strict_yaml
+from study.base.errors import StudyError
+from study.config.load import read_selection, read_study
+from study.config.selection import Selection
+from study.host.engine.place import Place
+from study.host.plan.make import plan_all, read_all
 from tests.conftest import HERE, study_values
 
 
@@ -199,7 +201,7 @@ def test_the_shipped_studies_are_valid_and_the_default_is_quickstart() -> None:
     folder = Path(__file__).parents[2] / "config" / "studies"
     for path in folder.glob("*.yaml"):
         assert read_study(path.stem, folder, Selection.model_validate({})).question.endswith("?")
-    config = yaml.read(folder.parent / "config.yaml")
+    config = strict_yaml.read(folder.parent / "config.yaml")
     assert read_selection(config).studies == ["quickstart"]
 
 

@@ -6,18 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from study import contain, container, engines, images, own_model, place
-from study.config import Selection, Settings
-from study.container import Box, Mount
-from study.errors import StudyError
-from study.load import read_selection
-from study.plan import Place
+from study.artifacts import image as image_file
+from study.base.errors import StudyError
+from study.config import own_model
+from study.config.load import read_selection
+from study.config.selection import Selection
+from study.config.settings import Settings
+from study.host.engine import client, container, place, strays
+from study.host.engine.container import Box, Mount
+from study.host.engine.mounts import check_readable, check_visible, own_mounts, settings_inside
+from study.host.engine.place import Place
+from study.host.engine.request import DOCKERFILE, base_of, request
+from study.host.plan import checks
 from tests.conftest import ROOT, plan_at, tiny_plan
 
 ODD = Path("/data/a, \"b\":'c' é")
 BOX = Box(
     image="sha256:1",
-    command=["python", "-m", "study.job"],
+    command=["python", "-m", "study.training.job"],
     scratch=Path("/results/.scratch-1/scratch"),
     name=container.NAME,
     user=(1000, 100),
@@ -54,7 +60,7 @@ def test_a_run_has_no_network_no_capability_no_writable_root_and_is_not_root(eng
     assert after(line, "--memory") == after(line, "--memory-swap") == [str(2**31)]
     assert after(line, "--cpuset-cpus") == ["0,2"]
     assert after(line, "--shm-size") == [str(2**30)]
-    assert line[-4:] == ["sha256:1", "python", "-m", "study.job"]
+    assert line[-4:] == ["sha256:1", "python", "-m", "study.training.job"]
 
 
 @pytest.mark.parametrize("engine", ["docker", "podman", "apptainer"])
@@ -94,7 +100,7 @@ def test_apptainer_contains_the_run_and_brings_its_own_tmp_and_shared_memory() -
     assert {"target=/tmp", "target=/dev/shm"} <= set(targets)
     inside = line[line.index("sha256:1") + 1 :]
     assert inside[0] == "env"
-    assert inside[-3:] == ["python", "-m", "study.job"]
+    assert inside[-3:] == ["python", "-m", "study.training.job"]
 
 
 def test_a_step_with_network_has_the_hosts_and_nothing_else_changes() -> None:
@@ -123,12 +129,12 @@ def test_a_link_to_outside_the_folder_is_refused_before_a_container_starts(tmp_p
         (folder / "a.jpg").touch(mode=0o644)
     (photos / "inside.jpg").symlink_to("a.jpg")
     (photos / "outside.jpg").symlink_to(shared / "a.jpg")
-    contain.check_visible(photos, ["a.jpg", "inside.jpg"], root=True)
+    check_visible(photos, ["a.jpg", "inside.jpg"], root=True)
     with pytest.raises(StudyError, match=r"'outside.jpg' is a link to outside the folder"):
-        contain.check_visible(photos, ["a.jpg", "outside.jpg"], root=False)
+        check_visible(photos, ["a.jpg", "outside.jpg"], root=False)
     (photos / "a.jpg").chmod(0o600)
     with pytest.raises(StudyError, match=r"'a.jpg' is readable by root alone"):
-        contain.check_visible(photos, ["a.jpg"], root=True)
+        check_visible(photos, ["a.jpg"], root=True)
 
 
 def test_root_becomes_nobody_inside_and_others_stay_who_they_are() -> None:
@@ -177,25 +183,25 @@ def test_paths_of_the_settings_are_mounted_and_renamed_and_nothing_else_changes(
     weights.touch()
     values = {"dataset": {"source": "folder", "path": str(photos)}, "model": {"weights": str(weights)}}
     settings = Settings.model_validate(values)
-    inside, shown = contain.settings_inside(settings)
+    inside, shown = settings_inside(settings)
     assert (inside.dataset.path, inside.model.weights) == (f"/data/{photos.name}", "/weights/my weights.pt")
     assert shown == [Mount(photos, f"/data/{photos.name}"), Mount(weights, "/weights/my weights.pt")]
     changed = {"dataset": settings.dataset, "model": settings.model}
     assert inside.model_copy(update=changed) == settings
-    assert contain.settings_inside(Settings.model_validate({})) == (Settings.model_validate({}), [])
+    assert settings_inside(Settings.model_validate({})) == (Settings.model_validate({}), [])
 
 
 def test_a_users_own_model_is_shown_to_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     training = {"freeze_epochs": 0}
     settings = Settings.model_validate({"model": {"name": "nets.small:make", "weights": "none"}, "training": training})
-    assert contain.own_mounts(settings) == []
+    assert own_mounts(settings) == []
     with pytest.raises(StudyError, match=r"'nets\.small:make' is not allowed: there is no nets\.py and no folder nets"):
         own_model.check("nets.small:make", tmp_path, "docker")
     (tmp_path / "nets").mkdir()
     own_model.check("nets.small:make", tmp_path, "docker")
-    assert contain.own_mounts(settings) == [Mount(tmp_path / "nets", f"{container.WORK}/nets")]
-    assert contain.own_mounts(Settings.model_validate({})) == []
+    assert own_mounts(settings) == [Mount(tmp_path / "nets", f"{container.WORK}/nets")]
+    assert own_mounts(Settings.model_validate({})) == []
 
 
 def test_what_a_users_own_model_imports_from_beside_it_is_shown_too_and_nothing_else(
@@ -219,15 +225,15 @@ def test_what_a_users_own_model_imports_from_beside_it_is_shown_too_and_nothing_
         {"model": {"name": "nets:mine", "weights": "none"}, "training": {"freeze_epochs": 0}}
     )
     shown = ["blocks.py", "nets.py", "parts", "shared", "unreadable.py"]
-    assert contain.own_mounts(settings) == [Mount(tmp_path / name, f"{container.WORK}/{name}") for name in shown]
+    assert own_mounts(settings) == [Mount(tmp_path / name, f"{container.WORK}/{name}") for name in shown]
 
 
 def test_what_root_may_read_alone_is_refused_before_a_container_starts(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
     with pytest.raises(StudyError, match=r"closed: root's containers run as user 65532.*chmod"):
-        contain.check_readable([Mount(closed, "/data/closed")], (65532, 65532))
-    contain.check_readable([Mount(closed, "/data/closed")], (1000, 1000))
+        check_readable([Mount(closed, "/data/closed")], (65532, 65532))
+    check_readable([Mount(closed, "/data/closed")], (1000, 1000))
 
 
 class TestTheChoiceOfAnEngine:
@@ -292,7 +298,7 @@ class TestTheChoiceOfAnEngine:
     ) -> None:
         image = """'image inspect python'*) echo '[{"Id": "1"}]';;"""
         self.engine(f"""case "$*" in version*) echo 1;; {image} info*) echo '{{"runc": {{}}}}';; *) exit 1;; esac""")
-        monkeypatch.setattr("study.devices.absent", lambda device: None)
+        monkeypatch.setattr("study.base.devices.absent", lambda device: None)
         reason = "docker cannot give a container the GPU: the NVIDIA Container Toolkit is not installed"
         assert self.choose().reason == reason
         assert self.choose(devices=["cpu"]).engine == "docker"
@@ -321,7 +327,7 @@ class TestTheChoiceOfAnEngine:
 def test_a_run_has_another_key_on_the_host_in_each_image_and_with_a_limit_but_not_with_a_timeout() -> None:
     def key(engine: str, base: str | None = None, inside: str | None = None, **limits: float) -> str:
         selection = Selection(base_image=base)
-        wanted = {d: images.request(selection, d) for d in place.DEVICES} if engine != "none" else {}
+        wanted = {d: request(selection, d) for d in place.DEVICES} if engine != "none" else {}
         where = Place(engine, "", wanted, inside)
         return plan_at(where, limits=limits).runs[0].key
 
@@ -342,46 +348,46 @@ def test_a_run_has_another_key_on_the_host_in_each_image_and_with_a_limit_but_no
 )
 def test_a_limit_that_cannot_be_kept_is_one_error_before_any_work(limits: dict[str, float], words: str) -> None:
     with pytest.raises(StudyError, match=words):
-        place.check_limits([tiny_plan(limits=limits)])
+        checks.check_limits([tiny_plan(limits=limits)])
 
 
 def test_a_host_without_torch_is_one_error_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(StudyError, match=r"docker is not installed\), where torch is not installed; .*make env"):
-        place.check_training_stack(Place("none", "docker is not installed"))
-    place.check_training_stack(Place("docker", ""))
+        checks.check_training_stack(Place("none", "docker is not installed"))
+    checks.check_training_stack(Place("docker", ""))
 
 
 def test_one_base_image_is_named_everywhere() -> None:
-    base = images.base_of((ROOT / "docker" / "Dockerfile").read_text(encoding="utf-8"))
+    base = base_of((ROOT / "docker" / "Dockerfile").read_text(encoding="utf-8"))
     assert "@sha256:" in base
     for name in ("Snakefile", "docker/compose.yaml"):
         assert base in (ROOT / name).read_text(encoding="utf-8"), name
 
 
 def test_a_changed_dockerfile_asks_for_another_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = images.request(Selection(), "cpu")
+    before = request(Selection(), "cpu")
     changed = tmp_path / "Dockerfile"
-    changed.write_text(images.DOCKERFILE.read_text(encoding="utf-8") + "# changed\n", encoding="utf-8")
-    monkeypatch.setattr(images, "DOCKERFILE", changed)
-    after = images.request(Selection(), "cpu")
+    changed.write_text(DOCKERFILE.read_text(encoding="utf-8") + "# changed\n", encoding="utf-8")
+    monkeypatch.setattr(image_file, "DOCKERFILE", changed)
+    after = request(Selection(), "cpu")
     assert before.reference != after.reference
-    assert images.request(Selection(), "cuda").identity == after.identity  # the same bytes for both devices
+    assert request(Selection(), "cuda").identity == after.identity  # the same bytes for both devices
 
 
 def test_a_launcher_is_known_by_its_number_and_its_start() -> None:
-    own = engines.launcher_label()
+    own = strays.launcher_label()
     namespace, number, start = own.split(".")
-    assert engines._is_alive(own)
-    assert not engines._is_alive(f"{namespace}.{number}.{int(start) - 1}")  # another process got the number
-    assert not engines._is_alive(f"{namespace}.{2**22 + 1}.{start}")
-    assert not engines._is_alive(f"{namespace}..")
-    assert engines._is_alive(f"{namespace}7.{number}.{start}")  # in another namespace: cannot be told
-    assert not engines._is_alive(f"00000000{namespace[8:]}.{number}.{start}")  # before the machine was started
+    assert strays._is_alive(own)
+    assert not strays._is_alive(f"{namespace}.{number}.{int(start) - 1}")  # another process got the number
+    assert not strays._is_alive(f"{namespace}.{2**22 + 1}.{start}")
+    assert not strays._is_alive(f"{namespace}..")
+    assert strays._is_alive(f"{namespace}7.{number}.{start}")  # in another namespace: cannot be told
+    assert not strays._is_alive(f"00000000{namespace[8:]}.{number}.{start}")  # before the machine was started
 
 
 def test_the_line_that_tells_of_an_error_is_found() -> None:
     said = "docker: Error response from daemon: no such thing.\nSee 'docker run --help'.\n"
-    assert engines.last_words(said) == "docker: Error response from daemon: no such thing."
-    assert engines.last_words("one\ntwo\n") == "two"
-    assert engines.last_words("") == "no message"
+    assert client.last_words(said) == "docker: Error response from daemon: no such thing."
+    assert client.last_words("one\ntwo\n") == "two"
+    assert client.last_words("") == "no message"

@@ -7,15 +7,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study import devices
-from study.config import Settings, Study
-from study.errors import StudyError
-from study.load import check_settings
-from study.measure import machine
-from study.plan import Place, make_plan
-from study.report.resources import resources
-from study.stats.analysis import Analysis, analyse
-from study.stats.warnings import warnings_of
+from study.analysis.report.resources import resources
+from study.analysis.stats.analysis import Analysis, analyse
+from study.analysis.stats.caveats import warnings_of
+from study.base import devices
+from study.base.errors import StudyError
+from study.config.load import check_settings
+from study.config.settings import Settings
+from study.config.study import Study
+from study.host.engine.place import Place
+from study.host.plan.make import make_plan
+from study.training.measure import machine
 from tests.conftest import HERE, study_values, tiny_plan
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import fastai.data.load
 import pytest
 
-from study.data.loaders import MicroBatches
-from study.data.sharding import steps_of_epoch
-from study.errors import StudyError
-from study.train import torch_loop
-from study.train.count import ImageCount
-from study.train.replicas import Replicas
+from study.base.errors import StudyError
+from study.training.loops.image_count import ImageCount
+from study.training.loops.loaders import MicroBatches
+from study.training.loops.replicas import Replicas
+from study.training.loops.sharding import steps_of_epoch
+from study.training.loops.torch import loop as torch_loop
 from tests.unit.test_loops import LOOPS, make_job, tiny_run
 
 Batches = list[list[int]]

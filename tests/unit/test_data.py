@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from study.config import Dataset
+from study.base.errors import StudyError
+from study.config.sections import Dataset
 from study.data import folder, generated, torchvision_sets
-from study.data.images import decode, open_set
-from study.data.manifest import assign_splits
+from study.data.decode import decode, open_set
 from study.data.preflight import expected_train_images, list_folder
-from study.errors import StudyError
+from study.data.splits import assign_splits
 from tests.conftest import write_photos
 
 

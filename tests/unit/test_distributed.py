@@ -12,22 +12,28 @@ import torch
 import yaml as pyyaml
 from torch.utils.data import BatchSampler
 
-from study import devices, planning, timings
-from study.config import Study
+from study.analysis.table import files as table_files
+from study.analysis.table import rows
+from study.artifacts.plan import Plan, read_plan
+from study.artifacts.record import JobResult
+from study.artifacts.run import Run
+from study.artifacts.samples import PHASES, Measurement, Memory, Replica, Step
+from study.base import devices
+from study.base.errors import StudyError
+from study.config.load import read_selection, read_study
+from study.config.study import Study
 from study.data import generated
-from study.data.loaders import MicroBatches
-from study.data.sharding import Sharding, Share, images_of_step
-from study.errors import StudyError
-from study.launch import run_seed
-from study.load import read_selection, read_study
-from study.measure.samples import PHASES, Measurement, Memory, Replica, Step
-from study.measure.telemetry import Gpu, read_together
-from study.plan import Place, Plan, Run, make_plan, read_plan
-from study.planning import Workflow
-from study.records import JobResult
-from study.train import distributed
-from study.train.distributed import RankFailed, RankOutOfMemory, report_file, result_file
-from study.training import is_out_of_memory, leave
+from study.host.engine.place import Place
+from study.host.plan import workflow
+from study.host.plan.make import make_plan
+from study.host.plan.workflow import Workflow
+from study.host.steps.launch import run_seed
+from study.training.common import is_out_of_memory, leave
+from study.training.distributed import ranks
+from study.training.distributed.ranks import RankFailed, RankOutOfMemory, report_file, result_file
+from study.training.loops.loaders import MicroBatches
+from study.training.loops.sharding import Sharding, Share, images_of_step
+from study.training.measure.sampler import Gpu, read_together
 from tests.conftest import HERE, ROOT, study_values
 from tests.unit.gloo_ranks import one_batch_less, overlapping_shards, shards_with_a_gap, train_together
 
@@ -215,7 +221,7 @@ def look(folder: Path, monkeypatch: pytest.MonkeyPatch, gpus: int, **training: A
     monkeypatch.setattr(devices, "absent", lambda device: None if gpus or device == "cpu" else "no GPU in this test")
     monkeypatch.setattr(devices, "count", lambda device: gpus if device == "cuda" else 2)
     config = {"studies": ["tiny"], "container": "none"}
-    return planning.start(config, folder, folder / "results", read_only=True)[0]
+    return workflow.start(config, folder, folder / "results", read_only=True)[0]
 
 
 class TestRecordsOfGpusThatAreAway:
@@ -278,7 +284,7 @@ class TestSeeds:
     def test_the_committed_examples_keep_theirs(self, study: str) -> None:
         folder = ROOT / "docs" / "example-h200" / study
         plan = read_plan(folder / "plan.json")
-        kept = {name: record.seed for name, record in timings.read_all(plan, folder / "records").items()}
+        kept = {name: record.seed for name, record in table_files.read_all(plan, folder / "records").items()}
         assert kept
         assert kept.items() <= self.seeds(plan).items()
 
@@ -367,7 +373,7 @@ class TestWhoWasLost:
         report_file(scratch, node).write_text(json.dumps(codes))
 
     def cause(self, scratch: Path, *codes: int) -> RankFailed:
-        return distributed._cause(scratch, 2, codes, distributed._results(scratch, 2))
+        return ranks._cause(scratch, 2, codes, ranks._results(scratch, 2))
 
     def test_a_killed_rank_and_not_the_one_that_lost_its_connection(self, tmp_path: Path) -> None:
         self.say(tmp_path, 0, "RuntimeError: Connection closed by peer")
@@ -428,7 +434,7 @@ def test_peaks_of_all_replicas_are_added_up() -> None:
     memories = [Memory(host_resident_bytes=100), Memory(host_resident_bytes=300)]
     replicas = [Replica(images=4, fit_seconds=1, data_wait_seconds=0, memory=memory) for memory in memories]
     step = {f"{phase}_seconds": 1.0 for phase in PHASES} | {"epoch": 1, "images": 8, "warm_up": False}
-    together = timings._of_all_replicas(measurement(Step.model_validate(step), replicas))
+    together = rows._of_all_replicas(measurement(Step.model_validate(step), replicas))
     assert together["peak_all_host_resident_bytes"] == 400
     assert together["peak_all_device_reserved_bytes"] is None
 

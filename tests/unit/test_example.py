@@ -8,13 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study import timings
-from study.fingerprint import ROOT
-from study.measure.samples import PHASES
-from study.plan import Plan, read_plan
-from study.stats.analysis import Analysis, Level, analyse, read_analysis
-from study.stats.runs import Estimate
-from study.words import listed, number
+from study.analysis.stats.analysis import Analysis, Level, analyse, read_analysis
+from study.analysis.stats.usable import Estimate
+from study.analysis.table import files as table_files
+from study.analysis.table import rows
+from study.analysis.words import listed, number
+from study.artifacts.plan import Plan, read_plan
+from study.artifacts.samples import PHASES
+from study.base.files import ROOT
 
 EXAMPLE = ROOT / "docs" / "example-h200"
 FOLDER = EXAMPLE / "batch-size"
@@ -27,8 +28,8 @@ def plan() -> Plan:
 
 @pytest.fixture(scope="module")
 def frame(plan: Plan) -> pd.DataFrame:
-    records = timings.read_all(plan, FOLDER / "records")
-    return timings.table(plan, records, timings.read_telemetry(plan, records, EXAMPLE))
+    records = table_files.read_all(plan, FOLDER / "records")
+    return rows.table(plan, records, table_files.read_telemetry(plan, records, EXAMPLE))
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def levels(analysis: Analysis) -> Iterator[tuple[str, Level]]:
 
 
 def test_the_table_and_the_analysis_follow_from_the_records(plan: Plan, frame: pd.DataFrame) -> None:
-    kept = timings.read_csv(FOLDER / "timings.csv", plan.study)
+    kept = table_files.read_csv(FOLDER / "timings.csv", plan.study)
     pd.testing.assert_frame_equal(frame[["run", "fit_seconds"]], kept[["run", "fit_seconds"]])
     found = {name: level.time for name, level in levels(analyse(plan.study, kept))}
     assert found == {name: level.time for name, level in levels(read_analysis(FOLDER / "fit.json"))}
@@ -103,8 +104,8 @@ def test_the_readme_quotes_the_first_runs_of_fresh_machines(plan: Plan, frame: p
 def test_the_readme_quotes_the_speedup_with_its_times(readme: str) -> None:
     analysis = read_analysis(EXAMPLE / "speedup" / "fit.json")
     plan = read_plan(EXAMPLE / "speedup" / "plan.json")
-    records = timings.read_all(plan, EXAMPLE / "speedup" / "records")
-    assert analyse(plan.study, timings.table(plan, records)).ratios == analysis.ratios
+    records = table_files.read_all(plan, EXAMPLE / "speedup" / "records")
+    assert analyse(plan.study, rows.table(plan, records)).ratios == analysis.ratios
     workers, device = analysis.ratios
     assert (workers.label, device.label) == ("workers", "device")
     times = {name: level.time for name, level in levels(analysis)}

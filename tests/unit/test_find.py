@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from study.data import find
-from study.errors import StudyError
+from study.base.errors import StudyError
+from study.data.search import find
 
 
 @dataclass

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from study.base.files import ROOT
 from study.cli import main
-from study.fingerprint import ROOT
 
 BLOG = "batch_size,seconds\n16,9.44\n32,10.50\n64,7.18\n128,10.52\n256,11.35\n"
 

@@ -9,19 +9,23 @@ import pytest
 import torch
 from torch import nn
 
-from study import models
-from study.errors import StudyError
-from study.figures import inference as figure
-from study.load import check_settings
-from study.measure.samples import InferenceSamples, Measurement, Memory, TimedBatch
-from study.plan import Place, Plan, Run
-from study.records import Record
-from study.report.context import view
-from study.report.resources import resources
-from study.stats.analysis import analyse
-from study.timings import percentile, table
-from study.train import inference, onnx_runtime
-from study.train.inference import Network
+from study.analysis.figures import inference
+from study.analysis.report.context import view
+from study.analysis.report.resources import resources
+from study.analysis.stats.analysis import analyse
+from study.analysis.table.rows import table
+from study.analysis.table.steps import percentile
+from study.artifacts.plan import Plan
+from study.artifacts.record import Record
+from study.artifacts.run import Run
+from study.artifacts.samples import InferenceSamples, Measurement, Memory, TimedBatch
+from study.base.errors import StudyError
+from study.config.load import check_settings
+from study.host.engine.place import Place
+from study.training.loops.inference import loop as inference_loop
+from study.training.loops.inference import onnx_runtime
+from study.training.loops.inference.loop import Network
+from study.training.models import build as models
 from tests.conftest import plan_at, study_values, tiny_plan
 from tests.unit.test_loops import make_job
 from tests.unit.test_records import make_record
@@ -51,7 +55,7 @@ def run_of(precision: str = "fp32", batch_size: int = 8, batches: int = 3, **cha
 
 
 def asked(folder: Path, run: Run) -> InferenceSamples:
-    found = inference.train(make_job(folder, run)).inference
+    found = inference_loop.train(make_job(folder, run)).inference
     assert found
     return found
 
@@ -61,7 +65,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Measurement]:
     """A small network in each precision, each in batches of its own size, from run seeds of their own."""
     folder = tmp_path_factory.mktemp("trained")
     return {
-        precision: inference.train(make_job(folder, run_of(precision, batch_size=5 + place, **SMALL)))
+        precision: inference_loop.train(make_job(folder, run_of(precision, batch_size=5 + place, **SMALL)))
         for place, precision in enumerate(PRECISIONS)
     }
 
@@ -78,7 +82,7 @@ class TestWhatIsTimed:
                 time.sleep(0.4)
             return images.flatten(1)[:, :2]
 
-        monkeypatch.setattr(inference, "convert", lambda *a: Network(sleepy, torch.float32, {}))
+        monkeypatch.setattr(inference_loop, "convert", lambda *a: Network(sleepy, torch.float32, {}))
         return asked(tmp_path, run_of(batches=60))
 
     def test_a_slow_batch_shows_in_the_99th_percentile_and_not_in_the_median(self, samples: InferenceSamples) -> None:
@@ -103,7 +107,7 @@ class TestWhatIsTimed:
     @pytest.mark.parametrize("batch_size", [1, 5, 30])
     def test_every_validation_image_counts_once_whatever_the_batch_size(self, tmp_path: Path, batch_size: int) -> None:
         run = run_of(batch_size=batch_size, batches=7, **SMALL | {"training": {"epochs": 1, "freeze_epochs": 0}})
-        measured = inference.train(make_job(tmp_path, run))
+        measured = inference_loop.train(make_job(tmp_path, run))
         assert measured.inference
         assert measured.inference.accuracy == pytest.approx(measured.epochs[-1].accuracy)
 
@@ -115,7 +119,7 @@ class TestWhatAPrecisionKeeps:
 
     def test_another_seed_of_the_run_trains_the_same_weights_and_of_the_study_others(self, tmp_path: Path) -> None:
         def weights(run: Run, seed: int) -> str:
-            found = inference.train(dataclasses.replace(make_job(tmp_path, run), seed=seed)).inference
+            found = inference_loop.train(dataclasses.replace(make_job(tmp_path, run), seed=seed)).inference
             assert found
             return found.weights_sha256
 
@@ -246,7 +250,7 @@ class TestWhatTheTablesSay:
     def test_the_figure_has_a_line_a_precision_with_units_and_says_its_numbers(self) -> None:
         plan, records = study_records()
         frame = table(plan, records)
-        drawn = figure.draw(plan, frame, analyse(plan.study, frame))
+        drawn = inference.draw(plan, frame, analyse(plan.study, frame))
         assert drawn
         left, right = drawn.figure.axes
         labels = [line.get_label() for line in left.lines]
@@ -260,7 +264,7 @@ class TestWhatTheTablesSay:
         plan = tiny_plan(replicates=2)
         records = {run.name: make_record(plan, number) for number, run in enumerate(plan.runs)}
         frame = table(plan, records)
-        assert figure.draw(plan, frame, analyse(plan.study, frame)) is None
+        assert inference.draw(plan, frame, analyse(plan.study, frame)) is None
 
     def test_weights_that_differ_between_runs_are_a_warning(self) -> None:
         plan, records = study_records()

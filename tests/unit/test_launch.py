@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from study import container, launch
-from study.errors import StudyError
-from study.plan import write_plans
-from study.records import read_record
+from study.artifacts.plan import write_plans
+from study.artifacts.shelf import read_record
+from study.base.errors import StudyError
+from study.host.engine import container
+from study.host.steps import launch
+from study.host.steps.machine_lock import alone_on_this_machine
 from tests.conftest import tiny_plan
 
 
@@ -135,7 +137,7 @@ def test_a_second_pipeline_waits_for_its_turn_and_says_so(
         done.set()
 
     monkeypatch.setattr(signal, "signal", lambda number, handler: None)  # only a main thread may set one
-    with launch.alone_on_this_machine("other, run 3 of 4: bs16-cpu-r1"):
+    with alone_on_this_machine("other, run 3 of 4: bs16-cpu-r1"):
         thread = threading.Thread(target=second)
         thread.start()
         assert not done.wait(1.0)

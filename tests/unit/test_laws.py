@@ -8,11 +8,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from study.stats.curve import CurveFit, fit_curve
-from study.stats.fits import fit_laws, points_of, predict
-from study.stats.laws import LAWS, Law, by_name, profile
-from study.stats.optimum import Optimum, optimum_of
-from study.stats.summary import fit_log_model
+from study.analysis.stats.curve import CurveFit, fit_curve
+from study.analysis.stats.fits import fit_laws, points_of, predict
+from study.analysis.stats.laws import LAWS, Law, by_name, profile
+from study.analysis.stats.log_model import fit_log_model
+from study.analysis.stats.optimum import Optimum, optimum_of
 
 Array = NDArray[np.float64]
 SIZES = np.array([16.0, 32, 64, 128, 256])

@@ -12,15 +12,18 @@ from fastai.callback.core import Callback
 from fastai.torch_core import set_seed
 from fastai.vision.all import Normalize
 
-from study import models
+from study.artifacts.run import Run
+from study.artifacts.samples import Measurement
+from study.base.errors import StudyError
 from study.data import generated
-from study.data.images import open_set
-from study.data.loaders import make_loaders
-from study.errors import StudyError
-from study.measure.samples import Measurement
-from study.plan import Run
-from study.train import fastai_loop, torch_loop
-from study.train.schedule import TrainingJob, stages
+from study.data.decode import open_set
+from study.training.loops.contract import TrainingJob
+from study.training.loops.fastai import loop as fastai_loop
+from study.training.loops.loaders import make_loaders
+from study.training.loops.schedule import stages
+from study.training.loops.torch import loop as torch_loop
+from study.training.models import build as models
+from study.training.models import pretrained
 from tests.conftest import tiny_plan
 
 LOOPS: dict[str, Callable[[TrainingJob], Measurement]] = {"torch": torch_loop.train, "fastai": fastai_loop.train}
@@ -36,7 +39,7 @@ def make_job(folder: Path, run: Run, weights: str = "none") -> TrainingJob:
     settings = run.settings
     target = folder / run.dataset
     manifest = generated.draw(settings.dataset, target)
-    decision = models.decide(settings.model.name, weights, settings.seed, folder)
+    decision = pretrained.decide(settings.model.name, weights, settings.seed, folder)
     return TrainingJob(
         settings=settings,
         images=open_set(manifest, settings.dataset, target, folder),
@@ -89,7 +92,7 @@ def test_phases_add_up_to_the_epoch_and_epochs_to_the_fit(folder: Path, loop: st
 
 def test_both_loops_start_from_the_same_random_body(folder: Path) -> None:
     bodies = {loop: LOOPS[loop](make_job(folder, tiny_run(loop))).body_sha256 for loop in LOOPS}
-    decided = models.decide("resnet18", "none", 1, folder).body_sha256
+    decided = pretrained.decide("resnet18", "none", 1, folder).body_sha256
     assert set(bodies.values()) == {decided}
 
 

@@ -2,8 +2,9 @@ import time
 
 import pytest
 
-from study.measure.clock import HostClock, StepRecorder
-from study.measure.samples import PHASES, Step, mark_warm_up
+from study.artifacts.samples import PHASES, Step
+from study.training.measure.clock import HostClock, StepRecorder
+from study.training.measure.warm_up import mark_warm_up
 
 
 def step(seconds: float, epoch: int = 1) -> Step:

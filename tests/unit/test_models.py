@@ -11,9 +11,10 @@ import torch
 import torchvision.models
 from safetensors.torch import save_file
 
-from study import models
-from study.config import Model
-from study.errors import StudyError
+from study.base.errors import StudyError
+from study.config.sections import Model
+from study.training.models import build as models
+from study.training.models import pretrained
 
 
 def test_an_unknown_model_is_named_with_its_neighbours() -> None:
@@ -32,7 +33,7 @@ def test_an_unknown_model_is_named_with_its_neighbours() -> None:
 )
 def test_a_model_of_torchvision_that_cannot_be_chosen_says_why(name: str, words: str) -> None:
     with pytest.raises(StudyError, match=rf"model\.name: '{name}' is not allowed: .*{words}.*; allowed: ") as caught:
-        models.decide(name, "none", 1, Path("hub"))
+        pretrained.decide(name, "none", 1, Path("hub"))
     assert "no such model" not in str(caught.value)
     assert name in str(Model.model_fields["name"].description)
 
@@ -41,7 +42,7 @@ def test_a_model_of_torchvision_that_cannot_be_chosen_says_why(name: str, words:
 def test_a_model_of_torchvision_that_does_not_take_the_images_says_so_before_any_run(name: str, size: int) -> None:
     words = rf"model\.name: '{name}' fails on images of 3 x {size} x {size}: .*; allowed: .* dataset\.image_size"
     with pytest.raises(StudyError, match=words) as caught:
-        models.decide(name, "none", 1, Path("hub"), channels=1, image_size=size)
+        pretrained.decide(name, "none", 1, Path("hub"), channels=1, image_size=size)
     assert "\n" not in str(caught.value)
 
 
@@ -66,11 +67,11 @@ def test_resnet18_with_a_linear_head_for_two_classes_has_the_published_number_of
 
 
 def test_random_weights_are_decided_by_the_seed_and_say_so() -> None:
-    first, second = (models.decide("resnet18", "none", 5, Path("hub")) for _ in range(2))
+    first, second = (pretrained.decide("resnet18", "none", 5, Path("hub")) for _ in range(2))
     assert first == second
     assert first.kind == "random"
     assert first.reason == "random weights were asked for"
-    assert models.decide("resnet18", "none", 6, Path("hub")).body_sha256 != first.body_sha256
+    assert pretrained.decide("resnet18", "none", 6, Path("hub")).body_sha256 != first.body_sha256
 
 
 @pytest.mark.parametrize("suffix", ["pt", "safetensors", "nested.pth"])
@@ -81,9 +82,9 @@ def test_a_weights_file_is_followed_whatever_its_head(tmp_path: Path, suffix: st
         save_file(state, path)
     else:
         torch.save({"state_dict": state} if "nested" in suffix else state, path)
-    decision = models.decide("resnet18", str(path), 1, tmp_path)
+    decision = pretrained.decide("resnet18", str(path), 1, tmp_path)
     assert (decision.kind, decision.file) == ("file", path.name)
-    assert decision.body_sha256 == models.decide("resnet18", "none", 9, tmp_path).body_sha256
+    assert decision.body_sha256 == pretrained.decide("resnet18", "none", 9, tmp_path).body_sha256
 
 
 def test_a_file_that_is_no_weights_file_or_for_another_model_is_one_clear_error(tmp_path: Path) -> None:
@@ -98,7 +99,7 @@ def test_a_file_that_is_no_weights_file_or_for_another_model_is_one_clear_error(
         ("resnet50.pt", "not for resnet18: "),
     ):
         with pytest.raises(StudyError, match=words) as caught:
-            models.decide("resnet18", str(tmp_path / name), 1, tmp_path)
+            pretrained.decide("resnet18", str(tmp_path / name), 1, tmp_path)
         assert "\n" not in str(caught.value)
         assert "model.weights" in str(caught.value)
 
@@ -110,7 +111,7 @@ def test_a_weights_file_can_run_no_code(tmp_path: Path) -> None:
 
     torch.save({"weight": Planted()}, tmp_path / "evil.pt")
     with pytest.raises(StudyError, match="is not a weights file"):
-        models.decide("resnet18", str(tmp_path / "evil.pt"), 1, tmp_path)
+        pretrained.decide("resnet18", str(tmp_path / "evil.pt"), 1, tmp_path)
     assert not (tmp_path / "ran").exists()
 
 
@@ -150,12 +151,12 @@ def test_imagenet_weights_are_downloaded_once_and_checked(
     name = f"resnet18-{hashlib.sha256((folder / 'x.pth').read_bytes()).hexdigest()[:8]}.pth"
     (folder / "x.pth").rename(folder / name)
     serve(monkeypatch, tmp_path, f"{url}/{name}")
-    decision = models.decide("resnet18", "imagenet", 1, tmp_path / "hub")
+    decision = pretrained.decide("resnet18", "imagenet", 1, tmp_path / "hub")
     assert (decision.kind, decision.file) == ("imagenet", name)
-    assert decision.body_sha256 == models.decide("resnet18", "none", 3, tmp_path).body_sha256
+    assert decision.body_sha256 == pretrained.decide("resnet18", "none", 3, tmp_path).body_sha256
 
     (folder / name).unlink()  # the second time nothing is asked of the server
-    assert models.decide("resnet18", "imagenet", 1, tmp_path / "hub") == decision
+    assert pretrained.decide("resnet18", "imagenet", 1, tmp_path / "hub") == decision
 
 
 def test_a_download_with_the_wrong_checksum_or_none_at_all_falls_back_with_the_reason(
@@ -165,18 +166,18 @@ def test_a_download_with_the_wrong_checksum_or_none_at_all_falls_back_with_the_r
     torch.save({"a": torch.zeros(1)}, folder / "resnet18-00000000.pth")
     for file, words in (("resnet18-00000000.pth", "invalid hash"), ("missing-00000000.pth", "not found")):
         serve(monkeypatch, tmp_path, f"{url}/{file}")
-        decision = models.decide("resnet18", "imagenet", 1, tmp_path / "hub")
+        decision = pretrained.decide("resnet18", "imagenet", 1, tmp_path / "hub")
         assert decision.kind == "random"
         assert decision.reason.startswith("ImageNet weights are not available: ")
         assert words in decision.reason
-        assert decision.body_sha256 == models.decide("resnet18", "none", 1, tmp_path).body_sha256
+        assert decision.body_sha256 == pretrained.decide("resnet18", "none", 1, tmp_path).body_sha256
 
 
 def test_a_file_without_counts_of_batches_is_a_weights_file(tmp_path: Path) -> None:
     state = {k: v for k, v in models.backbone("resnet18", 3).state_dict().items() if "num_batches" not in k}
     torch.save(state, tmp_path / "old.pth")
-    decision = models.decide("resnet18", str(tmp_path / "old.pth"), 1, tmp_path)
-    assert decision.body_sha256 == models.decide("resnet18", "none", 3, tmp_path).body_sha256
+    decision = pretrained.decide("resnet18", str(tmp_path / "old.pth"), 1, tmp_path)
+    assert decision.body_sha256 == pretrained.decide("resnet18", "none", 3, tmp_path).body_sha256
 
 
 def test_an_error_without_words_still_falls_back_and_names_no_path(
@@ -191,7 +192,7 @@ def test_an_error_without_words_still_falls_back_and_names_no_path(
             raise error
 
         monkeypatch.setattr(models, "fetch_imagenet", refuse)
-        decision = models.decide("resnet18", "imagenet", 1, tmp_path)
+        decision = pretrained.decide("resnet18", "imagenet", 1, tmp_path)
         assert decision.kind == "random"
         assert decision.reason.endswith(words)
         assert str(Path.home()) not in decision.reason
@@ -255,12 +256,12 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def test_a_users_own_model_is_built_by_its_import_path_from_the_seed(own: Path) -> None:
     first, second = (
-        models.decide("nets:good", "none", seed, own, classes=3, channels=3, image_size=8) for seed in (1, 2)
+        pretrained.decide("nets:good", "none", seed, own, classes=3, channels=3, image_size=8) for seed in (1, 2)
     )
     assert (first.kind, first.model) == ("random", "nets:good")
     assert first.body_sha256 != second.body_sha256
     torch.save(models.build("nets:good", classes=3, seed=2).state_dict(), own / "mine.pt")
-    given = models.decide("nets:good", str(own / "mine.pt"), 1, own, classes=3, channels=3, image_size=8)
+    given = pretrained.decide("nets:good", str(own / "mine.pt"), 1, own, classes=3, channels=3, image_size=8)
     assert (given.kind, given.body_sha256) == ("file", second.body_sha256)
 
 
@@ -276,11 +277,11 @@ def test_a_users_own_model_is_built_by_its_import_path_from_the_seed(own: Path) 
 )
 def test_a_users_own_model_that_cannot_serve_is_one_clear_error(own: Path, name: str, words: str) -> None:
     with pytest.raises(StudyError) as caught:
-        models.decide(name, "none", 1, own, classes=3, channels=3, image_size=8)
+        pretrained.decide(name, "none", 1, own, classes=3, channels=3, image_size=8)
     assert f"model.name: {words}" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_a_users_own_model_that_does_not_take_the_images_says_so(own: Path) -> None:
     with pytest.raises(StudyError, match=r"model\.name: 'nets:good' fails on images of 3 x 9 x 9: "):
-        models.decide("nets:good", "none", 1, own, classes=3, channels=3, image_size=9)
+        pretrained.decide("nets:good", "none", 1, own, classes=3, channels=3, image_size=9)

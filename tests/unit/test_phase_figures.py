@@ -10,10 +10,10 @@ from matplotlib.container import BarContainer
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
-from study.figures import memory, phases
-from study.figures.style import Drawn, use_style
-from study.plan import Plan
-from study.stats.analysis import analyse
+from study.analysis.figures import memory, phases
+from study.analysis.figures.style import Drawn, use_style
+from study.analysis.stats.analysis import analyse
+from study.artifacts.plan import Plan
 from tests.conftest import tiny_plan
 
 GIB = 2**30

@@ -9,10 +9,13 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from study.data import images, loaders
-from study.measure.samples import PHASES, Measurement, settled
-from study.timings import extreme_steps, steady_steps, warm_up_extra
-from study.train import fastai_loop, loader_alone, torch_loop
+from study.analysis.table.steps import extreme_steps, settled, steady_steps, warm_up_extra
+from study.artifacts.samples import PHASES, Measurement
+from study.data import decode as decoding
+from study.training.loops import loaders
+from study.training.loops.fastai import loop as fastai_loop
+from study.training.loops.loader_alone import loop as loader_alone
+from study.training.loops.torch import loop as torch_loop
 from tests.unit.test_loops import LOOPS, make_job, tiny_run
 from tests.unit.test_measure import step
 
@@ -34,7 +37,7 @@ def test_a_sleep_in_the_loader_is_a_wait_for_data_and_nothing_else(
     job = make_job(tmp_path, run)
     plain = phase_seconds(LOOPS[loop](job))
     if loop == "torch":
-        stock = images.decode
+        stock = decoding.decode
 
         def slow(*arguments: Any) -> NDArray[np.uint8]:
             time.sleep(SLEEP)
@@ -95,7 +98,7 @@ def test_extremes_are_half_as_long_again_as_the_median() -> None:
     ],
 )
 def test_a_run_that_never_settles_says_so(seconds: list[float], steady: bool | None) -> None:
-    from study.measure.samples import mark_warm_up
+    from study.training.measure.warm_up import mark_warm_up
 
     marked = mark_warm_up([step(s) for s in seconds], ["unfrozen"])
     assert settled(marked, ["unfrozen"]) is steady

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from study import fingerprint
-from study.config import Study
-from study.plan import Place, make_plan, table, write_plans
+from study.artifacts.plan import table, write_plans
+from study.base.files import PACKAGE, ROOT
+from study.config.study import Study
+from study.host.engine.place import Place
+from study.host.plan import keys
+from study.host.plan.make import make_plan
 from tests.conftest import HERE, ROOT, study_values, tiny_plan, write_photos
 
 
@@ -70,7 +73,7 @@ def test_an_edit_elsewhere_keeps_every_record(edited: str, monkeypatch: pytest.M
 
 def _pretend_edit(monkeypatch: pytest.MonkeyPatch, edited: str) -> None:
     read = Path.read_bytes
-    target = fingerprint.PACKAGE / edited
+    target = PACKAGE / edited
     assert target.is_file()
     monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + (b"\n# edited" if path == target else b""))
 
@@ -78,13 +81,16 @@ def _pretend_edit(monkeypatch: pytest.MonkeyPatch, edited: str) -> None:
 @pytest.mark.parametrize(
     ("modules", "own"),
     [
-        ("study.job, study.train.torch_loop", ["train/torch_loop.py"]),
+        ("study.training.job, study.training.loops.torch.loop", ["train/torch_loop.py"]),
         (
-            "study.job, study.rank, study.agent, study.train.torch_loop",
-            ["train/torch_loop.py", *fingerprint.DISTRIBUTED],
+            "study.training.job, study.training.distributed.rank, study.training.distributed.agent, study.training.loops.torch.loop",
+            ["train/torch_loop.py", *keys.DISTRIBUTED],
         ),
-        ("study.job, study.train.fastai_loop", ["train/fastai_loop.py", *fingerprint.FASTAI]),
-        ("study.job, study.train.inference, study.train.onnx_runtime", fingerprint.INFERENCE),
+        ("study.training.job, study.training.loops.fastai.loop", ["train/fastai_loop.py", *keys.FASTAI]),
+        (
+            "study.training.job, study.training.loops.inference.loop, study.training.loops.inference.onnx_runtime",
+            keys.INFERENCE,
+        ),
     ],
 )
 def test_every_module_that_a_run_executes_is_in_its_key(modules: str, own: list[str]) -> None:
@@ -97,7 +103,7 @@ def test_every_module_that_a_run_executes_is_in_its_key(modules: str, own: list[
         capture_output=True,
         text=True,
         check=True,
-        cwd=fingerprint.ROOT,
+        cwd=ROOT,
     )
     imported = {name for name in found.stdout.split() if name.startswith("study.")}
     files = {name.removeprefix("study.").replace(".", "/") + ".py" for name in imported}
@@ -108,7 +114,7 @@ def test_every_module_that_a_run_executes_is_in_its_key(modules: str, own: list[
         "data/preflight.py", "data/torchvision_sets.py",  # the latter is in the dataset's own key
     }  # fmt: skip
     packages = {"data.py", "measure.py", "train.py"}
-    assert files - only_values - packages == {*fingerprint.MEASURED, *own}
+    assert files - only_values - packages == {*keys.MEASURED, *own}
 
 
 def test_data_of_a_folder_are_in_the_key_by_names_sizes_and_times(photos: Path) -> None:

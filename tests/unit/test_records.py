@@ -8,22 +8,15 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from study.errors import StudyError
-from study.measure.machine import describe
-from study.measure.samples import PHASES, Epoch, Measurement, Memory, Step
-from study.plan import Plan
-from study.privacy import anonymous
-from study.records import (
-    JobResult,
-    Record,
-    Software,
-    last_session,
-    read_record,
-    retire,
-    without_paths,
-    write_new,
-)
-from study.weights import Weights
+from study.artifacts.plan import Plan
+from study.artifacts.record import JobResult, Record, Software, without_paths
+from study.artifacts.samples import PHASES, Epoch, Measurement, Memory, Step
+from study.artifacts.shelf import last_session, read_record, retire
+from study.artifacts.weights import Weights
+from study.base.errors import StudyError
+from study.base.files import write_new
+from study.base.privacy import anonymous
+from study.training.measure.machine import describe
 from tests.conftest import ROOT, tiny_plan
 
 WEIGHTS = Weights(

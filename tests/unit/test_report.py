@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from study.figures import draw_all
-from study.plan import Plan, write_plans
-from study.records import write_new
-from study.report import render
-from study.report.resources import resources
-from study.stats.analysis import Analysis, analyse
-from study.timings import read_all, read_csv, table, write_csv
+from study.analysis.figures import draw_all
+from study.analysis.report import render
+from study.analysis.report.resources import resources
+from study.analysis.stats.analysis import Analysis, analyse
+from study.analysis.table.files import read_all, read_csv, write_csv
+from study.analysis.table.rows import table
+from study.artifacts.plan import Plan, write_plans
+from study.base.files import write_new
 from tests.conftest import tiny_plan, write_photos
 from tests.unit.test_records import make_record
 

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from study.config import Dataset
-from study.data import search
-from study.data.find import Answer
-from study.data.images import decode, open_set
-from study.data.manifest import Manifest, read_manifest
-from study.data.picture import MAX_PIXELS, shrink
-from study.data.store import Store
-from study.data.web import Bounds
-from study.errors import StudyError
+from study.artifacts.manifest import Manifest, read_manifest
+from study.base.errors import StudyError
+from study.config.sections import Dataset
+from study.data.decode import decode, open_set
+from study.data.search import fetch as search_fetch
+from study.data.search.find import Answer
+from study.data.search.picture import MAX_PIXELS, shrink
+from study.data.search.store import Store
+from study.data.search.web import Bounds
 from tests.site import Request, Site, drip, picture, redirect, serving
 
 BOUNDS = Bounds(bytes=100_000, seconds=10)
@@ -47,7 +47,7 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> Search:
             asked.append((term, wanted))
             return Answer(found[term][:wanted], trouble)
 
-        monkeypatch.setattr(search, "find", find)
+        monkeypatch.setattr(search_fetch, "find", find)
         return asked
 
     return answer
@@ -61,7 +61,7 @@ def dataset(**values: Any) -> Dataset:
 def fetch(results: Path, wanted: Dataset, **options: Any) -> Manifest:
     """What the dataset step does, and leaves."""
     folder = results / "data" / "search.12345678"
-    manifest = search.fetch(wanted, folder, results, **({"bounds": BOUNDS} | options))
+    manifest = search_fetch.fetch(wanted, folder, results, **({"bounds": BOUNDS} | options))
     (folder / "manifest.json").write_text(manifest.model_dump_json(indent=1), encoding="utf-8")
     return manifest
 
@@ -310,7 +310,7 @@ class TestAGivenManifest:
     def test_tells_of_other_bytes_from_another_encoder(
         self, manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        monkeypatch.setattr("study.data.picture.QUALITY", 60)
+        monkeypatch.setattr("study.data.search.picture.QUALITY", 60)
         again = fetch(tmp_path / "here", dataset(manifest=str(manifest)))
         assert "12 of 12 pictures have the same download but other stored bytes" in capsys.readouterr().err
         assert again.sha256 != read_manifest(manifest).sha256

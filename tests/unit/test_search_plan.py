@@ -13,17 +13,20 @@ from typing import Any, TextIO
 
 import pytest
 
-from study import contain, prepare
+from study.artifacts.image import Image, ImageRequest
+from study.artifacts.manifest import read_manifest
+from study.artifacts.plan import Plan, write_plans
+from study.artifacts.record import without_paths
+from study.base.errors import StudyError
 from study.cli import main
-from study.contain import End, settings_inside
-from study.container import SCRATCH, Mount
-from study.data import search
-from study.data.find import Answer
-from study.data.manifest import read_manifest
-from study.errors import StudyError
-from study.images import Image, ImageRequest
-from study.plan import Place, Plan, write_plans
-from study.records import without_paths
+from study.data.search import fetch as search_fetch
+from study.data.search.find import Answer
+from study.host.engine import lifetime
+from study.host.engine.container import SCRATCH, Mount
+from study.host.engine.lifetime import End
+from study.host.engine.mounts import settings_inside
+from study.host.engine.place import Place
+from study.host.steps import in_image
 from tests.conftest import ROOT, plan_at, tiny_plan
 from tests.site import TERMS, listing, serving
 
@@ -138,7 +141,7 @@ def test_two_steps_at_once_search_one_after_the_other_for_the_same_pictures(
             time.sleep(0.5)
             return Answer(urls[term])
 
-        monkeypatch.setattr(search, "find", find)
+        monkeypatch.setattr(search_fetch, "find", find)
         dataset = {"source": "search", "terms": TERMS, "images": 20, "image_size": 40, "private_addresses": True}
         planned = tiny_plan(dataset=dataset, factors={"dataset.seed": [1, 2], "training.batch_size": [4]})
         write_plans([planned], tmp_path)
@@ -171,7 +174,7 @@ class TestTheStepInAContainer:
             done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True)
             return End(done.returncode, False), done.stderr.splitlines()
 
-        monkeypatch.setattr(contain, "enter", enter)
+        monkeypatch.setattr(lifetime, "enter", enter)
 
     def outside(self, text: str, places: dict[str, str]) -> str:
         for target, source in places.items():
@@ -200,14 +203,14 @@ class TestTheStepInAContainer:
             planned = self.planned(results, path)
             run = planned.runs[0]
             with pytest.raises(StudyError, match=r"1 of 6 pictures are gone .*; results/data/search\.\w+/rem"):
-                prepare.in_a_container("dataset", planned, run, run.dataset, results, io.StringIO())
+                in_image.in_a_container("dataset", planned, run, run.dataset, results, io.StringIO())
             remaining = json.loads((results / "data" / run.dataset / "remaining.json").read_text(encoding="utf-8"))
             assert len(remaining["items"]) == 5
             assert not (results / "data" / run.dataset / "manifest.json").exists()
 
             site.pages["/bird/0.jpg"] = lost
             site.requests.clear()
-            prepare.in_a_container("dataset", planned, run, run.dataset, results, io.StringIO())
+            in_image.in_a_container("dataset", planned, run, run.dataset, results, io.StringIO())
             assert site.requests == {"/bird/0.jpg": 1}
         made = read_manifest(results / "data" / run.dataset / "manifest.json")
         folder = results / "data" / run.dataset

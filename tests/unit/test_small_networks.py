@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 import torch
 
-from study import models
-from study.data.loaders import make_loaders
-from study.errors import StudyError
-from study.measure.samples import Measurement
-from study.plan import Run
-from study.train import fastai_loop, loader_alone, torch_loop
-from study.train.schedule import stages
+from study.artifacts.run import Run
+from study.artifacts.samples import Measurement
+from study.base.errors import StudyError
+from study.training.loops.fastai import loop as fastai_loop
+from study.training.loops.loader_alone import loop as loader_alone
+from study.training.loops.loaders import make_loaders
+from study.training.loops.schedule import stages
+from study.training.loops.torch import loop as torch_loop
+from study.training.models import build as models
 from tests.unit.test_loops import LOOPS, make_job, tiny_run
 
 

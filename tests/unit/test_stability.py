@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.config import Study
-from study.stats.analysis import analyse
-from study.stats.contrasts import Ratio, contrast_bootstrap, ratio_answer
-from study.stats.curve import fit_curve
-from study.stats.stability import drift_of, power_words, replicates_needed
-from study.stats.summary import fit_log_model
+from study.analysis.stats.analysis import analyse
+from study.analysis.stats.contrasts import Ratio, contrast_bootstrap, ratio_answer
+from study.analysis.stats.curve import fit_curve
+from study.analysis.stats.log_model import fit_log_model
+from study.analysis.stats.stability import drift_of, power_words, replicates_needed
+from study.config.study import Study
 from tests.conftest import study_values
 
 

@@ -2,10 +2,10 @@ import lmfit
 import numpy as np
 import pytest
 
-from study.published import published_times
-from study.stats.curve import CurveFit, fit_curve
-from study.stats.fits import Bounds, aicc
-from study.stats.summary import fit_log_model, level_test, separate_sets
+from study.analysis.published.table import published_times
+from study.analysis.stats.curve import CurveFit, fit_curve
+from study.analysis.stats.fits import Bounds, aicc
+from study.analysis.stats.log_model import fit_log_model, level_test, separate_sets
 
 
 def alpha_of(fit: CurveFit) -> Bounds:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.stats.step import StepModel, interval_words, step_model
+from study.analysis.stats.step_model import StepModel, interval_words, step_model
 
 SIZES = (16, 32, 64, 128, 256)
 IMAGES = 1000

@@ -14,12 +14,13 @@ import pandas as pd
 import psutil
 import pytest
 
-from study.errors import StudyError
-from study.figures import telemetry as figure
-from study.figures.style import use_style
-from study.measure import telemetry
-from study.measure.telemetry import COLUMNS, Tree, line, open_gpu, open_packages, read_rapl_joules, sampling
-from study.telemetry import read_parquet, read_samples, summarise, throttle_words, write_parquet
+from study.analysis.figures import utilisation
+from study.analysis.figures.style import use_style
+from study.analysis.table.telemetry import summarise, throttle_words
+from study.artifacts.telemetry import COLUMNS, read_parquet, read_samples, write_parquet
+from study.base.errors import StudyError
+from study.training.measure import sampler as sampler_module
+from study.training.measure.sampler import Tree, line, open_gpu, open_packages, read_rapl_joules, sampling
 
 MIB = 2**20
 HOLDS_MEMORY = "held = bytearray(150 * 2**20); held[::4096] = b'x' * len(held[::4096]); print('held', flush=True); "
@@ -56,7 +57,7 @@ def python(code: str) -> Iterator["subprocess.Popen[str]"]:
 
 @contextmanager
 def sampler(path: Path, pid: int) -> Iterator["subprocess.Popen[bytes]"]:
-    command = [sys.executable, "-m", "study.measure.telemetry", str(path), "--watch", str(pid), "--gpus", "0"]
+    command = [sys.executable, "-m", "study.training.measure.sampler", str(path), "--watch", str(pid), "--gpus", "0"]
     with subprocess.Popen(command) as process:
         try:
             yield process
@@ -115,7 +116,7 @@ def test_a_sampler_that_is_killed_leaves_what_it_saw(tmp_path: Path) -> None:
 def test_a_sampler_ends_with_the_process_that_started_it_and_watches_it(tmp_path: Path) -> None:
     path = tmp_path / "samples.csv"
     code = (
-        "import pathlib, psutil\nfrom study.measure.telemetry import sampling\n"
+        "import pathlib, psutil\nfrom study.training.measure.sampler import sampling\n"
         f"with sampling(pathlib.Path({str(path)!r}), 0):\n"
         "    print(psutil.Process().children()[0].pid, flush=True)\n"
         "    import time; time.sleep(600)\n"
@@ -167,7 +168,7 @@ def test_children_count_and_are_looked_for_once_a_second() -> None:
 def test_a_sampler_that_is_a_child_of_the_watched_process_does_not_count_itself() -> None:
     parent = psutil.Process(os.getppid())
     assert os.getpid() in [child.pid for child in parent.children()]
-    assert os.getpid() not in [child.pid for child in telemetry._descendants(parent)]
+    assert os.getpid() not in [child.pid for child in sampler_module._descendants(parent)]
 
 
 @pytest.mark.skipif(
@@ -181,7 +182,7 @@ def test_the_kernels_lists_hold_the_children_of_children() -> None:
     with python(code) as child:
         below = psutil.Process(child.pid).children()
         assert len(below) == 1
-        listed = telemetry._listed_children(os.getpid())
+        listed = sampler_module._listed_children(os.getpid())
         below[0].kill()
     assert {child.pid, below[0].pid} <= set(listed)
 
@@ -190,9 +191,9 @@ def test_children_are_found_where_the_kernel_keeps_no_lists(monkeypatch: pytest.
     def fail(_: int) -> list[int]:
         raise FileNotFoundError
 
-    monkeypatch.setattr(telemetry, "_listed_children", fail)
+    monkeypatch.setattr(sampler_module, "_listed_children", fail)
     with python("print(1, flush=True); " + WAITS) as child:
-        assert child.pid in [found.pid for found in telemetry._descendants(psutil.Process())]
+        assert child.pid in [found.pid for found in sampler_module._descendants(psutil.Process())]
 
 
 def test_a_busy_process_uses_about_one_core() -> None:
@@ -487,20 +488,20 @@ def test_throttling_is_told_in_words_and_idling_is_none() -> None:
 
 def test_one_sample_holds_the_host_and_what_the_gpu_tells() -> None:
     gpu = open_gpu(Nvml())
-    taken = telemetry.Sampler(os.getpid(), [gpu] if gpu else [], []).sample()
+    taken = sampler_module.Sampler(os.getpid(), [gpu] if gpu else [], []).sample()
     assert taken is not None
     assert set(taken) == set(COLUMNS) - {"gpu_power_watts", "gpu_temperature_celsius"}
     assert taken["process_resident_bytes"] is not None
     assert taken["cpu_package_joules"] is None
 
 
-def sweep(count: int, device: str = "cuda") -> list[figure.Samples]:
+def sweep(count: int, device: str = "cuda") -> list[utilisation.Samples]:
     columns = (
         ("gpu_utilisation_percent", "gpu_memory_used_bytes")
         if device == "cuda"
         else ("cpu_percent", "process_resident_bytes")
     )
-    runs: list[figure.Samples] = []
+    runs: list[utilisation.Samples] = []
     for number in range(count):
         length = 3 if number % 3 else 60  # two short runs between long ones: their labels must give way
         seconds = [1e9 + 1000 * number + s for s in tenths(0, length)]
@@ -512,7 +513,7 @@ def sweep(count: int, device: str = "cuda") -> list[figure.Samples]:
 @pytest.mark.parametrize(("count", "device"), [(1, "cpu"), (5, "cuda"), (25, "cuda"), (25, "cpu")])
 def test_no_label_of_a_run_lies_on_another_one(count: int, device: str) -> None:
     use_style()
-    drawn = figure.draw(sweep(count, device), device, "batch size")
+    drawn = utilisation.draw(sweep(count, device), device, "batch size")
     assert drawn is not None
     drawn.figure.draw_without_rendering()
     axes = drawn.figure.axes[0]
@@ -526,23 +527,23 @@ def test_no_label_of_a_run_lies_on_another_one(count: int, device: str) -> None:
 
 
 def test_runs_are_joined_and_the_time_between_them_is_cut_out() -> None:
-    drawn = figure.draw(sweep(2), "cuda", "batch size")
+    drawn = utilisation.draw(sweep(2), "cuda", "batch size")
     assert drawn is not None
     assert drawn.figure.axes[0].get_xlim() == pytest.approx((0, 63))
     assert "2 runs over 63 s: GPU utilisation is 50% on average" in drawn.alt
 
 
 def test_runs_without_values_of_the_device_are_not_drawn() -> None:
-    assert figure.draw(sweep(3, "cpu"), "cuda", "batch size") is None
-    assert figure.draw([], "cpu", "batch size") is None
+    assert utilisation.draw(sweep(3, "cpu"), "cuda", "batch size") is None
+    assert utilisation.draw([], "cpu", "batch size") is None
 
 
 def test_labels_stay_in_order_apart_and_inside() -> None:
     centres, widths = [0.0, 0.5, 0.501, 0.502, 0.9, 1.0], [0.1] * 6
-    places = figure.spread(centres, widths)
+    places = utilisation.spread(centres, widths)
     edges = [(place - 0.05, place + 0.05) for place in places]
     assert all(a[1] <= b[0] + 1e-9 for a, b in pairwise(edges))
     assert edges[0][0] >= -1e-9
     assert edges[-1][1] <= 1 + 1e-9
     assert places[2] == pytest.approx(0.501)
-    assert figure.spread([0.2, 0.7], [0.1, 0.1]) == pytest.approx([0.2, 0.7])
+    assert utilisation.spread([0.2, 0.7], [0.1, 0.1]) == pytest.approx([0.2, 0.7])

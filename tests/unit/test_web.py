@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from study.data.web import Bounds, Refused, download
+from study.data.search.web import Bounds, Refused, download
 from tests.site import Request, Site, chunked, drip, drip_of_headers, endless, picture, redirect, serving
 
 BOUNDS = Bounds(bytes=50_000, seconds=10, private_addresses=True)

@@ -7,13 +7,13 @@ import pandas as pd
 import pytest
 import torch
 
-from study.config import Study
-from study.measure import yardstick
-from study.measure.samples import WARM_UP_REPETITIONS, Yardstick
-from study.stats.analysis import Analysis, analyse
-from study.stats.contrasts import is_explained, is_unclear
-from study.stats.machine import with_machine
-from study.stats.summary import fit_log_model
+from study.analysis.stats.analysis import Analysis, analyse
+from study.analysis.stats.contrasts import is_explained, is_unclear
+from study.analysis.stats.log_model import fit_log_model
+from study.analysis.stats.machine_change import with_machine
+from study.artifacts.samples import WARM_UP_REPETITIONS, Yardstick
+from study.config.study import Study
+from study.training.measure import yardstick
 from tests.conftest import study_values
 
 

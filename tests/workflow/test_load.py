@@ -8,13 +8,15 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from statistics import median
 
-from study import launch, timings
-from study.config import Study
-from study.data import step
-from study.models import decide
-from study.plan import Place, Plan, make_plan, write_plans
-from study.records import Record
-from study.stats.analysis import Analysis, analyse
+from study.analysis.stats.analysis import Analysis, analyse
+from study.analysis.table import rows
+from study.artifacts.plan import Plan, write_plans
+from study.artifacts.record import Record
+from study.config.study import Study
+from study.host.engine.place import Place
+from study.host.plan.make import make_plan
+from study.host.steps import dataset, launch
+from study.training.models.pretrained import decide
 from tests.conftest import HERE, study_values
 
 LOADED_BLOCKS = (2, 3)
@@ -37,7 +39,7 @@ def make(plan: Plan, results: Path) -> None:
     """What the dataset and the weights step leave."""
     write_plans([plan], results)
     run = plan.runs[0]
-    step.make(results / plan.name / "plan.json", run.dataset, results)
+    dataset.make(results / plan.name / "plan.json", run.dataset, results)
     decision = decide(run.settings.model.name, "none", run.settings.seed, results / "weights")
     path = results / plan.name / "weights" / f"{run.weights}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -55,7 +57,7 @@ def measure(results: Path) -> tuple[Analysis, dict[str, Record]]:
         with load() if run.block in LOADED_BLOCKS else nullcontext():
             records[run.name] = launch.launch(plan, run, results, 1, results / "run.log", f"run {run.position}")
     assert {record.outcome for record in records.values()} == {"ok"}
-    return analyse(plan.study, timings.table(plan, records)), records
+    return analyse(plan.study, rows.table(plan, records)), records
 
 
 def looks_real(found: Analysis) -> bool:

@@ -15,7 +15,7 @@ import jsonschema
 import psutil
 import pytest
 
-from study.records import Record
+from study.artifacts.record import Record
 from tests.conftest import ROOT, write_photos
 from tests.workflow.conftest import Checkout, copy_checkout, environment
 
@@ -157,7 +157,7 @@ def _jobs(root: Path) -> list[int]:
     """Training processes that work in the checkout."""
     found = []
     for process in psutil.process_iter(["cmdline", "cwd"]):
-        if "study.job" in (process.info["cmdline"] or []) and process.info["cwd"] == str(root):
+        if "study.training.job" in (process.info["cmdline"] or []) and process.info["cwd"] == str(root):
             found.append(process.pid)
     return found
 

@@ -4,8 +4,8 @@ import json
 import shutil
 from pathlib import Path
 
-from study.data.manifest import Manifest, read_manifest
-from study.records import Record
+from study.artifacts.manifest import Manifest, read_manifest
+from study.artifacts.record import Record
 from tests.site import picture, serving
 from tests.workflow.conftest import Checkout
 

@@ -4,7 +4,7 @@ import time
 
 import psutil
 
-from study.records import Record
+from study.artifacts.record import Record
 from tests.workflow.conftest import Checkout
 from tests.workflow.test_pipeline import edit
 

@@ -1,0 +1,1 @@
+"""Pure functions of the records: tables, statistics, figures and the report."""

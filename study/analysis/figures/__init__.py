@@ -1,0 +1,112 @@
+"""Figures: a table and an analysis in, a figure out. Files are touched in :func:`draw_all` alone."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from study.analysis.figures import (
+    accuracy,
+    batch_size_performance,
+    beside,
+    inference,
+    law,
+    memory,
+    order,
+    phases,
+    published,
+    roofline,
+    speedup,
+    step_model,
+    utilisation,
+)
+from study.analysis.figures.style import Drawn, use_style
+from study.analysis.stats.analysis import Analysis
+from study.analysis.table.files import read_all
+from study.analysis.table.rows import ceilings_of
+from study.analysis.words import short_key
+from study.artifacts.plan import Plan
+from study.artifacts.telemetry import read_parquet
+from study.config.settings import get
+from study.config.study import shown
+
+MODULES: tuple[tuple[str, Callable[[Plan, pd.DataFrame, Analysis], Drawn | None]], ...] = (
+    ("batch_size_performance", batch_size_performance.draw),
+    ("inference", inference.draw),
+    ("law", law.draw),
+    ("speedup", speedup.draw),
+    ("published", published.draw),
+    ("beside", beside.draw),
+    ("phases", phases.draw),
+    ("step", step_model.draw),
+    ("memory", memory.draw),
+    ("accuracy", accuracy.draw),
+    ("order", order.draw),
+)
+
+
+def draw_all(plan: Plan, frame: pd.DataFrame, analysis: Analysis, folder: Path) -> None:
+    """Draw what the study has figures for, and list them in ``index.json``; the folder appears whole or not at all."""
+    use_style()
+    drawn = [(name, draw(plan, frame, analysis)) for name, draw in MODULES]
+    drawn += _rooflines(plan, frame, folder.parent / "records")
+    drawn += _telemetry(plan, frame, folder.parent / "telemetry")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=".figures-", dir=folder.parent))
+    temporary.chmod(0o755)
+    index = []
+    for name, figure in drawn:
+        if figure:
+            _save(figure.figure, temporary / name)
+            index.append({"name": name, "title": figure.title, "caption": figure.caption, "alt": figure.alt})
+    (temporary / "index.json").write_text(json.dumps(index, indent=1, ensure_ascii=False), encoding="utf-8")
+    shutil.rmtree(folder, ignore_errors=True)
+    temporary.rename(folder)
+
+
+def _telemetry(plan: Plan, frame: pd.DataFrame, folder: Path) -> list[tuple[str, Drawn | None]]:
+    """A monitor's view of each device: the samples of every run that has some, in the order of execution."""
+    if "started" not in frame:
+        return []
+    keys = [key for key in plan.study.compared if key != "device"] or ["training.batch_size"]
+    x = next((key for key in keys if key == (plan.study.curve.x if plan.study.curve else None)), keys[0])
+    labels = {run.name: str(shown(plan.study, x, get(run.settings, x))) for run in plan.runs}
+    files = {run.name: folder / run.file.replace(".json", ".parquet") for run in plan.runs}
+    figures = []
+    for device, rows in frame[frame["outcome"] == "ok"].sort_values("started", kind="stable").groupby("device"):
+        samples = [(labels[name], read_parquet(files[name])) for name in rows["run"] if files[name].is_file()]
+        figures.append((f"telemetry_{device}", utilisation.draw(samples, str(device), short_key(x))))
+    return figures
+
+
+def _rooflines(plan: Plan, frame: pd.DataFrame, folder: Path) -> list[tuple[str, Drawn | None]]:
+    """Each configuration under what its device can do in its precision, where that was measured."""
+    if "flop_per_second" not in frame:
+        return []
+    keys = [key for key in plan.study.compared if key not in ("device", "training.precision")]
+    records = read_all(plan, folder)
+    names: dict[str, str] = {r.settings.device: r.machine.device_name for r in records.values() if r.machine}
+    figures = []
+    for (device, precision), ceilings in ceilings_of(plan, records).items():
+        rows = frame[(frame["device"] == device) & (frame["precision"] == precision)].dropna(subset=["flop_per_second"])
+        points = [
+            (_level(level), part["flop_per_byte"].median(), part["flop_per_second"].median())
+            for level, part in rows.groupby(keys or ["device"], sort=True)
+        ]
+        figures.append((f"roofline_{device}_{precision}", roofline.draw(points, ceilings, names[device])))
+    return figures
+
+
+def _level(level: Any) -> str:
+    parts = level if isinstance(level, tuple) else (level,)
+    return ", ".join(f"{part:g}" if isinstance(part, float) else str(part) for part in parts)
+
+
+def _save(figure: Figure, path: Path) -> None:
+    figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
+    figure.savefig(path.with_suffix(".png"), dpi=160)

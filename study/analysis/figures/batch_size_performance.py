@@ -1,0 +1,109 @@
+"""The blog's figure: bars with their times beside the line with the optimum marked. A row a device."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from study.analysis.figures.style import BEST, COLOURS, LABEL_BOX, Drawn, batch_axis
+from study.analysis.stats.analysis import Analysis, Group, Level
+from study.analysis.stats.fits import predict
+from study.analysis.stats.laws import by_name
+from study.analysis.words import TOTALS, device_words, listed, number, short_key
+from study.artifacts.plan import Plan
+
+
+def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
+    """Times against the curve's factor; None in a study without a curve or without a successful run."""
+    curve = plan.study.curve
+    groups = [group for group in analysis.groups if group.best]
+    if curve is None or not groups:
+        return None
+    figure = Figure(figsize=(9.5, 3.9 * len(groups)))
+    rows: Any = figure.subplots(len(groups), 2, squeeze=False)
+    name, y = short_key(curve.x), TOTALS[curve.y]
+    for (bars, line), group in zip(rows, groups, strict=True):
+        levels = [level for level in group.levels if level.time]
+        _bars(bars, levels, group)
+        bars.set(title=f"{device_words(group.label)}: mean and 95% interval", xlabel=name, ylabel=y)
+        _line(line, levels, group, _points(frame, plan, group, curve.x, curve.y))
+        batch_axis(line, [float(level.x or 0) for level in levels], name)
+        line.set(title=f"{device_words(group.label)}: every run, the fastest mean marked", ylabel=y, ylim=(0, None))
+        line.legend(loc="best", frameon=True)
+    return Drawn(figure, f"{name.capitalize()} and time", _caption(groups), _alt(groups, name))
+
+
+def _bars(axes: Axes, levels: list[Level], group: Group) -> None:
+    values = [level.time.value for level in levels if level.time]
+    colours = [BEST if level.label == group.best else COLOURS[0] for level in levels]
+    sns.barplot(
+        x=[level.label for level in levels],
+        y=values,
+        hue=list(range(len(levels))),
+        palette=colours,
+        legend=False,
+        saturation=1,
+        ax=axes,
+    )
+    tops = []
+    for index, level in enumerate(levels):
+        assert level.time is not None
+        if level.time.low is not None and level.time.high is not None:
+            reach = [[level.time.value - level.time.low], [level.time.high - level.time.value]]
+            axes.errorbar(index, level.time.value, reach, color="black", capsize=4, linewidth=1.2)
+        tops.append(level.time.high or level.time.value)
+    room = max(tops) * 0.025
+    for index, (value, top) in enumerate(zip(values, tops, strict=True)):
+        axes.text(index, top + room, f"{number(value)} s", ha="center", va="bottom", fontsize=9, bbox=LABEL_BOX)
+    axes.set_ylim(0, max(tops) * 1.13)
+
+
+def _points(frame: pd.DataFrame, plan: Plan, group: Group, x: str, y: str) -> pd.DataFrame:
+    keys = [key for key in plan.study.compared if key != x]
+    labels = frame.apply(lambda row: ", ".join(str(row[key]) for key in keys) if keys else str(row["device"]), axis=1)
+    ok = frame[(labels == group.label) & (frame["outcome"] == "ok")]
+    return ok.rename(columns={x: "x", y: "y"})[["x", "y"]]
+
+
+def _line(axes: Axes, levels: list[Level], group: Group, points: pd.DataFrame) -> None:
+    xs = [float(level.x or 0) for level in levels]
+    means = [level.time.value for level in levels if level.time]
+    axes.plot(points["x"], points["y"], ".", color="0.45", markersize=6, label="one run", zorder=2)
+    axes.plot(xs, means, "-o", color=COLOURS[0], label="geometric mean", zorder=3)
+    best = next(index for index, level in enumerate(levels) if level.label == group.best)
+    axes.plot(
+        xs[best],
+        means[best],
+        "*",
+        color=BEST,
+        markersize=17,
+        markeredgecolor="white",
+        label=f"fastest mean: {group.best}",
+        zorder=4,
+    )
+    if group.curve and group.curve.power.reported:
+        grid = np.geomspace(min(xs), max(xs), 100)
+        times = predict(by_name("power"), group.curve.power, grid)
+        axes.plot(grid, times, "--", color=COLOURS[1], label="power law")
+
+
+def _caption(groups: list[Group]) -> str:
+    parts = []
+    for group in groups:
+        rest = [label for label in group.indistinguishable if label != group.best]
+        parts.append(
+            f"On {device_words(group.label, article=True)} the smallest mean is at {group.best}; "
+            + (f"{listed(rest)} cannot be told from it." if rest else "no other can be mistaken for it.")
+        )
+    return "Geometric means over processes, with 95% t intervals from log time = setting + block. " + " ".join(parts)
+
+
+def _alt(groups: list[Group], name: str) -> str:
+    parts = []
+    for group in groups:
+        times = ", ".join(f"{level.label}: {number(level.time.value)} s" for level in group.levels if level.time)
+        parts.append(f"{group.label}: {times}")
+    return f"Bars and a line of the time against {name}. {'. '.join(parts)}."

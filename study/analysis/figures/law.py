@@ -1,0 +1,76 @@
+"""The law that describes the times best, with the band of single runs, and what it leaves over."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from study.analysis.figures.style import COLOURS, Drawn, batch_axis
+from study.analysis.stats.analysis import Analysis
+from study.analysis.stats.curve import CurveFit
+from study.analysis.stats.fits import predict
+from study.analysis.stats.laws import by_name
+from study.analysis.words import TOTALS, device_words, law_formula, number, short_key
+from study.artifacts.plan import Plan
+
+
+def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
+    """A row a group: the law and its residuals; None where no law could be compared."""
+    curve = plan.study.curve
+    fits = [(group.label, group.curve) for group in analysis.groups if group.curve and group.curve.best]
+    if curve is None or not fits:
+        return None
+    name = short_key(curve.x)
+    figure = Figure(figsize=(9.5, 3.5 * len(fits)))
+    rows: Any = figure.subplots(len(fits), 2, squeeze=False)
+    for (left, right), (label, fit) in zip(rows, fits, strict=True):
+        _law(left, fit)
+        left.set(title=f"{device_words(label)}: {law_formula(str(fit.best))}", ylabel=TOTALS[curve.y], ylim=(0, None))
+        _residuals(right, fit)
+        right.set(title=f"{device_words(label)}: what the law leaves over", ylabel="mean over the law (%)")
+        for axes in (left, right):
+            batch_axis(axes, fit.points.sizes, name)
+    return Drawn(
+        figure,
+        "The law that describes the times best",
+        "Points are the means at each level with the blocks taken out. The band holds 95% of single runs if the law is "
+        "right (parametric bootstrap, 1000 draws). Right: each mean over the law; bars are 95% of its own noise, so a "
+        "bar that misses zero is what the law cannot describe.",
+        "; ".join(f"{label}: {law_formula(str(fit.best))}, residuals {_range(fit)}" for label, fit in fits) + ".",
+    )
+
+
+def _law(axes: Axes, fit: CurveFit) -> None:
+    law = by_name(str(fit.best))
+    grid = np.geomspace(min(fit.points.sizes), max(fit.points.sizes), 200)
+    if fit.band:
+        axes.fill_between(
+            fit.band.x, fit.band.low, fit.band.high, color=COLOURS[2], alpha=0.35, label="95% of single runs"
+        )
+    axes.plot(grid, predict(law, fit.models[law.name], grid), color=COLOURS[1], label="law")
+    axes.plot(fit.points.sizes, fit.points.means, "o", color=COLOURS[0], label="mean")
+    axes.legend(loc="lower left", frameon=True)
+
+
+def _residuals(axes: Axes, fit: CurveFit) -> None:
+    residuals = _percent(fit)
+    noise = np.sqrt(fit.points.pure / fit.points.pure_degrees) if fit.points.pure_degrees > 0 else 0.0
+    counts = np.array(fit.points.weights) * np.array(fit.points.means) ** 2
+    axes.axhline(0, color="0.4", linewidth=1, linestyle=":")
+    axes.errorbar(
+        fit.points.sizes, residuals, 196 * noise / np.sqrt(counts), fmt="o", color=COLOURS[0], capsize=4, linewidth=1.2
+    )
+
+
+def _percent(fit: CurveFit) -> "np.ndarray[Any, np.dtype[np.float64]]":
+    law = by_name(str(fit.best))
+    predicted = predict(law, fit.models[law.name], np.array(fit.points.sizes))
+    percent: np.ndarray[Any, np.dtype[np.float64]] = 100 * (np.array(fit.points.means) / predicted - 1)
+    return percent
+
+
+def _range(fit: CurveFit) -> str:
+    residuals = _percent(fit)
+    return f"{number(float(residuals.min()))}% to {number(float(residuals.max()))}%"

@@ -1,0 +1,66 @@
+"""How many times as fast one device is as another, at each level."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from study.analysis.figures.style import COLOURS, LABEL_BOX, MARKERS, Drawn, batch_axis
+from study.analysis.stats.analysis import Analysis
+from study.analysis.words import TOTALS, device_words, number, short_key
+from study.artifacts.plan import Plan
+
+
+def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
+    """Ratios of geometric means with intervals; None where nothing was compared."""
+    if not analysis.ratios:
+        return None
+    figure = Figure(figsize=(7, 3.9))
+    axes = figure.subplots()
+    every = [(ratio.x if ratio.x is not None else float(place), ratio) for place, ratio in enumerate(analysis.ratios)]
+    names = [ratio.label or f"{device_words(ratio.slower)} over {device_words(ratio.faster)}" for _, ratio in every]
+    named = any(ratio.label for ratio in analysis.ratios)  # else the contrast is all that varies
+    lines = list(dict.fromkeys((ratio.slower, ratio.faster, ratio.others) for ratio in analysis.ratios))
+    for index, line in enumerate(lines):
+        mine = [(x, ratio) for x, ratio in every if (ratio.slower, ratio.faster, ratio.others) == line]
+        values = np.array([ratio.ratio.value for _, ratio in mine])
+        low = np.array([ratio.ratio.low or ratio.ratio.value for _, ratio in mine])
+        high = np.array([ratio.ratio.high or ratio.ratio.value for _, ratio in mine])
+        slower, faster, others = line
+        axes.errorbar(
+            [x for x, _ in mine],
+            values,
+            [values - low, high - values],
+            fmt=("-" if mine[0][1].x is not None else "") + MARKERS[index % len(MARKERS)],
+            capsize=4,
+            color=COLOURS[index % len(COLOURS)],
+            label=f"{device_words(slower)} over {device_words(faster)}" + (f", {others}" if others else ""),
+        )
+        if len(lines) > 2 and named:
+            continue  # the numbers would lie on each other; the table has them
+        for (x, _), value, top in zip(mine, values, high, strict=True):
+            axes.annotate(
+                f"{number(value)}x",
+                (x, top),
+                (0, 5),
+                textcoords="offset points",
+                ha="center",
+                fontsize=9,
+                bbox=LABEL_BOX,
+            )
+    axes.axhline(1, color="0.4", linewidth=1, linestyle=":")
+    if all(ratio.x is not None for ratio in analysis.ratios):
+        batch_axis(axes, sorted({x for x, _ in every}), short_key(plan.study.curve.x if plan.study.curve else None))
+    else:
+        axes.set_xticks([x for x, _ in every], names)
+        axes.set_xlim(-0.5, len(every) - 0.5)
+    axes.set(ylabel="ratio of times", ylim=(0, max(ratio.ratio.high or ratio.ratio.value for _, ratio in every) * 1.18))
+    if named:
+        axes.legend(loc="best")
+    text = ", ".join(f"{name}: {number(ratio.ratio.value)}" for name, (_, ratio) in zip(names, every, strict=True))
+    return Drawn(
+        figure,
+        "Speedup",
+        f"Ratio of the {TOTALS[analysis.y].replace(' (s)', '')}, paired within blocks, with 95% t intervals. The "
+        "dotted line is no difference.",
+        f"Ratio of times at each level. {text}.",
+    )

@@ -1,0 +1,54 @@
+"""One look for every figure: colours that differ in lightness too, markers that differ without colour."""
+
+from dataclasses import dataclass
+
+import matplotlib
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+matplotlib.use("Agg")
+COLOURS = ("#1f4e79", "#d9822b", "#7fb3d5", "#6b2d5c", "#b8b8b8", "#2e8b57")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+BEST = "#b03a2e"
+LABEL_BOX = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+"""Keeps a grid line out of a number."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure with what a reader who cannot see it, or the page around it, needs."""
+
+    figure: Figure
+    title: str
+    caption: str
+    alt: str
+
+
+def use_style() -> None:
+    """seaborn's whitegrid, text kept small, and the same bytes for the same data."""
+    sns.set_theme(
+        context="notebook",
+        style="whitegrid",
+        palette=list(COLOURS),
+        rc={
+            "svg.hashsalt": "study",
+            "axes.titlesize": 11,
+            "axes.labelsize": 10,
+            "xtick.labelsize": 9,
+            "ytick.labelsize": 9,
+            "legend.fontsize": 9,
+            "figure.constrained_layout.use": True,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+        },
+    )
+
+
+def batch_axis(axes: Axes, values: list[float], label: str) -> None:
+    """A logarithmic axis with a tick at each level, and no other."""
+    if min(values) > 0:
+        axes.set_xscale("log", base=2)
+    axes.set_xticks(values, [f"{value:g}" for value in values])
+    axes.minorticks_off()
+    axes.set_xlabel(label)

@@ -1,0 +1,1 @@
+"""What the published documents print, and what the runs here say beside it."""

@@ -1,0 +1,53 @@
+"""One self-contained page over every selected study."""
+
+import base64
+import json
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from study.analysis.published.claims import examine
+from study.analysis.published.table import read_published
+from study.analysis.report.context import StudyView, view
+from study.analysis.report.resources import resources
+from study.analysis.stats.analysis import read_analysis
+from study.analysis.stats.step_model import interval_words
+from study.analysis.table.files import read_all, read_csv
+from study.analysis.words import bytes_words, coefficients, device_words, law_formula, number
+from study.artifacts.plan import read_plan
+
+
+def render(studies: list[str], results: Path, output: Path) -> None:
+    """Write the report over ``studies`` to ``output``, in one piece."""
+    environment = Environment(
+        loader=PackageLoader("study.analysis.report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.filters |= {"number": number, "bytes": bytes_words, "device": device_words}
+    environment.filters |= {"resources": resources, "law_formula": law_formula, "coefficients": coefficients}
+    environment.filters |= {"step_intervals": interval_words}
+    template = environment.get_template("report.html.j2")
+    text = template.render(studies=[_read(name, results) for name in studies], claims=examine(read_published()))
+    output.parent.mkdir(parents=True, exist_ok=True)
+    temporary = output.with_name(f".{output.name}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(output)
+
+
+def _read(name: str, results: Path) -> StudyView:
+    folder = results / name
+    plan = read_plan(folder / "plan.json")
+    figures = json.loads((folder / "figures" / "index.json").read_text(encoding="utf-8"))
+    for figure in figures:
+        data = (folder / "figures" / f"{figure['name']}.svg").read_bytes()
+        figure["source"] = "data:image/svg+xml;base64," + base64.b64encode(data).decode()
+    return view(
+        plan,
+        read_all(plan, folder / "records"),
+        read_csv(folder / "timings.csv", plan.study),
+        read_analysis(folder / "fit.json"),
+        figures,
+    )

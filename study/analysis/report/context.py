@@ -1,0 +1,296 @@
+"""What the page says about one study, as values for the template."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from study.analysis.published.beside import Series, beside
+from study.analysis.published.table import read_published
+from study.analysis.report.epochs import EpochRow, epoch_rows, padded, published_epochs
+from study.analysis.stats.analysis import Analysis
+from study.analysis.words import TOTALS, bytes_words, short_key
+from study.artifacts.plan import Plan
+from study.artifacts.record import Record
+from study.artifacts.weights import fell_back
+from study.config.networks import is_transfer
+from study.config.sections import Training
+from study.config.study import TOTALS_OF_INFERENCE, Study, shown
+
+
+@dataclass(frozen=True)
+class StudyView:
+    """One study's part of the page."""
+
+    name: str
+    title: str
+    question: str
+    answer: list[str]
+    banners: list[str]
+    warnings: list[str]
+    figures: list[dict[str, str]]
+    analysis: Analysis
+    axis: str
+    total: str
+    rate: str
+    facts: list[tuple[str, str]]
+    epochs: list[EpochRow]
+    runs: list[dict[str, Any]]
+    counts: str
+    beside: list[Series]
+    published: str | None
+    """The published study beside this one, whose claims the page shows open."""
+
+
+def view(
+    plan: Plan, records: dict[str, Record], frame: pd.DataFrame, analysis: Analysis, figures: list[dict[str, str]]
+) -> StudyView:
+    """Everything that the template shows of one study."""
+    study = plan.study
+    done = [record for record in records.values() if record.outcome == "ok"]
+    return StudyView(
+        name=plan.name,
+        title=study.title,
+        question=study.question,
+        answer=analysis.answer,
+        banners=[*_reduced(study), *_banners(list(records.values()))],
+        warnings=[*analysis.warnings, *_left_out(records)],
+        figures=figures,
+        analysis=analysis,
+        axis=short_key(study.curve.x)
+        if study.curve
+        else ", ".join(short_key(key) for key in study.compared) or "setting",
+        total=TOTALS[analysis.y].replace(" (s)", ""),
+        rate="images/s" if study.total in TOTALS_OF_INFERENCE else "images/s in training",
+        facts=_facts(plan, records),
+        epochs=_epochs(plan, records),
+        runs=_runs(frame, analysis.y),
+        counts=_counts(plan, done),
+        beside=beside(study, frame, read_published()) if study.published else [],
+        published=study.published,
+    )
+
+
+def _epochs(plan: Plan, records: dict[str, Record]) -> list[EpochRow]:
+    """Ours, and those that the document beside the study prints."""
+    study = plan.study
+    ours = [] if study.total in TOTALS_OF_INFERENCE else epoch_rows(plan, records)
+    return padded([*ours, *published_epochs(study.published, read_published())]) if ours and study.published else ours
+
+
+def _counts(plan: Plan, done: list[Record]) -> str:
+    """How many runs succeeded, and the accuracy that they reached from which weights."""
+    text = f"{len(done)} of {len(plan.runs)} planned runs succeeded."
+    reached = [record.measurement.epochs[-1].accuracy for record in done if record.measurement]
+    known = [value for value in reached if value is not None]
+    kinds = sorted(
+        {{"imagenet": "ImageNet", "file": "the given", "random": "random"}[r.weights.kind] for r in done if r.weights}
+    )
+    if known and kinds:
+        reached_words = " to ".join(dict.fromkeys(f"{value:.0%}" for value in (min(known), max(known))))
+        text += f" They reached an accuracy of {reached_words}, from {' and '.join(kinds)} weights."
+    return text
+
+
+def _reduced(study: Study) -> list[str]:
+    """Which keys a reduced size changed, from what."""
+    if not study.full:
+        return []
+    keys = [
+        f"{key} {_plain(value)} in place of {_plain(study.full[key])}"
+        for key, value in study.reduced.items()
+        if key in study.full
+    ]
+    return [f"Reduced size: {'; '.join(keys)}. The full size: --config size=full"]
+
+
+def _plain(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else "its default" if value is None else str(value)
+
+
+def _banners(records: list[Record]) -> list[str]:
+    banners = []
+    if any(record.data and record.data.generated for record in records):
+        banners.append(
+            "The images are generated, not photographs: times stand, accuracies hold for drawn images alone."
+        )
+    # A network that is trained whole starts from random weights as a matter of course.
+    weighted = [record for record in records if record.weights and is_transfer(record.settings.model.name)]
+    random = [record for record in weighted if record.weights and record.weights.kind == "random"]
+    again = (
+        f" To look for ImageNet weights again: python -m study retry {records[0].study} --weights" if records else ""
+    )
+    for reason in sorted({record.weights.reason for record in random if record.weights}):
+        who = "Every run starts" if len(random) == len(weighted) else f"{len(random)} of {len(weighted)} runs start"
+        sought = any(record.weights and fell_back(record.weights) for record in random)
+        banners.append(
+            f"{who} from random weights ({reason}): times stand, accuracies are not transfer learning."
+            + (again if sought else "")
+        )
+    return banners
+
+
+def _left_out(records: dict[str, Record]) -> list[str]:
+    counts = {record.data.left_out for record in records.values() if record.data and record.data.left_out}
+    return (
+        [f"{max(counts)} file(s) of the data were left out; the manifest lists each with the reason."] if counts else []
+    )
+
+
+def _facts(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
+    """What was run on what, once; what differs between runs is shown with all its values."""
+    study, facts = plan.study, []
+    training = study.training
+    stages = f"{training.freeze_epochs} frozen and {training.epochs} unfrozen epochs"
+    stages = stages if training.freeze_epochs else f"{training.epochs} epoch(s)"
+    name = ", ".join(map(str, study.factors.get("model.name", [study.model.name])))
+    facts.append(
+        (
+            "Job",
+            f"{name}, {training.loop} loop, {stages}, {study.dataset.image_size} px{_training(training)}",
+        )
+    )
+    if study.total in TOTALS_OF_INFERENCE:
+        asked = study.inference
+        facts.append(
+            (
+                "Inference",
+                f"{asked.batches} timed batches a run, or one pass over the validation images where that is more, "
+                f"after {asked.warm_up_batches} of warm-up; the same trained weights for every setting of a device; "
+                f"int8 calibrated on {asked.calibration_images} training images",
+            )
+        )
+    levels = [f"{short_key(k)}: {', '.join(str(shown(study, k, x)) for x in v)}" for k, v in study.factors.items()]
+    facts.append(("Factors", "; ".join(levels) or "none"))
+    facts.append(("Replicates", f"{study.replicates}, in randomised complete blocks (seed {study.seed})"))
+    limits = study.limits
+    told = [f"{limits.memory_gib:g} GiB of memory"] if limits.memory_gib else []
+    told += [f"{limits.cpus} CPU(s)"] if limits.cpus else []
+    told += [f"{limits.timeout_seconds:g} s"] if limits.timeout_seconds else []
+    if told:
+        facts.append(("Limits of a run", ", ".join(told)))
+    used = [record for record in records.values() if record.outcome == "ok"]
+
+    def add(name: str, values: list[str | None]) -> None:
+        distinct = sorted({value for value in values if value})
+        if distinct:
+            facts.append((name, "; ".join(distinct)))
+
+    add("Data", [_data(record) for record in used])
+    add("Weights", [f"{r.weights.kind}: {r.weights.reason}" if r.weights else None for r in used])
+    add("Arithmetic", [_arithmetic(record) for record in used])
+    add("Device", [_device(record) for record in used])
+    add("Processor", [_processor(record) for record in used])
+    add("Loader", [_loader(record) for record in used])
+    add("Software", [_software(record) for record in used])
+    add("Engine", [_engine(record) for record in used])
+    return facts
+
+
+def _training(training: Training) -> str:
+    """What of the training is not the default, each with a comma before it."""
+    told = [
+        *([training.optimizer] if training.optimizer != "adamw" else []),
+        *([f"{training.schedule} learning rate"] if training.schedule != "one_cycle" else []),
+        *([f"{training.gradient_accumulation} micro-batches a step"] if training.gradient_accumulation > 1 else []),
+        *([training.precision] if training.precision != "auto" else []),
+        *(["validated at the end alone"] if training.validation == "end" else []),
+    ]
+    return "".join(f", {item}" for item in told)
+
+
+def _engine(record: Record) -> str:
+    software = record.software
+    if software.engine == "none":
+        return f"host ({software.engine_reason})"
+    digest = f", digest {software.image_digest.removeprefix('sha256:')[:12]}" if software.image_digest else ""
+    return (
+        f"{record.settings.device}: {software.engine} {software.engine_version} ({software.engine_reason}), image "
+        f"{(software.image or 'unknown').removeprefix('sha256:')[:12]}{digest}"
+    )
+
+
+def _data(record: Record) -> str | None:
+    if record.data is None:
+        return None
+    name = record.settings.dataset.path if record.data.source == "folder" else record.data.source
+    return (
+        f"{name}: {record.data.train_images} images to train, {record.data.valid_images} to validate, "
+        f"{len(record.data.classes)} classes (checksum {record.data.sha256[:12]})"
+    )
+
+
+def _device(record: Record) -> str | None:
+    machine = record.machine
+    if machine is None:
+        return None
+    cuda = f", driver {machine.driver}, CUDA {machine.cuda}, cuDNN {machine.cudnn}" if machine.cuda else ""
+    clock = f", up to {machine.device_max_sm_mhz} MHz" if machine.device_max_sm_mhz else ""
+    power = f", limited to {machine.device_power_limit_watts:.0f} W" if machine.device_power_limit_watts else ""
+    return f"{record.settings.device}: {machine.device_name}{clock}{power}{cuda}"
+
+
+def _arithmetic(record: Record) -> str | None:
+    """What a precision was computed in; nothing of a record that is too old to tell."""
+    if record.fp32 is None:
+        return None
+    names = {"ieee": "IEEE fp32"}
+    products, convolutions = (
+        names.get(name, name.upper()) for name in (record.fp32.products, record.fp32.convolutions)
+    )
+    where, precision = record.settings.device, record.settings.training.precision
+    if precision in ("bf16", "fp16"):
+        return f"{where}: {precision} by automatic mixed precision"
+    if products == convolutions:
+        return f"{where}: {products}"
+    return f"{where}: matrix products in {products}, convolutions in {convolutions}"
+
+
+def _processor(record: Record) -> str | None:
+    machine = record.machine
+    if machine is None or record.measurement is None:
+        return None
+    return (
+        f"{machine.cpu_name}, {machine.cpu_cores} cores, {machine.cpu_threads} threads, "
+        f"{bytes_words(machine.memory_bytes)}"
+        + (f", up to {machine.cpu_max_mhz:.0f} MHz" if machine.cpu_max_mhz else "")
+        + (f", governor {machine.cpu_governor}" if machine.cpu_governor else "")
+        + (", a virtual machine" if machine.virtualised else "")
+        + f"; {record.measurement.threads} torch threads"
+    )
+
+
+def _loader(record: Record) -> str | None:
+    if record.measurement is None:
+        return None
+    if record.settings.loader.kind == "device":
+        return "images decoded before the clock starts, resident on the device"
+    return f"{record.measurement.workers} worker processes"
+
+
+def _software(record: Record) -> str | None:
+    machine = record.machine
+    if machine is None:
+        return None
+    libraries = ", ".join(f"{name} {version}" for name, version in machine.libraries.items())
+    commit = (record.software.git_commit or "unknown")[:12] + (", changed since" if record.software.git_dirty else "")
+    return f"Python {machine.python}, {libraries}; commit {commit}"
+
+
+def _runs(frame: pd.DataFrame, y: str) -> list[dict[str, Any]]:
+    columns = [
+        "run",
+        "outcome",
+        y,
+        "accuracy",
+        "steps",
+        "images_processed",
+        "peak_device_allocated_bytes",
+        "peak_host_resident_bytes",
+        "session",
+    ]
+    table = frame.reindex(columns=columns).rename(columns={y: "seconds"})
+    return [
+        {str(key): None if pd.isna(value) else value for key, value in row.items()}
+        for row in table.to_dict(orient="records")
+    ]

@@ -1,0 +1,190 @@
+"""The step model: step time = max(launch floor, t0 + t1 b), and what an epoch takes beyond its steps.
+
+Divided by b it is the law ``hinge`` of seconds an image, max(A/b, T1 + B/b), whose A is the floor, B t0 and T1 t1; so
+it is fitted as the laws of T(b) are, with relative errors and coefficients that are not negative. Where a bend is not
+shown (2 AICc, as everywhere), the line t0 + t1 b is the model and there is no floor.
+"""
+
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from study.analysis.stats.fits import Bounds, Fitted, Points, bootstrap, fit_laws, points_of, predict
+from study.analysis.stats.laws import REFERENCE, Law, by_name
+from study.analysis.stats.log_model import CONFIDENCE, fit_log_model
+from study.analysis.words import listed, number
+from study.base.strict import Strict
+
+CLOSE = 2.0
+COLUMNS = (
+    "busy_step_seconds",
+    "step_images",
+    "unfrozen_epoch_seconds",
+    "unfrozen_epoch_images",
+    "unfrozen_epoch_wait_seconds",
+)
+Bound = Literal["launch", "compute", "loader"]
+
+
+class StepLevel(Strict):
+    """One batch size: geometric means over its runs, of epochs in which everything trains, validation apart."""
+
+    batch_size: float
+    step_seconds: float = Field(description="The median steady step without its wait for data.")
+    model_step_seconds: float
+    epoch_seconds: float
+    model_epoch_seconds: float = Field(description="Steps times the model's step, and the remainder's smaller one.")
+    wait_seconds: float = Field(description="Waiting for data in an epoch, arithmetic mean.")
+    other_seconds: float = Field(
+        description="What is neither the model's steps nor waiting: warm-up, slow steps, the loader's end. Negative "
+        "where the model's steps are too long."
+    )
+    bound: Bound = Field(
+        description="`loader`: the epoch waits for data longer than it computes. Else `launch`, where what a step "
+        "costs whatever its size is the larger part of it, or `compute`."
+    )
+
+
+class StepModel(Strict):
+    """Launch floor, t0 and t1 in seconds, with the levels that they explain."""
+
+    launch_seconds: float | None = Field(description="The floor; null where no bend is shown.")
+    step_seconds: float = Field(description="t0: a step's own cost.")
+    image_seconds: float = Field(description="t1: each image's cost.")
+    bend: float | None = Field(description="The batch size at which the floor ends.")
+    intervals: dict[str, Bounds] = Field(description="95% of the parametric bootstrap; empty without replicates.")
+    levels: list[StepLevel]
+    sentence: str
+
+
+def step_model(frame: pd.DataFrame, where: str) -> StepModel | None:
+    """The model of a group's usable runs, with ``session_block``; None without step times at three batch sizes."""
+    if any(column not in frame or frame[column].isna().any() for column in COLUMNS):
+        return None
+    sizes = frame["step_images"].astype(float)
+    if sizes.nunique() < 3 or (frame["busy_step_seconds"] <= 0).any():
+        return None
+    x, blocks = sizes.tolist(), frame["session_block"].tolist()
+    image_seconds = (frame["busy_step_seconds"] / sizes).tolist()
+    points = points_of(x, image_seconds, fit_log_model(image_seconds, x, blocks))
+    fits = fit_laws(points)
+    law = _law(fits)
+    coefficients = _coefficients(law, fits[law.name])
+    levels = [_level(size, rows, law, fits[law.name], coefficients) for size, rows in frame.groupby(sizes, sort=True)]
+    return StepModel(
+        launch_seconds=coefficients["launch_seconds"],
+        step_seconds=coefficients["step_seconds"] or 0.0,
+        image_seconds=coefficients["image_seconds"] or 0.0,
+        bend=coefficients["bend"],
+        intervals=_intervals(law, fits[law.name], points),
+        levels=levels,
+        sentence=_sentence(coefficients, levels, where),
+    )
+
+
+def _law(fits: dict[str, Fitted]) -> Law:
+    """The hinge where it beats the line."""
+    line, hinge = fits["inverse"].aicc, fits["hinge"].aicc
+    bent = hinge is not None and line is not None and hinge < line - CLOSE
+    return by_name("hinge" if bent else "inverse")
+
+
+def _coefficients(law: Law, fit: Fitted) -> dict[str, float | None]:
+    values = fit.coefficients
+    if law.name == "inverse":
+        return {"launch_seconds": None, "step_seconds": values["A"], "image_seconds": values["T0"], "bend": None}
+    launch = values["T1"] * values["bend"] + values["B"]
+    return {
+        "launch_seconds": launch,
+        "step_seconds": values["B"],
+        "image_seconds": values["T1"],
+        "bend": values["bend"],
+    }
+
+
+def _intervals(law: Law, fit: Fitted, points: Points) -> dict[str, Bounds]:
+    if points.count <= len(law.coefficients):
+        return {}
+    scaled, bends, _ = bootstrap(law, fit, points)
+    per_image, per_step = scaled[:, 0], scaled[:, 1] * REFERENCE
+    drawn = {"step_seconds": per_step, "image_seconds": per_image}
+    if law.name == "hinge":
+        drawn |= {"launch_seconds": per_image * bends + per_step, "bend": bends}
+    quantiles = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
+    return {
+        name: Bounds(low=float(low), high=float(high))
+        for name, (low, high) in ((name, np.quantile(values, quantiles)) for name, values in drawn.items())
+    }
+
+
+def _level(size: object, rows: pd.DataFrame, law: Law, fit: Fitted, coefficients: dict[str, float | None]) -> StepLevel:
+    batch = float(str(size))
+    images = float(rows["unfrozen_epoch_images"].mean())
+    full, rest = int(images // batch), images % batch
+
+    def step(count: float) -> float:
+        return float(predict(law, fit, np.array([count]))[0] * count)
+
+    modelled = full * step(batch) + (step(rest) if rest >= 1 else 0.0)
+    epoch, wait = _geometric(rows["unfrozen_epoch_seconds"]), float(rows["unfrozen_epoch_wait_seconds"].mean())
+    # What does not depend on the images: the floor where it holds, t0 beyond.
+    own = step(batch) - (coefficients["image_seconds"] or 0.0) * batch
+    launch = batch < (coefficients["bend"] or 0.0) or own > step(batch) / 2
+    bound: Bound = "loader" if wait > modelled else "launch" if launch else "compute"
+    return StepLevel(
+        batch_size=batch,
+        step_seconds=_geometric(rows["busy_step_seconds"]),
+        model_step_seconds=step(batch),
+        epoch_seconds=epoch,
+        model_epoch_seconds=modelled,
+        wait_seconds=wait,
+        other_seconds=epoch - modelled - wait,
+        bound=bound,
+    )
+
+
+def _geometric(values: "pd.Series[float]") -> float:
+    return float(np.exp(np.log(values.astype(float)).mean()))
+
+
+def _sentence(model: dict[str, float | None], levels: list[StepLevel], where: str) -> str:
+    """What a step costs, and which batch sizes are bound by what, with the numbers behind."""
+    image = f"{number(1000 * (model['image_seconds'] or 0.0))} ms an image"
+    own = f"{number(1000 * (model['step_seconds'] or 0.0))} ms and {image}"
+    floor, bend = model["launch_seconds"], model["bend"]
+    cost = (
+        f"{number(1000 * floor)} ms whatever its size up to about {number(bend)} images, then {own}"
+        if floor is not None and bend is not None
+        else f"{own}; a floor below which it never falls does not show"
+    )
+    parts = []
+    for bound in dict.fromkeys(level.bound for level in levels):
+        mine = [level for level in levels if level.bound == bound]
+        sizes = listed([f"{level.batch_size:g}" for level in mine])
+        parts.append(f"{bound}-bound at batch size {sizes} ({_numbers(mine[-1], at=len(mine) > 1)})")
+    return f"{where} a step takes {cost}. An epoch of training is {'; '.join(parts)}."
+
+
+def _numbers(level: StepLevel, at: bool) -> str:
+    return (
+        f"{f'at {level.batch_size:g} ' if at else ''}{number(level.model_epoch_seconds)} s of "
+        f"{number(level.epoch_seconds)} s are steps, {number(level.wait_seconds)} s waiting for data"
+    )
+
+
+def interval_words(model: StepModel) -> str:
+    """The intervals of the coefficients, in milliseconds but for the bend."""
+    names = {
+        "launch_seconds": "launch floor",
+        "step_seconds": "a step's own cost",
+        "image_seconds": "an image",
+        "bend": "bend",
+    }
+    parts = []
+    for name, words in names.items():
+        if bounds := model.intervals.get(name):
+            scale, unit = (1.0, "") if name == "bend" else (1000.0, " ms")
+            parts.append(f"{words} {number(scale * (bounds.low or 0))} to {number(scale * (bounds.high or 0))}{unit}")
+    return ", ".join(parts)

@@ -1,0 +1,42 @@
+"""The runs that an analysis is made of, and an estimate with its interval."""
+
+from typing import Any
+
+import pandas as pd
+
+from study.analysis.stats import machine_change
+from study.analysis.stats.log_model import Interval
+from study.base.strict import Strict
+
+
+class Estimate(Strict):
+    """A geometric mean or a ratio, with its 95% interval; null bounds where the data give none."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+def estimate(interval: Interval) -> Estimate:
+    """The interval as a value that is written."""
+    return Estimate(value=interval.value, low=interval.low, high=interval.high)
+
+
+def usable_runs(frame: pd.DataFrame, y: str) -> pd.DataFrame:
+    """The successful runs, with the block of the analysis: session and replicate."""
+    if y not in frame:
+        return frame.iloc[:0].assign(session_block="")
+    usable = frame[(frame["outcome"] == "ok") & frame[y].notna()]
+    session = usable["session"].astype(int).astype(str)
+    usable = usable.assign(session_block=session + "." + usable["block"].astype(int).astype(str))
+    return machine_change.with_machine(usable)
+
+
+def mean_of(frame: pd.DataFrame, column: str) -> float | None:
+    """Mean of a column; None where it is missing or empty."""
+    return float(frame[column].mean()) if column in frame and frame[column].notna().any() else None
+
+
+def place_of(levels: list[Any], level: Any) -> int:
+    """The place of a level among the study's: a table hands 1 back as 1.0, and True as text."""
+    return next(place for place, other in enumerate(levels) if other == level or str(other) == str(level))

@@ -1,0 +1,56 @@
+"""What the table is made of, and the table as a file."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from study.analysis.table import telemetry as telemetry_table
+from study.analysis.table.telemetry import TelemetrySummary
+from study.artifacts import telemetry
+from study.artifacts.plan import Plan
+from study.artifacts.record import Record
+from study.artifacts.samples import Measurement
+from study.artifacts.shelf import read_record
+from study.base.errors import StudyError
+from study.config.study import Study
+
+
+def read_all(plan: Plan, folder: Path) -> dict[str, Record]:
+    """The record of each run that has one. The pipeline makes them all first; by hand a part can be analysed too."""
+    return {run.name: read_record(folder / run.file) for run in plan.runs if (folder / run.file).exists()}
+
+
+def read_telemetry(plan: Plan, records: dict[str, Record], results: Path) -> dict[str, TelemetrySummary]:
+    """What telemetry saw while each run trained, by run; of those whose samples are there."""
+    found = {}
+    for run in plan.runs:
+        record, path = records.get(run.name), telemetry.path_of(results, plan.name, run.file)
+        window = _window(record.measurement) if record and record.measurement else None
+        if window and path.is_file():
+            found[run.name] = telemetry_table.summarise(telemetry.read_parquet(path), *window)
+    return found
+
+
+def _window(measured: Measurement) -> tuple[float, float] | None:
+    """When what the run is about began and ended, in seconds since 1970 UTC; None where the record does not say."""
+    asked = measured.inference
+    if asked:
+        return asked.started, asked.started + asked.seconds
+    return None if measured.fit_started is None else (measured.fit_started, measured.fit_started + measured.fit_seconds)
+
+
+def write_csv(frame: pd.DataFrame, path: Path) -> None:
+    """Write the table in one piece."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.tmp")
+    frame.to_csv(temporary, index=False)
+    temporary.replace(path)
+
+
+def read_csv(path: Path, study: Study) -> pd.DataFrame:
+    """The table of timings, or one clear error. Levels that are text stay text, also ``NA`` and ``001``."""
+    text = {key: str for key, levels in study.factors.items() if any(isinstance(level, str) for level in levels)}
+    try:
+        return pd.read_csv(path, dtype=text, keep_default_na=False, na_values=[""])
+    except (OSError, ValueError) as error:
+        raise StudyError(f"{path.name}: cannot be read as a table ({error.__class__.__name__})") from None

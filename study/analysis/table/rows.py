@@ -1,0 +1,251 @@
+"""Records to one tidy table: a row for each planned run, units in the names."""
+
+from collections.abc import Mapping
+from statistics import fmean, median
+from typing import Any
+
+import pandas as pd
+
+from study.analysis.table.steps import (
+    after_the_first,
+    extreme_steps,
+    first_batches,
+    percentile,
+    settled,
+    steady_steps,
+    warm_up_extra,
+)
+from study.analysis.table.telemetry import TelemetrySummary
+from study.artifacts.machine import Ceilings
+from study.artifacts.plan import Plan
+from study.artifacts.record import Record
+from study.artifacts.run import Run
+from study.artifacts.samples import PHASES, InferenceSamples, Measurement
+from study.config.settings import Settings, get
+from study.config.study import shown
+
+
+def table(
+    plan: Plan, records: dict[str, Record], sampled: Mapping[str, TelemetrySummary] | None = None
+) -> pd.DataFrame:
+    """One row a run, in the planned order. Factors are columns of their own, by their dotted keys."""
+    rows = [
+        _row(plan, run, records.get(run.name)) | _sampled((sampled or {}).get(run.name), run.settings)
+        for run in plan.runs
+    ]
+    frame = _with_shares(pd.DataFrame(rows), ceilings_of(plan, records))
+    return frame.astype(object).where(frame.notna(), float("nan")).infer_objects()
+
+
+def ceilings_of(plan: Plan, records: Mapping[str, Record]) -> dict[tuple[str, str], Ceilings]:
+    """What each device can do in each precision, as far as it was measured."""
+    found: dict[tuple[str, str], Ceilings] = {}
+    for run in plan.runs:
+        record = records.get(run.name)
+        if record and record.ceilings:
+            found[run.settings.device, run.settings.training.precision] = record.ceilings
+    return found
+
+
+def _with_shares(frame: pd.DataFrame, ceilings: Mapping[tuple[str, str], Ceilings]) -> pd.DataFrame:
+    """Add what follows from two columns: images per joule, and the share of the measured matrix product."""
+    if {"images_processed", "energy_joules"} <= set(frame):
+        frame["images_per_joule"] = frame["images_processed"] / frame["energy_joules"]
+    if "flop_per_second" in frame and ceilings:
+        best = [
+            ceilings[key].product_flop_per_second.best if key in ceilings else float("nan")
+            for key in zip(frame["device"], frame["precision"], strict=True)
+        ]
+        # Each GPU has the ceiling to itself; on a CPU the processes share it.
+        devices = frame["replicas"].where(frame["device"] == "cuda", 1)
+        frame["ceiling_share"] = frame["flop_per_second"] / (best * devices)
+    return frame
+
+
+def _row(plan: Plan, run: Run, record: Record | None) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "study": plan.name,
+        "run": run.name,
+        "key": run.key,
+        "block": run.block,
+        "position": run.position,
+        "device": run.settings.device,
+        "precision": run.settings.training.precision,
+        "training.batch_size": run.settings.training.batch_size,
+    }
+    row |= {key: shown(plan.study, key, get(run.settings, key)) for key in plan.study.factors}
+    if record is None:
+        return row | {"outcome": "unavailable", "message": run.unavailable or "not run yet"}
+    row |= {
+        "outcome": record.outcome,
+        "message": record.message,
+        "session": record.session,
+        "started": record.started,
+        "process_seconds": record.process_seconds,
+        "device_name": record.machine.device_name if record.machine else None,
+        "weights": record.weights.kind if record.weights else None,
+        "software": _software(record),
+        "image": record.software.image,
+        "cpu_percent_before": record.cpu_percent_before,
+        "other_device_processes": record.other_device_processes,
+        "device_percent_before": record.device_percent_before,
+        "idle_watts": record.device_watts_before,
+        "yardstick_seconds": record.yardstick.seconds if record.yardstick else None,
+        "host_yardstick_seconds": record.yardstick.host_seconds if record.yardstick else None,
+    }
+    measured = record.measurement
+    if measured is None:
+        return row
+    return row | (_inferred(measured, measured.inference) if measured.inference else _measured(record, measured))
+
+
+def _sampled(summary: TelemetrySummary | None, settings: Settings) -> dict[str, Any]:
+    if summary is None:
+        return {}
+    energy = summary.gpu_energy if settings.device == "cuda" else summary.cpu_energy
+    # What the training before an inference took of the host's memory, the process keeps.
+    resident = None if settings.task == "inference" else summary.peak_process_resident_bytes
+    return {
+        "cpu_percent": summary.mean_cpu_percent,
+        "peak_tree_resident_bytes": resident,
+        "gpu_utilisation_percent": summary.mean_gpu_utilisation_percent,
+        "peak_device_used_bytes": summary.peak_gpu_memory_used_bytes,
+        "peak_device_process_bytes": summary.peak_gpu_process_memory_bytes,
+        "sm_clock_mhz": summary.mean_gpu_sm_clock_mhz,
+        "throttle_reasons": "; ".join(summary.throttle_reasons or []) or None,
+        "energy_joules": energy.joules,
+        "energy_method": energy.method,
+    }
+
+
+def _software(record: Record) -> str:
+    versions = record.machine.libraries if record.machine else {}
+    commit = (record.software.git_commit or "unknown")[:8] + ("+" if record.software.git_dirty else "")
+    names = ("torch", "torchvision", "fastai", "numpy", "pillow")
+    libraries = ", ".join(f"{name} {versions[name]}" for name in names if name in versions)
+    python = f"Python {record.machine.python}, " if record.machine else ""
+    engine = "on the host" if record.software.engine == "none" else f"in {record.software.engine}"
+    return f"{python}{libraries}, {engine}, commit {commit}"
+
+
+def _inferred(measured: Measurement, asked: InferenceSamples) -> dict[str, Any]:
+    """Of a run whose task is inference. Its training is preparation: none of its times is here."""
+    timed = [batch for batch in asked.batches if not batch.warm_up]
+    seconds, images = [batch.seconds for batch in timed], sum(batch.images for batch in timed)
+    return {
+        "thousand_images_seconds": 1000 * sum(seconds) / images,
+        "images_per_second": images / sum(seconds),
+        "latency_p50_seconds": percentile(seconds, 50),
+        "latency_p90_seconds": percentile(seconds, 90),
+        "latency_p99_seconds": percentile(seconds, 99),
+        "batches": len(timed),
+        "accuracy": asked.accuracy,
+        "fp32_accuracy": measured.epochs[-1].accuracy,
+        "trained_sha256": asked.weights_sha256,
+        "int8_convolutions_share": _int8_share(asked.operators),
+        "conversion_seconds": asked.conversion_seconds,
+        "peak_device_allocated_bytes": asked.memory.device_allocated_bytes,
+        "peak_device_reserved_bytes": asked.memory.device_reserved_bytes,
+        "parameters": measured.parameters,
+        "threads": measured.threads,
+    }
+
+
+def _int8_share(operators: Mapping[str, int]) -> float | None:
+    """Integer convolutions among all that a runtime executes; None where nothing is quantised."""
+    convolutions = {name: count for name, count in operators.items() if name.endswith("Conv")}
+    if "QLinearConv" not in convolutions:
+        return None
+    return convolutions["QLinearConv"] / sum(convolutions.values())
+
+
+def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
+    seconds = [step.seconds for step in steady_steps(measured)]
+    step_seconds = median(seconds) if seconds else None
+    train_seconds = sum(epoch.train_seconds for epoch in measured.epochs)
+    valid_seconds = sum(epoch.valid_seconds for epoch in measured.epochs)
+    phases = {f"{name}_seconds": sum(getattr(step, f"{name}_seconds") for step in measured.steps) for name in PHASES}
+    full = max((step.images for step in measured.steps), default=0)
+    last = measured.epochs[-1]
+    return {
+        "setup_seconds": measured.setup_seconds,
+        "model_seconds": measured.model_seconds,
+        "fit_seconds": measured.fit_seconds,
+        "blog_seconds": measured.model_seconds + measured.fit_seconds,
+        "train_seconds": train_seconds,
+        "epoch_seconds": train_seconds / len(measured.epochs),
+        "valid_seconds": valid_seconds,
+        "step_seconds": step_seconds,
+        **_epoch_parts(measured),
+        **phases,
+        "other_seconds": measured.fit_seconds - valid_seconds - sum(phases.values()),
+        "first_batch_seconds": fmean(first_batches(measured)),
+        "loader_start_seconds": sum(epoch.loader_start_seconds for epoch in measured.epochs),
+        "loader_end_seconds": sum(epoch.loader_end_seconds for epoch in measured.epochs),
+        "synchronise_seconds": sum(epoch.synchronise_seconds for epoch in measured.epochs),
+        "warm_up_extra_seconds": warm_up_extra(measured),
+        "compile_seconds": measured.compile_seconds,
+        "extreme_steps": extreme_steps([step.seconds for step in after_the_first(steady_steps(measured), measured)]),
+        "settled": settled(measured.steps, [epoch.stage for epoch in measured.epochs]),
+        "steady_images_per_second": full / step_seconds if step_seconds else None,
+        "images_per_second": sum(epoch.images for epoch in measured.epochs) / train_seconds,
+        "data_wait_share": phases["data_wait_seconds"] / train_seconds,
+        "images_processed": sum(epoch.images for epoch in measured.epochs),
+        "images_per_epoch": sum(epoch.images for epoch in measured.epochs) / len(measured.epochs),
+        "steps": sum(epoch.steps for epoch in measured.epochs),
+        "warm_up_steps": sum(step.warm_up for step in measured.steps),
+        "train_images": record.data.train_images if record.data else None,
+        "valid_images": record.data.valid_images if record.data else None,
+        "accuracy": last.accuracy,
+        "valid_loss": last.valid_loss,
+        "peak_device_allocated_bytes": measured.memory.device_allocated_bytes,
+        "peak_device_reserved_bytes": measured.memory.device_reserved_bytes,
+        "peak_host_resident_bytes": measured.memory.host_resident_bytes,
+        "replicas": len(measured.replicas) or 1,
+        "global_batch_size": measured.global_batch_size or record.settings.training.batch_size,
+        "replica_batch_size": measured.replica_batch_size or record.settings.training.batch_size,
+        **_of_all_replicas(measured),
+        "parameters": measured.parameters,
+        "threads": measured.threads,
+        "workers": measured.workers,
+    } | _arithmetic(measured, full, step_seconds)
+
+
+def _epoch_parts(measured: Measurement) -> dict[str, Any]:
+    """What the step model explains: means over the epochs in which everything trains."""
+    unfrozen = {number for number, epoch in enumerate(measured.epochs, start=1) if epoch.stage == "unfrozen"}
+    epochs = [measured.epochs[number - 1] for number in sorted(unfrozen)]
+    steady = steady_steps(measured)
+    busy = [step.seconds - step.data_wait_seconds for step in after_the_first(steady, measured) or steady]
+    if not epochs or not busy:
+        return {}
+    return {
+        "busy_step_seconds": median(busy),
+        "step_images": steady[0].images,
+        "unfrozen_epoch_seconds": fmean(epoch.train_seconds for epoch in epochs),
+        "unfrozen_epoch_images": fmean(epoch.images for epoch in epochs),
+        "unfrozen_epoch_wait_seconds": sum(s.data_wait_seconds for s in measured.steps if s.epoch in unfrozen)
+        / len(epochs),
+    }
+
+
+def _of_all_replicas(measured: Measurement) -> dict[str, Any]:
+    """Peaks of every process that trains added up: the columns without `all` are the first one's alone."""
+    memories = [replica.memory for replica in measured.replicas] or [measured.memory]
+    sums = {}
+    for name in ("device_allocated_bytes", "device_reserved_bytes", "host_resident_bytes"):
+        values = [getattr(memory, name) for memory in memories]
+        sums[f"peak_all_{name}"] = None if None in values else sum(values)
+    return sums
+
+
+def _arithmetic(measured: Measurement, images: int, step_seconds: float | None) -> dict[str, Any]:
+    """What a full step computes once everything is trained, and how fast."""
+    flops = measured.flops.get("unfrozen")
+    if flops is None:
+        return {}
+    return {
+        "flop_per_image": flops.flop_per_image,
+        "flop_per_byte": flops.flop_per_byte,
+        "flop_per_second": flops.flop_per_image * images / step_seconds if step_seconds else None,
+    }

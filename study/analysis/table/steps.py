@@ -1,0 +1,87 @@
+"""Which steps count, and what they tell."""
+
+from collections.abc import Sequence
+from statistics import median
+
+import numpy as np
+
+from study.artifacts.samples import Measurement, Step
+
+FEWEST_STEPS, UNSETTLED = 12, 1.25
+
+
+def settled(steps: list[Step], stages: list[str]) -> bool | None:
+    """Return whether each stage became steady, or None if no stage is long enough to tell.
+
+    A stage is steady if its warm-up ended in its first half, and the medians of its third and fourth quarter differ by
+    less than the factor ``UNSETTLED``. A stage of fewer than ``FEWEST_STEPS`` steps cannot tell.
+    """
+    told = False
+    for stage in dict.fromkeys(stages):
+        group = [step for step in steps if stages[step.epoch - 1] == stage]
+        if len(group) < FEWEST_STEPS:
+            continue
+        half, last = len(group) // 2, 3 * len(group) // 4
+        third, fourth = (median(step.seconds for step in part) for part in (group[half:last], group[last:]))
+        told = True
+        if group[half - 1].warm_up or max(third, fourth) > UNSETTLED * min(third, fourth):
+            return False
+    return True if told else None
+
+
+EXTREME_STEP = 1.5
+
+
+def percentile(seconds: Sequence[float], percent: float) -> float:
+    """The least of the ``seconds`` that so many percent of them do not exceed (nearest rank): one that was measured,
+    and not a value between two."""
+    return float(np.percentile(seconds, percent, method="inverted_cdf"))
+
+
+def steady_steps(measured: Measurement) -> list[Step]:
+    """The steps that count: everything trained, no warm-up, a full batch."""
+    full = max((step.images for step in measured.steps), default=0)
+    stages = [epoch.stage for epoch in measured.epochs]
+    return [
+        step
+        for step in measured.steps
+        if not step.warm_up and stages[step.epoch - 1] == "unfrozen" and step.images == full
+    ]
+
+
+def after_the_first(steps: list[Step], measured: Measurement) -> list[Step]:
+    """Without the first step of each epoch, in which the loader's workers start."""
+    firsts = {id(next(step for step in measured.steps if step.epoch == number)) for number in _epochs(measured)}
+    return [step for step in steps if id(step) not in firsts]
+
+
+def _epochs(measured: Measurement) -> list[int]:
+    return sorted({step.epoch for step in measured.steps})
+
+
+def first_batches(measured: Measurement) -> list[float]:
+    """Seconds until the first batch of each epoch was there."""
+    first: dict[int, float] = {}
+    for step in measured.steps:
+        first.setdefault(step.epoch, step.data_wait_seconds)
+    return list(first.values())
+
+
+def warm_up_extra(measured: Measurement) -> float:
+    """Seconds that warm-up steps took beyond a steady step of their stage, waiting for data left out.
+
+    The first use of each kernel, cuDNN's search, the allocator and compilation are in it.
+    """
+    extra = 0.0
+    stages = [epoch.stage for epoch in measured.epochs]
+    for stage in dict.fromkeys(stages):
+        group = [step for step in measured.steps if stages[step.epoch - 1] == stage]
+        steady = [step.seconds - step.data_wait_seconds for step in group if not step.warm_up]
+        usual = median(steady) if steady else 0.0
+        extra += sum(max(0.0, step.seconds - step.data_wait_seconds - usual) for step in group if step.warm_up)
+    return extra
+
+
+def extreme_steps(seconds: Sequence[float]) -> int:
+    """How many steady steps took half as long again as the median one, or more (pyperf's mark of an extreme)."""
+    return sum(value >= EXTREME_STEP * median(seconds) for value in seconds)

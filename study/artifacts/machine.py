@@ -1,0 +1,81 @@
+"""The machine of a run, and what its device can do."""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from study.base.strict import Strict
+from study.config.sections import Precision
+
+
+class Fp32(Strict):
+    """The arithmetic that a run's device used for fp32: ``ieee``, ``tf32`` or ``bf16``."""
+
+    products: str = Field(description="Arithmetic of matrix products.")
+    convolutions: str
+
+
+class Ceiling(Strict):
+    """One measured rate of the machine, in the unit that its field's name gives."""
+
+    best: float = Field(gt=0, description="The largest sample.")
+    samples: list[float] = Field(min_length=1, description="Every sample, in the order in which they were taken.")
+    calls_per_sample: int = Field(ge=1, description="Number of calls in one sample; the sample is their mean rate.")
+
+    @model_validator(mode="after")
+    def _the_best_is_a_sample(self) -> Self:
+        if self.best != max(self.samples):
+            raise ValueError(f"best: {self.best} is not allowed: the largest sample is {max(self.samples)}")
+        return self
+
+
+class Ceilings(Strict):
+    """The rates that a device reached in a large matrix product and a large copy."""
+
+    device: Literal["cpu", "cuda"]
+    precision: Precision
+    threads: int = Field(ge=1, description="Number of CPU threads that torch used.")
+    matmul_fp32_precision: str = Field(
+        description="torch's setting for the arithmetic of fp32 matrix products, as found."
+    )
+    convolution_fp32_precision: str = Field(
+        description="torch's setting for the arithmetic of fp32 convolutions, as found (cuDNN: `tf32` by default)."
+    )
+    product_arithmetic: str = Field(
+        description="Arithmetic of the measured product: `ieee`, `tf32`, `bf16` or `fp16`. For fp32 it is the "
+        "faster of the two settings, because a step may use both and must not exceed its ceiling."
+    )
+    product_side: int = Field(ge=1, description="Number of rows and of columns of the square matrices.")
+    copy_bytes: int = Field(ge=1, description="Bytes that one copy reads; it writes the same number.")
+    product_flop_per_second: Ceiling
+    copy_bytes_per_second: Ceiling = Field(description="Bytes read plus bytes written, per second.")
+
+    def attainable(self, flop_per_byte: float) -> float:
+        """Return the FLOP/s under the roof at an intensity: min(product, intensity x copy) (Williams et al. 2009)."""
+        return min(self.product_flop_per_second.best, flop_per_byte * self.copy_bytes_per_second.best)
+
+
+class Machine(Strict):
+    """Device, processor and software of one run."""
+
+    device_name: str = Field(description="Model of the device that trained.")
+    cpu_name: str
+    cpu_cores: int | None = Field(description="Number of physical cores.")
+    cpu_threads: int = Field(description="Number of logical CPUs.")
+    cpu_max_mhz: float | None = Field(
+        None, description="Highest clock of the first CPU in MHz; null if the kernel does not say."
+    )
+    cpu_governor: str | None = Field(
+        None, description="Governor of the first CPU's clock; null if the kernel does not say."
+    )
+    virtualised: bool | None = Field(None, description="True in a virtual machine; null if unknown.")
+    memory_bytes: int
+    device_memory_bytes: int | None = None
+    device_max_sm_mhz: int | None = Field(None, description="Highest clock of the device's multiprocessors in MHz.")
+    device_power_limit_watts: float | None = None
+    driver: str | None = Field(None, description="Version of the NVIDIA driver.")
+    cuda: str | None = None
+    cudnn: int | None = None
+    system: str
+    python: str
+    libraries: dict[str, str]

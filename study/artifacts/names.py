@@ -1,0 +1,51 @@
+"""Readable names of runs, safe as file names."""
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from study.base.errors import StudyError
+from study.base.files import digest
+from study.config.study import Study
+
+SHORT = {
+    "training.batch_size": "bs",
+    "inference.batch_size": "bs",
+    "loader.workers": "workers",
+    "dataset.image_size": "px",
+    "training.epochs": "epochs",
+}
+
+
+def _label(factors: dict[str, Any], study: Study) -> str:
+    """``bs16-cpu``: the curve's factor first, the device last."""
+    first = study.curve.x if study.curve else None
+    keys = sorted(factors, key=lambda key: (key != first, key == "device", list(factors).index(key)))
+    return "-".join(_part(key, factors[key]) for key in keys) or "run"
+
+
+def _part(key: str, level: Any) -> str:
+    if isinstance(level, str) and key not in SHORT:
+        return _slug(level)
+    return SHORT.get(key, key.rsplit(".", 1)[-1].replace("_", "")) + _slug(level)
+
+
+def _slug(level: Any) -> str:
+    text = str(level).lower() if isinstance(level, bool) else str(level)
+    if isinstance(level, str) and os.sep in level:  # a path's base name: names of runs are shared
+        return f"{_slug(Path(level).name)[:24]}_{digest(text)[:4]}"
+    safe = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_")
+    # Names of photographs' folders and the like lose letters: a digest keeps them apart.
+    return safe if safe == text or re.fullmatch(r"[\d.]+", text) else f"{safe[:24]}_{digest(text)[:4]}"
+
+
+def _unique(labels: list[str], factors: list[dict[str, Any]]) -> list[str]:
+    """A label for each configuration; one that is there twice is an error."""
+    for levels in factors:
+        if factors.count(levels) > 1:
+            raise StudyError(f"factors: {levels} come together more than once: `single` has one process, whatever else")
+    return [
+        label if labels.count(label) == 1 else f"{label}-{digest(levels)[:4]}"
+        for label, levels in zip(labels, factors, strict=True)
+    ]

@@ -1,0 +1,104 @@
+"""A study and its runs in their order: the file `plan.json`."""
+
+import json
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from pydantic import Field
+
+from study.artifacts.image import ImageRequest
+from study.artifacts.names import _label
+from study.artifacts.run import Run
+from study.base.errors import StudyError
+from study.base.files import write_if_changed
+from study.base.strict import Strict
+from study.config.sections import Device
+from study.config.settings import get
+from study.config.study import Study
+
+SHARED_WORK = {"training.strategy", "training.processes"}
+"""Factors that say who does the work, and leave what is done as it is."""
+
+
+class Plan(Strict):
+    """A study and its runs, in the order in which they are to be executed."""
+
+    name: str
+    study: Study
+    runs: list[Run]
+    engine: str
+    engine_reason: str
+    images: dict[Device, ImageRequest] = Field({}, description="The image of each device; empty on the host.")
+
+    def preparing_device(self) -> Device | None:
+        """The device whose image prepares data and weights: one that runs here, for both hold the same software."""
+        used = {run.settings.device for run in self.runs if not run.unavailable}
+        return "cpu" if "cpu" in used else "cuda" if used else None
+
+    def measures_ceilings(self, run: Run) -> bool:
+        """Whether this run also measures what its device can do: the first on each device in each precision."""
+        if run.settings.task == "inference":  # no training step of it is reported
+            return False
+        like = (run.settings.device, run.settings.training.precision)
+        first = next(r for r in self.runs if (r.settings.device, r.settings.training.precision) == like)
+        return run.name == first.name
+
+    def seed_name(self, run: Run) -> str:
+        """What a run's seed is made of: its name, less how many processes share its work. So one process and many
+        start from the same weights, and draw the same batches."""
+        if not SHARED_WORK & run.factors.keys():
+            return run.name
+        rest = {key: level for key, level in run.factors.items() if key not in SHARED_WORK}
+        return f"{_label(rest, self.study)}-r{run.block}"
+
+    def run(self, name: str) -> Run:
+        """The run called ``name``."""
+        for run in self.runs:
+            if run.name == name:
+                return run
+        raise StudyError(f"run: {self.name} plans no run {name!r}; allowed: {', '.join(run.name for run in self.runs)}")
+
+
+def table(plan: Plan) -> str:
+    """The runs as text: name, factors, block, position, and where a run cannot be made, why."""
+    head = ["position", "block", "name", *plan.study.factors, "key", ""]
+    rows = [
+        [
+            str(run.position),
+            str(run.block),
+            run.name,
+            *(str(get(run.settings, key)) for key in plan.study.factors),
+            run.key,
+            f"unavailable: {run.unavailable}" if run.unavailable else "",
+        ]
+        for run in plan.runs
+    ]
+    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in [head, *rows]
+    )
+
+
+def write_plans(plans: Iterable[Plan], results: Path, only_missing: bool = False) -> None:
+    """``results/plan.json`` (what is selected) and one ``results/<study>/plan.json`` for each study."""
+    plans = list(plans)
+    files = {results / plan.name / "plan.json": plan.model_dump_json(indent=1) for plan in plans}
+    files[results / "plan.json"] = json.dumps({"studies": [plan.name for plan in plans]}, indent=1)
+    for path, text in files.items():
+        if not (only_missing and path.exists()):
+            write_if_changed(path, text)
+
+
+def read_earlier(names: Iterable[str], results: Path) -> dict[str, Plan]:
+    """The last plan of each study that has one which can still be read."""
+    found = {}
+    for name in names:
+        with suppress(OSError, ValueError):  # another version's plan, or half of one: none
+            found[name] = read_plan(results / name / "plan.json")
+    return found
+
+
+def read_plan(path: Path) -> Plan:
+    """The plan that :func:`write_plans` left."""
+    return Plan.model_validate_json(path.read_text(encoding="utf-8"))

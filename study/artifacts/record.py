@@ -1,0 +1,109 @@
+"""The record of one run: raw samples, and what they were measured with."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from study.artifacts.machine import Ceilings, Fp32, Machine
+from study.artifacts.samples import Measurement, Yardstick
+from study.artifacts.weights import Weights
+from study.base.strict import Strict
+from study.config.settings import Settings
+
+Outcome = Literal["ok", "out_of_memory", "failed", "unavailable"]
+
+
+class DataUsed(Strict):
+    """The dataset of the run."""
+
+    source: str
+    generated: bool
+    sha256: str = Field(description="Checksum over names, contents, classes and split.")
+    classes: list[str]
+    train_images: int
+    valid_images: int
+    left_out: int = Field(description="Number of files that could not be used; the manifest gives the reasons.")
+
+
+class JobResult(Strict):
+    """The result that the training process leaves for its launcher."""
+
+    outcome: Outcome
+    message: str | None = Field(default=None, description="Reason for an outcome other than ok; no host, user or path.")
+    measurement: Measurement | None = None
+    machine: Machine | None = None
+    data: DataUsed | None = None
+    weights: Weights | None = None
+    yardstick: Yardstick | None = None
+    fp32: Fp32 | None = Field(default=None, description="Arithmetic of fp32; null in older records.")
+
+
+class Software(Strict):
+    """The code that measured, and its environment."""
+
+    study_version: str
+    git_commit: str | None
+    git_dirty: bool | None
+    lock_sha256: str | None = Field(
+        description="Checksum of the lock file from which the software was installed; null if an image does not say."
+    )
+    engine: str = Field(description="Container engine; `none` means that the run was on the host.")
+    engine_reason: str
+    engine_version: str | None = None
+    image: str | None = Field(default=None, description="Checksum of the image itself.")
+    image_digest: str | None = Field(default=None, description="Checksum by which a registry knows the image.")
+
+
+class Record(JobResult):
+    """One complete run. It holds raw samples only: every statistic is computed on read."""
+
+    schema_version: Literal[1] = 1
+    study: str
+    run: str
+    key: str
+    session: int = Field(
+        ge=1, description="Number of the session: each start of the pipeline that measured something is one."
+    )
+    block: int = Field(ge=1)
+    position: int = Field(ge=1, description="Place of the run in the study's seeded order, from 1.")
+    started: str = Field(description="Start of the run in UTC, ISO 8601.")
+    factors: dict[str, Any]
+    settings: Settings
+    seed: int = Field(description="Seed of this run, from the study's seed and the run's name without its strategy.")
+    process_seconds: float = Field(
+        description="Seconds of the whole process: start-up (also of the container), imports, data, model, fit."
+    )
+    other_device_processes: int | None = Field(
+        default=None, description="Number of processes that computed on the GPU when this run began; null if unknown."
+    )
+    device_percent_before: int | None = Field(
+        default=None, description="Utilisation of the GPU in percent when this run began; null if unknown."
+    )
+    device_watts_before: float | None = Field(
+        default=None,
+        description="Power of the GPU in watts when this run began: its idle power, if nothing else computed.",
+    )
+    cpu_percent_before: float | None = Field(
+        default=None,
+        description="Load of the whole machine in percent before this run began, with no process of the study at work.",
+    )
+    telemetry_sha256: str | None = Field(
+        default=None,
+        description="Checksum of `telemetry/<run>.<key>.parquet` beside the records; null without samples.",
+    )
+    ceilings: Ceilings | None = Field(
+        default=None,
+        description="Measured ceilings of the device, in the first run of each device and precision; null in the "
+        "others.",
+    )
+    software: Software
+
+
+def without_paths(settings: Settings) -> Settings:
+    """Return the settings with every path cut to its base name, because people share records."""
+    values = settings.model_dump()
+    for section, key in (("dataset", "path"), ("dataset", "manifest"), ("model", "weights")):
+        if values[section][key]:
+            values[section][key] = Path(values[section][key]).expanduser().resolve().name or section
+    return Settings.model_validate(values)

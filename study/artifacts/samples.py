@@ -1,0 +1,237 @@
+"""The raw samples of one run, as both loops return them. Times are in seconds, memory is in bytes."""
+
+from statistics import fmean
+from typing import Literal
+
+from pydantic import Field
+
+from study.base.strict import Strict
+
+
+class Flops(Strict):
+    """Arithmetic (FLOPs) and least memory traffic (bytes) of one training step, per image."""
+
+    images: int = Field(ge=1, description="Number of images in the counted step.")
+    forward_flop_per_image: float = Field(ge=0, description="FLOPs of the forward pass, loss included.")
+    backward_flop_per_image: float = Field(
+        ge=0, description="FLOPs of the backward pass, with the parameters frozen that the stage freezes."
+    )
+    bytes_per_image: float = Field(
+        gt=0, description="Lower bound of the bytes moved; see `measure.arithmetic.least_bytes`."
+    )
+
+    @property
+    def flop_per_image(self) -> float:
+        """FLOPs per image of the forward and the backward pass."""
+        return self.forward_flop_per_image + self.backward_flop_per_image
+
+    @property
+    def flop_per_byte(self) -> float:
+        """Arithmetic intensity in FLOPs per byte. It is an upper bound, because the bytes are a lower bound."""
+        return self.flop_per_image / self.bytes_per_image
+
+
+PHASES = ("data_wait", "transfer", "device_transform", "forward", "backward", "optimizer")
+WARM_UP_REPETITIONS = 3
+"""Number of the yardstick's warm-up repetitions, before and again after the run."""
+
+
+class Step(Strict):
+    """One training step. The phases follow each other without a gap and add up to the step."""
+
+    epoch: int = Field(ge=1, description="Epoch of the whole schedule, from 1; frozen epochs count.")
+    images: int = Field(
+        ge=0,
+        description="Images in this step, summed over processes. With one process they are counted; with several "
+        "they are the planned number, and the run fails if the counts differ.",
+    )
+    warm_up: bool = Field(
+        description="True if `measure.samples.mark_warm_up` marked the step as warm-up. Such steps are kept, and "
+        "left out of steady figures."
+    )
+    data_wait_seconds: float
+    transfer_seconds: float
+    device_transform_seconds: float
+    forward_seconds: float
+    backward_seconds: float
+    optimizer_seconds: float
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of the whole step."""
+        return sum(float(getattr(self, f"{phase}_seconds")) for phase in PHASES)
+
+
+class Epoch(Strict):
+    """One epoch, with training and validation separate."""
+
+    stage: Literal["frozen", "unfrozen"]
+    train_seconds: float = Field(description="Seconds until the device has finished the epoch's last step.")
+    valid_seconds: float = Field(description="Seconds of validation; 0 after an epoch without validation.")
+    loader_start_seconds: float = Field(
+        description="Seconds to make the loader's iterator and start its workers; part of the first step's data wait."
+    )
+    loader_end_seconds: float = Field(
+        description="Seconds from the last step until the loader has ended and stopped its workers. On a GPU this "
+        "is in the device's timeline, where the last steps may hide it."
+    )
+    synchronise_seconds: float = Field(
+        description="Seconds that the host waits at the end of the epoch until the device has caught up."
+    )
+    images: int = Field(description="Number of images trained on, without those that drop_last left out.")
+    steps: int
+    train_loss: float | None = Field(description="Mean loss over the epoch's images; null if it is not finite.")
+    loss_sum: float | None = Field(
+        None,
+        description="Sum of the steps' mean losses, the value that many tutorials print; null if it is not finite.",
+    )
+    valid_loss: float | None = Field(
+        description="Mean loss over the validation images; null if it is not finite, or after an epoch without "
+        "validation."
+    )
+    accuracy: float | None = Field(
+        description="Share of the validation images classified correctly, 0 to 1; null after an epoch without "
+        "validation."
+    )
+
+
+class Memory(Strict):
+    """Memory peaks over the run, in bytes; null if the device does not report them."""
+
+    device_allocated_bytes: int | None = Field(None, description="Peak of the memory held by torch's tensors.")
+    device_reserved_bytes: int | None = Field(
+        None, description="Peak of the memory held by torch's allocator, its cache included."
+    )
+    device_used_bytes: int | None = Field(
+        None,
+        description="Memory used on the whole device at the end of training, including the driver's context and "
+        "kernels, and other processes. This is not a peak: cuDNN's search for algorithms takes more "
+        "for a time and frees it.",
+    )
+    host_resident_bytes: int | None = Field(
+        None, description="Peak resident memory of the training process, without its workers."
+    )
+
+
+class Replica(Strict):
+    """One process of a distributed run, as it reported itself."""
+
+    images: int = Field(description="Number of images that this process trained on, as it counted them.")
+    fit_seconds: float
+    data_wait_seconds: float = Field(
+        description="Data wait summed over all steps: an uneven loader makes the other processes wait in the "
+        "backward phase."
+    )
+    memory: Memory
+
+
+class TimedBatch(Strict):
+    """One timed batch of inference: from images on the device until the device has the outputs."""
+
+    images: int
+    warm_up: bool = Field(description="True for the first `inference.warm_up_batches` batches; they are in no figure.")
+    seconds: float
+
+
+class InferenceSamples(Strict):
+    """Raw samples of inference with the trained network. Percentiles are computed on read."""
+
+    started: float = Field(description="Start of the first batch, in seconds since 1970 UTC.")
+    seconds: float = Field(description="Wall time of all batches, the time between them included.")
+    conversion_seconds: float = Field(
+        description="Seconds to convert the trained network for inference: to another number type, or by export, "
+        "calibration and quantisation."
+    )
+    batches: list[TimedBatch] = Field(description="Every batch, in the order in which they ran.")
+    accuracy: float = Field(description="Share of the validation images classified correctly, 0 to 1.")
+    weights_sha256: str = Field(description="Checksum of the trained weights, before they were converted.")
+    operators: dict[str, int] = Field(
+        description="Number of operators of each kind that the runtime executes; empty if torch executes the network."
+    )
+    memory: Memory = Field(
+        description="Memory peaks: the device's from the conversion on, the host's of the whole process, training "
+        "included."
+    )
+
+
+class Measurement(Strict):
+    """The result of a loop.
+
+    With several processes the times are those of the first process; images, losses and accuracy are those of all.
+    """
+
+    setup_seconds: float = Field(
+        description="Seconds to build the loaders, and to decode the images if they stay on the device."
+    )
+    model_seconds: float = Field(description="Seconds to build the model, load its weights and move it to the device.")
+    fit_seconds: float = Field(description="Wall time of the whole schedule, validation and warm-up included.")
+    fit_started: float | None = Field(
+        None, description="Start of the schedule, in seconds since 1970 UTC; places it among the telemetry's samples."
+    )
+    epochs: list[Epoch]
+    steps: list[Step]
+    memory: Memory
+    parameters: int = Field(description="Number of parameters of the model, trained or not.")
+    body_sha256: str | None = Field(
+        description="Checksum of the body's weights before the first step; null if nothing trains."
+    )
+    compile_seconds: float | None = Field(
+        None,
+        description="Seconds that torch.compile took in the whole run, validation included; null if nothing is "
+        "compiled.",
+    )
+    flops: dict[str, Flops] = Field(
+        default={}, description="Arithmetic of a step, by stage; empty if it cannot be counted."
+    )
+    inference: InferenceSamples | None = Field(
+        None,
+        description="Samples of inference, if that is the task of the run; all other fields then describe the "
+        "training before it.",
+    )
+    threads: int = Field(description="Number of CPU threads that torch used in each process.")
+    workers: int = Field(description="Number of the loader's worker processes for each training process.")
+    global_batch_size: int | None = Field(
+        None,
+        description="Number of images in a batch, summed over processes; with `gradient_accumulation` a step "
+        "holds several batches.",
+    )
+    replica_batch_size: int | None = Field(None, description="Number of images of a batch that each process takes.")
+    replicas: list[Replica] = Field(
+        default=[], description="Every process of a distributed run, by its rank; empty if one process trains."
+    )
+
+
+class Yardstick(Strict):
+    """Seconds of each repetition (one step of a small network, one copy), in the order in which they ran.
+
+    The first repetitions of each list are warm-up. They are kept, and left out of :attr:`seconds`.
+    """
+
+    first_use_seconds: float = Field(
+        description="Seconds of the device's first use, in which its context and libraries start."
+    )
+    before: list[float]
+    after: list[float] = Field(description="Repetitions after the run; empty if the run did not finish.")
+    host_before: list[float] = Field(
+        default=[],
+        description="Repetitions before the run on the CPUs that load a GPU's data; empty in a run on a CPU.",
+    )
+    host_after: list[float] = []
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of one repetition: geometric mean of the means before and after the run.
+
+        They are means because a loaded machine interrupts some of the repetitions, and a median does not see that.
+        """
+        return self._mean(self.before, self.after)
+
+    @property
+    def host_seconds(self) -> float | None:
+        """Seconds of one repetition on the CPUs beside a GPU; None in a run on a CPU."""
+        return self._mean(self.host_before, self.host_after) if self.host_before else None
+
+    @staticmethod
+    def _mean(*parts: list[float]) -> float:
+        means = [fmean(part[WARM_UP_REPETITIONS:]) for part in parts if part]
+        return float((means[0] * means[-1]) ** 0.5)

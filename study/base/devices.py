@@ -1,0 +1,104 @@
+"""The devices of this machine, found without importing torch."""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from study.base.cpus import usable_cpus
+
+
+def nvml_handle(nvml: Any, number: int = 0) -> Any:
+    """Return NVML's handle of the GPU that torch calls ``number``. Raise NVML's own error if there is none."""
+    nvml.nvmlInit()
+    named = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+    name = named[number] if number < len(named) else str(number)
+    by = nvml.nvmlDeviceGetHandleByIndex if name.isdigit() else nvml.nvmlDeviceGetHandleByUUID
+    return by(int(name) if name.isdigit() else name)
+
+
+def absent(device: str) -> str | None:
+    """Return why ``device`` cannot be used on this machine, or None if it can."""
+    if device == "cpu":
+        return None
+    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
+        return "CUDA_VISIBLE_DEVICES hides every GPU"
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+        count = pynvml.nvmlDeviceGetCount()
+        pynvml.nvmlShutdown()
+    except Exception:
+        return "no NVIDIA driver answers on this machine"
+    return None if count else "the NVIDIA driver knows no GPU"
+
+
+def count(device: str) -> int:
+    """Return how many of ``device`` can train together: the CPUs that this process may use, or its visible GPUs."""
+    if device == "cpu":
+        return usable_cpus()
+    if absent(device):
+        return 0
+    import pynvml
+
+    pynvml.nvmlInit()
+    there = int(pynvml.nvmlDeviceGetCount())
+    pynvml.nvmlShutdown()
+    return min(there, len(_named())) if _named() else there
+
+
+def _named() -> list[str]:
+    """Return the GPUs that ``CUDA_VISIBLE_DEVICES`` names, in its order."""
+    return [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+
+
+@dataclass(frozen=True)
+class Activity:
+    """Activity of other processes on the GPUs that train: sums of processes and power, and the highest utilisation."""
+
+    processes: int
+    utilisation_percent: int
+    watts: float | None
+    """Power in watts, summed over GPUs; None if a driver does not report it."""
+
+
+def activity(gpus: int = 1) -> Activity | None:
+    """Return the activity of others on the first ``gpus`` GPUs that torch sees, or None if no driver reports it.
+
+    Call it on the host, before a run: a container sees only its own processes. If even the host is a container, the
+    utilisation is still right.
+    """
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+        try:
+            seen = [_activity(pynvml, _handle(pynvml, number)) for number in range(gpus)]
+        finally:
+            pynvml.nvmlShutdown()
+    except Exception:
+        return None
+    watts = [one.watts for one in seen if one.watts is not None]
+    return Activity(
+        sum(one.processes for one in seen),
+        max(one.utilisation_percent for one in seen),
+        sum(watts) if len(watts) == len(seen) else None,
+    )
+
+
+def _handle(nvml: Any, number: int) -> Any:
+    named = _named()
+    name = named[number] if number < len(named) else str(number)
+    return nvml.nvmlDeviceGetHandleByIndex(int(name)) if name.isdigit() else nvml.nvmlDeviceGetHandleByUUID(name)
+
+
+def _activity(nvml: Any, handle: Any) -> Activity:
+    processes = len(nvml.nvmlDeviceGetComputeRunningProcesses(handle))
+    return Activity(processes, int(nvml.nvmlDeviceGetUtilizationRates(handle).gpu), _watts(nvml, handle))
+
+
+def _watts(nvml: Any, handle: Any) -> float | None:
+    try:
+        return float(nvml.nvmlDeviceGetPowerUsage(handle) / 1000)
+    except nvml.NVMLError:
+        return None

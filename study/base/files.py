@@ -1,0 +1,77 @@
+"""Files: written whole or not at all, named by their content."""
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from study.base.errors import StudyError
+
+PACKAGE = Path(__file__).parent
+ROOT = PACKAGE.parent
+
+
+def digest(value: Any) -> str:
+    """Eight hex digits of the SHA-256 of ``value`` as canonical JSON."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:8]
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of the file's content, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def code_sha256(files: Iterable[str]) -> str:
+    """SHA-256 over the named files of the package, names and contents."""
+    total = hashlib.sha256()
+    for name in sorted(files):
+        total.update(name.encode() + b"\0" + (PACKAGE / name).read_bytes() + b"\0")
+    return total.hexdigest()
+
+
+def stat_of(path: Path) -> list[Any]:
+    """Name, size in bytes and modification time of a file: cheap enough to look at on every start."""
+    status = path.stat()
+    return [path.name, status.st_size, status.st_mtime_ns]
+
+
+def write_if_changed(path: Path, text: str) -> None:
+    """Leave the file, and its time, alone where its content is already ``text``."""
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.tmp")
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write ``text`` to ``path`` in one piece. Raise :class:`StudyError` if the file exists; it stays as it is."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.stem[:60]}.", suffix=".tmp", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o644)
+        _publish(name, path)
+    except FileExistsError:
+        raise StudyError(f"{path.name}: this record exists already and is kept") from None
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _publish(temporary: str, path: Path) -> None:
+    """Give the complete file its name. Unlike a rename, a link fails if the name is taken."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        if path.exists():
+            raise FileExistsError from None
+        Path(temporary).rename(path)

@@ -1,0 +1,156 @@
+"""From YAML and the command line to checked models; what is wrong becomes one line: key, value, what is allowed."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from study.base import strict_yaml
+from study.base.errors import StudyError
+from study.config.selection import Selection
+from study.config.settings import Settings, setting_keys, with_values
+from study.config.study import Study
+
+RESERVED = ("data", "images", "logs", "weights")
+COUNTED = (None, "generated", "search")
+"""Sources of which `dataset.images` says how many; nothing stands for the default."""
+SECTIONS = ("dataset", "model", "training", "loader", "inference", "limits")
+
+
+def explain(error: ValidationError, model: type[BaseModel]) -> str:
+    """The errors of a validation in one line: key, value, what is allowed."""
+    lines = []
+    items = [(_path(item["loc"]), item) for item in error.errors()]
+    for path, item in items:
+        if any(len(other) > len(path) and other[: len(path)] == path for other, _ in items):
+            continue  # a member of a union that does not fit at all says less than one that nearly does
+        key, value = ".".join(path), item["input"]
+        if item["type"] == "extra_forbidden":
+            sections = path[:-1]
+            lines.append(f"{key}: unknown key (value {value!r}); allowed: {', '.join(_fields_at(model, sections))}")
+        elif item["type"] == "missing":
+            lines.append(f"{key}: missing; it must be given")
+        elif item["type"] == "value_error":
+            message = str(item["ctx"]["error"])
+            lines.append(message if not path or message.startswith(path[0]) else f"{'.'.join(path)}.{message}")
+        else:
+            lines.append(f"{key}: {value!r} is not allowed: {item['msg'][0].lower()}{item['msg'][1:]}")
+    return "; ".join(dict.fromkeys(lines))
+
+
+def _path(location: tuple[int | str, ...]) -> list[str]:
+    """The key that an error is about; pydantic puts the member of a union behind it ("threads.int")."""
+    return [str(part) for part in location if not re.match(r"literal\[|list\[|int$|str$", str(part))]
+
+
+def _fields_at(model: type[BaseModel], sections: list[str]) -> list[str]:
+    for section in sections:
+        annotation = model.model_fields[section].annotation if section in model.model_fields else None
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            model = annotation
+    return list(model.model_fields)
+
+
+def check_settings(values: dict[str, Any], source: str) -> Settings:
+    """The settings of one run, or one clear error that starts with ``source``."""
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise StudyError(f"{source}: {explain(error, Settings)}") from None
+
+
+def read_selection(values: dict[str, Any]) -> Selection:
+    """The selection from Snakemake's ``config``: scalars become lists, override leaves are parsed as YAML."""
+    values = dict(values)
+    for key in ("studies", "devices"):
+        if isinstance(values.get(key), str) and values[key] != "auto":
+            values[key] = [values[key]]
+    if values.get("container") is None and "container" in values:
+        values["container"] = "none"  # YAML may read a bare `none` as nothing
+    if isinstance(values.get("overrides"), dict):
+        values["overrides"] = {
+            key: strict_yaml.parse_leaves(value, f"overrides: {key}") for key, value in values["overrides"].items()
+        }
+    for key in ("overrides", "images"):
+        if values.get(key, {}) is None:
+            values[key] = {}
+    if isinstance(values.get("images"), dict):
+        values["images"] = strict_yaml.parse_leaves(values["images"], "images")
+    try:
+        return Selection.model_validate(values)
+    except ValidationError as error:
+        raise StudyError(f"config: {explain(error, Selection)}") from None
+
+
+def read_study(name: str, folder: Path, selection: Selection) -> Study:
+    """The study ``name`` of ``folder`` with the selection's devices and overrides applied."""
+    available = sorted(path.stem for path in folder.glob("*.yaml"))
+    if name not in available:
+        raise StudyError(f"studies: unknown study {name!r}; allowed: {', '.join(available) or 'none'}")
+    if not re.fullmatch(r"[A-Za-z0-9_-]+", name) or name in RESERVED:
+        raise StudyError(
+            f"studies: {name!r} is not allowed as a study's name: letters, digits, - and _, and none of "
+            f"{', '.join(RESERVED)}"
+        )
+    values = strict_yaml.read(folder / f"{name}.yaml")
+    source = f"study {name}"
+    if not isinstance(values, dict):
+        raise StudyError(f"{source}: the file must hold keys and values")
+    if values.get("full"):
+        raise StudyError(f"{source}: full: not allowed in a file: it is written where `reduced` keys are in force")
+    overrides = _plain(selection)
+    reduced = values.get("reduced") or {}
+    if selection.size == "reduced" and isinstance(reduced, dict):
+        overrides = {key: value for key, value in reduced.items() if key not in overrides} | overrides
+        values = values | {"full": {key: _at(values, key) for key in reduced if key not in _plain(selection)}}
+    values = _override(values, overrides)
+    if values.get("full") and _at(values, "dataset.source") not in COUNTED:
+        values["full"].pop("dataset.images", None)  # it does not apply: all of such a source is used
+    try:
+        return Study.model_validate(values)
+    except ValidationError as error:
+        raise StudyError(f"{source}: {explain(error, Study)}") from None
+
+
+def _at(values: dict[str, Any], key: str) -> Any:
+    """What a study's file has at a dotted key: a factor's levels, a value, or nothing where the default stands."""
+    factors = values.get("factors")
+    if isinstance(factors, dict) and key in factors:
+        return factors[key]
+    inner: Any = values
+    for part in key.split("."):
+        inner = inner.get(part) if isinstance(inner, dict) else None
+    return inner
+
+
+def _plain(selection: Selection) -> dict[str, Any]:
+    """The selection's overrides and devices as dotted keys."""
+    overrides: dict[str, Any] = {}
+    for key, value in selection.overrides.items():  # {"training": {"epochs": 2}} changes one key, not the section
+        if key.startswith("factors."):
+            overrides[key.removeprefix("factors.")] = value if isinstance(value, list) else [value]
+        elif key in SECTIONS and isinstance(value, dict):
+            overrides |= {f"{key}.{leaf}": item for leaf, item in value.items()}
+        else:
+            overrides[key] = value
+    if selection.devices != "auto":
+        overrides["device"] = list(selection.devices)
+    return overrides
+
+
+def _override(values: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:
+    """An override of a factor's key replaces its levels; a list for another key of a run makes it a factor."""
+    given = values.get("factors") or {}
+    if not isinstance(given, dict) or not isinstance(overrides.get("factors", {}), dict):
+        return values | {"factors": overrides.get("factors", given)}  # the model says what is wrong with it
+    factors = dict(given)
+    plain: dict[str, Any] = {}
+    for key, value in overrides.items():
+        if key in factors or (key in setting_keys() and isinstance(value, list)):
+            factors[key] = value if isinstance(value, list) else [value]
+        else:
+            plain[key] = value
+    values = with_values(values, plain)
+    # An override may have set `factors` as a whole: what it names stands, the rest is kept.
+    return {**values, "factors": {**factors, **(plain.get("factors") or {})}}

@@ -1,0 +1,110 @@
+"""Decoded images from a manifest, the same for every source. No torch, except for torchvision's own sets."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageOps
+
+from study.artifacts.manifest import Manifest
+from study.base.errors import StudyError
+from study.config.sections import Dataset
+from study.data import torchvision_sets
+
+Stored = Path | NDArray[Any]
+
+
+@dataclass(frozen=True)
+class ImageSet:
+    """Images as they are stored, their labels as class numbers, and the image numbers of each split."""
+
+    stored: Sequence[Stored]
+    labels: list[int]
+    train: list[int]
+    valid: list[int]
+    classes: list[str]
+
+
+def open_set(manifest: Manifest, dataset: Dataset, folder: Path, results: Path) -> ImageSet:
+    """Return the images of a manifest. ``folder`` holds the manifest, and the drawn images beside it."""
+    if manifest.source in torchvision_sets.CLASS:
+        splits = [
+            torchvision_sets.open_split(manifest.source, torchvision_sets.root(dataset, results), t)
+            for t in (True, False)
+        ]
+        arrays = [array for split in splits for array in np.asarray(split.data)]
+        labels = [int(label) for split in splits for label in split.targets]
+        return ImageSet(
+            arrays, labels, list(range(len(splits[0]))), list(range(len(splits[0]), len(arrays))), manifest.classes
+        )
+    if all(item.label is None for item in manifest.items):
+        images, labels_array, mask = (np.load(folder / f"{name}.npy") for name in ("images", "labels", "valid"))
+        return ImageSet(
+            list(images),
+            [int(label) for label in labels_array],
+            [int(i) for i in np.flatnonzero(~mask)],
+            [int(i) for i in np.flatnonzero(mask)],
+            manifest.classes,
+        )
+    base = Path(str(dataset.path)).expanduser() if manifest.source == "folder" else folder
+    numbers = {name: number for number, name in enumerate(manifest.classes)}
+    return ImageSet(
+        [base / item.name for item in manifest.items],
+        [numbers[str(item.label)] for item in manifest.items],
+        [index for index, item in enumerate(manifest.items) if item.split == "train"],
+        [index for index, item in enumerate(manifest.items) if item.split == "valid"],
+        manifest.classes,
+    )
+
+
+def decode(stored: Stored, channels: int, size: int) -> NDArray[np.uint8]:
+    """Return one image squished to a square, (channels, size, size) uint8.
+
+    Raise :class:`StudyError` with the file's name if it cannot be decoded.
+    """
+    if isinstance(stored, Path):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # Pillow warns of large images; its error above that stays
+                with Image.open(stored) as opened:
+                    image = to_channels(upright(opened), channels)
+        except Exception as error:  # Pillow's decoders raise nearly anything on a broken file
+            reason = str(error).replace(str(stored), stored.name).splitlines() or [error.__class__.__name__]
+            raise StudyError(f"{stored.name}: cannot be decoded: {reason[0]}") from None
+    else:
+        image = to_channels(Image.fromarray(stored), channels)
+    if image.size != (size, size):
+        image = image.resize((size, size), Image.Resampling.BILINEAR)
+    pixels = np.array(image)
+    return pixels[None] if channels == 1 else np.ascontiguousarray(pixels.transpose(2, 0, 1))
+
+
+def upright(image: Image.Image) -> Image.Image:
+    """Return the image rotated as its EXIF data say; unchanged if these are damaged."""
+    image.load()
+    try:
+        return ImageOps.exif_transpose(image)
+    except Exception:  # damaged EXIF data raise nearly anything, and the pixels are sound
+        return image
+
+
+def to_channels(image: Image.Image, channels: int) -> Image.Image:
+    """Return an 8-bit ``L`` or ``RGB`` image from one that is grey, CMYK, palette, 16 bit or transparent.
+
+    Transparent pixels become white.
+    """
+    if image.mode.startswith("I") or image.mode == "F":
+        values = np.asarray(image, np.float64)
+        top = max(float(values.max()), 1.0)
+        scale = 255.0 if top <= 255 else 65535.0 if top <= 65535 else top
+        image = Image.fromarray(np.clip(values * (255.0 / scale), 0, 255).astype(np.uint8))
+    if image.mode in ("La", "RGBa"):  # premultiplied: Pillow converts these to one mode alone
+        image = image.convert("LA" if image.mode == "La" else "RGBA")
+    if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
+        image = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+    return image.convert("L" if channels == 1 else "RGB")

@@ -1,0 +1,1 @@
+"""An image search, and its repetition from a manifest."""

@@ -1,0 +1,1 @@
+"""The host side: it decides, starts, waits and records. It never imports torch."""

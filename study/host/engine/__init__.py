@@ -1,0 +1,1 @@
+"""Container engines: their command lines, their images, what they are asked, and where runs execute."""

@@ -1,0 +1,195 @@
+"""Execute one command in a container: what it sees, how it ended. The seam between launcher and engines."""
+
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from study.base.cpus import usable_cpus
+from study.base.errors import StudyError
+from study.base.processes import oom_kills
+from study.config.sections import Limits
+from study.config.settings import Settings
+from study.host.engine import client, container, strays
+from study.host.engine.container import Box, Mount, shared_memory_bytes
+from study.host.engine.mounts import check_readable
+from study.host.supervise import Ended, execute
+
+SCRATCH_PREFIX = ".scratch-"
+CONFLICTS = 10
+"""How often a container is started anew because another has its name."""
+KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
+
+
+@dataclass(frozen=True)
+class End:
+    """How a run's process ended. ``trouble`` is what cut it short from outside."""
+
+    code: int
+    oom_killed: bool
+    trouble: str | None = None
+
+
+@contextmanager
+def scratch_folder(results: Path) -> Iterator[Path]:
+    """A folder that any user may write, inside one that only the caller may enter; removed at the end.
+
+    It lies in ``results``: engines that see only the user's home see it, and files move from it without a copy.
+    """
+    results.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, dir=results, ignore_cleanup_errors=True) as name:
+        scratch = Path(name).resolve() / "scratch"
+        for folder in (scratch, scratch / "tmp"):
+            folder.mkdir()
+            folder.chmod(0o777)
+        yield scratch
+
+
+def enter(
+    engine: str,
+    image: str,
+    command: Sequence[str],
+    scratch: Path,
+    mounts: Sequence[Mount],
+    log: TextIO,
+    title: str,
+    *,
+    settings: Settings | None = None,
+    network: bool = False,
+    environment: Mapping[str, str] | None = None,
+    passed: Sequence[str] = (),
+    gpus: bool = False,
+) -> tuple[End, list[str]]:
+    """Execute ``command`` in ``image``, and tell how it ended and what it said last.
+
+    With ``settings`` it is a measurement: the one container of its name on this machine, under the settings'
+    limits. Raises :class:`StudyError` where nothing was started; where something was, that is an :class:`End`.
+    """
+    user = container.user_inside(os.getuid(), os.getgid(), client.is_rootless(engine))
+    check_readable(mounts, user)
+    limits = settings.limits if settings else Limits()
+    cpus = allowed_cpus(limits.cpus)
+    smallest = 64 * container.MIB
+    box = Box(
+        image=image,
+        command=command,
+        scratch=scratch,
+        name=container.NAME if settings else f"study-prepares-{os.getpid()}",
+        user=user,
+        mounts=mounts,
+        environment=environment or {},
+        passed=passed,
+        groups=tuple(os.getgroups()) if user[0] not in (0, container.UNPRIVILEGED) else (),
+        labels={container.LAUNCHER: strays.launcher_label()},
+        gpus=container.chosen_gpus(os.environ.get("CUDA_VISIBLE_DEVICES")) if gpus else None,
+        network=network,
+        shared_memory_bytes=shared_memory_bytes(settings, len(cpus or ()) or usable_cpus()) if settings else smallest,
+        memory_bytes=int(limits.memory_gib * 2**30) if limits.memory_gib else None,
+        cpus=cpus,
+    )
+    ended, end = _execute(engine, box, log, title, limits.timeout_seconds)
+    return end, ended.tail
+
+
+def _execute(engine: str, box: Box, log: TextIO, title: str, timeout_seconds: float | None) -> tuple[Ended, End]:
+    """Start the container, again where another one has its name, and remove it however it ends."""
+    line, identity = container.argv(engine, box), container.id_file(box.scratch)
+    # apptainer passes on no variable but those with this prefix.
+    passed = {f"APPTAINERENV_{name}": os.environ[name] for name in box.passed} if engine == "apptainer" else {}
+    for _ in range(CONFLICTS):
+        identity.unlink(missing_ok=True)
+        kills = oom_kills()
+        try:
+            ended = execute(
+                line,
+                container.environment("cuda", os.environ) | passed,
+                log,
+                title,
+                at_our_death=signal.SIGTERM,  # the client hands it on to the container
+                timeout_seconds=timeout_seconds,
+            )
+            if engine == "apptainer" or made(identity) or "already in use" not in " ".join(ended.tail):
+                return ended, _end(engine, made(identity), ended, timeout_seconds, oom_kills() > kills)
+        finally:
+            if made(identity):
+                client.remove(engine, made(identity))
+        wait_for_turn(engine, title)
+        time.sleep(1)
+    raise StudyError(
+        f"{engine}: a container {box.name} is there that no launcher is at work on; remove it with: "
+        f"{engine} rm --force {box.name}"
+    )
+
+
+def made(identity: Path) -> str:
+    """The id of the container that was made; empty where none was."""
+    try:
+        return identity.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def allowed_cpus(limit: int | None) -> tuple[int, ...] | None:
+    """The first ``limit`` CPUs that this process may use; all of them without a limit; None for no restriction."""
+    if not hasattr(os, "sched_getaffinity"):
+        return None
+    allowed = sorted(os.sched_getaffinity(0))
+    if limit is None and len(allowed) == os.cpu_count():
+        return None
+    return tuple(allowed[:limit])
+
+
+def wait_for_turn(engine: str, title: str) -> None:
+    """Remove what killed launchers left, and wait while another one's container measures on this machine."""
+    said = False
+    while container.NAME in strays.remove_strays(engine):
+        if not said:
+            print(f"{title}: waiting, for the container {container.NAME} is at work", file=sys.stderr, flush=True)
+        said = True
+        time.sleep(1)
+
+
+def _end(engine: str, identity: str, ended: Ended, timeout_seconds: float | None, kernel_killed: bool) -> End:
+    """From the client's end and the engine's own account of the container."""
+    if ended.timed_out:
+        return End(ended.code, False, timed_out(timeout_seconds))
+    if engine == "apptainer":  # no daemon: the process is ours, and its end is the container's
+        return End(ended.code, kernel_killed and ended.code in KILLED)
+    said = client.last_words(ended.tail)
+    trouble = client.why_not(engine)
+    if not identity:
+        raise StudyError(f"{engine} made no container: {trouble or said}")
+    if trouble:
+        return End(ended.code, False, f"{engine} stopped answering while the run was under way")
+    state = client.state(engine, identity)
+    if state is None:
+        return End(ended.code, False, "the container was removed from outside")
+    if state.running:
+        how = signal.Signals(-ended.code).name if ended.code < 0 else f"exit code {ended.code}"
+        return End(ended.code, False, f"the client of {engine} ended ({how}) before its container, which was stopped")
+    if not state.started:
+        raise StudyError(f"{engine} did not start the container: {said}")
+    # Where the whole machine ran out, and not the container's limit, the engine does not tell: the kernel does.
+    return End(state.exit_code, state.oom_killed or (kernel_killed and state.exit_code in KILLED))
+
+
+def timed_out(seconds: float | None) -> str:
+    """What a record says of a run whose time was up."""
+    return f"timed out after {seconds or 0:g} s (limits.timeout_seconds)"
+
+
+def sweep(results: Path) -> None:
+    """Remove what a killed start left: containers of launchers that are gone, scratch folders."""
+    for engine in ("docker", "podman"):
+        if client.why_not(engine) is None:
+            with suppress(StudyError):
+                strays.remove_strays(engine)
+    for folder in results.glob(f"{SCRATCH_PREFIX}*"):
+        shutil.rmtree(folder, ignore_errors=True)

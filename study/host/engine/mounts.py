@@ -1,0 +1,81 @@
+"""What a container may see: the mounts of a run, and the settings as they read inside."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from study.artifacts.run import Run
+from study.base.errors import StudyError
+from study.base.files import ROOT
+from study.config import own_model
+from study.config.settings import Settings
+from study.data.torchvision_sets import CLASS
+from study.host.engine import container
+from study.host.engine.container import Mount
+
+
+def settings_inside(settings: Settings) -> tuple[Settings, list[Mount]]:
+    """The settings with every path as the container sees it, and the mounts that show it there."""
+    values, mounts = settings.model_dump(), []
+    places = (("dataset", "path", "/data"), ("dataset", "manifest", "/manifest"), ("model", "weights", "/weights"))
+    for section, key, folder in places:
+        given = values[section][key]
+        if not given or (section == "model" and given in ("imagenet", "none")):
+            continue
+        source = Path(given).expanduser().resolve()
+        values[section][key] = f"{folder}/{source.name}"
+        mounts.append(Mount(source, values[section][key]))
+    return Settings.model_validate(values), mounts
+
+
+def code_mount() -> Mount:
+    """The package: mounted, not baked into the image, so that an edit of it rebuilds nothing."""
+    return Mount(ROOT / "study", f"{container.WORK}/study")
+
+
+def own_mounts(settings: Settings) -> list[Mount]:
+    """A user's own model, where the settings name one, and what it imports from beside it."""
+    own = own_model.sources(settings.model.name, Path.cwd())
+    return [Mount(path.resolve(), f"{container.WORK}/{path.name}") for path in own]
+
+
+def run_mounts(run: Run, study: str, results: Path) -> list[Mount]:
+    """What a run reads: the package, its data, the decision about its weights, the weights."""
+    wanted = [f"data/{run.dataset}", f"{study}/weights", "weights"]
+    if run.settings.dataset.source in CLASS:
+        wanted += ["data/downloads", "data/unpacked"]
+    shown = [(results / name, f"{container.WORK}/results/{name}") for name in wanted]
+    seen = [Mount(source.resolve(), target) for source, target in shown if source.exists()]
+    return [code_mount(), *own_mounts(run.settings), *seen]
+
+
+def check_readable(mounts: Sequence[Mount], user: tuple[int, int]) -> None:
+    """Raise :class:`StudyError` where a mount is closed to the user inside, who is another where the caller is root."""
+    if user[0] != container.UNPRIVILEGED:
+        return
+    for mount in mounts:
+        needed = 0o005 if mount.source.is_dir() else 0o004
+        if mount.source.stat().st_mode & needed != needed:
+            raise StudyError(
+                f"{mount.source.name}: root's containers run as user {container.UNPRIVILEGED}, who may not read it; "
+                f"allow it with: chmod -R o+rX, or run as a user other than root"
+            )
+
+
+def check_visible(folder: Path, names: Sequence[str], root: bool) -> None:
+    """Raise :class:`StudyError` for a file that a container which is shown ``folder`` could not read.
+
+    ``root``: the caller is root, so that the user inside is another.
+    """
+    base = folder.resolve()
+    for name in names:
+        path = (base / name).resolve()
+        if not path.is_relative_to(base):
+            raise StudyError(
+                f"dataset.path: {name!r} is a link to outside the folder, which a container does not see; copy it, or "
+                "run on the host: --config container=none"
+            )
+        if root and not path.stat().st_mode & 0o004:
+            raise StudyError(
+                f"dataset.path: {name!r} is readable by root alone, and containers run as user "
+                f"{container.UNPRIVILEGED}; allow it with: chmod -R o+rX"
+            )

@@ -1,0 +1,162 @@
+"""From a study to its runs: factors x replicates, their names, keys and seeded order."""
+
+import itertools
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from study.artifacts.names import _label, _slug, _unique
+from study.artifacts.plan import Plan
+from study.artifacts.run import Run
+from study.base.errors import StudyError
+from study.base.files import digest, stat_of
+from study.config import own_model
+from study.config.load import check_settings, read_study
+from study.config.selection import Selection
+from study.config.settings import Settings, get, with_values
+from study.config.study import Study
+from study.data import preflight
+from study.data.identity import dataset_identity
+from study.host.engine.place import Place
+from study.host.plan import keys, process_count
+
+ON_A_CPU_ALONE = ("fp32_onnx", "int8")
+"""Precisions of inference for which this project has no runtime on a GPU."""
+
+
+def make_plan(
+    name: str,
+    study: Study,
+    place: Place,
+    absent: dict[str, str | None],
+    counts: Mapping[str, int] | None = None,
+    earlier: Plan | None = None,
+) -> Plan:
+    """Every run of ``study``, checked as far as it can be without opening an image.
+
+    ``absent`` tells for each device why it cannot serve (None: it can), ``counts`` how many of it there are: at least
+    one of each that can, where nothing is said. ``earlier`` is the study's last plan, from which a run whose device is
+    away takes how many processes it has.
+    """
+    counts = counts or {device: int(not reason) for device, reason in absent.items()}
+    base = {key: value for key, value in study.model_dump().items() if key in Settings.model_fields}
+    configurations = []
+    for levels in itertools.product(*study.factors.values()):
+        given = dict(zip(study.factors, levels, strict=True))
+        settings = check_settings(with_values(base, given), f"study {name}")
+        dataset_id, train_images = _dataset(settings)
+        before = _processes_before(earlier, {key: get(settings, key) for key in given})
+        settings, trouble = process_count.resolve(settings, counts.get(settings.device, 0), name, train_images, before)
+        factors = {key: get(settings, key) for key in given}  # as checked: 1 may have become 1.0
+        preflight.check_batch_size(settings, train_images, name)
+        own_model.check(settings.model.name, Path(), place.engine)
+        weights_id = _weights(settings, name)
+        image = place.image(settings.device)
+        identity = keys.run_identity(settings, dataset_id, weights_id, place.engine, image)
+        trouble = absent.get(settings.device) or trouble
+        configurations.append((_label(factors, study), factors, settings, dataset_id, weights_id, identity, trouble))
+    if study.curve and not all(type(level) in (int, float) for level in study.factors[study.curve.x]):
+        raise StudyError(
+            f"study {name}: curve.x: {study.curve.x!r} has levels that are no numbers: {study.factors[study.curve.x]}"
+        )
+    labels = _unique([item[0] for item in configurations], [item[1] for item in configurations])
+
+    runs: list[Run] = []
+    for block in range(1, study.replicates + 1):
+        order = list(range(len(configurations)))
+        random.Random(f"{study.seed}/{block}").shuffle(order)
+        for index in order:
+            _, factors, settings, dataset_id, weights_id, identity, trouble = configurations[index]
+            runs.append(
+                Run(
+                    name=f"{labels[index]}-r{block}",
+                    key=digest(identity),
+                    settings=settings,
+                    factors=factors,
+                    block=block,
+                    position=len(runs) + 1,
+                    dataset=dataset_id,
+                    weights=weights_id,
+                    unavailable=trouble or _not_on_this_device(settings),
+                )
+            )
+    levels_as_checked = {key: list(dict.fromkeys(item[1][key] for item in configurations)) for key in study.factors}
+    for key, distinct in levels_as_checked.items():
+        if len(distinct) < len(study.factors[key]):
+            raise StudyError(f"study {name}: factors.{key}: {study.factors[key]} holds a level twice")
+    checked = study.model_copy(update={"factors": levels_as_checked})
+    return Plan(
+        name=name, study=checked, runs=runs, engine=place.engine, engine_reason=place.reason, images=place.images
+    )
+
+
+def read_all(selection: Selection, folder: Path) -> dict[str, Study]:
+    """Every selected study, by its name."""
+    return {name: read_study(name, folder, selection) for name in selection.studies}
+
+
+def plan_all(
+    studies: dict[str, Study],
+    place: Place,
+    absent: dict[str, str | None],
+    counts: Mapping[str, int] | None = None,
+    earlier: Mapping[str, Plan] | None = None,
+) -> list[Plan]:
+    """The plan of each study; ``earlier`` holds the last one of those that have one."""
+    return [make_plan(name, study, place, absent, counts, (earlier or {}).get(name)) for name, study in studies.items()]
+
+
+def _processes_before(earlier: Plan | None, factors: dict[str, Any]) -> int | None:
+    """How many processes an earlier plan gives the run of these factors' levels; None where it has no such run.
+
+    Nor where the number is itself a factor, whose levels the earlier plan had as numbers: which was ``auto`` is lost.
+    """
+    like = next((run.settings.training for run in earlier.runs if run.factors == factors), None) if earlier else None
+    return None if like is None or like.processes == "auto" else like.processes
+
+
+def _not_on_this_device(settings: Settings) -> str | None:
+    """Why no machine can make a run as its settings say; None where one could."""
+    precision = settings.inference.precision
+    if settings.task == "inference" and settings.device != "cpu" and precision in ON_A_CPU_ALONE:
+        return f"inference.precision {precision} is executed by ONNX Runtime, on a CPU alone"
+    return None
+
+
+def _dataset(settings: Settings) -> tuple[str, int]:
+    dataset = settings.dataset
+    listing = preflight.list_files(dataset)
+    identity = dataset_identity(dataset, listing)
+    return f"{dataset.source}.{digest(identity)}", preflight.expected_train_images(dataset, listing)
+
+
+def _weights(settings: Settings, study: str) -> str:
+    name, weights = settings.model.name, settings.model.weights
+    identity: dict[str, Any] = {"model": name, "weights": weights}
+    label = weights
+    if weights == "none":
+        identity["seed"] = settings.seed
+    elif weights != "imagenet":
+        path = _existing_file(weights)
+        if path is None:
+            raise StudyError(
+                f"study {study}: model.weights: {weights!r} is not allowed: no such file; "
+                "allowed: imagenet, none, a path"
+            )
+        identity["weights"], label = stat_of(path), "file"
+    # The decision tries the model: of a user's own, what it is tried on is part of it. torchvision's share a decision
+    # whatever the images' size, or one level might start from ImageNet's weights and another from random ones.
+    images = settings.dataset
+    if code := own_model.sources(name, Path()):
+        identity["code"] = own_model.code_sha256(code)
+        identity["images"] = [preflight.expected_classes(images), images.channels, images.image_size]
+    return f"{_slug(name)}-{label}.{digest(identity)}"
+
+
+def _existing_file(given: str) -> Path | None:
+    try:
+        path = Path(given).expanduser()
+        return path if path.is_file() else None
+    except (OSError, RuntimeError):  # a name that is too long, a user that does not exist
+        return None

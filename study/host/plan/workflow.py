@@ -1,0 +1,171 @@
+"""What Snakemake asks at its start: the plans of a configuration, written, locked, and what is still missing."""
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from study.artifacts import image as image_file
+from study.artifacts.plan import Plan, read_earlier, write_plans
+from study.artifacts.run import Run
+from study.artifacts.shelf import last_session
+from study.base import devices
+from study.base.errors import StudyError
+from study.config.load import read_selection
+from study.host.engine import bring, lifetime
+from study.host.engine.place import DEVICES, Place, choose
+from study.host.plan.checks import check_limits, check_training_stack
+from study.host.plan.make import plan_all, read_all
+
+__all__ = ["Workflow", "plans_for", "start", "table", "use_this_checkout"]
+
+
+@dataclass(frozen=True)
+class Workflow:
+    """The plans of one start, and the places of their files under ``results``."""
+
+    plans: list[Plan]
+    results: Path
+    sessions: dict[str, int]
+    pending: list[tuple[str, str]]
+
+    def plan(self, study: str) -> Plan:
+        """The plan of a study."""
+        return next(plan for plan in self.plans if plan.name == study)
+
+    def runs(self, study: str) -> list[Run]:
+        """The runs that this machine can make."""
+        return [run for run in self.plan(study).runs if not run.unavailable]
+
+    def records(self, study: str) -> list[str]:
+        """Every record that the analysis of a study reads: those to be made, and those that are there
+        although their device is away."""
+        folder = self.results / study / "records"
+        runs = self.plan(study).runs
+        return [str(folder / run.file) for run in runs if not run.unavailable or (folder / run.file).exists()]
+
+    def preparation(self) -> list[str]:
+        """Every image, every manifest and every decision about weights: an input of each run, so that no run
+        has jobs of its own before it, which would break the order."""
+        files = []
+        for plan in self.plans:
+            for run in self.runs(plan.name):
+                if plan.engine != "none":
+                    files.append(str(image_file.path_of(self.results, run.settings.device)))
+                files.append(f"{self.results}/data/{run.dataset}/manifest.json")
+                files.append(f"{self.results}/{plan.name}/weights/{run.weights}.json")
+        return list(dict.fromkeys(files))
+
+    def step_image(self, study: str) -> list[str]:
+        """The image in which a study's data and weights are prepared."""
+        plan = self.plan(study)
+        device = plan.preparing_device()
+        return [] if plan.engine == "none" or device is None else [str(image_file.path_of(self.results, device))]
+
+    def needed(self, study: str, run: str, key: str) -> list[str]:
+        """What must be there before a run: nothing where its record is, else every preparation of this start."""
+        record = self.results / study / "records" / f"{run}.{key}.json"
+        return [] if record.exists() else self.preparation()
+
+    def dataset_study(self, dataset: str) -> str:
+        """The study whose plan describes a dataset: one that can run it here, if there is one."""
+        able = [plan.name for plan in self.plans if any(run.dataset == dataset for run in self.runs(plan.name))]
+        named = [plan.name for plan in self.plans if any(run.dataset == dataset for run in plan.runs)]
+        return (able or named)[0]
+
+    def order(self, study: str, run: str, key: str) -> int:
+        """Priority of a run: the seeded order, study after study; the first is the highest."""
+        every = [(plan.name, item.name, item.key) for plan in self.plans for item in plan.runs]
+        return len(every) - every.index((study, run, key))
+
+    def counter(self, study: str, run: str) -> str:
+        """Which run of how many of this start."""
+        place = self.pending.index((study, run)) + 1 if (study, run) in self.pending else 0
+        return f"run {place} of {len(self.pending)}"
+
+
+def use_this_checkout(base: Path) -> None:
+    """Let each rule's `python -m study` be the interpreter that runs Snakemake, with this checkout's package."""
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(base), before]) if before else str(base)
+
+
+def plans_for(config: dict[str, Any], studies: Path, results: Path, fetch: bool = True) -> list[Plan]:
+    """The plans of a configuration on this machine, or one clear error. ``results`` may hold earlier ones: a run whose
+    device is away keeps the number of processes that it had there, or its record would not be found."""
+    selection = read_selection(config)
+    read = read_all(selection, studies)  # what is wrong with them is said before any engine is asked
+    place = choose(selection, fetch)
+    absent: dict[str, str | None] = {device: devices.absent(device) for device in DEVICES}
+    counts: dict[str, int] = {device: devices.count(device) for device in DEVICES}
+    plans = plan_all(read, place, absent, counts, read_earlier(read, results))
+    check_limits(plans)
+    return plans
+
+
+def start(
+    config: dict[str, Any], studies: Path, results: Path, read_only: bool, fetch: bool = True
+) -> tuple[Workflow, FileLock | None]:
+    """Plan, lock the results and write the plans. The lock lives as long as the returned object.
+
+    A start that only looks (a dry run, a lint) takes no lock, and writes a plan only where there is none. Without
+    ``fetch`` a base image that is missing is taken for one that can be had.
+    """
+    plans = plans_for(config, studies, results, fetch)
+    lock: FileLock | None = None
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+        probe = results / f".probe-{os.getpid()}"
+        probe.write_text("")
+        probe.unlink()
+        if read_only:
+            write_plans(plans, results, only_missing=True)
+        else:
+            lock = lock_results(results)
+            lifetime.sweep(results)
+            _forget_images(plans[0], results)
+            write_plans(plans, results)
+    except OSError as error:
+        raise StudyError(f"{results}: the results folder cannot be written ({error.strerror})") from None
+    folders = {plan.name: results / plan.name / "records" for plan in plans}
+    pending = [
+        (plan.name, run.name)
+        for plan in plans
+        for run in plan.runs
+        if not run.unavailable and not (folders[plan.name] / run.file).exists()
+    ]
+    if pending and not read_only:
+        check_training_stack(Place(plans[0].engine, plans[0].engine_reason))
+        _say_where(plans[0])
+    sessions = {name: last_session(folder) + 1 for name, folder in folders.items()}
+    return Workflow(plans, results, sessions, pending), lock
+
+
+def _forget_images(plan: Plan, results: Path) -> None:
+    """Remove the descriptions of images that are not the ones wanted now, or are gone: Snakemake brings those again."""
+    for device, wanted in plan.images.items():
+        path = image_file.path_of(results, device)
+        gpu = device == "cuda" and devices.absent(device) is None
+        if path.exists() and not bring.is_current(path, plan.engine, wanted, gpu):
+            path.unlink()
+
+
+def _say_where(plan: Plan) -> None:
+    where = "on the host" if plan.engine == "none" else f"in containers of {plan.engine}"
+    print(f"runs execute {where} ({plan.engine_reason})", file=sys.stderr, flush=True)
+
+
+def lock_results(results: Path) -> FileLock:
+    """The lock of a results folder, or one clear error where another process holds it."""
+    lock = FileLock(results / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise StudyError(
+            f"{results}: another start of the pipeline is at work in this folder; wait until it has ended"
+        ) from None
+    return lock

@@ -1,0 +1,1 @@
+"""The steps of the pipeline on the host: data, weights, and one run."""

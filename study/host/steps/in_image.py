@@ -1,0 +1,111 @@
+"""The steps that need the training stack and the network, inside an image: weights, data that are downloaded.
+
+The container writes into a scratch folder alone; what it leaves is moved into ``results`` here, as the caller's.
+"""
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
+
+from study.artifacts import image as image_file
+from study.artifacts.plan import Plan
+from study.artifacts.run import Run
+from study.base.errors import StudyError
+from study.host.engine import container, lifetime
+from study.host.engine.container import PROXIES, Mount
+from study.host.engine.mounts import code_mount, own_mounts, settings_inside
+
+CACHE = "/cache"
+
+
+def in_a_container(verb: str, plan: Plan, run: Run, name: str, results: Path, log: TextIO) -> None:
+    """Execute ``python -m study <verb>`` for one dataset or decision of ``plan`` in the image of its runs.
+
+    Raises :class:`StudyError` with the step's own words where it failed.
+    """
+    image = image_file.read(image_file.path_of(results, plan.preparing_device() or run.settings.device))
+    settings, mounts = settings_inside(run.settings)
+    small = plan.model_copy(
+        update={"engine": "none", "images": {}, "runs": [run.model_copy(update={"settings": settings})]}
+    )
+    with lifetime.scratch_folder(results) as scratch:
+        inside = scratch / "results"
+        _lend(results, inside, ("weights", "data/downloads", "data/unpacked"))
+        plan_file = inside / plan.name / "plan.json"
+        plan_file.parent.mkdir(parents=True, exist_ok=True)
+        plan_file.write_text(small.model_dump_json(), encoding="utf-8")
+        plan_file.chmod(0o644)
+        _open(inside)
+        at = f"{container.SCRATCH}/results"
+        command = ["python", "-m", "study", verb, f"{at}/{plan.name}/plan.json", name, "--results", at]
+        try:
+            end, said = lifetime.enter(
+                plan.engine,
+                image.run_as,
+                command,
+                scratch,
+                [code_mount(), *own_mounts(settings), *mounts, *_torch_cache()],
+                log,
+                f"{verb} {name}",
+                network=True,
+                environment={"TORCH_HOME": CACHE},
+                passed=[name for name in PROXIES if name in os.environ],
+            )
+        finally:
+            if verb == "dataset" and run.settings.dataset.source == "search":
+                # However it ends: nothing verified is fetched twice.
+                _take(inside / "data", results / "data")
+        if end.code or end.trouble:
+            raise StudyError(end.trouble or _own_error(said))
+        plan_file.unlink()
+        _take(inside, results)
+
+
+def _own_error(said: Sequence[str]) -> str:
+    errors = [line.removeprefix("error: ") for line in said if line.startswith("error: ")]
+    return (errors or list(said) or ["the step failed and said nothing"])[-1]
+
+
+def _torch_cache() -> list[Mount]:
+    """What torch has already downloaded for this user."""
+    home = Path(os.environ.get("TORCH_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "torch")
+    checkpoints = home.expanduser() / "hub" / "checkpoints"
+    return [Mount(checkpoints.resolve(), f"{CACHE}/hub/checkpoints")] if checkpoints.is_dir() else []
+
+
+def _lend(results: Path, inside: Path, names: Sequence[str]) -> None:
+    """Show earlier downloads to the step, without a copy where the file system can."""
+    for name in names:
+        for path in (results / name).rglob("*"):
+            target = inside / path.relative_to(results)
+            if path.is_file():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                try:
+                    os.link(path, target)
+                except OSError:
+                    shutil.copyfile(path, target)
+
+
+def _open(folder: Path) -> None:
+    """Let the user inside, who may be another, write into every folder."""
+    for path in [folder, *folder.rglob("*")]:
+        if path.is_dir():
+            path.chmod(0o777)
+
+
+def _take(inside: Path, results: Path) -> None:
+    """Move every whole file into ``results``, manifests last. One of another user's becomes the caller's."""
+    for path in sorted(inside.rglob("*"), key=lambda path: (path.name == "manifest.json", path)):
+        if not path.is_file() or path.suffix in (".tmp", ".lock"):
+            continue
+        target = results / path.relative_to(inside)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if path.stat().st_uid != os.getuid():
+            own = target.with_name(f".{path.name}.own")
+            shutil.copyfile(path, own)
+            path = own
+        path.chmod(0o644)
+        if not (target.exists() and target.samefile(path)):
+            path.replace(target)

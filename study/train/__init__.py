@@ -1,1 +1,0 @@
-"""The training loops. Each takes a :class:`~study.train.schedule.TrainingJob` and returns a Measurement."""

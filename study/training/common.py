@@ -1,0 +1,143 @@
+"""The common parts of every process that trains: reading its job, preparing the inputs, reporting the outcome."""
+
+import json
+import random
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from study.artifacts.manifest import Manifest, read_manifest
+from study.artifacts.record import DataUsed, JobResult
+from study.artifacts.run import Job
+from study.artifacts.samples import Measurement
+from study.artifacts.weights import Weights, read_weights
+from study.base.errors import StudyError
+from study.base.privacy import anonymous
+from study.base.strict import Strict
+from study.config.settings import Settings
+from study.data.decode import open_set
+from study.data.preflight import check_batch_size
+from study.training.loops.contract import TrainingJob
+from study.training.loops.replicas import Replicas
+from study.training.models.pretrained import imagenet_model, read_state
+
+
+class ProgressLines:
+    """Writes ``progress <done> <total> <words>`` to standard output, at most a few times a second."""
+
+    def __init__(self) -> None:
+        self.last = 0.0
+
+    def __call__(self, done: int, total: int, words: str) -> None:
+        """Print the progress of the run."""
+        now = time.monotonic()
+        if now - self.last > 0.3 or done == total:
+            self.last = now
+            print(f"progress {done} {total} {words}", flush=True)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The prepared inputs of a run, read and checked."""
+
+    manifest: Manifest
+    weights: Weights
+    used: DataUsed
+
+
+def read_inputs(job: Job) -> Inputs:
+    """Return the run's data and the decision about its weights."""
+    results = Path(job.results)
+    manifest = read_manifest(results / "data" / job.run.dataset / "manifest.json")
+    check_batch_size(job.run.settings, manifest.train_images, job.study)
+    used = DataUsed(
+        source=manifest.source,
+        generated=manifest.generated,
+        sha256=manifest.sha256,
+        classes=manifest.classes,
+        train_images=manifest.train_images,
+        valid_images=manifest.valid_images,
+        left_out=len(manifest.left_out),
+    )
+    return Inputs(manifest, read_weights(results / job.study / "weights" / f"{job.run.weights}.json"), used)
+
+
+def prepare(job: Job, inputs: Inputs, device: torch.device, replicas: Replicas) -> TrainingJob:
+    """Return all inputs of a loop, in the process that trains. Only the first of several processes reports progress."""
+    settings, results = job.run.settings, Path(job.results)
+    torch.hub.set_dir(str(results / "weights"))  # stock fastai looks for ImageNet's weights there
+    return TrainingJob(
+        settings=settings,
+        images=open_set(inputs.manifest, settings.dataset, results / "data" / job.run.dataset, results),
+        weights=inputs.weights,
+        state=_state(inputs.weights, settings.model.weights, results),
+        device=device,
+        seed=job.seed,
+        progress=ProgressLines() if replicas.rank == 0 else lambda done, total, words: None,
+        replicas=replicas,
+    )
+
+
+def loop_of(settings: Settings) -> Callable[[TrainingJob], Measurement]:
+    """Return the loop that the settings name."""
+    if settings.task == "inference":
+        from study.training.loops.inference.loop import train
+    elif settings.training.loop == "fastai":
+        from study.training.loops.fastai.loop import train
+    elif settings.loader.kind == "alone":
+        from study.training.loops.loader_alone.loop import train
+    else:
+        from study.training.loops.torch.loop import train
+    torch.backends.cudnn.benchmark = settings.training.cudnn_benchmark  # fastai's import switches it on
+    return train
+
+
+def failed(error: Exception, settings: Settings) -> JobResult:
+    """Return the result of a run that raised ``error``, with a message fit for a record. The log gets the traceback."""
+    traceback.print_exception(error)
+    message = str(error).strip().splitlines()[0] if str(error).strip() else ""
+    if not isinstance(error, StudyError):
+        message = f"{error.__class__.__name__}: {message}"
+    return JobResult(
+        outcome="out_of_memory" if is_out_of_memory(error) else "failed",
+        message=anonymous(message, settings.dataset.path, settings.model.weights),
+    )
+
+
+def _state(weights: Weights, requested: str, results: Path) -> dict[str, torch.Tensor] | None:
+    if weights.kind == "imagenet":
+        return dict(imagenet_model(weights.model, results / "weights").state_dict())
+    if weights.kind == "file":
+        return dict(read_state(Path(requested).expanduser()))
+    return None
+
+
+def seed_everything(seed: int, threads: int | str) -> None:
+    """Seed every generator in use, and set the CPU threads if the study names a number."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
+    if isinstance(threads, int):
+        torch.set_num_threads(threads)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether an allocation failed, on the device or on the host."""
+    if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
+        return True
+    text = str(error)
+    return isinstance(error, (RuntimeError, OSError)) and any(
+        sign in text for sign in ("out of memory", "not enough memory", "Cannot allocate memory")
+    )
+
+
+def leave(value: Strict, path: Path) -> None:
+    """Write the file in one piece."""
+    temporary = path.with_name(f".{path.name}")
+    temporary.write_text(json.dumps(value.model_dump(mode="json"), allow_nan=False), encoding="utf-8")
+    temporary.replace(path)

@@ -1,0 +1,49 @@
+"""One node of a distributed run: torch's elastic launcher, as in ``torchrun``, which starts this project's ranks.
+
+``python -m study.training.distributed.agent JOB SCRATCH NODE NODES PROCESSES ENDPOINT PARENT``. The module uses the launcher's interface and
+not its command line, because that reports only in a log which rank died and how. Here the report is a file.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+from study.base.processes import die_with
+from study.training.distributed.ranks import report_file
+
+MEET_SECONDS = 120
+"""Seconds that the nodes may take to find each other."""
+
+
+def main(job: str, scratch: str, node: int, nodes: int, processes: int, endpoint: str) -> int:
+    """Start this node's share of ``processes`` ranks, wait for them, and return the exit code."""
+    config = LaunchConfig(
+        min_nodes=nodes,
+        max_nodes=nodes,
+        nproc_per_node=processes // nodes,
+        run_id="study",
+        rdzv_backend="c10d",
+        rdzv_endpoint=endpoint,
+        rdzv_configs={"is_host": node == 0, "join_timeout": MEET_SECONDS, "timeout": MEET_SECONDS},
+        logs_specs=DefaultLogsSpecs(log_dir=str(Path(scratch) / "agents")),  # else left in /tmp; ranks write to ours
+        max_restarts=0,  # a run that lost a rank has failed: its samples are no longer those of one run
+        local_addr="127.0.0.1",  # the host's name may resolve to nothing where there is no network
+    )
+    try:
+        elastic_launch(config, sys.executable)("-m", "study.training.distributed.rank", job, scratch, str(os.getpid()))
+    except ChildFailedError as error:
+        codes = {rank: failure.exitcode for rank, failure in error.failures.items()}
+        report_file(Path(scratch), node).write_text(json.dumps(codes), encoding="ascii")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    job, scratch, node, nodes, processes, endpoint, parent = sys.argv[1:]
+    die_with(int(parent))
+    sys.exit(main(job, scratch, int(node), int(nodes), int(processes), endpoint))

@@ -1,0 +1,169 @@
+"""A run of several processes, as its job sees it: torch's launcher on each node starts the ranks and is watched."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from study.artifacts.record import JobResult
+from study.artifacts.samples import Measurement
+from study.base.errors import StudyError
+from study.config.settings import Settings
+
+LAST_WORDS_SECONDS = 10.0
+"""Seconds that the other agents may continue once one has failed: they report what they saw, and end their ranks."""
+END_SECONDS = 5.0
+LOOK_SECONDS = 0.2
+Agent = subprocess.Popen[bytes]
+
+
+class RankFailed(StudyError):
+    """Raised when a process of the run ended before it had trained; the message says which process and how it ended."""
+
+
+class RankOutOfMemory(RankFailed, MemoryError):
+    """Raised when a process of the run ended for lack of memory."""
+
+
+def result_file(scratch: Path, rank: int) -> Path:
+    """Return the path of a rank's result, good or bad."""
+    return scratch / f"rank-{rank}.json"
+
+
+def report_file(scratch: Path, node: int) -> Path:
+    """Return the path where a node's launcher writes the exit codes of failed ranks, by rank."""
+    return scratch / f"node-{node}.json"
+
+
+def train_ranks(job_file: Path, scratch: Path, settings: Settings) -> Measurement:
+    """Have every rank train, and return the first rank's measurement with the replica of each.
+
+    Raise :class:`RankFailed` if a rank does not finish; the others are then ended.
+    """
+    nodes, count = settings.training.nodes, settings.training.replicas
+    with _started(job_file, scratch, nodes, count) as agents:
+        codes = _ends(agents)
+    results = _results(scratch, count)
+    if any(codes) or any(result.measurement is None for result in results.values()) or len(results) < count:
+        raise _cause(scratch, count, codes, results)
+    measured = [result.measurement for _, result in sorted(results.items()) if result.measurement]
+    return measured[0].model_copy(update={"replicas": [replica for one in measured for replica in one.replicas]})
+
+
+@contextmanager
+def _started(job_file: Path, scratch: Path, nodes: int, count: int) -> Iterator[list[Agent]]:
+    """Yield the running agents; at the end no agent, and so no rank, is left."""
+    endpoint, agents = f"127.0.0.1:{_free_port()}", []
+    try:
+        for node in range(nodes):
+            told = [str(job_file), str(scratch), *map(str, (node, nodes, count)), endpoint, str(os.getpid())]
+            agents.append(
+                subprocess.Popen([sys.executable, "-m", "study.training.distributed.agent", *told], env=_environment())
+            )
+        yield agents
+    finally:
+        for agent in agents:
+            agent.terminate()  # on SIGTERM an agent ends its ranks
+        for agent in agents:
+            with suppress(subprocess.TimeoutExpired):
+                agent.wait(END_SECONDS)
+            agent.kill()  # the ranks of a killed agent die with it: see study.base.processes
+            agent.wait()
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment of the agents: they meet over loopback, as all processes are on this machine.
+
+    A container may have no other network.
+    """
+    loopback = next((name for _, name in socket.if_nameindex() if name in ("lo", "lo0")), "lo")
+    return dict(os.environ) | {"GLOO_SOCKET_IFNAME": loopback, "NCCL_SOCKET_IFNAME": loopback}
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _ends(agents: Sequence[Agent]) -> list[int | None]:
+    """Wait for all agents, or for ``LAST_WORDS_SECONDS`` once one has failed, and return the exit code of each.
+
+    A code is negative for a signal, and None for an agent that still runs.
+    """
+    latest: float | None = None
+    while any(agent.poll() is None for agent in agents):
+        if latest is None and any(agent.returncode for agent in agents):
+            latest = time.monotonic() + LAST_WORDS_SECONDS
+        if latest is not None and time.monotonic() > latest:
+            break
+        time.sleep(LOOK_SECONDS)
+    return [agent.poll() for agent in agents]
+
+
+@dataclass(frozen=True)
+class _Loss:
+    """The loss of one rank: its number and its exit code."""
+
+    rank: int
+    code: int
+
+    @property
+    def silent(self) -> bool:
+        """True unless another rank's end caused this one: by its agent's SIGTERM, or by the abort of a connection."""
+        return self.code not in (-signal.SIGTERM, -signal.SIGABRT)
+
+
+def _results(scratch: Path, count: int) -> dict[int, JobResult]:
+    """Return the results of the ranks that left one, by rank."""
+    files = {rank: result_file(scratch, rank) for rank in range(count)}
+    return {
+        rank: JobResult.model_validate_json(path.read_text(encoding="utf-8"))
+        for rank, path in files.items()
+        if path.is_file()
+    }
+
+
+def _lost(scratch: Path, nodes: int) -> list[_Loss]:
+    """Return the ranks that the launchers saw fail."""
+    files = [path for path in (report_file(scratch, node) for node in range(nodes)) if path.is_file()]
+    codes = [json.loads(path.read_text(encoding="ascii")) for path in files]
+    return [_Loss(int(rank), code) for report in codes for rank, code in report.items()]
+
+
+def _cause(scratch: Path, count: int, codes: Sequence[int | None], results: dict[int, JobResult]) -> RankFailed:
+    """Return an error that names the first cause of the failure.
+
+    A rank that was killed leaves no result, and makes the others fail at their next exchange. Among the ranks that left
+    a result the earliest is the cause.
+    """
+    for node, code in enumerate(codes):
+        if code is not None and code < 0:
+            return RankFailed(f"the launcher of node {node} of {len(codes)} {_ended(code)}")
+    told = sorted(
+        (rank for rank, result in results.items() if result.outcome != "ok"),
+        key=lambda rank: result_file(scratch, rank).stat().st_mtime_ns,
+    )
+    lost = [loss for loss in _lost(scratch, len(codes)) if loss.rank not in results]
+    for loss in sorted(lost, key=lambda loss: not loss.silent):
+        if loss.silent or not told:
+            return RankFailed(f"rank {loss.rank} of {count} {_ended(loss.code)}")
+    for rank in told:
+        kind = RankOutOfMemory if results[rank].outcome == "out_of_memory" else RankFailed
+        return kind(f"rank {rank} of {count}: {results[rank].message}")
+    return RankFailed(f"the ranks could not be started: {', '.join(map(_ended, filter(None, codes)))}")
+
+
+def _ended(code: int) -> str:
+    """Return ``was ended by SIGKILL``, or words with the exit code."""
+    with suppress(ValueError):
+        if code < 0:
+            return f"was ended by {signal.Signals(-code).name}"
+    return f"ended with exit code {code}"

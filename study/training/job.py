@@ -1,0 +1,122 @@
+"""The process of a run: reads one job file, trains or has ranks train, leaves one result. Runs inside the container.
+
+``python -m study.training.job JOB SCRATCH``. The training code touches files here, in :mod:`study.training.distributed.rank` and in
+:mod:`study.training.common`, and in no module below these.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from study.artifacts.machine import Machine
+from study.artifacts.record import JobResult
+from study.artifacts.run import CEILINGS, RESULT, TELEMETRY, Job
+from study.artifacts.samples import Measurement, Yardstick
+from study.base.privacy import anonymous
+from study.config.settings import Settings
+from study.training.common import Inputs, failed, leave, loop_of, prepare, read_inputs, seed_everything
+from study.training.loops.replicas import Replicas
+from study.training.measure import yardstick
+from study.training.measure.ceilings import measure_ceilings
+from study.training.measure.machine import describe, gpu_trouble
+from study.training.measure.precision import fp32_in_use, has_tf32, set_fp32
+from study.training.measure.sampler import sampling
+
+
+def made_ready(job: Job, inputs: Inputs, job_file: Path, scratch: Path) -> Callable[[], Measurement]:
+    """Return the prepared training of this run: in this process, or in those that torch's launcher starts."""
+    settings = job.run.settings
+    if settings.training.strategy != "single":
+        from study.training.distributed.ranks import train_ranks
+
+        return lambda: train_ranks(job_file, scratch, settings)
+    training_job, train = prepare(job, inputs, torch.device(settings.device), Replicas()), loop_of(settings)
+    return lambda: train(training_job)
+
+
+def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path()) -> JobResult:
+    """Train, and return every possible outcome as a result. Ranks leave their files in ``scratch``."""
+    inputs: Inputs | None = None
+    measured: Yardstick | None = None
+    settings = job.run.settings
+    try:
+        trouble = _no_device(settings)
+        if trouble:
+            return JobResult(outcome="unavailable", message=anonymous(trouble), machine=describe("cpu"))
+        if settings.training.precision == "tf32" and not has_tf32():
+            message = "training.precision: this GPU has no tf32; NVIDIA GPUs have it from Ampere on"
+            return JobResult(outcome="unavailable", message=message, machine=describe(settings.device))
+        seed_everything(job.seed, settings.training.threads)
+        inputs = read_inputs(job)
+        train, device = made_ready(job, inputs, job_file, scratch), torch.device(settings.device)
+        set_fp32(settings.training.precision)
+        # Outside every timed region, and before the window of peak memory opens.
+        first_use = yardstick.first_use(device)
+        before, host_before = _yardsticks(device)
+        measured = Yardstick(first_use_seconds=first_use, before=before, host_before=host_before, after=[])
+        measurement = train()
+        after, host_after = _yardsticks(device)
+        measured = measured.model_copy(update={"after": after, "host_after": host_after})
+    except Exception as error:  # every outcome is a result: the other runs go on, and the report shows this one
+        result, machine = failed(error, settings), _machine(settings)
+    else:
+        machine = describe(settings.device)
+        result = JobResult(outcome="ok", measurement=measurement, fp32=fp32_in_use(settings.device))
+    return result.model_copy(
+        update={
+            "machine": machine,
+            "data": inputs.used if inputs else None,
+            "weights": inputs.weights if inputs else None,
+            "yardstick": measured,
+        }
+    )
+
+
+def _no_device(settings: Settings) -> str | None:
+    """Return why torch cannot train on the device, or None if it can."""
+    if settings.device != "cuda":
+        return None
+    if not torch.cuda.is_available():
+        return f"torch finds no CUDA device that it can use: {gpu_trouble()}"
+    wanted, found = settings.training.replicas, torch.cuda.device_count()
+    return f"torch finds {found} CUDA devices, and the run needs {wanted}" if found < wanted else None
+
+
+def _yardsticks(device: torch.device) -> tuple[list[float], list[float]]:
+    """Return the yardstick's seconds of the device, and of the CPUs beside it if it is a GPU."""
+    host = yardstick.repetitions(torch.device("cpu")) if device.type != "cpu" else []
+    return yardstick.repetitions(device), host
+
+
+def _machine(settings: Settings) -> Machine | None:
+    """Return the machine, also after a failure, or None if the device itself no longer answers."""
+    try:
+        return describe(settings.device)
+    except Exception:
+        return None
+
+
+def compile_afresh(folder: Path) -> None:
+    """Give torch.compile a cache of this run alone: code that another run compiled would look fast."""
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
+
+
+def main(job_file: str, scratch: str) -> None:
+    """Execute the job file, and leave the result in ``scratch`` in one piece."""
+    job = Job.model_validate_json(Path(job_file).read_text(encoding="utf-8"))
+    compile_afresh(Path(scratch) / "compiled")
+    settings = job.run.settings
+    with sampling(Path(scratch) / TELEMETRY, settings.training.replicas if settings.device == "cuda" else 0):
+        result = execute(job, Path(job_file), Path(scratch))
+    leave(result, Path(scratch) / RESULT)
+    if job.ceilings and result.outcome != "unavailable":
+        # The result is safe by now: a failure here costs only the ceilings.
+        ceilings = measure_ceilings(torch.device(settings.device), settings.training.precision)
+        leave(ceilings, Path(scratch) / CEILINGS)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])

@@ -1,0 +1,138 @@
+"""What every loop is given, and what it tells."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+
+from study.artifacts.samples import Epoch, Flops, Step
+from study.artifacts.weights import Weights
+from study.config.settings import Settings
+from study.data.decode import ImageSet
+from study.training.loops.replicas import Replicas
+from study.training.measure.clock import EpochTimes
+from study.training.measure.flops import flops_of_step
+from study.training.measure.warm_up import mark_warm_up
+from study.training.models.build import State, input_channels
+
+MOMENTS = {"adamw": 2, "adam": 2, "sgd": 1}
+"""Number of values that the optimizer keeps for each trained parameter."""
+Losses = list[tuple[torch.Tensor, int]]
+"""Mean loss of each step, a scalar tensor still on the device, and the step's number of images.
+
+With several processes each holds its part of the mean: that of its own images, weighted so that the mean over processes
+is that of all images.
+"""
+Progress = Callable[[int, int, str], None]
+"""Function called with the steps done, the steps of the whole schedule, and the current place in words."""
+
+
+@dataclass(frozen=True)
+class TrainingJob:
+    """All inputs of a loop, as values; no files."""
+
+    settings: Settings
+    images: ImageSet
+    weights: Weights
+    state: State | None
+    device: torch.device
+    seed: int
+    progress: Progress
+    replicas: Replicas = field(default_factory=Replicas)
+
+
+def stage_names(settings: Settings) -> list[str]:
+    """Return the stage of each epoch of the whole schedule."""
+    return ["frozen"] * settings.training.freeze_epochs + ["unfrozen"] * settings.training.epochs
+
+
+def validates(settings: Settings, epoch: int) -> bool:
+    """Return whether the model is validated after ``epoch`` of the whole schedule, counted from 1."""
+    return settings.training.validation == "epoch" or epoch == len(stage_names(settings))
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Results of an epoch, and the seconds of its validation: 0 without one."""
+
+    valid_seconds: float
+    losses: Losses
+    valid_loss: float | None
+    accuracy: float | None
+
+
+def epochs_of(
+    times: list[EpochTimes], reached: list[Reached], names: list[str], replicas: Replicas = Replicas()
+) -> tuple[list[Epoch], list[Step]]:
+    """Return the epochs of a schedule whose stages are ``names``, and all their steps with the warm-up marked.
+
+    With several processes each has to call this, as their losses are added up.
+    """
+    epochs = [
+        Epoch(
+            stage="frozen" if name == "frozen" else "unfrozen",
+            train_seconds=time.train_seconds,
+            valid_seconds=outcome.valid_seconds,
+            loader_start_seconds=time.loader_start_seconds,
+            loader_end_seconds=time.loader_end_seconds,
+            synchronise_seconds=time.synchronise_seconds,
+            images=sum(step.images for step in time.steps),
+            steps=len(time.steps),
+            train_loss=mean_loss(outcome.losses, replicas),
+            loss_sum=sum_of_losses(outcome.losses, replicas),
+            valid_loss=outcome.valid_loss,
+            accuracy=outcome.accuracy,
+        )
+        for name, time, outcome in zip(names, times, reached, strict=True)
+    ]
+    return epochs, mark_warm_up([step for time in times for step in time.steps], names)
+
+
+def mean_loss(losses: Losses, replicas: Replicas = Replicas()) -> float | None:
+    """Return the mean loss over the images of all processes, read from the device in one go.
+
+    The result is None if it is not finite, or if there is no image.
+    """
+    values, counts = _read(losses), [count for _, count in losses]
+    total, images = replicas.added([sum(v * count for v, count in zip(values, counts, strict=True)), sum(counts)])
+    return finite(total / images) if images else None
+
+
+def sum_of_losses(losses: Losses, replicas: Replicas = Replicas()) -> float | None:
+    """Return the sum of the batches' mean losses, which many tutorials print; None if it is not finite."""
+    total, steps = replicas.added([sum(_read(losses)), len(losses)])
+    return finite(total / replicas.count) if steps else None
+
+
+def _read(losses: Losses) -> list[float]:
+    return [float(value) for value in torch.stack([loss for loss, _ in losses]).tolist()] if losses else []
+
+
+def count_flops(model: nn.Module, job: TrainingJob, freeze: Callable[[bool], None]) -> dict[str, Flops]:
+    """Return the arithmetic of a full step in each stage; empty for a model whose step cannot be counted.
+
+    ``freeze(True)`` has to freeze the model as in the stage "frozen". Call this after training, and after the peaks are
+    read.
+    """
+    settings = job.settings
+    size, batch = settings.dataset.image_size, min(settings.training.replica_batch_size, len(job.images.train))
+    fed = input_channels(settings.model.name, settings.dataset.channels)
+    channels = next((m.in_channels for m in model.modules() if isinstance(m, nn.Conv2d)), fed)
+    inputs = torch.empty(batch, channels, size, size, device="meta")
+    labels = torch.zeros(batch, dtype=torch.int64, device="meta")
+    counted: dict[str, Flops] = {}
+    for stage in dict.fromkeys(stage_names(settings)):
+        freeze(stage == "frozen")
+        try:
+            moments = MOMENTS[settings.training.optimizer]
+            counted[stage] = flops_of_step(model, inputs, labels, nn.functional.cross_entropy, moments)
+        except (RuntimeError, NotImplementedError):  # the forward pass reads values: torch cannot count it
+            return {}
+    return counted
+
+
+def finite(value: float) -> float | None:
+    """Return the value, or None if JSON has no name for it."""
+    return value if math.isfinite(value) else None

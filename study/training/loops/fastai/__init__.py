@@ -1,0 +1,1 @@
+"""Stock fastai as the loop of a run."""

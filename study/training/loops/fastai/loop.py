@@ -1,0 +1,305 @@
+"""Stock fastai, as a tutorial writes it, measured by a callback that changes nothing."""
+
+import contextlib
+import io
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import fastai.data.load
+import numpy as np
+import torch
+import torchvision.models
+from fastai.callback.core import Callback
+from fastai.callback.progress import ProgressCallback
+from fastai.data.block import CategoryBlock, DataBlock
+from fastai.data.transforms import IndexSplitter
+from fastai.learner import Learner
+from fastai.metrics import error_rate
+from fastai.torch_core import set_seed
+from fastai.vision.all import (
+    ImageBlock,
+    Normalize,
+    PILImage,
+    PILImageBW,
+    Resize,
+    create_body,
+    imagenet_stats,
+    vision_learner,
+)
+from fastai.vision.learner import _default_meta, model_meta
+from PIL import Image
+
+from study.artifacts.samples import Measurement
+from study.config.networks import is_transfer
+from study.config.settings import Settings
+from study.data.decode import Stored, to_channels
+from study.training.loops.contract import Losses, Reached, TrainingJob, count_flops, epochs_of, finite, stage_names
+from study.training.loops.fastai.replicas import Together, replica_loader
+from study.training.loops.image_count import count_for, own_account
+from study.training.loops.loaders import workers_of
+from study.training.measure.clock import StepRecorder, clock_for, marks_of
+from study.training.measure.memory import peak, reset_peak
+from study.training.models import build as models
+
+ProgressCallback  # noqa: B018 - importing it is what makes a script's Learner show its bar, as `vision.all` does
+
+
+class Measure(Callback):
+    """Marks phases and counts images. It runs after every other callback, so that their work is inside the phases."""
+
+    order = 1000
+
+    def __init__(self, job: TrainingJob) -> None:
+        self.job = job
+        self.recorder = StepRecorder(clock_for(job.device))
+        self.count = count_for(job)
+        self.stages = stage_names(job.settings)
+        self.reached: list[Reached] = []
+        self.losses: Losses = []
+        self.done = 0
+        self.marking = False
+
+    def before_train(self) -> None:
+        """Start the epoch."""
+        self.losses = []
+        self.marking = True
+        self.count.begin()
+        self.recorder.begin()
+
+    def before_batch(self) -> None:
+        """Mark the end of the device transform: by now the loader has waited, moved and transformed the batch."""
+        if self.marking:
+            self.count.expect()
+            self.recorder.mark("device_transform")
+
+    def before_backward(self) -> None:
+        """Mark the end of the forward phase: the loss exists."""
+        self.recorder.mark("forward")
+
+    def after_backward(self) -> None:
+        """Mark the end of the backward phase: the gradients exist."""
+        self.recorder.mark("backward")
+
+    def after_batch(self) -> None:
+        """End the step. ``zero_grad`` and fastai's own bookkeeping are in its last phase."""
+        if self.marking:
+            replicas, own = self.job.replicas, len(self.learn.yb[0])
+            self.count.add(own)
+            images = self.count.end_step()
+            self.recorder.mark("optimizer")
+            self.recorder.end_step(images)
+            loss, weight = self.learn.loss.detach(), replicas.weight(own, images)
+            self.losses.append((loss if weight == 1 else loss * weight, images))
+            self.done += 1
+            epoch = len(self.reached)
+            total = self.learn.n_iter * len(self.stages)
+            self.job.progress(self.done, total, f"epoch {epoch + 1} ({self.stages[epoch]})")
+
+    def after_train(self) -> None:
+        """End the epoch's training, once the device has finished it too."""
+        self.marking = False
+        self.recorder.end()
+        self.count.end_epoch()
+
+    def before_validate(self) -> None:
+        """Start the clock of validation, which is timed separately."""
+        self.valid_started = time.perf_counter()
+
+    def after_validate(self) -> None:
+        """Stop the clock of validation once every process has finished it."""
+        self.recorder.clock.settle()
+        self.job.replicas.meet()
+        self.valid_seconds = time.perf_counter() - self.valid_started
+
+    def after_epoch(self) -> None:
+        """Take training loss, validation loss and error rate from fastai's recorder, and add them up over processes."""
+        _, loss, errors = (float(value) for value in self.learn.recorder.values[-1])
+        own = len(self.job.replicas.share(self.job.settings).of(self.job.images.valid))
+        loss, errors, images = self.job.replicas.added([loss * own, errors * own, own])
+        self.reached.append(
+            Reached(self.valid_seconds, self.losses, finite(loss / images), finite(1 - errors / images))
+        )
+
+    @contextlib.contextmanager
+    def loader_marks(self) -> Iterator[None]:
+        """Mark where the loader's iterator has waited and moved a batch: it does both before any batch event."""
+        stock, iterators = fastai.data.load.to_device, fastai.data.load._loaders
+
+        def timed(iterator: Any) -> Callable[[Any], Any]:
+            def start(loader: Any) -> Any:
+                if not self.marking:
+                    return iterator(loader)
+                with self.recorder.loader_start():
+                    return iterator(loader)
+
+            return start
+
+        def marked(batch: Any, *args: Any, **kwargs: Any) -> Any:
+            if self.marking:
+                self.recorder.mark("data_wait")
+            moved = stock(batch, *args, **kwargs)
+            if self.marking:
+                self.recorder.mark("transfer")
+            return moved
+
+        fastai.data.load.to_device = marked
+        fastai.data.load._loaders = tuple(timed(iterator) for iterator in iterators)
+        try:
+            yield
+        finally:
+            fastai.data.load.to_device, fastai.data.load._loaders = stock, iterators
+
+
+def make_dataloaders(job: TrainingJob) -> Any:
+    """Return fastai's loaders from the tutorials' data block, with the manifest's split."""
+    images, settings = job.images, job.settings
+    block = DataBlock(
+        blocks=(ImageBlock(PILImageBW if settings.dataset.channels == 1 else PILImage), CategoryBlock(images.classes)),
+        get_items=lambda numbers: numbers,
+        get_x=lambda number: as_stored(images.stored[number], settings.dataset.channels),
+        get_y=lambda number: images.classes[images.labels[number]],
+        splitter=IndexSplitter(images.valid),
+        item_tfms=[Resize(settings.dataset.image_size, method="squish")],
+    )
+    training, loader = settings.training, settings.loader
+    own: dict[str, Any] = {} if loader.workers == "auto" else {"num_workers": loader.workers}
+    if job.replicas.together:
+        own = {"num_workers": workers_of(settings), "dl_type": replica_loader(job.replicas, settings)}
+    # fastai drops the last partial batch when it shuffles, unless it is told not to.
+    own |= {} if training.drop_last else {"drop_last": False}
+    own |= {} if loader.pin_memory == "auto" else {"pin_memory": loader.pin_memory}
+    own |= {"persistent_workers": True} if loader.persistent_workers else {}
+    return block.dataloaders(list(range(len(images.labels))), bs=training.replica_batch_size, device=job.device, **own)
+
+
+def as_stored(stored: Stored, channels: int) -> Stored:
+    """Return a path unchanged, as fastai opens it itself, or an array in the channels that the model sees.
+
+    An array has shape (height, width) or (height, width, 3), uint8.
+    """
+    return stored if isinstance(stored, Path) else np.asarray(to_channels(Image.fromarray(stored), channels))
+
+
+def make_learner(job: TrainingJob, dataloaders: Any) -> Learner:
+    """Return the tutorials' learner, in the precision of the settings."""
+    learner = (
+        _transfer_learner(job, dataloaders) if is_transfer(job.settings.model.name) else _learner(job, dataloaders)
+    )
+    precise = {"fp16": learner.to_fp16, "bf16": learner.to_bf16}.get(job.settings.training.precision)
+    return precise() if precise else learner
+
+
+def _learner(job: TrainingJob, dataloaders: Any) -> Learner:
+    """Return a learner of a whole network on images in the network's own normalisation."""
+    settings = job.settings
+    name, channels = settings.model.name, settings.dataset.channels
+    model = models.build(
+        name,
+        classes=len(job.images.classes),
+        channels=channels,
+        seed=settings.seed,
+        head_seed=job.seed,
+        state=job.state,
+    )
+    dataloaders.add_tfms([Normalize.from_stats(*models.normalisation(name, channels))], "after_batch")
+    return Learner(dataloaders, model, metrics=error_rate)
+
+
+def _transfer_learner(job: TrainingJob, dataloaders: Any) -> Learner:
+    """Return a learner of torchvision's body with fastai's head.
+
+    ``pretrained=False`` would silently omit the ImageNet normalisation, so that random weights would train on a
+    different input. Here they get the same pipeline and the same frozen start.
+    """
+    architecture = getattr(torchvision.models, job.settings.model.name)
+    one_channel = {"n_in": 1} if job.settings.dataset.channels == 1 else {}
+    if job.weights.kind == "imagenet" and architecture in model_meta:  # others would get older weights
+        learner = vision_learner(dataloaders, architecture, metrics=error_rate, **one_channel)
+    else:
+        learner = vision_learner(dataloaders, architecture, metrics=error_rate, pretrained=False, **one_channel)
+        full = models.backbone(job.settings.model.name, job.settings.seed, job.state)
+        cut = model_meta.get(architecture, _default_meta)["cut"]
+        # With one channel fastai folds a given first layer into one of a single channel, and does not normalise.
+        body = create_body(full, one_channel.get("n_in", 3), True, cut)
+        learner.model[0].load_state_dict(body.state_dict())
+        if not one_channel:
+            dataloaders.add_tfms([Normalize.from_stats(*imagenet_stats)], "after_batch")
+        learner.freeze()
+    return learner
+
+
+def body_state(job: TrainingJob, learner: Learner) -> models.State:
+    """Return the tensors of the model without its head: fastai keeps its own head apart from the body."""
+    name = job.settings.model.name
+    body: models.State = learner.model[0].state_dict() if is_transfer(name) else models.body_state(learner.model, name)
+    return body
+
+
+def check_start(job: TrainingJob, body_sha256: str) -> None:
+    """Raise :class:`RuntimeError` if stock fastai did not load the weights that were decided.
+
+    Two cases are not compared: one channel, where fastai changes the first layer itself, and a network without
+    transfer.
+    """
+    if job.settings.dataset.channels == 1 or not is_transfer(job.settings.model.name):
+        return
+    full = models.backbone(job.settings.model.name, job.settings.seed, job.state)
+    cut = model_meta.get(getattr(torchvision.models, job.settings.model.name), _default_meta)["cut"]
+    if models.body_sha256(create_body(full, 3, False, cut).state_dict()) != body_sha256:
+        raise RuntimeError("fastai did not start from the weights that were decided for this run")
+
+
+def fit(learner: Learner, settings: Settings) -> None:
+    """Train by fastai's own method for the schedule."""
+    training = settings.training
+    if is_transfer(settings.model.name):
+        learner.fine_tune(training.epochs, base_lr=training.learning_rate, freeze_epochs=training.freeze_epochs)
+    elif training.schedule == "constant":
+        learner.fit(training.epochs, training.learning_rate)
+    else:
+        learner.fit_one_cycle(training.epochs, training.learning_rate)
+
+
+def train(job: TrainingJob) -> Measurement:
+    """Train as ``job`` says, and return the measurement."""
+    set_seed(job.seed)
+    started = time.perf_counter()
+    dataloaders = make_dataloaders(job)
+    setup_seconds = time.perf_counter() - started
+    reset_peak(job.device)
+    started = time.perf_counter()
+    learner = make_learner(job, dataloaders)
+    model_seconds = time.perf_counter() - started
+    body_sha256 = models.body_sha256(body_state(job, learner))
+    check_start(job, body_sha256)
+
+    measure = Measure(job)
+    measure.recorder.clock.reserve(marks_of(len(dataloaders.train) * len(measure.stages), len(measure.stages)))
+    learner.add_cb(measure)
+    if job.replicas.together:
+        learner.add_cb(Together(job.replicas, job.settings, len(job.images.train)))
+    job.replicas.meet()
+    with measure.loader_marks(), contextlib.redirect_stdout(io.StringIO()):  # fastai's own bar and table
+        fit_started, started = time.time(), time.perf_counter()
+        fit(learner, job.settings)
+        measure.recorder.clock.settle()
+        fit_seconds = time.perf_counter() - started
+    memory, trained = peak(job.device), measure.count.check()
+    epochs, steps = epochs_of(measure.recorder.read(), measure.reached, measure.stages, job.replicas)
+    return Measurement(
+        setup_seconds=setup_seconds,
+        model_seconds=model_seconds,
+        fit_seconds=fit_seconds,
+        fit_started=fit_started,
+        epochs=epochs,
+        steps=steps,
+        memory=memory,
+        parameters=sum(parameter.numel() for parameter in learner.model.parameters()),
+        body_sha256=body_sha256,
+        threads=torch.get_num_threads(),
+        workers=dataloaders.train.fake_l.num_workers,
+        flops=count_flops(learner.model, job, lambda frozen: learner.freeze() if frozen else learner.unfreeze()),
+        replicas=own_account(job.replicas, trained, fit_seconds, steps, memory),
+    )

@@ -1,0 +1,160 @@
+"""Inference with a trained network: it is converted to one precision and asked in batches, each timed separately."""
+
+import dataclasses
+import itertools
+import time
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import nn
+
+from study.artifacts.samples import InferenceSamples, Measurement, TimedBatch
+from study.config.settings import Settings
+from study.training.loops.contract import TrainingJob
+from study.training.loops.loaders import ResidentLoader
+from study.training.loops.torch import loop as torch_loop
+from study.training.measure.memory import peak, reset_peak
+from study.training.measure.precision import set_fp32
+from study.training.models import build as models
+
+Infer = Callable[[torch.Tensor], torch.Tensor]
+"""Function from normalised images (n, channels, s, s) to scores (n, classes), both on the device."""
+CALIBRATION_BATCH = 32
+
+
+@dataclasses.dataclass(frozen=True)
+class Network:
+    """A trained network in one precision."""
+
+    infer: Infer
+    kind: torch.dtype
+    """Type of the network's input images."""
+    operators: dict[str, int]
+
+
+def train(job: TrainingJob) -> Measurement:
+    """Train as ``job`` says, but from the study's seed, then measure inference on the validation images."""
+    settings, device = job.settings, job.device
+    planned = batches_to_time(settings, len(job.images.valid))
+    trainer, measured = train_the_same(job, planned)
+    model, prepare, trained = trainer.eager.eval(), trainer.prepare, trainer.total_steps
+    del trainer.optimizer, trainer.loaders  # their memory belongs to the training
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+    reset_peak(device)
+    set_fp32("fp32")  # whatever the training was allowed to compute in
+    weights_sha256 = models.body_sha256(model.state_dict())
+    held = ResidentLoader(job.images, job.images.valid, settings, device, settings.inference.batch_size, None)
+
+    started = time.perf_counter()
+    network = convert(model, settings, calibration_batches(job, prepare))
+    synchronise(device)
+    conversion_seconds = time.perf_counter() - started
+    began, started = time.time(), time.perf_counter()
+    batches, hits = [], []
+    for number in range(-settings.inference.warm_up_batches, planned):
+        batch, hit = ask(network, prepare, held, number)
+        batches.append(batch)
+        hits.append(hit)
+        job.progress(trained + max(0, number + 1), trained + planned, "inference")
+    seconds = time.perf_counter() - started
+    samples = InferenceSamples(
+        started=began,
+        seconds=seconds,
+        conversion_seconds=conversion_seconds,
+        batches=batches,
+        accuracy=first_pass(hits[settings.inference.warm_up_batches :], len(held.labels)),
+        weights_sha256=weights_sha256,
+        operators=network.operators,
+        memory=peak(device),
+    )
+    return measured.model_copy(update={"inference": samples})
+
+
+def train_the_same(job: TrainingJob, planned: int) -> tuple[torch_loop.Trainer, Measurement]:
+    """Train from the study's seed with deterministic algorithms, and return the trainer and its measurement.
+
+    The study's seed, not the run's, gives the same weights in every run of a device. ``planned`` batches are added to
+    the steps of the progress.
+    """
+    cudnn = torch.backends.cudnn
+    cudnn.deterministic, cudnn.benchmark = True, False
+    try:
+        return torch_loop.train_model(
+            dataclasses.replace(
+                job,
+                seed=job.settings.seed,
+                progress=lambda done, total, words: job.progress(done, total + planned, words),
+            )
+        )
+    finally:
+        cudnn.deterministic, cudnn.benchmark = False, job.settings.training.cudnn_benchmark
+
+
+def batches_to_time(settings: Settings, images: int) -> int:
+    """Return the number of batches to time: ``inference.batches``, and at least one pass over ``images`` images."""
+    return max(settings.inference.batches, -(-images // settings.inference.batch_size))
+
+
+@torch.inference_mode()
+def ask(network: Network, prepare: Infer, held: ResidentLoader, number: int) -> tuple[TimedBatch, torch.Tensor]:
+    """Return the timed batch ``number`` and its hits, a bool tensor (batch size,) that is true for each right answer.
+
+    The device is at rest before and after the batch. Batches below 0 are the warm-up. Every batch is full: after the
+    last image comes the first.
+    """
+    device, size = held.labels.device, held.batch_size
+    chosen = torch.arange(number * size, (number + 1) * size, device=device) % len(held.labels)
+    inputs = prepare(held.images[chosen]).to(network.kind)
+    synchronise(device)
+    started = time.perf_counter()
+    scores = network.infer(inputs)
+    synchronise(device)
+    seconds = time.perf_counter() - started
+    batch = TimedBatch(images=size, warm_up=number < 0, seconds=round(seconds, 9))
+    return batch, scores.argmax(1) == held.labels[chosen]
+
+
+def first_pass(hits: list[torch.Tensor], images: int) -> float:
+    """Return the share of right answers (0 to 1) over the first ``images`` hits.
+
+    ``hits`` are bool tensors (batch size,). Batches hold the images in turn from the first, so that each image counts
+    once.
+    """
+    return float(torch.cat(hits)[:images].double().mean())
+
+
+def calibration_batches(job: TrainingJob, prepare: Infer) -> Iterator[torch.Tensor]:
+    """Return batches of normalised training images (n, channels, s, s) float32, spread evenly over the set.
+
+    They are the same in every run.
+    """
+    train = job.images.train
+    count = min(job.settings.inference.calibration_images, len(train))
+    chosen = [train[place * len(train) // count] for place in range(count)]
+    held = ResidentLoader(job.images, chosen, job.settings, job.device, CALIBRATION_BATCH, None)
+    return (prepare(images) for images, _ in held)
+
+
+@torch.no_grad()
+def convert(model: nn.Module, settings: Settings, calibration: Iterator[torch.Tensor]) -> Network:
+    """Return the trained ``model`` in the precision of the settings.
+
+    ``calibration`` yields normalised training images (n, channels, s, s) float32.
+    """
+    precision = settings.inference.precision
+    if precision in ("fp32", "bf16"):
+        kind = torch.bfloat16 if precision == "bf16" else torch.float32
+        return Network(model.to(kind), kind, {})
+    from study.training.loops.inference import onnx_runtime
+
+    first = next(calibration)
+    ranges = itertools.chain([first], calibration) if precision == "int8" else None
+    infer, operators = onnx_runtime.load(model, first[:2], ranges)
+    return Network(infer, torch.float32, operators)
+
+
+def synchronise(device: torch.device) -> None:
+    """Wait until the device has finished its work."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

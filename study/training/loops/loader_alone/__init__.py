@@ -1,0 +1,1 @@
+"""The loader by itself: batches are fetched, and nothing trains."""

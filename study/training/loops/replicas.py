@@ -1,0 +1,68 @@
+"""The processes that train one model together, as seen by one of them: model wrapper, sums and barriers."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+
+import torch.distributed
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from study.config.settings import Settings
+from study.training.loops.sharding import Share
+
+
+@dataclass(frozen=True)
+class Replicas:
+    """This process as number ``rank`` of ``count``; ``together`` is false if one process trains without a group."""
+
+    rank: int = 0
+    count: int = 1
+    together: bool = False
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+
+    def share(self, settings: Settings) -> Share:
+        """Return the share of each batch that this process trains on."""
+        return Share(self.rank, self.count, settings.loader.sharding)
+
+    def wrap(self, model: nn.Module) -> nn.Module:
+        """Return the model with its gradients averaged over processes in the backward pass; unchanged for a single one.
+
+        Wrap after freezing: parameters that need no gradient at this moment are never exchanged. Batch normalisation
+        uses the statistics of each process's own shard, as data parallel training does unless its layers are replaced.
+        A shard has k times fewer images, so these are noisier, and a network with batch normalisation does not train
+        exactly as one process would. The running statistics are those of process 0.
+        """
+        if not self.together:
+            return model
+        return DistributedDataParallel(model, device_ids=[self.device.index] if self.device.type == "cuda" else None)
+
+    def exchanging(self, model: nn.Module, now: bool) -> AbstractContextManager[None]:
+        """Return a context of a forward and backward pass: gradients are exchanged if ``now``, else added up."""
+        return model.no_sync() if isinstance(model, DistributedDataParallel) and not now else nullcontext()
+
+    def weight(self, own: int, batch: int) -> float:
+        """Return the weight of the mean loss over a process's ``own`` images: 1 if all shards of ``batch`` are equal.
+
+        With this weight the average of the processes' gradients is the gradient of the mean over the whole batch, even
+        for an epoch's last batch, which may not divide evenly.
+        """
+        return own * self.count / batch
+
+    def agree(self, model: nn.Module) -> None:
+        """Give every process the running statistics of process 0, which are those of the model."""
+        if self.together:
+            for buffer in model.buffers():
+                torch.distributed.broadcast(buffer, 0)
+
+    def added(self, values: Sequence[float]) -> list[float]:
+        """Return the sums of ``values`` over all processes, in order. Every process waits here for the last one."""
+        if not self.together:
+            return list(values)
+        sums = torch.tensor(values, dtype=torch.float64, device=self.device)
+        torch.distributed.all_reduce(sums)
+        return [float(value) for value in sums.tolist()]
+
+    def meet(self) -> None:
+        """Return once every process has reached this point."""
+        self.added([0.0])

@@ -1,0 +1,111 @@
+"""The schedule that both loops follow: fastai's ``fine_tune``, written out as numbers.
+
+Source: fastai 2.8, ``fastai/callback/schedule.py`` (``fine_tune``, ``fit_one_cycle``) and ``fastai/optimizer.py``
+(``set_hyper``, ``Adam``). A test compares these numbers with those of fastai.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from study.config.settings import Settings
+
+WEIGHT_DECAY, EPSILON, SQUARE_MOMENTUM = 0.01, 1e-5, 0.99
+MOMENTUM = 0.9
+MOMENTA = (0.95, 0.85, 0.95)
+"""Momentum at the start, the peak and the end of the one-cycle schedule."""
+FINAL_DIVISOR = 1e5
+STEPS, STEP_FACTOR = 3, 0.1
+"""Number of equal parts of a stage in the schedule `step`, and the factor on the learning rate after each part."""
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """A learning rate that rises and falls, and a momentum that falls and rises."""
+
+    warm_fraction: float
+    start_divisor: float
+
+    def rate(self, peak: float, progress: float) -> float:
+        """Return the learning rate at ``progress`` (0 to 1); ``peak`` is the highest rate."""
+        return one_cycle(progress, self.warm_fraction, (peak / self.start_divisor, peak, peak / FINAL_DIVISOR))
+
+    def momentum(self, progress: float) -> float | None:
+        """Return the optimizer's momentum (Adam's first beta) at ``progress`` (0 to 1)."""
+        return one_cycle(progress, self.warm_fraction, MOMENTA)
+
+
+@dataclass(frozen=True)
+class Decay:
+    """A learning rate that stays or falls. The momentum stays the optimizer's own."""
+
+    kind: Literal["constant", "step", "cosine"]
+
+    def rate(self, peak: float, progress: float) -> float:
+        """Return the learning rate at ``progress`` (0 to 1); ``peak`` is the first rate."""
+        if self.kind == "cosine":
+            return _cosine(peak, 0.0, progress)
+        return peak * STEP_FACTOR ** int(STEPS * progress + 1e-9) if self.kind == "step" else peak
+
+    def momentum(self, progress: float) -> float | None:
+        """Return None: the optimizer keeps its own momentum."""
+        return None
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A sequence of epochs with one course of the learning rate."""
+
+    name: Literal["frozen", "unfrozen"]
+    epochs: int
+    peak_rates: tuple[float, ...]
+    """Highest learning rate of each layer group; the head's is last."""
+    course: Cycle | Decay
+
+    def rates(self, progress: float) -> tuple[float, ...]:
+        """Return the learning rate of each group at ``progress`` (0 to 1) of the stage."""
+        return tuple(self.course.rate(peak, progress) for peak in self.peak_rates)
+
+    def momentum(self, progress: float) -> float | None:
+        """Return the optimizer's momentum (Adam's first beta) at ``progress``; None if the optimizer keeps its own."""
+        return self.course.momentum(progress)
+
+
+def one_cycle(progress: float, turn: float, values: tuple[float, float, float]) -> float:
+    """Return the value at ``progress``: a cosine from the first value to the second at ``turn``, then to the third."""
+    start, middle, end = values
+    if progress < turn:
+        return _cosine(start, middle, progress / turn)
+    return _cosine(middle, end, (progress - turn) / (1 - turn))
+
+
+def _cosine(start: float, end: float, part: float) -> float:
+    return start + (1 + math.cos(math.pi * (1 - part))) * (end - start) / 2
+
+
+def stages(settings: Settings, groups: int) -> list[Stage]:
+    """Return the stages of a schedule for a model of ``groups`` layer groups: 1 for a model that is trained whole."""
+    training = settings.training
+    if training.schedule != "one_cycle":
+        rates, decay = (training.learning_rate,) * groups, Decay(training.schedule)
+        both = [
+            Stage("frozen", training.freeze_epochs, rates, decay),
+            Stage("unfrozen", training.epochs, rates, decay),
+        ]
+    elif groups == 1:  # no separate head, nothing to freeze: fastai's `fit_one_cycle`
+        both = [Stage("unfrozen", training.epochs, (training.learning_rate,), Cycle(0.25, 25.0))]
+    else:
+        both = _fine_tune(training.learning_rate, training.freeze_epochs, training.epochs, groups)
+    return [stage for stage in both if stage.epochs]
+
+
+def _fine_tune(rate: float, freeze_epochs: int, epochs: int, groups: int) -> list[Stage]:
+    """Return fastai's two stages: the head alone, then all layers with lower rates for the body."""
+    low, high = rate / 2 / 100, rate / 2
+    step = (high / low) ** (1 / (groups - 1))
+    unfrozen = tuple(low * step**group for group in range(groups))
+    frozen = (rate / 10,) * (groups - 1) + (rate,)
+    return [
+        Stage("frozen", freeze_epochs, frozen, Cycle(0.99, 25.0)),
+        Stage("unfrozen", epochs, unfrozen, Cycle(0.3, 5.0)),
+    ]

@@ -1,0 +1,1 @@
+"""The same training in plain torch."""

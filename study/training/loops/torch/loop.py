@@ -1,0 +1,285 @@
+"""Our own loop: plain PyTorch, the same schedule as fastai's ``fine_tune``, and a mark at the end of every phase."""
+
+import time
+from contextlib import AbstractContextManager, nullcontext
+from typing import Literal, cast
+
+import torch
+from torch import nn
+
+from study.artifacts.samples import Measurement
+from study.config.networks import is_transfer
+from study.training.loops.contract import (
+    Losses,
+    Reached,
+    TrainingJob,
+    count_flops,
+    epochs_of,
+    finite,
+    mean_loss,
+    stage_names,
+    validates,
+)
+from study.training.loops.image_count import count_for, own_account
+from study.training.loops.loaders import Loaders, make_loaders
+from study.training.loops.schedule import EPSILON, MOMENTUM, SQUARE_MOMENTUM, WEIGHT_DECAY, Stage, stages
+from study.training.measure.clock import StepRecorder, clock_for, marks_of
+from study.training.measure.memory import peak, reset_peak
+from study.training.models import build as models
+
+# fastai's `train_bn` means batch normalisation; networks without it have their own kind.
+NORMALISATION = (nn.modules.batchnorm._BatchNorm, nn.LayerNorm, nn.GroupNorm)
+
+
+class Trainer:
+    """One model with its optimizer and its loaders."""
+
+    def __init__(self, job: TrainingJob, loaders: Loaders) -> None:
+        self.job, self.loaders = job, loaders
+        settings, device = job.settings, job.device
+        name, channels = settings.model.name, settings.dataset.channels
+        model = models.build(
+            name,
+            classes=len(job.images.classes),
+            channels=channels,
+            seed=settings.seed,
+            head_seed=job.seed,
+            state=job.state,
+        )
+        self.body_sha256 = models.body_sha256(models.body_state(model, name))
+        self.eager = model.to(device)
+        self.groups = layer_groups(self.eager) if is_transfer(name) else [names_of(self.eager)]
+        self.optimizer = make_optimizer(self.eager, self.groups, settings.training.optimizer)
+        # A wrapper around the same parameters: their names, and so the groups, are the eager model's.
+        self.whole = cast(nn.Module, torch.compile(self.eager)) if settings.training.compile else self.eager
+        self.model = self.whole
+        self.loss = nn.CrossEntropyLoss()
+        self.scaler = torch.amp.GradScaler(device.type, enabled=settings.training.precision == "fp16")
+        self.recorder = StepRecorder(clock_for(device))
+        mean, std = models.normalisation(name, channels)
+        self.mean, self.std = (torch.tensor(values, device=device).view(1, -1, 1, 1) for values in (mean, std))
+        self.total_steps = loaders.train_steps * len(stage_names(settings))
+        self.count = count_for(job)
+        self.done = 0
+
+    def prepare(self, images: torch.Tensor) -> torch.Tensor:
+        """Return uint8 images (n, c, s, s) as normalised float32 (n, channels, s, s) on the device.
+
+        The channels are those of the model's input.
+        """
+        return (images.float().div_(255).expand(-1, self.mean.shape[1], -1, -1) - self.mean) / self.std
+
+    def autocast(self) -> AbstractContextManager[object]:
+        """Return a context of mixed precision if the settings ask for it, else an empty one."""
+        kind = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(self.job.settings.training.precision)
+        return torch.autocast(self.job.device.type, kind) if kind else nullcontext()
+
+    def enter(self, stage: Stage) -> None:
+        """Freeze the parameters that the stage does not train, so that all processes exchange the same ones."""
+        set_frozen(self.eager, self.groups, stage.name == "frozen")
+        self.model = self.job.replicas.wrap(self.whole)
+
+    def train_epoch(self, stage: Stage, number: int, epoch: int) -> Losses:
+        """Train epoch ``number`` of the stage, ``epoch`` of the schedule, and return its losses.
+
+        The recorder has the times.
+        """
+        self.model.train()
+        losses: Losses = []
+        self.count.begin()
+        self.recorder.begin()
+        with self.recorder.loader_start():
+            batches = iter(self.loaders.train)
+        seen, loss = 0, torch.zeros(())
+        for images, labels in batches:
+            self.recorder.mark("data_wait")
+            whole, last = self.count.expect(), self.loaders.batches_of_step(len(losses)) - 1
+            if seen == 0:
+                self.set_rates(stage, (number + len(losses) / self.loaders.train_steps) / stage.epochs)
+            with self.job.replicas.exchanging(self.model, now=seen == last):
+                part = self.accumulate(images, labels, self.job.replicas.weight(len(images), whole))
+            self.count.add(len(images))
+            loss = part if seen == 0 else loss + part
+            seen += 1
+            if seen > last:
+                self.update()
+                trained = self.count.end_step()
+                losses.append((loss, trained))
+                self.recorder.end_step(trained)
+                self.done, seen = self.done + 1, 0
+                self.job.progress(self.done, self.total_steps, f"epoch {epoch} ({stage.name})")
+        self.recorder.end()
+        self.count.end_epoch()
+        return losses
+
+    def accumulate(self, images: torch.Tensor, labels: torch.Tensor, share: float) -> torch.Tensor:
+        """Add the gradients of uint8 ``images`` (n, c, s, s) and int64 ``labels`` (n,), and return their loss.
+
+        The micro-batch is the fraction ``share`` of its step. The result is its part of the step's mean loss, a scalar
+        tensor still on the device. The backward phase includes the exchange of gradients, which runs beside it.
+        """
+        mark = self.recorder.mark
+        images = images.to(self.job.device, non_blocking=True)
+        labels = labels.to(self.job.device, non_blocking=True)
+        mark("transfer")
+        inputs = self.prepare(images)
+        mark("device_transform")
+        with self.autocast():
+            loss: torch.Tensor = self.loss(self.model(inputs), labels)
+        loss = loss if share == 1 else loss * share
+        mark("forward")
+        self.scaler.scale(loss).backward()
+        mark("backward")
+        return loss.detach()
+
+    def update(self) -> None:
+        """Do the optimizer's step on the gradients of all micro-batches."""
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.optimizer.zero_grad()
+        self.recorder.mark("optimizer")
+
+    def set_rates(self, stage: Stage, progress: float) -> None:
+        """Set the schedule's learning rates for the next step, and the momentum if the schedule has one."""
+        rates, momentum = stage.rates(progress), stage.momentum(progress)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rates[group["layer_group"]]
+            if momentum is not None and "betas" in group:
+                group["betas"] = (momentum, group["betas"][1])
+            elif momentum is not None:
+                group["momentum"] = momentum
+
+    @torch.no_grad()
+    def validate(self, losses: Losses) -> Reached:
+        """Return the epoch's results: loss and accuracy over the validation images.
+
+        Each process takes its share of the images. ``losses`` are the epoch's training losses.
+        """
+        self.model.eval()
+        started = time.perf_counter()
+        self.job.replicas.agree(self.eager)
+        valid_losses: Losses = []
+        correct, images = torch.zeros((), device=self.job.device), 0
+        for batch, batch_labels in self.loaders.valid:
+            inputs = self.prepare(batch.to(self.job.device, non_blocking=True))
+            labels = batch_labels.to(self.job.device, non_blocking=True)
+            with self.autocast():
+                outputs = self.whole(inputs)  # unwrapped: shares may differ in their number of batches
+                valid_losses.append((self.loss(outputs, labels), len(labels)))
+            correct += (outputs.argmax(1) == labels).sum()
+            images += len(labels)
+        loss = mean_loss(valid_losses, self.job.replicas)
+        right, seen = self.job.replicas.added([float(correct), images])
+        return Reached(time.perf_counter() - started, losses, loss, finite(right / seen))
+
+
+def train(job: TrainingJob) -> Measurement:
+    """Train as ``job`` says, and return the measurement."""
+    return train_model(job)[1]
+
+
+def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
+    """Train as ``job`` says, and return the trainer with its trained model, and the measurement."""
+    started = time.perf_counter()
+    loaders = make_loaders(job.images, job.settings, job.device, job.seed, job.replicas.share(job.settings))
+    setup_seconds = time.perf_counter() - started
+    reset_peak(job.device)
+    started = time.perf_counter()
+    trainer = Trainer(job, loaders)
+    trainer.recorder.clock.settle()
+    model_seconds = time.perf_counter() - started
+
+    reached: list[Reached] = []
+    micro_batches = trainer.total_steps * job.settings.training.gradient_accumulation
+    trainer.recorder.clock.reserve(marks_of(micro_batches, len(stage_names(job.settings))))
+    job.replicas.meet()
+    fit_started, started = time.time(), time.perf_counter()
+    for stage in stages(job.settings, len(trainer.groups)):
+        trainer.enter(stage)
+        for number in range(stage.epochs):
+            losses = trainer.train_epoch(stage, number, len(reached) + 1)
+            looks = validates(job.settings, len(reached) + 1)
+            reached.append(trainer.validate(losses) if looks else Reached(0.0, losses, None, None))
+    fit_seconds = time.perf_counter() - started
+    memory, trained = peak(job.device), trainer.count.check()
+    epochs, steps = epochs_of(trainer.recorder.read(), reached, stage_names(job.settings), job.replicas)
+    return trainer, Measurement(
+        setup_seconds=setup_seconds,
+        model_seconds=model_seconds,
+        fit_seconds=fit_seconds,
+        fit_started=fit_started,
+        epochs=epochs,
+        steps=steps,
+        memory=memory,
+        parameters=sum(parameter.numel() for parameter in trainer.eager.parameters()),
+        body_sha256=trainer.body_sha256,
+        threads=torch.get_num_threads(),
+        workers=loaders.workers,
+        compile_seconds=compile_seconds() if job.settings.training.compile else None,
+        flops=count_flops(trainer.eager, job, lambda frozen: set_frozen(trainer.eager, trainer.groups, frozen)),
+        replicas=own_account(job.replicas, trained, fit_seconds, steps, memory),
+    )
+
+
+def compile_seconds() -> float:
+    """Return the seconds that torch.compile took in this process so far, forward and backward."""
+    from torch._dynamo.utils import calculate_time_spent
+
+    return float(calculate_time_spent().get("total_wall_time", 0.0))
+
+
+def layer_groups(model: nn.Module) -> list[list[str]]:
+    """Return the names of the parameters in groups of one learning rate; every parameter is in one group.
+
+    A residual network has three groups as fastai splits it (stem and first two layers, last two layers, head). Any
+    other has two (body, head).
+    """
+    head = models.head_name(model)
+    names = names_of(model)
+    body = [name for name in names if not name.startswith(f"{head}.")]
+    groups = [body, [name for name in names if name.startswith(f"{head}.")]]
+    if isinstance(getattr(model, "layer4", None), nn.Module) and head == "fc":
+        late = [name for name in body if name.startswith(("layer3.", "layer4."))]
+        groups = [[name for name in body if name not in late], late, groups[1]]
+    return groups
+
+
+def names_of(model: nn.Module) -> list[str]:
+    """Return the names of all parameters."""
+    return [name for name, _ in model.named_parameters()]
+
+
+def is_normalisation(model: nn.Module, name: str) -> bool:
+    """Return whether the parameter belongs to a normalisation layer."""
+    return isinstance(model.get_submodule(name.rpartition(".")[0]), NORMALISATION)
+
+
+def make_optimizer(
+    model: nn.Module, groups: list[list[str]], kind: Literal["adamw", "adam", "sgd"] = "adamw"
+) -> torch.optim.Optimizer:
+    """Return the optimizer over layer groups.
+
+    AdamW has fastai's constants (no weight decay on normalisation layers and biases). Adam has torch's constants. SGD
+    has momentum.
+    """
+    parameters = dict(model.named_parameters())
+    parameter_groups = []
+    for number, names in enumerate(groups):
+        plain = [name for name in names if name.endswith("bias") or is_normalisation(model, name)]
+        decayed = [name for name in names if name not in plain]
+        for chosen, decay in ((decayed, WEIGHT_DECAY if kind == "adamw" else 0.0), (plain, 0.0)):
+            if chosen:
+                members = [parameters[name] for name in chosen]
+                parameter_groups.append({"params": members, "weight_decay": decay, "layer_group": number})
+    if kind == "sgd":
+        return torch.optim.SGD(parameter_groups, lr=1e-3, momentum=MOMENTUM)
+    if kind == "adam":
+        return torch.optim.Adam(parameter_groups, lr=1e-3)
+    return torch.optim.AdamW(parameter_groups, lr=1e-3, betas=(MOMENTUM, SQUARE_MOMENTUM), eps=EPSILON)
+
+
+def set_frozen(model: nn.Module, groups: list[list[str]], frozen: bool) -> None:
+    """Freeze all but the last group; normalisation layers always train, as in fastai (``train_bn``)."""
+    head = set(groups[-1])
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(not frozen or name in head or is_normalisation(model, name))

@@ -1,0 +1,148 @@
+"""What the device can do: the rates of a large matrix product and of a copy."""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Literal
+
+import torch
+
+from study.artifacts.machine import Ceiling, Ceilings
+from study.config.sections import Precision
+from study.training.measure.clock import Clock
+from study.training.measure.precision import _fp32_backends, _fp32_settings, fp32_in_use
+
+SAMPLE_SECONDS = 0.01
+"""Shortest sample in seconds: shorter calls are repeated, so that launch overhead and clock resolution do not count."""
+SAMPLING_SECONDS = 0.3
+FEWEST_SAMPLES = 5
+# A larger product uses more of the machine, and the first that takes long is large enough: a few milliseconds may be
+# all waiting if another process holds a core. Half precision in software (a CPU's fp16) stops at the smallest.
+PRODUCT_SIDES = {"cpu": (256, 512, 1024, 2048, 4096), "cuda": (2048, 4096, 8192)}
+LONG_CALL_SECONDS = 0.02
+# Several times the last-level cache: a copy that stays in it would be a ceiling of the cache.
+COPY_BYTES = {"cpu": 2**28, "cuda": 2**30}
+FP32_ARITHMETIC = ("ieee", "tf32", "bf16")
+"""torch's names for the arithmetic of fp32, from slow to fast. torch says ``none`` for IEEE when nothing is set."""
+HALF: dict[Precision, str] = {"bf16": "bfloat16", "fp16": "float16"}
+"""torch's names for the types of mixed precision. The other precisions store fp32."""
+
+
+def measure_ceilings(device: "torch.device", precision: Precision) -> Ceilings:
+    """Measure both ceilings: FLOP/s of a product of square matrices, 2 x side^3 / s, and bytes/s of a copy.
+
+    The measurement takes under 3 s on two CPU cores. It allocates up to 0.5 GiB on a CPU and 2 GiB on a GPU, and frees
+    it. That moves the memory peaks and drops torch's cached blocks, so call it outside a run. Random numbers come from
+    a separate generator. The device's clock does the timing (``measure.clock``): on a GPU the samples are events in its
+    queue, with one synchronisation at their end.
+    """
+    import torch
+
+    from study.training.measure.clock import clock_for
+
+    kind: Literal["cpu", "cuda"] = "cuda" if device.type == "cuda" else "cpu"
+    clock = clock_for(device)
+    matmul, convolution = _fp32_settings(kind)
+    single = precision not in HALF
+    used = fp32_in_use(kind)
+    arithmetic = max((used.products, used.convolutions), key=FP32_ARITHMETIC.index) if single else precision
+    with torch.no_grad():
+        with _fp32_products(kind, arithmetic if single else matmul):
+            side, multiply = _large_product(device, precision, clock)
+            product = sample(multiply, 2.0 * side**3, clock)
+        del multiply
+        copied = sample(_copy(COPY_BYTES[kind], device), 2.0 * COPY_BYTES[kind], clock)
+    if kind == "cuda":
+        torch.cuda.empty_cache()
+    return Ceilings(
+        device=kind,
+        precision=precision,
+        threads=torch.get_num_threads(),
+        matmul_fp32_precision=matmul,
+        convolution_fp32_precision=convolution,
+        product_arithmetic=arithmetic,
+        product_side=side,
+        copy_bytes=COPY_BYTES[kind],
+        product_flop_per_second=product,
+        copy_bytes_per_second=copied,
+    )
+
+
+def sample(call: Callable[[], object], work: float, clock: "Clock") -> Ceiling:
+    """Return the rates of a call that does ``work`` (FLOPs or bytes), sampled for about ``SAMPLING_SECONDS``.
+
+    The call is warmed up before, and the clock is read at the end.
+    """
+    seconds = seconds_of(call, clock)
+    calls = max(1, math.ceil(SAMPLE_SECONDS / seconds))
+    count = max(FEWEST_SAMPLES, math.ceil(SAMPLING_SECONDS / (seconds * calls)))
+    marks = [clock.mark()]
+    for _ in range(count):
+        for _ in range(calls):
+            call()
+        marks.append(clock.mark())
+    clock.settle()
+    samples = [work * calls / clock.seconds(a, b) for a, b in pairwise(marks)]
+    return Ceiling(best=max(samples), samples=samples, calls_per_sample=calls)
+
+
+def seconds_of(call: Callable[[], object], clock: "Clock") -> float:
+    """Return the seconds of a warm call: the shorter of two after a first, which pays for libraries and memory."""
+    call()
+    marks = [clock.mark()]
+    for _ in range(2):
+        call()
+        marks.append(clock.mark())
+    clock.settle()
+    return max(1e-9, min(clock.seconds(a, b) for a, b in pairwise(marks)))
+
+
+def _large_product(
+    device: "torch.device", precision: Precision, clock: "Clock"
+) -> "tuple[int, Callable[[], torch.Tensor]]":
+    """Return side and call of the first product that takes ``LONG_CALL_SECONDS``, or of the largest product."""
+    sides = PRODUCT_SIDES["cuda" if device.type == "cuda" else "cpu"]
+    for side in sides:
+        call = _product(side, device, precision)
+        if seconds_of(call, clock) >= LONG_CALL_SECONDS:
+            break
+    return side, call
+
+
+def _product(side: int, device: "torch.device", precision: Precision) -> "Callable[[], torch.Tensor]":
+    """Return a call that multiplies two random square matrices.
+
+    The values are random because a GPU's power, and so its clock, depends on them.
+    """
+    import torch
+
+    dtype = getattr(torch, HALF.get(precision, "float32"))
+    generator = torch.Generator(device).manual_seed(0)
+    a, b = (torch.randn(side, side, generator=generator, device=device, dtype=dtype) for _ in range(2))
+    out = torch.empty_like(a)
+    return lambda: torch.mm(a, b, out=out)
+
+
+def _copy(size: int, device: "torch.device") -> "Callable[[], torch.Tensor]":
+    """Return a call that reads and writes ``size`` bytes; both tensors are touched before, as first use costs more."""
+    import torch
+
+    source = torch.ones(size, dtype=torch.uint8, device=device)
+    target = torch.zeros_like(source).fill_(2)
+    return lambda: target.copy_(source)
+
+
+@contextmanager
+def _fp32_products(kind: str, arithmetic: str) -> Iterator[None]:
+    """Compute fp32 matrix products in ``arithmetic`` within the context, and restore the setting."""
+    matmul, _ = _fp32_backends(kind)
+    before = matmul.fp32_precision
+    if before == arithmetic or {before, arithmetic} == {"none", "ieee"}:
+        yield
+        return
+    matmul.fp32_precision = arithmetic
+    try:
+        yield
+    finally:
+        matmul.fp32_precision = before

@@ -1,0 +1,169 @@
+"""Times of phases: by the host's clock on a CPU, by CUDA events on a GPU. No step contains a synchronisation."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from study.artifacts.samples import PHASES, Step
+
+MOST_RESERVED = 200_000
+"""Largest number of events made before training. A longer training makes the rest as it goes."""
+
+
+class HostClock:
+    """A clock whose marks are readings of the host's clock. They are exact, because the host itself does the work."""
+
+    def reserve(self, marks: int) -> None:
+        """Do nothing: marks of the host need no preparation."""
+
+    def mark(self) -> Any:
+        """Return a point in time."""
+        return time.perf_counter()
+
+    def settle(self) -> None:
+        """Do nothing: marks of the host can be read at once."""
+
+    def seconds(self, first: Any, second: Any) -> float:
+        """Return the seconds between two marks."""
+        return float(second - first)
+
+
+class CudaClock:
+    """A clock whose marks are events in the device's queue: the host runs ahead, and the device stamps each event."""
+
+    def __init__(self) -> None:
+        self._spare: list[torch.cuda.Event] = []
+        # Looked up once: the lookup takes the host as long as recording the event.
+        self._stream = torch.cuda.current_stream()
+
+    def reserve(self, marks: int) -> None:
+        """Make ``marks`` events beforehand.
+
+        Making an event takes the host longer than recording it, and happens in its first ``record``.
+        """
+        self._spare = [torch.cuda.Event(enable_timing=True) for _ in range(min(marks, MOST_RESERVED))]
+        for event in self._spare:
+            event.record(self._stream)
+        self.settle()
+
+    def mark(self) -> Any:
+        """Return a point in the device's timeline."""
+        event = self._spare.pop() if self._spare else torch.cuda.Event(enable_timing=True)
+        event.record(self._stream)
+        return event
+
+    def settle(self) -> None:
+        """Wait for the device; called once at the end of an epoch."""
+        torch.cuda.synchronize()
+
+    def seconds(self, first: Any, second: Any) -> float:
+        """Return the seconds between two marks; the events give milliseconds."""
+        return float(first.elapsed_time(second)) / 1000.0
+
+
+Clock = HostClock | CudaClock
+
+
+def clock_for(device: torch.device) -> Clock:
+    """Return the clock that sees the work of ``device``."""
+    return CudaClock() if device.type == "cuda" else HostClock()
+
+
+@dataclass(frozen=True)
+class EpochTimes:
+    """Recorded times of one epoch's training, in seconds."""
+
+    steps: list[Step]
+    train_seconds: float
+    loader_start_seconds: float
+    loader_end_seconds: float
+    synchronise_seconds: float
+
+
+def marks_of(steps: int, epochs: int) -> int:
+    """Return the number of marks in ``steps`` steps and ``epochs`` epochs."""
+    return steps * len(PHASES) + 2 * epochs
+
+
+class StepRecorder:
+    """Collects the marks of every epoch and turns them into steps after the last: reading an event costs time."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self._epochs: list[_Epoch] = []
+
+    def begin(self) -> None:
+        """Start an epoch's training: the first step's data wait counts from here."""
+        now = time.perf_counter()
+        self._epochs.append(_Epoch(now, self.clock.mark()))
+        epoch = self._epochs[-1]
+        self._names, self._marks, self._images = epoch.names, epoch.marks, epoch.images
+
+    @contextmanager
+    def loader_start(self) -> Iterator[None]:
+        """Time the code that makes the loader's iterator."""
+        started = time.perf_counter()
+        yield
+        self._epochs[-1].loader_start_seconds = time.perf_counter() - started
+
+    def mark(self, phase: str) -> None:
+        """Mark the end of ``phase``."""
+        self._names.append(phase)
+        self._marks.append(self.clock.mark())
+
+    def end_step(self, images: int) -> None:
+        """Mark the end of a step of ``images`` images."""
+        self._images.append(images)
+        self._names.append("")
+        self._marks.append(None)
+
+    def end(self) -> None:
+        """Mark the end of an epoch's training, and return once the device has finished it too."""
+        epoch = self._epochs[-1]
+        epoch.end = self.clock.mark()
+        waited = time.perf_counter()
+        self.clock.settle()
+        now = time.perf_counter()
+        epoch.synchronise_seconds, epoch.train_seconds = now - waited, now - epoch.started
+
+    def read(self) -> list[EpochTimes]:
+        """Return the times of every epoch, in order. Call it once, outside the timed code."""
+        return [self._read(epoch, number) for number, epoch in enumerate(self._epochs, start=1)]
+
+    def _read(self, epoch: "_Epoch", number: int) -> EpochTimes:
+        steps: list[Step] = []
+        phases = dict.fromkeys(PHASES, 0.0)
+        before = epoch.start
+        for phase, mark in zip(epoch.names, epoch.marks, strict=True):
+            if phase:
+                phases[phase] += self.clock.seconds(before, mark)
+                before = mark
+                continue
+            values = {f"{name}_seconds": round(seconds, 7) for name, seconds in phases.items()}
+            steps.append(Step(epoch=number, images=epoch.images[len(steps)], warm_up=False, **values))
+            phases = dict.fromkeys(PHASES, 0.0)
+        return EpochTimes(
+            steps,
+            epoch.train_seconds,
+            epoch.loader_start_seconds,
+            self.clock.seconds(before, epoch.end),
+            epoch.synchronise_seconds,
+        )
+
+
+@dataclass
+class _Epoch:
+    started: float
+    start: Any
+    # Two lists instead of pairs: a step makes no object that the garbage collector has to follow.
+    names: list[str] = field(default_factory=list)
+    marks: list[Any] = field(default_factory=list)
+    images: list[int] = field(default_factory=list)
+    end: Any = None
+    train_seconds: float = 0.0
+    loader_start_seconds: float = 0.0
+    synchronise_seconds: float = 0.0

@@ -1,0 +1,346 @@
+"""Telemetry of one run: a separate process that samples the machine while another trains.
+
+``python -m study.training.measure.sampler FILE --watch PID --gpus COUNT`` appends one line of CSV per sample. It is a process,
+not a thread, because a training loop that holds the interpreter would starve a thread of exactly the samples that
+matter. Every line is written when it is taken, so samples survive when the sampler is killed.
+"""
+
+import argparse
+import functools
+import importlib
+import operator
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from study.artifacts.telemetry import COLUMNS, GPU_COLUMNS
+from study.base.devices import nvml_handle
+from study.base.processes import die_with_parent
+
+PERIOD_SECONDS = 0.09
+"""Seconds between samples. They are a little under a tenth, so that a late sample still leaves ten in a second."""
+REFRESH_SECONDS = 1.0
+"""Seconds between two searches for children. Finding them costs far more than reading them."""
+STOP_SECONDS = 2.0
+"""Seconds that a sampler may take to end once it is told to."""
+POWERCAP = Path("/sys/class/powercap")
+Value = float | int | None
+
+
+class Tree:
+    """The watched process and its children, loader workers included, but without this sampler.
+
+    Memory is the sum of resident sets. Pages that a worker shares with its parent count once in each, so the sum is an
+    upper bound. The proportional set would not count them twice, but to read it the kernel walks every page of a
+    process and holds the lock that its allocations need. That costs milliseconds per gigabyte, and slows the run that
+    is measured.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._root = psutil.Process(pid)
+        self._children: list[psutil.Process] = []
+        self._cpu_seconds: dict[int, float] = {}
+        self._read_at: float | None = None
+        self._refresh_at = 0.0
+
+    def read(self, now: float) -> tuple[float | None, int] | None:
+        """Return CPU in percent of one core since the last call, and resident bytes; None if the process is gone.
+
+        ``now`` is in seconds of a clock that never goes back. The first call returns None for the CPU.
+        """
+        if now >= self._refresh_at:
+            self._refresh_at = now + REFRESH_SECONDS
+            if not self._root.is_running():  # also checks that the id is not another process's by now
+                return None
+            self._children = _descendants(self._root)
+        seconds, resident = {}, 0
+        for process in (self._root, *self._children):
+            try:
+                with process.oneshot():
+                    # A process that ended and was not waited for keeps its number, and holds no memory.
+                    if process is self._root and process.status() == psutil.STATUS_ZOMBIE:
+                        return None
+                    times = process.cpu_times()
+                    resident += process.memory_info().rss
+            except psutil.Error:
+                if process is self._root:
+                    return None
+                continue
+            seconds[process.pid] = times.user + times.system
+        # A child counts from when it was first seen: CPU time that it used before belongs to no sample.
+        used = sum(value - self._cpu_seconds.get(pid, value) for pid, value in seconds.items())
+        elapsed = None if self._read_at is None else now - self._read_at
+        self._cpu_seconds, self._read_at = seconds, now
+        return (max(0.0, 100 * used / elapsed) if elapsed else None), resident
+
+
+def _descendants(root: psutil.Process) -> list[psutil.Process]:
+    """Return all visible processes below ``root``, without this process."""
+    try:
+        pids = _listed_children(root.pid)
+    except OSError:  # this kernel keeps no such lists, so every process of the machine is examined
+        with suppress(psutil.Error):
+            return [child for child in root.children(recursive=True) if child.pid != os.getpid()]
+        return []
+    found = []
+    for pid in pids:
+        with suppress(psutil.Error):
+            found.append(psutil.Process(pid))
+    return found
+
+
+def _listed_children(pid: int) -> list[int]:
+    """Return the ids of the processes below ``pid``, from the kernel's lists of the children of each thread."""
+    found: list[int] = []
+    for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - ten times as fast for a thread per core
+        with open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as file:  # noqa: PTH123
+            own = [int(child) for child in file.read().split()]
+        for child in own:
+            if child == os.getpid():
+                continue
+            found.append(child)
+            with suppress(OSError):  # ended meanwhile
+                found += _listed_children(child)
+    return found
+
+
+class Gpu:
+    """One device as NVML reports it. An unsupported value stays empty, and is not asked for again."""
+
+    def __init__(self, nvml: Any, handle: Any) -> None:
+        self._nvml = nvml
+        self._calls: dict[str, Callable[[], Value]] = {
+            "gpu_utilisation_percent": lambda: int(nvml.nvmlDeviceGetUtilizationRates(handle).gpu),
+            "gpu_memory_used_bytes": lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).used),
+            "gpu_process_memory_bytes": lambda: _process_memory(nvml.nvmlDeviceGetComputeRunningProcesses(handle)),
+            "gpu_power_watts": lambda: float(nvml.nvmlDeviceGetPowerUsage(handle) / 1000),
+            "gpu_energy_joules": lambda: float(nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1000),
+            "gpu_sm_clock_mhz": lambda: int(nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM)),
+            "gpu_temperature_celsius": lambda: int(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)),
+            # NVML renamed it to ClocksEventReasons; new and old drivers answer to the first name.
+            "gpu_throttle_reasons": lambda: int(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)),
+        }
+
+    def read(self) -> dict[str, Value]:
+        """Return a value for each column that the device still answers for."""
+        values: dict[str, Value] = {}
+        for column, call in list(self._calls.items()):
+            try:
+                values[column] = call()
+            except self._nvml.NVMLError as error:
+                if error.value in (
+                    self._nvml.NVML_ERROR_NOT_SUPPORTED,
+                    self._nvml.NVML_ERROR_FUNCTION_NOT_FOUND,
+                    self._nvml.NVML_ERROR_NO_PERMISSION,
+                ):
+                    del self._calls[column]
+            except (AttributeError, TypeError):  # another version of the bindings
+                del self._calls[column]
+        return values
+
+
+def _process_memory(processes: Sequence[Any]) -> int | None:
+    """Return the bytes of all processes on the device, or None if NVML lists none: in a container it may hide them."""
+    used = [process.usedGpuMemory for process in processes if process.usedGpuMemory is not None]
+    return sum(used) if used else None
+
+
+def open_gpu(nvml: Any = None, number: int = 0) -> Gpu | None:
+    """Return the GPU at place ``number`` of ``CUDA_VISIBLE_DEVICES`` (PCI index or UUID); without that, of all GPUs.
+
+    The function returns None if NVML does not answer. ``nvml`` replaces the bindings in tests.
+    """
+    try:
+        nvml = nvml or importlib.import_module("pynvml")
+        return Gpu(nvml, nvml_handle(nvml, number))
+    except Exception:  # no bindings, no driver, no such device: the host's columns are still worth having
+        return None
+
+
+def read_together(gpus: Sequence[Gpu]) -> dict[str, Value]:
+    """Return the readings of all GPUs that train together, by column, as if they were one device.
+
+    Memory, power and energy are sums, utilisation and clock are means, the temperature is the highest, and every
+    throttle reason counts. A column that one GPU lacks is left out.
+    """
+    readings = [gpu.read() for gpu in gpus]
+    if len(readings) == 1:
+        return readings[0]
+    together: dict[str, Value] = {}
+    for column in GPU_COLUMNS:
+        values = [value for reading in readings if (value := reading.get(column)) is not None]
+        if not values or len(values) < len(readings):
+            continue
+        if column == "gpu_throttle_reasons":
+            together[column] = functools.reduce(operator.or_, map(int, values))
+        elif column == "gpu_temperature_celsius":
+            together[column] = max(values)
+        else:
+            mean = column in ("gpu_utilisation_percent", "gpu_sm_clock_mhz")
+            together[column] = sum(values) / (len(values) if mean else 1)
+    return together
+
+
+@dataclass
+class Package:
+    """A processor package that counts its energy in microjoules, and from zero again when the counter is full."""
+
+    counter: Path
+    full: int
+    last: int
+    total: int = 0
+
+    def joules(self) -> float:
+        """Return the joules since the package was opened. Call it at least once before the counter overflows twice."""
+        now = int(self.counter.read_text(encoding="ascii"))
+        # It counts up to and including `full`, and then continues from 0.
+        self.total += now - self.last if now >= self.last else now - self.last + self.full + 1
+        self.last = now
+        return self.total / 1e6
+
+
+def open_packages(folder: Path = POWERCAP) -> list[Package]:
+    """Return the packages whose counters this user may read.
+
+    By default only root may. AMD's are named like Intel's.
+    """
+    packages = []
+    for zone in sorted(folder.glob("intel-rapl:*")):
+        with suppress(OSError, ValueError):
+            # Not the parts of a package, nor `psys`, the whole board: both would count the packages twice.
+            if not (zone / "name").read_text(encoding="ascii").startswith("package"):
+                continue
+            counter = zone / "energy_uj"
+            full = int((zone / "max_energy_range_uj").read_text(encoding="ascii"))
+            packages.append(Package(counter, full, int(counter.read_text(encoding="ascii"))))
+    return packages
+
+
+def read_rapl_joules(packages: Sequence[Package]) -> float | None:
+    """Return the joules of all packages since they were opened, overflows included, or None if no counter answers."""
+    try:
+        return sum(package.joules() for package in packages) if packages else None
+    except (OSError, ValueError):
+        return None
+
+
+class Sampler:
+    """Takes one sample of all columns at a time."""
+
+    def __init__(self, pid: int, gpus: Sequence[Gpu], packages: Sequence[Package]) -> None:
+        self._tree = Tree(pid)
+        self._gpus = gpus
+        self._packages = packages
+        psutil.cpu_percent()  # the first answers cover no time at all
+        self._tree.read(time.monotonic())
+
+    def sample(self) -> dict[str, Value] | None:
+        """Return the values by column, or None if the watched process is gone."""
+        seconds = time.time()
+        tree = self._tree.read(time.monotonic())
+        if tree is None:
+            return None
+        return {
+            "seconds": seconds,
+            "cpu_percent": psutil.cpu_percent(),
+            "process_cpu_percent": tree[0],
+            "process_resident_bytes": tree[1],
+            "load_1min": os.getloadavg()[0],
+            "available_memory_bytes": psutil.virtual_memory().available,
+            "cpu_package_joules": read_rapl_joules(self._packages),
+        } | (read_together(self._gpus) if self._gpus else {})
+
+
+def line(values: Mapping[str, Value]) -> str:
+    """Return one line of CSV; an absent value is empty."""
+    return ",".join(_text(values.get(column)) for column in COLUMNS) + "\n"
+
+
+def _text(value: Value) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
+
+def watch(path: Path, pid: int, gpus: int) -> None:
+    """Append samples to ``path`` until told to end, or until the watched process or our parent is gone.
+
+    ``gpus`` is the number of GPUs that train, counted from the first; 0 in a run on a CPU.
+    """
+    told = False
+
+    def stop(*_: Any) -> None:
+        nonlocal told
+        told = True
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the run, which then ends us
+    parent = os.getppid()
+    die_with_parent(signal.SIGTERM)
+    sampler = Sampler(pid, [gpu for number in range(gpus) if (gpu := open_gpu(number=number))], open_packages())
+    with path.open("a", encoding="ascii", buffering=1) as file:
+        if not file.tell():
+            file.write(",".join(COLUMNS) + "\n")
+        due = time.monotonic()
+        while not told and os.getppid() == parent:
+            # After a stall continue from now: CPU shares over almost no time mean nothing.
+            due = max(due + PERIOD_SECONDS, time.monotonic() + PERIOD_SECONDS / 2)
+            time.sleep(max(0.0, due - time.monotonic()))
+            values = sampler.sample()
+            if values is None:
+                return
+            file.write(line(values))
+
+
+@contextmanager
+def sampling(path: Path, gpus: int) -> Iterator[None]:
+    """Sample this process, its children and the first ``gpus`` GPUs into the CSV file ``path`` within the context.
+
+    Sampling never makes a run fail: if no sampler can be started, the run continues without telemetry. Call it from the
+    main thread: the kernel treats the end of the thread that started a process as the end of the parent.
+    """
+    command = [sys.executable, "-m", "study.training.measure.sampler", str(path)]
+    command += ["--watch", str(os.getpid()), "--gpus", str(gpus)]
+    quiet = subprocess.DEVNULL
+    process = None
+    with suppress(Exception):
+        process = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet)
+    try:
+        yield
+    finally:
+        if process:
+            with suppress(Exception):
+                _end(process)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(STOP_SECONDS)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Watch the process that the command line names."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("path", type=Path)
+    parser.add_argument("--watch", type=int, required=True, metavar="PID")
+    parser.add_argument("--gpus", type=int, required=True, metavar="COUNT")
+    options = parser.parse_args(arguments)
+    with suppress(psutil.NoSuchProcess):  # gone before the first sample
+        watch(options.path, options.watch, options.gpus)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Networks: built, given their weights, made ready for a dataset."""

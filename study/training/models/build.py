@@ -1,0 +1,187 @@
+"""Networks by name, the decision about the source of their weights, and the parts body and head. Imports torch."""
+
+import difflib
+import hashlib
+import importlib
+from collections.abc import Mapping
+
+import torch
+import torchvision.models
+from torch import nn
+
+from study.base.errors import StudyError
+from study.base.privacy import anonymous
+from study.config import networks
+from study.config.networks import NETWORKS, UNFIT, is_own, is_transfer
+from study.training.models import layers
+
+State = Mapping[str, torch.Tensor]
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+def build(
+    name: str,
+    *,
+    classes: int,
+    channels: int = 3,
+    image_size: int | None = None,
+    seed: int = 0,
+    head_seed: int | None = None,
+    state: State | None = None,
+) -> nn.Module:
+    """Return the model for ``classes``: a network of a document, a user's own by import path, or torchvision's.
+
+    Its input is (n, c, size, size) float32, normalised, with c = :func:`input_channels`; its output is (n, classes).
+    Both are tried once if an ``image_size`` is given. The body starts from ``state``, or random from ``seed``. The head
+    starts random from ``head_seed`` (None: from ``seed``). Raise :class:`StudyError` if the name, the state or the
+    images do not fit.
+    """
+    if image_size is not None and (trouble := networks.misfit(name, channels, image_size)):
+        raise StudyError(trouble)
+    if is_own(name):
+        model = _own(name, classes, seed)
+        if state is not None:
+            _load(model, name, state, None)
+    else:
+        model = with_new_head(backbone(name, seed, state), classes, seed if head_seed is None else head_seed)
+    if image_size is not None:
+        _check_outputs(model, name, (input_channels(name, channels), image_size, image_size), classes)
+    return model
+
+
+def input_channels(name: str, channels: int) -> int:
+    """Return the input channels of the model. torchvision models always take 3; grey images are repeated."""
+    return 3 if is_transfer(name) else channels
+
+
+def normalisation(name: str, channels: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return mean and standard deviation of each input channel, for pixels in 0 to 1."""
+    if is_transfer(name):
+        return IMAGENET_MEAN, IMAGENET_STD
+    network = NETWORKS.get(name)
+    mean, std = (network.mean, network.std) if network else (0.5, 0.5)
+    return (mean,) * channels, (std,) * channels
+
+
+def _own(path: str, classes: int, seed: int) -> nn.Module:
+    """Return the model that the user's factory makes, random from ``seed``."""
+    module_name, _, attribute = path.partition(":")
+    try:
+        factory = getattr(importlib.import_module(module_name), attribute)
+        torch.manual_seed(seed)
+        model = factory(classes=classes)
+    except Exception as error:  # a user's code can raise anything
+        said = str(error).strip().splitlines() or [""]
+        raise StudyError(
+            f"model.name: {path!r} cannot be loaded ({error.__class__.__name__}: {anonymous(said[0])}); allowed: "
+            "package.module:factory, importable from the folder where the study is started, called with classes=..."
+        ) from None
+    if not isinstance(model, nn.Module):
+        raise StudyError(
+            f"model.name: {path!r} made a {type(model).__name__} for classes={classes}; allowed: a torch.nn.Module"
+        )
+    return model
+
+
+def _check_outputs(model: nn.Module, name: str, image: tuple[int, int, int], classes: int) -> None:
+    """Raise :class:`StudyError` unless a model turns images (2, *``image``) into outputs (2, ``classes``)."""
+    model.eval()
+    try:
+        with torch.no_grad():
+            outputs = model(torch.zeros(2, *image))
+    except Exception as error:
+        said = str(error).strip().splitlines() or [error.__class__.__name__]
+        raise StudyError(
+            f"model.name: {name!r} fails on images of {' x '.join(map(str, image))}: {anonymous(said[0])}; allowed: a "
+            "model and a dataset.image_size that fit each other"
+        ) from None
+    finally:
+        model.train()
+    shape = tuple(outputs.shape) if isinstance(outputs, torch.Tensor) else type(outputs).__name__
+    if shape != (2, classes):
+        raise StudyError(
+            f"model.name: {name!r} returns {shape} for two images, but the data have {classes} classes; "
+            f"allowed: {(2, classes)}"
+        )
+
+
+def available() -> list[str]:
+    """Return the names of the models that can be chosen; a user's own is named by its import path."""
+    names = torchvision.models.list_models(module=torchvision.models)
+    return [*NETWORKS, *(name for name in names if name not in UNFIT)]
+
+
+def backbone(name: str, seed: int, state: State | None = None) -> nn.Module:
+    """Return the model before its head is replaced, with ``state`` or with random weights from ``seed``.
+
+    Raise :class:`StudyError` if the name is unknown or unfit, or the state belongs to another model.
+    """
+    if name in UNFIT:
+        raise StudyError(
+            f"model.name: {name!r} is not allowed: {UNFIT[name]}; allowed: torchvision's other classification models"
+        )
+    if name not in available():
+        near = difflib.get_close_matches(name, available(), 5) or ["resnet18", "resnet34", "resnet50"]
+        raise StudyError(
+            f"model.name: {name!r} is not allowed: no such model; near: {', '.join(near)}; or a model of your own as "
+            "package.module:factory"
+        )
+    torch.manual_seed(seed)
+    make = layers.make if name in NETWORKS else torchvision.models.get_model
+    model: nn.Module = make(name)
+    if state is not None:
+        _load(model, name, state, head_name(model))
+    return model
+
+
+def _load(model: nn.Module, name: str, state: State, head: str | None) -> None:
+    """Load ``state`` without the ``head``, which is replaced anyway and may be for other classes; None loads all."""
+    own = model.state_dict()
+    body = {key: value for key, value in state.items() if not (head and key.startswith(f"{head}."))}
+    wanted = {key for key in own if not (head and key.startswith(f"{head}."))}
+    # torch itself accepts files from before batches were counted.
+    counters = {key for key in wanted if key.endswith("num_batches_tracked")}
+    for key in sorted((wanted ^ set(body)) - counters):
+        trouble = "is missing" if key in wanted else "is not part of the model"
+        raise StudyError(f"model.weights: the file is not for {name}: {key} {trouble}")
+    for key in sorted(wanted & set(body)):
+        if own[key].shape != body[key].shape:
+            raise StudyError(
+                f"model.weights: the file is not for {name}: {key} has shape {tuple(body[key].shape)}, "
+                f"allowed: {tuple(own[key].shape)}"
+            )
+    model.load_state_dict(body, strict=False)
+
+
+def head_name(model: nn.Module) -> str:
+    """Return the dotted name of the classifying layer: the last linear one."""
+    names: list[str] = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
+    return names[-1]
+
+
+def with_new_head(model: nn.Module, classes: int, seed: int) -> nn.Module:
+    """Return the model with a linear head for ``classes``, random from ``seed``."""
+    parent_name, _, leaf = head_name(model).rpartition(".")
+    parent = model.get_submodule(parent_name)
+    old = getattr(parent, leaf) if not leaf.isdigit() else parent[int(leaf)]  # type: ignore[index]
+    torch.manual_seed(seed)
+    new = nn.Linear(old.in_features, classes)
+    if leaf.isdigit():
+        parent[int(leaf)] = new  # type: ignore[operator]
+    else:
+        setattr(parent, leaf, new)
+    return model
+
+
+def body_sha256(state: State) -> str:
+    """Return the checksum over the tensors of a body in their order. Names do not count: they differ between loops."""
+    total = hashlib.sha256()
+    for tensor in state.values():
+        total.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return total.hexdigest()
+
+
+def body_state(model: nn.Module, name: str) -> dict[str, torch.Tensor]:
+    """Return the tensors of the model without its head; all tensors of a user's own model, whose head is not known."""
+    state: dict[str, torch.Tensor] = model.state_dict()
+    return state if is_own(name) else {key: state[key] for key in state if not key.startswith(f"{head_name(model)}.")}

@@ -1,0 +1,132 @@
+"""Where a network's weights come from: ImageNet, a file, or a seed."""
+
+import shutil
+import socket
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+import torchvision.models
+from torch import nn
+
+from study.artifacts.weights import Weights
+from study.base.errors import StudyError
+from study.base.files import file_sha256
+from study.base.privacy import anonymous
+from study.training.models.build import State, body_sha256, body_state, build
+
+DOWNLOAD_TIMEOUT_SECONDS = 20
+
+
+def read_state(path: Path) -> State:
+    """Return the state dict in a file. Code in the file is never run."""
+    try:
+        state: Any
+        if path.suffix == ".safetensors":
+            from safetensors.torch import load_file
+
+            state = load_file(path)
+        else:
+            state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # a broken file can raise nearly anything
+        raise StudyError(
+            f"model.weights: {path.name!r} is not a weights file ({error.__class__.__name__}); "
+            "allowed: a state dict saved by torch.save, or safetensors"
+        ) from None
+    if isinstance(state, dict) and isinstance(state.get("state_dict"), dict):
+        state = state["state_dict"]
+    if not isinstance(state, dict) or not state or not all(isinstance(v, torch.Tensor) for v in state.values()):
+        raise StudyError(f"model.weights: {path.name!r} is not a state dict; allowed: a dict of names and tensors")
+    return state
+
+
+def decide(
+    name: str,
+    requested: str,
+    seed: int,
+    hub: Path,
+    *,
+    classes: int = 2,
+    channels: int = 3,
+    image_size: int | None = None,
+) -> Weights:
+    """Return the source of the weights of ``name``: downloaded into ``hub``, read from a file, or random.
+
+    If ``imagenet`` weights are unavailable the decision is random weights, with the reason. The model is built once for
+    the images and classes at hand: a misfit is an error here, before any run.
+    """
+    path = None if requested in ("none", "imagenet") else Path(requested).expanduser()
+    state = read_state(path) if path else None
+    # An unknown name is a separate error, not a failed download.
+    model = build(name, classes=classes, channels=channels, image_size=image_size, seed=seed, state=state)
+    body = body_sha256(body_state(model, name))
+    if path:
+        return _from_file(name, path.name, "file", path, body, "a weights file was given")
+    if requested == "none":
+        return _random(name, requested, body, "random weights were asked for")
+    try:
+        path = fetch_imagenet(name, hub)
+        model = imagenet_model(name, hub)
+    except (OSError, RuntimeError, ValueError) as error:
+        said = str(getattr(error, "reason", None) or error).strip() or error.__class__.__name__
+        reason = anonymous(said.splitlines()[0])
+        return _random(name, requested, body, f"ImageNet weights are not available: {reason}")
+    body = body_sha256(body_state(model, name))
+    return _from_file(name, requested, "imagenet", path, body, "torchvision's ImageNet weights")
+
+
+def imagenet_model(name: str, hub: Path) -> nn.Module:
+    """Return torchvision's model with its default weights from ``hub``. torchvision's builder can read old files."""
+    before = torch.hub.get_dir()
+    torch.hub.set_dir(str(hub))
+    try:
+        model: nn.Module = torchvision.models.get_model(name, weights="DEFAULT")
+    finally:
+        torch.hub.set_dir(before)
+    return model
+
+
+def _random(name: str, requested: str, body: str, reason: str) -> Weights:
+    return Weights(
+        model=name, requested=requested, kind="random", file=None, sha256=None, body_sha256=body, reason=reason
+    )
+
+
+def _from_file(
+    name: str, requested: str, kind: Literal["imagenet", "file"], path: Path, body: str, reason: str
+) -> Weights:
+    return Weights(
+        model=name,
+        requested=requested,
+        kind=kind,
+        file=path.name,
+        sha256=file_sha256(path),
+        body_sha256=body,
+        reason=reason,
+    )
+
+
+def fetch_imagenet(name: str, hub: Path) -> Path:
+    """Return the file of torchvision's default weights in ``hub/checkpoints``, copied from torch's cache or downloaded.
+
+    Either file is checked against the checksum in its name.
+    """
+    weights = torchvision.models.get_model_weights(name).DEFAULT
+    file_name = weights.url.rsplit("/", 1)[-1]
+    target: Path = hub / "checkpoints" / file_name
+    prefix = target.stem.rsplit("-", 1)[-1]  # torchvision's file names end with the first digits of the checksum
+    cached = Path(torch.hub.get_dir()) / "checkpoints" / file_name
+    for path in (target, cached):
+        if path.is_file() and file_sha256(path).startswith(prefix):
+            if path != target:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, target)
+            return target
+    target.unlink(missing_ok=True)
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(DOWNLOAD_TIMEOUT_SECONDS)
+    try:
+        weights.get_state_dict(model_dir=str(target.parent), check_hash=True, progress=False)
+    finally:
+        socket.setdefaulttimeout(before)
+    return target
