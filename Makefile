@@ -84,10 +84,11 @@ schema: env  ## Write workflow/schemas and config/README.md from the models
 LOCK := .lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-strip-extras \
   --no-annotate --custom-compile-command "make lock" pyproject.toml
 
-lock:  ## Pin every dependency anew in both lock files
+lock:  ## Pin every dependency anew in the three lock files
 	$(PYTHON) -m venv .lock && .lock/bin/python -m pip install --quiet uv
-	$(LOCK) --extra train --extra dev -o requirements.lock
+	$(LOCK) --extra train -o requirements.lock
 	$(LOCK) -o requirements-host.lock -c requirements.lock
+	$(LOCK) --extra dev -o requirements-dev.lock -c requirements.lock
 	rm -rf .lock
 
 clean:  ## Remove the environment and caches; results stay
