@@ -11,7 +11,7 @@ configfile: f"{workflow.basedir}/config/config.yaml"
 
 
 # The base that docker/Dockerfile builds on, named here for Snakemake's linter. Snakemake itself can
-# only use Apptainer; the runs' own containers are the business of study/container.py.
+# only use Apptainer; the runs' own containers are the business of study/host/engine/container.py.
 container: "docker://python:3.11-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c637cecc392d97f980d4fec56b"
 
 

@@ -48,7 +48,7 @@ def _readme() -> str:
     plain = {key: field for key, field in Keys.model_fields.items() if key in ("task", "device", "seed")}
     sections = [
         "# Configuration",
-        "Generated from the models in `study/config.py` by `make schema`; a test fails when it differs.",
+        "Generated from the models in `study/config` by `make schema`; a test fails when it differs.",
         "## `config/config.yaml`",
         "What `snakemake --config key=value` changes, too. Strings inside `overrides` are read as YAML.",
         _table(Selection.model_fields),

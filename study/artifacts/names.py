@@ -18,7 +18,7 @@ SHORT = {
 }
 
 
-def _label(factors: dict[str, Any], study: Study) -> str:
+def label(factors: dict[str, Any], study: Study) -> str:
     """``bs16-cpu``: the curve's factor first, the device last."""
     first = study.curve.x if study.curve else None
     keys = sorted(factors, key=lambda key: (key != first, key == "device", list(factors).index(key)))
@@ -27,20 +27,21 @@ def _label(factors: dict[str, Any], study: Study) -> str:
 
 def _part(key: str, level: Any) -> str:
     if isinstance(level, str) and key not in SHORT:
-        return _slug(level)
-    return SHORT.get(key, key.rsplit(".", 1)[-1].replace("_", "")) + _slug(level)
+        return slug(level)
+    return SHORT.get(key, key.rsplit(".", 1)[-1].replace("_", "")) + slug(level)
 
 
-def _slug(level: Any) -> str:
+def slug(level: Any) -> str:
+    """Return the level as letters, digits, dots and underscores; a digest keeps two apart that lose letters."""
     text = str(level).lower() if isinstance(level, bool) else str(level)
     if isinstance(level, str) and os.sep in level:  # a path's base name: names of runs are shared
-        return f"{_slug(Path(level).name)[:24]}_{digest(text)[:4]}"
+        return f"{slug(Path(level).name)[:24]}_{digest(text)[:4]}"
     safe = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_")
     # Names of photographs' folders and the like lose letters: a digest keeps them apart.
     return safe if safe == text or re.fullmatch(r"[\d.]+", text) else f"{safe[:24]}_{digest(text)[:4]}"
 
 
-def _unique(labels: list[str], factors: list[dict[str, Any]]) -> list[str]:
+def unique(labels: list[str], factors: list[dict[str, Any]]) -> list[str]:
     """A label for each configuration; one that is there twice is an error."""
     for levels in factors:
         if factors.count(levels) > 1:

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import Field
 
 from study.artifacts.image import ImageRequest
-from study.artifacts.names import _label
+from study.artifacts.names import label
 from study.artifacts.run import Run
 from study.base.errors import StudyError
 from study.base.files import write_if_changed
@@ -50,7 +50,7 @@ class Plan(Strict):
         if not SHARED_WORK & run.factors.keys():
             return run.name
         rest = {key: level for key, level in run.factors.items() if key not in SHARED_WORK}
-        return f"{_label(rest, self.study)}-r{run.block}"
+        return f"{label(rest, self.study)}-r{run.block}"
 
     def run(self, name: str) -> Run:
         """The run called ``name``."""

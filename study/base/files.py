@@ -10,7 +10,7 @@ from typing import Any
 
 from study.base.errors import StudyError
 
-PACKAGE = Path(__file__).parent
+PACKAGE = Path(__file__).parent.parent
 ROOT = PACKAGE.parent
 
 
@@ -25,11 +25,12 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def code_sha256(files: Iterable[str]) -> str:
-    """SHA-256 over the named files of the package, names and contents."""
+def code_sha256(patterns: Iterable[str]) -> str:
+    """Return the SHA-256 over the files of the package that match ``patterns`` (globs), their names and contents."""
+    files = {path for pattern in patterns for path in PACKAGE.glob(pattern)}
     total = hashlib.sha256()
-    for name in sorted(files):
-        total.update(name.encode() + b"\0" + (PACKAGE / name).read_bytes() + b"\0")
+    for path in sorted(files):
+        total.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return total.hexdigest()
 
 

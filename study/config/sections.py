@@ -1,6 +1,6 @@
 """The models of a study file and of ``config/config.yaml``: every key, its unit, its default, what is allowed.
 
-Values only: ``study/load.py`` reads the files and turns what is wrong into one line.
+Values only: ``study/config/load.py`` reads the files and turns what is wrong into one line.
 """
 
 import re

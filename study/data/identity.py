@@ -16,7 +16,7 @@ def dataset_identity(dataset: Dataset, listing: list[list[Any]] | None) -> dict[
         keys: tuple[str, ...] = ("classes", "images", "valid_fraction", "seed")
         if not dataset.photographs:
             keys += ("channels", "image_size")
-        code = code_sha256(["data/generated.py", "data/manifest.py"])
+        code = code_sha256(["data/generated.py", "data/splits.py"])
         return {"source": source, "code": code} | {key: getattr(dataset, key) for key in keys}
     if source == "folder":
         return {
@@ -24,7 +24,7 @@ def dataset_identity(dataset: Dataset, listing: list[list[Any]] | None) -> dict[
             "valid_fraction": dataset.valid_fraction,
             "seed": dataset.seed,
             "files": listing,
-            "code": code_sha256(["data/folder.py", "data/manifest.py"]),
+            "code": code_sha256(["data/folder.py", "data/splits.py"]),
         }
     if source == "search":
         # No code: what was found is kept, and an edit of ours is no reason to search again and find something else.
@@ -34,5 +34,5 @@ def dataset_identity(dataset: Dataset, listing: list[list[Any]] | None) -> dict[
             "seed": dataset.seed,
             **({"pictures": listing} if listing is not None else asked),
         }
-    code = code_sha256(["data/torchvision_sets.py", "data/manifest.py"])
+    code = code_sha256(["data/torchvision_sets.py", "data/splits.py"])
     return {"source": source, "files": listing, "code": code}

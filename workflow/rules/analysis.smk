@@ -5,7 +5,7 @@ rule timings:
     input:
         plan="results/{study}/plan.json",
         records=lambda wc: FLOW.records(wc.study),
-        code=code("timings.py", "records.py", "telemetry.py"),
+        code=code("analysis/table/*.py"),
     output:
         "results/{study}/timings.csv",
     log:
@@ -19,7 +19,7 @@ rule fit:
     input:
         plan="results/{study}/plan.json",
         timings="results/{study}/timings.csv",
-        code=code("stats/*.py", "words.py"),
+        code=code("analysis/stats/*.py", "analysis/words.py"),
     output:
         "results/{study}/fit.json",
     log:
@@ -33,7 +33,7 @@ rule figures:
         plan="results/{study}/plan.json",
         timings="results/{study}/timings.csv",
         fit="results/{study}/fit.json",
-        code=code("figures/*.py", "published.*"),
+        code=code("analysis/figures/*.py", "analysis/published/*"),
     output:
         report(
             directory("results/{study}/figures"),

@@ -1,4 +1,4 @@
-# The plans of this start. Everything that needs thought is in study/planning.py, where it is tested.
+# The plans of this start. Everything that needs thought is in study/host/plan/workflow.py, where it is tested.
 
 import sys
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 BASE = Path(str(workflow.basedir))
 sys.path.insert(0, str(BASE))
 from snakemake.settings.types import DeploymentMethod
-from study.errors import StudyError
-from study.planning import start, use_this_checkout
+from study.base.errors import StudyError
+from study.host.plan.workflow import start, use_this_checkout
 
 use_this_checkout(BASE)
 

@@ -7,7 +7,7 @@ rule report:
         timings=expand("results/{study}/timings.csv", study=STUDIES),
         fits=expand("results/{study}/fit.json", study=STUDIES),
         figures=expand("results/{study}/figures", study=STUDIES),
-        code=code("report/*.py", "report/templates/*"),
+        code=code("analysis/report/*.py", "analysis/report/templates/*"),
     output:
         "results/report.html",
     log:

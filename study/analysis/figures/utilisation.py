@@ -46,8 +46,8 @@ SOURCES = {
 def draw(samples: Sequence[Samples], device: str, factor: str) -> Drawn | None:
     """The runs of ``device`` one after another in the order given; None where none has both values.
 
-    ``samples`` holds for each run its label and its samples as :func:`study.artifacts.telemetry.read_parquet` returns them;
-    ``factor`` says what the labels are.
+    ``samples`` holds for each run its label and its samples as
+    :func:`study.artifacts.telemetry.read_parquet` returns them; ``factor`` says what the labels are.
     """
     source = SOURCES[device]
     runs = [(label, _values(frame, source)) for label, frame in samples]

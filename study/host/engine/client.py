@@ -97,7 +97,7 @@ def last_words(text: str | Sequence[str]) -> str:
     return ([*lines, *telling] or ["no message"])[-1]
 
 
-def _inspect(engine: str, kind: str, name: str) -> dict[str, Any]:
+def inspect(engine: str, kind: str, name: str) -> dict[str, Any]:
     """The engine's description of an image or a container; without a format both engines give a list of one."""
     values: list[dict[str, Any]] = json.loads(ask(engine, kind, "inspect", name))
     return values[0]
@@ -109,7 +109,7 @@ def image(engine: str, reference: str) -> StoredImage | None:
         path = Path(reference)
         return StoredImage(f"sha256:{file_sha256(path)}", None, None, {}) if path.is_file() else None
     try:
-        values = _inspect(engine, "image", reference)
+        values = inspect(engine, "image", reference)
     except StudyError:
         return None
     digests = [str(digest).rsplit("@", 1)[-1] for digest in values.get("RepoDigests") or []]
@@ -162,7 +162,7 @@ def load(engine: str, archive: Path) -> str:
 def state(engine: str, name: str) -> State | None:
     """How the container ``name`` is; None where there is none, or where the engine does not answer."""
     try:
-        values = _inspect(engine, "container", name)["State"]
+        values = inspect(engine, "container", name)["State"]
     except StudyError:
         return None
     return State(

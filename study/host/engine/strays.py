@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from study.base.errors import StudyError
-from study.host.engine.client import _inspect, ask, remove
+from study.host.engine.client import ask, inspect, remove
 from study.host.engine.container import LAUNCHER
 
 
@@ -53,7 +53,7 @@ def remove_strays(engine: str) -> list[str]:
     at_work = []
     for identifier in found:
         try:
-            values = _inspect(engine, "container", identifier)
+            values = inspect(engine, "container", identifier)
         except StudyError:
             continue  # gone in the meantime
         label = str(values["Config"]["Labels"].get(LAUNCHER, ""))

@@ -7,29 +7,8 @@ from typing import Any
 from study.base.files import ROOT, code_sha256, file_sha256
 from study.config.settings import Settings
 
-# Only what a run executes between its start and its last sample: an edit elsewhere measures nothing again.
-MEASURED = (
-    "cpus.py",
-    "job.py",
-    "models.py",
-    "networks.py",
-    "training.py",
-    "data/manifest.py",
-    "data/images.py",
-    "data/loaders.py",
-    "data/sharding.py",
-    "measure/arithmetic.py",
-    "measure/clock.py",
-    "measure/memory.py",
-    "measure/samples.py",
-    "measure/telemetry.py",
-    "measure/yardstick.py",
-    "train/count.py",
-    "train/replicas.py",
-    "train/schedule.py",
-)
-FASTAI = ("train/fastai_replicas.py",)
-DISTRIBUTED = ("agent.py", "rank.py", "train/distributed.py")
+COMMON = ("training/*.py", "training/measure/*.py", "training/models/*.py", "training/loops/*.py", "data/decode.py")
+"""The part of the training side that every run executes, and the decoder of its images."""
 
 
 def installed_lock_sha256() -> str:
@@ -38,17 +17,18 @@ def installed_lock_sha256() -> str:
     return told.read_text(encoding="ascii").split()[0] if told.is_file() else file_sha256(ROOT / "requirements.lock")
 
 
-INFERENCE = ("train/torch_loop.py", "train/inference.py", "train/onnx_runtime.py")
-"""Where a network is trained and then asked."""
+def measured_code(settings: Settings) -> list[str]:
+    """Return the globs of the code that a run executes between its start and its last sample.
 
-
-def loop_files(settings: Settings) -> list[str]:
-    """The modules that a run's training, and its inference, are in, and that start it where many processes train."""
-    if settings.task == "inference":
-        return list(INFERENCE)
-    loop = "train/loader_alone.py" if settings.loader.kind == "alone" else f"train/{settings.training.loop}_loop.py"
-    together = settings.training.strategy != "single"
-    return [loop, *(DISTRIBUTED if together else ()), *FASTAI * (settings.training.loop == "fastai")]
+    That is the training side, ``study/training``, without the loops that the run does not enter: each is a folder
+    below ``training/loops``. ``training/distributed`` counts where several processes train.
+    """
+    if settings.task == "inference":  # a network is trained, and then asked
+        loops = ["torch", "inference"]
+    else:
+        loops = ["loader_alone" if settings.loader.kind == "alone" else settings.training.loop]
+    together = ["training/distributed/*.py"] if settings.training.strategy != "single" else []
+    return [*COMMON, *(f"training/loops/{loop}/*.py" for loop in loops), *together]
 
 
 def run_identity(
@@ -67,7 +47,7 @@ def run_identity(
     values["model"]["weights"] = weights_id
     return {
         "settings": values,
-        "code": code_sha256([*MEASURED, *loop_files(settings)]),
+        "code": code_sha256(measured_code(settings)),
         "lock": installed_lock_sha256(),
         "engine": engine,
         "image": image,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from study.artifacts.names import _label, _slug, _unique
+from study.artifacts.names import label, slug, unique
 from study.artifacts.plan import Plan
 from study.artifacts.run import Run
 from study.base.errors import StudyError
@@ -55,12 +55,12 @@ def make_plan(
         image = place.image(settings.device)
         identity = keys.run_identity(settings, dataset_id, weights_id, place.engine, image)
         trouble = absent.get(settings.device) or trouble
-        configurations.append((_label(factors, study), factors, settings, dataset_id, weights_id, identity, trouble))
+        configurations.append((label(factors, study), factors, settings, dataset_id, weights_id, identity, trouble))
     if study.curve and not all(type(level) in (int, float) for level in study.factors[study.curve.x]):
         raise StudyError(
             f"study {name}: curve.x: {study.curve.x!r} has levels that are no numbers: {study.factors[study.curve.x]}"
         )
-    labels = _unique([item[0] for item in configurations], [item[1] for item in configurations])
+    labels = unique([item[0] for item in configurations], [item[1] for item in configurations])
 
     runs: list[Run] = []
     for block in range(1, study.replicates + 1):
@@ -151,7 +151,7 @@ def _weights(settings: Settings, study: str) -> str:
     if code := own_model.sources(name, Path()):
         identity["code"] = own_model.code_sha256(code)
         identity["images"] = [preflight.expected_classes(images), images.channels, images.image_size]
-    return f"{_slug(name)}-{label}.{digest(identity)}"
+    return f"{slug(name)}-{label}.{digest(identity)}"
 
 
 def _existing_file(given: str) -> Path | None:

@@ -20,8 +20,6 @@ from study.host.engine.place import DEVICES, Place, choose
 from study.host.plan.checks import check_limits, check_training_stack
 from study.host.plan.make import plan_all, read_all
 
-__all__ = ["Workflow", "plans_for", "start", "table", "use_this_checkout"]
-
 
 @dataclass(frozen=True)
 class Workflow:

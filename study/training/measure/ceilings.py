@@ -11,7 +11,7 @@ import torch
 from study.artifacts.machine import Ceiling, Ceilings
 from study.config.sections import Precision
 from study.training.measure.clock import Clock
-from study.training.measure.precision import _fp32_backends, _fp32_settings, fp32_in_use
+from study.training.measure.precision import fp32_backends, fp32_settings, fp32_in_use
 
 SAMPLE_SECONDS = 0.01
 """Shortest sample in seconds: shorter calls are repeated, so that launch overhead and clock resolution do not count."""
@@ -43,7 +43,7 @@ def measure_ceilings(device: "torch.device", precision: Precision) -> Ceilings:
 
     kind: Literal["cpu", "cuda"] = "cuda" if device.type == "cuda" else "cpu"
     clock = clock_for(device)
-    matmul, convolution = _fp32_settings(kind)
+    matmul, convolution = fp32_settings(kind)
     single = precision not in HALF
     used = fp32_in_use(kind)
     arithmetic = max((used.products, used.convolutions), key=FP32_ARITHMETIC.index) if single else precision
@@ -136,7 +136,7 @@ def _copy(size: int, device: "torch.device") -> "Callable[[], torch.Tensor]":
 @contextmanager
 def _fp32_products(kind: str, arithmetic: str) -> Iterator[None]:
     """Compute fp32 matrix products in ``arithmetic`` within the context, and restore the setting."""
-    matmul, _ = _fp32_backends(kind)
+    matmul, _ = fp32_backends(kind)
     before = matmul.fp32_precision
     if before == arithmetic or {before, arithmetic} == {"none", "ieee"}:
         yield

@@ -11,7 +11,7 @@ FIRST_CAPABILITY_WITH_TF32 = 8
 """Lowest major compute capability of an NVIDIA GPU with TF32 (Ampere)."""
 
 
-def _fp32_backends(kind: str) -> tuple[Any, Any]:
+def fp32_backends(kind: str) -> tuple[Any, Any]:
     """Return the objects that hold torch's fp32 settings on the device: for matrix products and for convolutions."""
 
     backends: Any = torch.backends  # its settings are made at import, out of sight of a type checker
@@ -20,9 +20,9 @@ def _fp32_backends(kind: str) -> tuple[Any, Any]:
     return backends.mkldnn.matmul, backends.mkldnn.conv
 
 
-def _fp32_settings(kind: str) -> tuple[str, str]:
+def fp32_settings(kind: str) -> tuple[str, str]:
     """Return the settings for matrix products and for convolutions; torch resolves inherited ones."""
-    matmul, convolution = _fp32_backends(kind)
+    matmul, convolution = fp32_backends(kind)
     return str(matmul.fp32_precision), str(convolution.fp32_precision)
 
 
@@ -40,7 +40,7 @@ def set_fp32(precision: Precision) -> None:
 
 def fp32_in_use(kind: str) -> Fp32:
     """Return the arithmetic of fp32 on the device as torch is set now. An older GPU has no TF32 in any setting."""
-    names = ["ieee" if name == "none" else name for name in _fp32_settings(kind)]
+    names = ["ieee" if name == "none" else name for name in fp32_settings(kind)]
     if kind == "cuda" and not has_tf32():
         names = ["ieee" if name == "tf32" else name for name in names]
     return Fp32(products=names[0], convolutions=names[1])
