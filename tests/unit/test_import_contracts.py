@@ -1,0 +1,67 @@
+"""The laws of the layout hold, and each contract fails where one planted import breaks it."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+LAYERS = "Imports follow the data"
+PURE = "The analysis is a pure function of the records"
+TORCH = "Nothing but the training side imports torch"
+CIRCLE = "No package imports in a circle"
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package and its contracts."""
+    root = tmp_path_factory.mktemp("contracts")
+    shutil.copytree(ROOT / "study", root / "study", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy2(ROOT / "pyproject.toml", root)
+    return root
+
+
+def broken(root: Path) -> set[str]:
+    """Check the contracts of the package in ``root``; return the names of those that are broken."""
+    command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"]
+    done = subprocess.run([*command, "--no-cache", "--no-logo"], cwd=root, capture_output=True, text=True)
+    found = {name for name in (LAYERS, PURE, TORCH, CIRCLE) if _is_broken(name, " ".join(done.stdout.split()))}
+    assert bool(found) == bool(done.returncode), done.stdout + done.stderr
+    return found
+
+
+def _is_broken(name: str, told: str) -> bool:
+    start = told.index(name)  # each contract is named once before the details, with its outcome behind it
+    rest = told[start:]
+    return 0 <= rest.find("BROKEN") < (rest.find("KEPT") if "KEPT" in rest else len(rest))
+
+
+def test_the_contracts_hold(package: Path) -> None:
+    assert broken(package) == set()
+
+
+@pytest.mark.parametrize(
+    ("module", "planted", "contract"),
+    [
+        ("host/supervise.py", "from study.training import probe", LAYERS),
+        ("analysis/words.py", "from study.host import supervise", LAYERS),
+        ("training/common.py", "from study.analysis import words", LAYERS),
+        ("artifacts/run.py", "from study.data import decode", LAYERS),
+        ("base/errors.py", "from study.config import networks", LAYERS),
+        ("analysis/words.py", "from study.data import decode", PURE),
+        ("host/supervise.py", "import torch", TORCH),
+        ("config/networks.py", "def late():\n    import torchvision", TORCH),
+        ("analysis/stats/laws.py", "from study.analysis.stats import fits", CIRCLE),
+    ],
+)
+def test_one_planted_import_breaks_its_contract(package: Path, module: str, planted: str, contract: str) -> None:
+    path = package / "study" / module
+    sound = path.read_text(encoding="utf-8")
+    path.write_text(f"{sound}\n\n{planted}\n", encoding="utf-8")
+    try:
+        assert contract in broken(package)
+    finally:
+        path.write_text(sound, encoding="utf-8")

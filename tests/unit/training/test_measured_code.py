@@ -1,0 +1,88 @@
+"""A run's key holds the code that the run executes, and no other."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from study.base.files import PACKAGE, ROOT
+from study.host.plan.keys import measured_code
+from tests.conftest import tiny_plan
+
+FASTAI = {"loop": "fastai", "freeze_epochs": 0, "batch_size": 4}
+DDP = {"strategy": "ddp", "processes": 2, "freeze_epochs": 0, "batch_size": 4}
+INFERENCE: dict[str, Any] = {"task": "inference", "curve": None, "factors": {"inference.batch_size": [1]}}
+
+
+def files_in_the_key(**changes: Any) -> set[str]:
+    """Return the paths below the package of the code in the key of a tiny study's first run."""
+    patterns = measured_code(tiny_plan(**changes).runs[0].settings)
+    return {path.relative_to(PACKAGE).as_posix() for pattern in patterns for path in PACKAGE.glob(pattern)}
+
+
+@pytest.mark.parametrize(
+    ("modules", "changes"),
+    [
+        ("loops.torch.loop", {}),
+        ("loops.torch.loop distributed.ranks distributed.rank distributed.agent", {"training": DDP}),
+        ("loops.fastai.loop", {"training": FASTAI, "loader": {"kind": "workers"}}),
+        ("loops.loader_alone.loop", {"loader": {"kind": "alone"}}),
+        ("loops.torch.loop loops.inference.loop loops.inference.onnx_runtime", INFERENCE),
+    ],
+)
+def test_every_module_that_a_run_executes_is_in_its_key(modules: str, changes: dict[str, Any]) -> None:
+    """The training side and the data that a training process imports are in the key; the rest hands values over."""
+    names = ", ".join(f"study.training.{name}" for name in ["job", *modules.split()])
+    found = subprocess.run(
+        [sys.executable, "-c", f"import {names}, sys; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
+    imported = {name.removeprefix("study.").replace(".", "/") for name in found.stdout.split() if "study." in name}
+    imported = {f"{name}.py" for name in imported if (PACKAGE / f"{name}.py").is_file()}
+    executed = {name for name in imported if name.startswith(("training/", "data/"))}
+    checks_values = {"data/preflight.py", "data/splits.py", "data/torchvision_sets.py"}  # in the dataset's own key
+    assert executed - checks_values <= files_in_the_key(**changes)
+
+
+def test_a_run_has_no_other_loop_in_its_key() -> None:
+    other = {"fastai", "inference", "loader_alone"}
+    assert not [name for name in files_in_the_key() if set(name.split("/")) & {*other, "distributed"}]
+
+
+def test_a_new_file_of_the_training_side_is_in_every_key() -> None:
+    everything = {path.relative_to(PACKAGE).as_posix() for path in (PACKAGE / "training").rglob("*.py")}
+    folders = {"loops/torch", "loops/fastai", "loops/inference", "loops/loader_alone", "distributed"}
+    common = {name for name in everything if not any(f"training/{folder}/" in name for folder in folders)}
+    assert common <= files_in_the_key()
+    assert common <= files_in_the_key(**INFERENCE)
+
+
+@pytest.mark.parametrize(
+    "edited",
+    ["loops/torch/loop.py", "job.py", "models/build.py", "measure/clock.py", "loops/loaders.py", "../data/decode.py"],
+)
+def test_an_edit_of_the_measured_code_makes_new_records(edited: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {run.file for run in tiny_plan().runs}
+    _pretend_edit(monkeypatch, (PACKAGE / "training" / edited).resolve())
+    assert before.isdisjoint(run.file for run in tiny_plan().runs)
+
+
+@pytest.mark.parametrize(
+    "edited",
+    ["training/loops/fastai/loop.py", "analysis/report/context.py", "analysis/stats/curve.py", "host/steps/launch.py"],
+)
+def test_an_edit_elsewhere_keeps_every_record(edited: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {run.file for run in tiny_plan().runs}
+    _pretend_edit(monkeypatch, PACKAGE / edited)
+    assert before == {run.file for run in tiny_plan().runs}
+
+
+def _pretend_edit(monkeypatch: pytest.MonkeyPatch, target: Path) -> None:
+    read = Path.read_bytes
+    assert target.is_file()
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + (b"\n# edited" if path == target else b""))
