@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from study.base.files import PACKAGE, ROOT
+from study.host.engine.place import Place
 from study.host.plan.keys import measured_code
-from tests.conftest import tiny_plan
+from tests.conftest import plan_at, tiny_plan
 
 FASTAI = {"loop": "fastai", "freeze_epochs": 0, "batch_size": 4}
 DDP = {"strategy": "ddp", "processes": 2, "freeze_epochs": 0, "batch_size": 4}
@@ -18,7 +19,8 @@ INFERENCE: dict[str, Any] = {"task": "inference", "curve": None, "factors": {"in
 
 def files_in_the_key(**changes: Any) -> set[str]:
     """Return the paths below the package of the code in the key of a tiny study's first run."""
-    patterns = measured_code(tiny_plan(**changes).runs[0].settings)
+    plan = plan_at(Place("none", "asked for"), counts={"cpu": 2, "cuda": 0}, **changes)
+    patterns = measured_code(plan.runs[0].settings)
     return {path.relative_to(PACKAGE).as_posix() for pattern in patterns for path in PACKAGE.glob(pattern)}
 
 
