@@ -1,7 +1,7 @@
 """The process of a run: reads one job file, trains or has ranks train, leaves one result. Runs inside the container.
 
-``python -m study.training.job JOB SCRATCH``. The training code touches files here, in :mod:`study.training.distributed.rank` and in
-:mod:`study.training.common`, and in no module below these.
+``python -m study.training.job JOB SCRATCH``. The training code touches files here, in
+:mod:`study.training.distributed.rank` and in :mod:`study.training.common`, and in no module below these.
 """
 
 import os

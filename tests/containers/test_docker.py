@@ -60,7 +60,7 @@ def inside(built: Built, folder: Path, code: str, device: str = "cpu", gpus: boo
 
 class TestTheImages:
     def test_both_targets_hold_the_same_bytes_of_the_present_lock(self, built: Built) -> None:
-        layers = [client._inspect("docker", "image", image.id)["RootFS"]["Layers"] for image in (built.cpu, built.cuda)]
+        layers = [client.inspect("docker", "image", image.id)["RootFS"]["Layers"] for image in (built.cpu, built.cuda)]
         assert layers[0] == layers[1]
         assert built.cpu.id != built.cuda.id
         for image in (built.cpu, built.cuda):
@@ -69,7 +69,7 @@ class TestTheImages:
             assert (image.engine, image.request.kind, image.request.base_image) == ("docker", "built", built.base)
 
     def test_the_image_says_what_it_is_and_asks_for_no_root(self, built: Built) -> None:
-        config = client._inspect("docker", "image", built.cuda.id)["Config"]
+        config = client.inspect("docker", "image", built.cuda.id)["Config"]
         assert config["User"] == "65532:65532"
         assert config["Labels"]["org.opencontainers.image.licenses"] == "MIT"
         assert {"org.opencontainers.image.version", "org.opencontainers.image.revision"} <= set(config["Labels"])
@@ -100,7 +100,7 @@ def _place() -> Place:
 
 
 def _environment_of(image: str) -> list[str]:
-    found: list[str] = client._inspect("docker", "image", image)["Config"]["Env"]
+    found: list[str] = client.inspect("docker", "image", image)["Config"]["Env"]
     return found
 
 

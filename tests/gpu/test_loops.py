@@ -15,7 +15,7 @@ from study.data import decode as decoding
 from study.training.loops import loaders
 from study.training.loops.contract import TrainingJob
 from study.training.loops.fastai import loop as fastai_loop
-from tests.unit.test_loops import LOOPS, make_job, tiny_run
+from tests.unit.training.test_loops import LOOPS, make_job, tiny_run
 
 pytestmark = [
     pytest.mark.gpu,

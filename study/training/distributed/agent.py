@@ -1,7 +1,8 @@
 """One node of a distributed run: torch's elastic launcher, as in ``torchrun``, which starts this project's ranks.
 
-``python -m study.training.distributed.agent JOB SCRATCH NODE NODES PROCESSES ENDPOINT PARENT``. The module uses the launcher's interface and
-not its command line, because that reports only in a log which rank died and how. Here the report is a file.
+``python -m study.training.distributed.agent JOB SCRATCH NODE NODES PROCESSES ENDPOINT PARENT``. The module
+uses the launcher's interface and not its command line, because that reports only in a log which rank died and how.
+Here the report is a file.
 """
 
 import json

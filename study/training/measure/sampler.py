@@ -1,8 +1,8 @@
 """Telemetry of one run: a separate process that samples the machine while another trains.
 
-``python -m study.training.measure.sampler FILE --watch PID --gpus COUNT`` appends one line of CSV per sample. It is a process,
-not a thread, because a training loop that holds the interpreter would starve a thread of exactly the samples that
-matter. Every line is written when it is taken, so samples survive when the sampler is killed.
+``python -m study.training.measure.sampler FILE --watch PID --gpus COUNT`` appends one line of CSV per
+sample. It is a process, not a thread, because a training loop that holds the interpreter would starve a thread of
+exactly the samples that matter. Every line is written when it is taken, so samples survive when the sampler is killed.
 """
 
 import argparse

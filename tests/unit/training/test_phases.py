@@ -16,8 +16,8 @@ from study.training.loops import loaders
 from study.training.loops.fastai import loop as fastai_loop
 from study.training.loops.loader_alone import loop as loader_alone
 from study.training.loops.torch import loop as torch_loop
-from tests.unit.test_loops import LOOPS, make_job, tiny_run
-from tests.unit.test_measure import step
+from tests.unit.training.test_loops import LOOPS, make_job, tiny_run
+from tests.unit.training.test_measure import step
 
 SLEEP = 0.02
 """Seconds in the loader for each image; six images a batch."""

@@ -17,7 +17,7 @@ from study.analysis.table.rows import table
 from study.artifacts.plan import Plan, write_plans
 from study.base.files import write_new
 from tests.conftest import tiny_plan, write_photos
-from tests.unit.test_records import make_record
+from tests.unit.artifacts.test_records import make_record
 
 FACTORS = {"device": ["cpu", "cuda"], "training.batch_size": [2, 4, 8]}
 

@@ -16,7 +16,7 @@ from study.training.loops.loaders import make_loaders
 from study.training.loops.schedule import stages
 from study.training.loops.torch import loop as torch_loop
 from study.training.models import build as models
-from tests.unit.test_loops import LOOPS, make_job, tiny_run
+from tests.unit.training.test_loops import LOOPS, make_job, tiny_run
 
 
 def small_run(loop: str = "torch", **changes: Any) -> Run:

@@ -14,7 +14,7 @@ from study.analysis.published.table import read_published
 from study.base.files import ROOT
 from study.cli import main
 from tests.conftest import tiny_plan
-from tests.unit.test_report import Page, analysed
+from tests.unit.analysis.test_report import Page, analysed
 
 NO_NOISE = "One run a setting carries no noise"
 

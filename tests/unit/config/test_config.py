@@ -11,7 +11,7 @@ from study.config.load import read_selection, read_study
 from study.config.selection import Selection
 from study.host.engine.place import Place
 from study.host.plan.make import plan_all, read_all
-from tests.conftest import HERE, study_values
+from tests.conftest import HERE, ROOT, study_values
 
 
 def plan_of(folder: Path, values: dict[str, Any], **config: Any) -> Plan:
@@ -198,7 +198,7 @@ def test_devices_replace_the_levels_of_the_device(tmp_path: Path) -> None:
 
 
 def test_the_shipped_studies_are_valid_and_the_default_is_quickstart() -> None:
-    folder = Path(__file__).parents[2] / "config" / "studies"
+    folder = ROOT / "config" / "studies"
     for path in folder.glob("*.yaml"):
         assert read_study(path.stem, folder, Selection.model_validate({})).question.endswith("?")
     config = strict_yaml.read(folder.parent / "config.yaml")

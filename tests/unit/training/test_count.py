@@ -13,7 +13,7 @@ from study.training.loops.loaders import MicroBatches
 from study.training.loops.replicas import Replicas
 from study.training.loops.sharding import steps_of_epoch
 from study.training.loops.torch import loop as torch_loop
-from tests.unit.test_loops import LOOPS, make_job, tiny_run
+from tests.unit.training.test_loops import LOOPS, make_job, tiny_run
 
 Batches = list[list[int]]
 REPEATED, LEFT_OUT = [7, 7], [5, 5]

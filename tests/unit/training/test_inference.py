@@ -27,8 +27,8 @@ from study.training.loops.inference import onnx_runtime
 from study.training.loops.inference.loop import Network
 from study.training.models import build as models
 from tests.conftest import plan_at, study_values, tiny_plan
-from tests.unit.test_loops import make_job
-from tests.unit.test_records import make_record
+from tests.unit.artifacts.test_records import make_record
+from tests.unit.training.test_loops import make_job
 
 SMALL: dict[str, Any] = {
     "dataset": {"source": "generated", "classes": 4, "image_size": 32, "images": 400},

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from study.artifacts.plan import table, write_plans
-from study.base.files import PACKAGE, ROOT
 from study.config.study import Study
 from study.host.engine.place import Place
-from study.host.plan import keys
 from study.host.plan.make import make_plan
 from tests.conftest import HERE, ROOT, study_values, tiny_plan, write_photos
 
@@ -53,68 +51,6 @@ def test_adding_a_level_or_a_replicate_keeps_the_records_of_the_others() -> None
     before = {run.file for run in tiny_plan().runs}
     more = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [2, 4, 8]}, replicates=3)
     assert before < {run.file for run in more.runs}
-
-
-@pytest.mark.parametrize(
-    "edited", ["train/torch_loop.py", "job.py", "models.py", "measure/clock.py", "data/loaders.py"]
-)
-def test_an_edit_of_the_measured_code_makes_new_records(edited: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = {run.file for run in tiny_plan().runs}
-    _pretend_edit(monkeypatch, edited)
-    assert before.isdisjoint(run.file for run in tiny_plan().runs)
-
-
-@pytest.mark.parametrize("edited", ["train/fastai_loop.py", "report/context.py", "stats/curve.py", "launch.py"])
-def test_an_edit_elsewhere_keeps_every_record(edited: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = {run.file for run in tiny_plan().runs}
-    _pretend_edit(monkeypatch, edited)
-    assert before == {run.file for run in tiny_plan().runs}
-
-
-def _pretend_edit(monkeypatch: pytest.MonkeyPatch, edited: str) -> None:
-    read = Path.read_bytes
-    target = PACKAGE / edited
-    assert target.is_file()
-    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + (b"\n# edited" if path == target else b""))
-
-
-@pytest.mark.parametrize(
-    ("modules", "own"),
-    [
-        ("study.training.job, study.training.loops.torch.loop", ["train/torch_loop.py"]),
-        (
-            "study.training.job, study.training.distributed.rank, study.training.distributed.agent, study.training.loops.torch.loop",
-            ["train/torch_loop.py", *keys.DISTRIBUTED],
-        ),
-        ("study.training.job, study.training.loops.fastai.loop", ["train/fastai_loop.py", *keys.FASTAI]),
-        (
-            "study.training.job, study.training.loops.inference.loop, study.training.loops.inference.onnx_runtime",
-            keys.INFERENCE,
-        ),
-    ],
-)
-def test_every_module_that_a_run_executes_is_in_its_key(modules: str, own: list[str]) -> None:
-    """What a training process imports of the package is measured code, or is named here with its reason."""
-    import subprocess
-    import sys
-
-    found = subprocess.run(
-        [sys.executable, "-c", f"import {modules}, sys; print(*sorted(sys.modules))"],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-    )
-    imported = {name for name in found.stdout.split() if name.startswith("study.")}
-    files = {name.removeprefix("study.").replace(".", "/") + ".py" for name in imported}
-    only_values = {
-        "config.py", "errors.py", "fingerprint.py", "images.py", "load.py", "own_model.py", "plan.py", "privacy.py",
-        "processes.py", "records.py", "strategy.py", "weights.py", "yaml.py",
-        "measure/machine.py",  # read after the last sample
-        "data/preflight.py", "data/torchvision_sets.py",  # the latter is in the dataset's own key
-    }  # fmt: skip
-    packages = {"data.py", "measure.py", "train.py"}
-    assert files - only_values - packages == {*keys.MEASURED, *own}
 
 
 def test_data_of_a_folder_are_in_the_key_by_names_sizes_and_times(photos: Path) -> None:

@@ -1,6 +1,5 @@
 """Published figures beside ours: matched by their conditions, as ratios, with what differs."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,9 @@ from study.analysis.published.beside import beside, conditions_of, varied
 from study.analysis.published.table import read_published
 from study.config.load import read_selection, read_study
 from study.config.study import Study
-from tests.conftest import study_values
+from tests.conftest import ROOT, study_values
 
-STUDIES = Path(__file__).parents[2] / "config" / "studies"
+STUDIES = ROOT / "config" / "studies"
 
 
 def study_of(published: str, **changes: Any) -> Study:

@@ -35,7 +35,7 @@ from study.training.loops.loaders import MicroBatches
 from study.training.loops.sharding import Sharding, Share, images_of_step
 from study.training.measure.sampler import Gpu, read_together
 from tests.conftest import HERE, ROOT, study_values
-from tests.unit.gloo_ranks import one_batch_less, overlapping_shards, shards_with_a_gap, train_together
+from tests.unit.training.gloo_ranks import one_batch_less, overlapping_shards, shards_with_a_gap, train_together
 
 PHOTOS = {"source": "generated", "classes": 2, "channels": 1, "image_size": 28}
 STUDIES = ROOT / "config" / "studies"
