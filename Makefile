@@ -1,5 +1,5 @@
-# Two commands: make study, make test. Each sets up what it needs, and is quick the second time.
-# `make study` installs torch only where no container serves: the images hold it already.
+# The two main commands are `make study` and `make test`. Each installs what it needs, and is quick the second time.
+# `make study` installs torch only if no container engine can be used: the images already hold it.
 
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
   $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$p && break; done)
@@ -9,13 +9,13 @@ CORES ?= 1
 .DEFAULT_GOAL := study
 .PHONY: study published images images-archive host env test test-gpu example lint format schema lock clean help
 
-study: host  ## Run the selected studies and say where the report is
+study: host  ## Run the selected studies and print the path of the report
 	@engine=$$($(VENV) -m study engine -- $(ARGS)) || exit 1; \
 	  test "$$engine" != none || $(MAKE) --no-print-directory env
 	$(VENV) -m snakemake --cores $(CORES) $(ARGS)
 	@echo "The report: results/report.html"
 
-published: host  ## Run every published study at the size of two CPU cores; ARGS="size=full" for all of it
+published: host  ## Run every published study, reduced to two CPU cores; ARGS="size=full" runs them in full
 	@engine=$$($(VENV) -m study engine -- --config $(ARGS)) || exit 1; \
 	  test "$$engine" != none || $(MAKE) --no-print-directory env
 	$(VENV) -m snakemake --cores $(CORES) --config $(PUBLISHED) size=reduced $(ARGS)
@@ -23,7 +23,7 @@ published: host  ## Run every published study at the size of two CPU cores; ARGS
 
 PUBLISHED := "studies=[batch-size,speedup,cifar10-cnn,lab-device,lab-batch-size,lab-model-size,lab-workers,lab-precision,mnist-strategies,inference,larger-models]"
 
-images: host  ## Build, load or pull the images of both devices, and try each once
+images: host  ## Build, load or pull the images of both devices, and test each once
 	$(VENV) -m snakemake --cores $(CORES) $(IMAGES) $(ARGS)
 
 IMAGES := results/images/cpu.json results/images/cuda.json
@@ -32,7 +32,7 @@ images-archive: images  ## Save the images as results/images/{cpu,cuda}.tar for 
 	$(VENV) -m study archive cpu
 	$(VENV) -m study archive cuda
 
-host: .venv/.host  ## Create .venv with the host side alone, without torch
+host: .venv/.host  ## Create .venv for the host side only, without torch
 
 env: .venv/.installed  ## Create .venv with everything in requirements.lock
 
@@ -50,15 +50,15 @@ env: .venv/.installed  ## Create .venv with everything in requirements.lock
 
 INSTALL = $(VENV) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r
 
-test: env lint  ## Check style and types, run the tests
+test: env lint  ## Check style and types, and run the tests
 	$(VENV) -m pytest $(ARGS)
 
-test-gpu:  ## What only a GPU can show, with the python of a machine that has one; a process for each file
+test-gpu:  ## Run the tests that need a GPU, one process per file; GPU_PYTHON names another interpreter
 	@for file in tests/gpu/test_*.py; do STUDY_TEST_GPU=1 $(or $(GPU_PYTHON),$(VENV)) -m pytest $$file || exit 1; done
 
 EXAMPLE := docs/example-h200
 
-example: env  ## Compute the committed example's tables, figures and report again from its records
+example: env  ## Recompute the tables, figures and report of the committed example from its records
 	@cd $(EXAMPLE) && export PYTHONPATH=$(CURDIR) && python=$(CURDIR)/$(VENV) && for study in batch-size speedup; do \
 	  $$python -m study timings $$study/plan.json --records $$study/records --output $$study/timings.csv && \
 	  $$python -m study fit $$study/plan.json $$study/timings.csv --output $$study/fit.json && \
@@ -66,14 +66,14 @@ example: env  ## Compute the committed example's tables, figures and report agai
 	  done && $$python -m study report batch-size speedup --results . --output report.html && \
 	  rm -f */figures/*.svg */figures/index.json
 
-lint: env  ## ruff, mypy, snakefmt, snakemake --lint
+lint: env  ## Check style and types with ruff, mypy, snakefmt and snakemake --lint
 	$(VENV) -m ruff check study tests benchmarks
 	$(VENV) -m ruff format --check study tests benchmarks
 	$(VENV) -m mypy
 	$(VENV) -m snakefmt --check Snakefile workflow
 	$(VENV) -m snakemake --lint
 
-format: env  ## Write the code in the project's style
+format: env  ## Format the code in the project's style
 	$(VENV) -m ruff check --fix study tests benchmarks
 	$(VENV) -m ruff format study tests benchmarks
 	$(VENV) -m snakefmt Snakefile workflow
@@ -84,14 +84,14 @@ schema: env  ## Write workflow/schemas and config/README.md from the models
 LOCK := .lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-strip-extras \
   --no-annotate --custom-compile-command "make lock" pyproject.toml
 
-lock:  ## Pin every dependency anew in the three lock files
+lock:  ## Pin every dependency again in the three lock files
 	$(PYTHON) -m venv .lock && .lock/bin/python -m pip install --quiet uv
 	$(LOCK) --extra train -o requirements.lock
 	$(LOCK) -o requirements-host.lock -c requirements.lock
 	$(LOCK) --extra dev -o requirements-dev.lock -c requirements.lock
 	rm -rf .lock
 
-clean:  ## Remove the environment and caches; results stay
+clean:  ## Remove the environment and caches, but not results
 	rm -rf .venv .lock .snakemake .mypy_cache .ruff_cache
 
 help:  ## List the targets

@@ -1,4 +1,4 @@
-# From a study file to results/report.html: snakemake --cores 1
+# The workflow from a study file to results/report.html. Run it with: snakemake --cores 1
 #
 # config/studies/*.yaml -> plan -> dataset, weights -> runs -> timings -> fit -> figures -> report
 
@@ -10,8 +10,8 @@ min_version("9.0")
 configfile: f"{workflow.basedir}/config/config.yaml"
 
 
-# The base that docker/Dockerfile builds on, named here for Snakemake's linter. Snakemake itself can
-# only use Apptainer; the runs' own containers are the business of study/host/engine/container.py.
+# The base image of docker/Dockerfile, named here for Snakemake's linter. Snakemake itself can only use
+# Apptainer; study/host/engine/container.py starts the runs' own containers.
 container: "docker://python:3.11-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c637cecc392d97f980d4fec56b"
 
 
@@ -27,5 +27,5 @@ rule all:
     default_target: True
     input:
         "results/report.html",
-        # Named here as well: a record that was moved aside is made again although the report is there.
+        # The records are named, too: one that was moved aside is made again even if the report exists.
         [FLOW.records(study) for study in STUDIES],

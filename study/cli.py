@@ -1,4 +1,4 @@
-"""``python -m study <verb>``: one verb per stage. Parsing only; each verb imports what it needs."""
+"""``python -m study <verb>``: one verb for each stage of the pipeline. Each verb imports only what it needs."""
 
 import argparse
 import json
@@ -15,7 +15,7 @@ STUDIES = ROOT / "config" / "studies"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one verb; the exit code."""
+    """Run one verb, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m study", description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="verb")
     stages = (_plan, _engine, _image, _archive, _dataset, _weights, _run, _timings, _fit, _figures, _claims, _report)
@@ -58,7 +58,7 @@ def _verb(verbs: Verbs, name: str, call: Any, text: str, log: bool = True) -> ar
     parser: argparse.ArgumentParser = verbs.add_parser(name, help=text, description=text)
     parser.set_defaults(call=call)
     if log:
-        parser.add_argument("--log", type=Path, help="also write what is said to this file")
+        parser.add_argument("--log", type=Path, help="file to which messages are also written")
     return parser
 
 
@@ -66,8 +66,8 @@ def _plan(verbs: Verbs) -> None:
     parser = _verb(verbs, "plan", plan, "Print the runs of a study: name, factors, block, position.", log=False)
     parser.add_argument("study")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the study")
-    parser.add_argument("--device", action="append", metavar="DEVICE", help="cpu or cuda, in place of the study's")
-    parser.add_argument("--reduced", action="store_true", help="with the study's keys for a machine of two CPU cores")
+    parser.add_argument("--device", action="append", metavar="DEVICE", help="cpu or cuda, instead of the study's")
+    parser.add_argument("--reduced", action="store_true", help="use the study's keys for a machine with two CPU cores")
 
 
 def plan(options: argparse.Namespace) -> None:
@@ -92,12 +92,12 @@ def plan(options: argparse.Namespace) -> None:
 
 
 def _engine(verbs: Verbs) -> None:
-    parser = _verb(verbs, "engine", engine, "Print where runs would execute: docker, ..., or none.", log=False)
-    parser.add_argument("snakemake", nargs="*", help="after --: what Snakemake would be given; --config counts")
+    parser = _verb(verbs, "engine", engine, "Print the engine of the runs: docker, ... or none.", log=False)
+    parser.add_argument("snakemake", nargs="*", help="after --: Snakemake's arguments; only --config is used")
 
 
 def engine(options: argparse.Namespace) -> None:
-    """Print the engine; why goes to standard error."""
+    """Print the engine to standard output, and the reason to standard error."""
     from study.base import strict_yaml
     from study.config.load import read_selection
     from study.host.engine import place
@@ -114,14 +114,14 @@ def engine(options: argparse.Namespace) -> None:
 
 
 def _image(verbs: Verbs) -> None:
-    parser = _verb(verbs, "image", image, "Build, load or pull the image of a device, and try it once.")
+    parser = _verb(verbs, "image", image, "Build, load or pull the image of a device, and test it once.")
     parser.add_argument("plan", type=Path)
     parser.add_argument("device", choices=["cpu", "cuda"])
     parser.add_argument("--results", type=Path, default=Path("results"))
 
 
 def image(options: argparse.Namespace) -> None:
-    """Bring one image."""
+    """Build, load or pull one image, and write its description."""
     from study.artifacts import image as image_file
     from study.artifacts.plan import read_plan
     from study.base import devices
@@ -132,7 +132,7 @@ def image(options: argparse.Namespace) -> None:
     end_with_parent()
     planned = read_plan(options.plan)
     if planned.engine == "none":
-        raise StudyError(f"images: runs execute on the host ({planned.engine_reason}), which needs none")
+        raise StudyError(f"images: runs execute on the host ({planned.engine_reason}), which needs no image")
     wanted = planned.images[options.device]
     log = options.log or options.results / "logs" / "images" / f"{options.device}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -141,7 +141,7 @@ def image(options: argparse.Namespace) -> None:
         gpu = options.device == "cuda" and devices.absent("cuda") is None
         made = bring.make(planned.engine, wanted, options.results, file, gpu)
     write_if_changed(image_file.path_of(options.results, options.device), made.model_dump_json(indent=1))
-    how = f"built in {made.build_seconds:.0f} s" if made.build_seconds else "was there"
+    how = f"built in {made.build_seconds:.0f} s" if made.build_seconds else "already there"
     _say(f"image {options.device}: {made.id[:19]}, {how}, Python {made.python}", options.log)
 
 
@@ -152,14 +152,14 @@ def _archive(verbs: Verbs) -> None:
 
 
 def archive(options: argparse.Namespace) -> None:
-    """Write ``results/images/<device>.tar``."""
+    """Write the image of a device to ``results/images/<device>.tar``."""
     from study.artifacts import image as image_file
     from study.host.engine import bring
 
     made = image_file.read(image_file.path_of(options.results, options.device))
     target = options.results / "images" / f"{options.device}.tar"
     bring.save(made.engine, made, target)
-    print(f"{target}: elsewhere name it as images: {{{options.device}: {target.name}}}")
+    print(f"{target}: on another machine, name it as images: {{{options.device}: {target.name}}}")
 
 
 def _dataset(verbs: Verbs) -> None:
@@ -210,7 +210,7 @@ def weights(options: argparse.Namespace) -> None:
 
     end_with_parent()
     planned = read_plan(options.plan)
-    # The model is tried once, on the smallest images of all: those are what a network may be too deep for.
+    # The model is tried once, on the smallest images of the study: a network may be too deep for those.
     run = min(
         (run for run in planned.runs if run.weights == options.weights), key=lambda run: run.settings.dataset.image_size
     )
@@ -237,7 +237,7 @@ def weights(options: argparse.Namespace) -> None:
 
 
 def _inside(verb: str, plan: Any, run: Any, name: str, options: argparse.Namespace) -> None:
-    """A step that needs the training stack, in the image that the runs use."""
+    """Execute a step that needs the training stack in the image that the runs use."""
     from study.host.steps.in_image import in_a_container
 
     log = options.log or options.results / "logs" / f"{verb}-{name}.log"
@@ -251,7 +251,7 @@ def _run(verbs: Verbs) -> None:
     parser.add_argument("plan", type=Path)
     parser.add_argument("run")
     parser.add_argument("--session", type=int, default=1)
-    parser.add_argument("--counter", default="run", help="which run of how many, for the terminal")
+    parser.add_argument("--counter", default="run", help="progress label for the terminal, e.g. 'run 3 of 10'")
     parser.add_argument("--results", type=Path, default=Path("results"))
 
 
@@ -296,18 +296,18 @@ def timings(options: argparse.Namespace) -> None:
 
 def _fit(verbs: Verbs) -> None:
     parser = _verb(
-        verbs, "fit", fit, "Say what times determine: of a study (PLAN TIMINGS), or of any table (FILE.csv --x --y)."
+        verbs, "fit", fit, "Fit laws to the times of a study (PLAN TIMINGS) or of any table (FILE.csv --x --y)."
     )
-    parser.add_argument("plan", type=Path, help="a study's plan.json, or any CSV")
-    parser.add_argument("timings", type=Path, nargs="?", help="a study's timings.csv; none with a CSV")
-    parser.add_argument("--x", default="batch_size", help="the CSV's column on the horizontal axis (batch_size)")
-    parser.add_argument("--y", default="seconds", help="the CSV's column of times in seconds (seconds)")
-    parser.add_argument("--block", help="the CSV's column that names rows measured together, such as a replicate")
-    parser.add_argument("--output", type=Path, help="the JSON that is written; a study needs it")
+    parser.add_argument("plan", type=Path, help="a study's plan.json, or any CSV file")
+    parser.add_argument("timings", type=Path, nargs="?", help="a study's timings.csv; not given with a CSV file")
+    parser.add_argument("--x", default="batch_size", help="column on the horizontal axis (default: batch_size)")
+    parser.add_argument("--y", default="seconds", help="column of times in seconds (default: seconds)")
+    parser.add_argument("--block", help="column that names rows measured together, such as a replicate")
+    parser.add_argument("--output", type=Path, help="JSON file to write; required for a study")
 
 
 def fit(options: argparse.Namespace) -> None:
-    """Write the analysis of one study, or say what a table determines."""
+    """Write the analysis of one study, or print the analysis of a table."""
     if options.timings is None:
         return _fit_table(options)
     if options.output is None:
@@ -319,7 +319,7 @@ def fit(options: argparse.Namespace) -> None:
 
     planned = read_plan(options.plan)
     analysis = analyse(planned.study, read_csv(options.timings, planned.study))
-    options.output.unlink(missing_ok=True)  # a new time even where nothing changed: what follows is newer
+    options.output.unlink(missing_ok=True)  # so that the file gets a new time even if nothing changed
     write_if_changed(options.output, analysis.model_dump_json(indent=1))
 
 
@@ -354,13 +354,13 @@ def figures(options: argparse.Namespace) -> None:
 
 def _claims(verbs: Verbs) -> None:
     parser = _verb(
-        verbs, "claims", claims, "Say what the published figures support of each published claim.", log=False
+        verbs, "claims", claims, "Print how far the published figures support each published claim.", log=False
     )
-    parser.add_argument("--study", help="of this published study alone")
+    parser.add_argument("--study", help="only the claims of this published study")
 
 
 def claims(options: argparse.Namespace) -> None:
-    """Print the claims, examined."""
+    """Print each claim with the result of its examination."""
     from study.analysis.published.claims import as_text, chosen, examine
     from study.analysis.published.table import read_published
 
@@ -368,7 +368,7 @@ def claims(options: argparse.Namespace) -> None:
 
 
 def _report(verbs: Verbs) -> None:
-    parser = _verb(verbs, "report", report, "Render one self-contained page over every selected study.")
+    parser = _verb(verbs, "report", report, "Render one self-contained page about every selected study.")
     parser.add_argument("studies", nargs="+", help="names of the studies")
     parser.add_argument("--results", type=Path, default=Path("results"))
     parser.add_argument("--output", type=Path, required=True)
@@ -383,25 +383,25 @@ def report(options: argparse.Namespace) -> None:
 
 def _retry(verbs: Verbs) -> None:
     parser = _verb(
-        verbs, "retry", retry, "Move records aside so that their runs are made again; deletes nothing.", log=False
+        verbs, "retry", retry, "Move records aside so that their runs are made again. Nothing is deleted.", log=False
     )
     parser.add_argument("study")
     parser.add_argument(
         "--outcome",
         action="append",
         choices=["failed", "unavailable", "out_of_memory", "ok"],
-        help="which records (may be given again; default: failed and unavailable)",
+        help="outcome of the records to move (repeatable; default: failed and unavailable)",
     )
     parser.add_argument(
         "--weights",
         action="store_true",
-        help="instead: look for ImageNet weights again, and move the random runs aside",
+        help="instead: look for ImageNet weights again, and move runs with random weights aside",
     )
     parser.add_argument("--results", type=Path, default=Path("results"))
 
 
 def retry(options: argparse.Namespace) -> None:
-    """Move records to ``superseded``."""
+    """Move the chosen records to the folder ``superseded``."""
     from study.artifacts.record import Record
     from study.artifacts.shelf import move_aside, retire
     from study.artifacts.weights import fell_back, read_weights

@@ -30,7 +30,7 @@ SCHEMAS: dict[str, type[BaseModel]] = {
 
 
 def generated_files() -> dict[str, str]:
-    """Every generated file's text by its path from the root."""
+    """Return the text of every generated file by its path from the repository's root."""
     files = {
         f"workflow/schemas/{name}.schema.json": json.dumps(
             {"$schema": "https://json-schema.org/draft/2020-12/schema"} | model.model_json_schema(),
@@ -48,15 +48,15 @@ def _readme() -> str:
     plain = {key: field for key, field in Keys.model_fields.items() if key in ("task", "device", "seed")}
     sections = [
         "# Configuration",
-        "Generated from the models in `study/config` by `make schema`; a test fails when it differs.",
+        "`make schema` generates this page from the models in `study/config`; a test fails if it differs.",
         "## `config/config.yaml`",
-        "What `snakemake --config key=value` changes, too. Strings inside `overrides` are read as YAML.",
+        "`snakemake --config key=value` changes the same keys. Strings inside `overrides` are read as YAML.",
         _table(Selection.model_fields),
         "### `images`",
         str(Images.__doc__).strip(),
         _table(Images.model_fields, "images."),
         "## `config/studies/<name>.yaml`",
-        "Unknown keys are refused. Any dotted key of the tables below can be a factor: "
+        "Unknown keys are errors. Any dotted key in the tables below can be a factor: "
         "`factors: {training.batch_size: [16, 32]}`.",
         _table(own),
         "### `curve`",
@@ -96,7 +96,7 @@ def _allowed(field: FieldInfo) -> str:
 
 
 def _words(annotation: Any) -> str:
-    """A type as a reader of YAML knows it."""
+    """Return the name of a type as a reader of YAML knows it."""
     inner, origin = get_args(annotation), get_origin(annotation)
     if origin is Literal:
         return ", ".join(f"`{value}`" for value in inner)

@@ -1,4 +1,4 @@
-"""Which image a device needs, and which it got, as values. Pure but for a look at the files that decide it."""
+"""The image that a device needs, and the image that it got, as values. Only reads files that decide the image."""
 
 from pathlib import Path
 from typing import Literal
@@ -11,41 +11,41 @@ from study.config.sections import Device
 
 
 class ImageRequest(Strict):
-    """Which image the runs on a device are to use. Known before anything is built."""
+    """The image that the runs on a device are to use, known before anything is built."""
 
     device: Device
     kind: Literal["built", "reference", "archive"]
-    reference: str = Field(description="The tag that a build gets, a reference that was given, or the archive's path.")
-    base_image: str | None = Field(description="`built`: what the Dockerfile builds on.")
-    identity: str = Field(description="Eight hex digits over what decides the image; part of each run's key.")
+    reference: str = Field(description="The tag for the build, the given reference, or the path of the archive.")
+    base_image: str | None = Field(description="`built`: the base image of the Dockerfile.")
+    identity: str = Field(description="Hash (eight hex digits) of all that decides the image; part of each run's key.")
 
 
 class Image(Strict):
-    """An image that is there: `results/images/<device>.json`."""
+    """An available image, described in `results/images/<device>.json`."""
 
     request: ImageRequest
     engine: str
     engine_version: str
     id: str = Field(description="The image's own checksum.")
-    digest: str | None = Field(description="The checksum by which a registry knows it; none for one built here.")
-    run_as: str = Field(description="What the engine is told to run: the id; for apptainer a file.")
-    created: str | None = Field(description="When the image was made, as it says itself.")
-    lock_sha256: str | None = Field(description="The lock that it was built from, as it says itself.")
-    base_digest: str | None = Field(None, description="`built`: the base's checksum in its registry.")
-    build_seconds: float | None = Field(None, description="`built` by this step: how long that took.")
+    digest: str | None = Field(description="The image's checksum in a registry; none if built here.")
+    run_as: str = Field(description="The name by which the engine runs it: the id; for apptainer a file.")
+    created: str | None = Field(description="Time when the image was made, from its own description.")
+    lock_sha256: str | None = Field(description="Checksum of the lock that it was built from, from its own label.")
+    base_digest: str | None = Field(None, description="`built`: the base image's checksum in its registry.")
+    build_seconds: float | None = Field(None, description="Duration of the build in seconds, if this step built it.")
     python: str
     libraries: dict[str, str]
-    gpu_seen: bool = Field(description="Whether torch found a GPU in it when it was tried.")
+    gpu_seen: bool = Field(description="True if torch found a GPU when the image was tested.")
 
 
 def path_of(results: Path, device: str) -> Path:
-    """Where the image of a device is described."""
+    """Return the path of the description of a device's image."""
     return results / "images" / f"{device}.json"
 
 
 def read(path: Path) -> Image:
-    """What the image step wrote, or one clear error."""
+    """Return the description that the image step wrote to ``path``. Raise :class:`StudyError` if there is none."""
     try:
         return Image.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, ValidationError):
-        raise StudyError(f"images/{path.name}: no image is described there; make it with: make images") from None
+        raise StudyError(f"images/{path.name}: describes no image; make it with: make images") from None

@@ -19,7 +19,7 @@ SHORT = {
 
 
 def label(factors: dict[str, Any], study: Study) -> str:
-    """``bs16-cpu``: the curve's factor first, the device last."""
+    """Return the label of a configuration, e.g. ``bs16-cpu``: the curve's factor is first, the device last."""
     first = study.curve.x if study.curve else None
     keys = sorted(factors, key=lambda key: (key != first, key == "device", list(factors).index(key)))
     return "-".join(_part(key, factors[key]) for key in keys) or "run"
@@ -37,15 +37,18 @@ def slug(level: Any) -> str:
     if isinstance(level, str) and os.sep in level:  # a path's base name: names of runs are shared
         return f"{slug(Path(level).name)[:24]}_{digest(text)[:4]}"
     safe = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_")
-    # Names of photographs' folders and the like lose letters: a digest keeps them apart.
+    # A name that lost characters, such as a folder's, could equal another: a digest keeps them apart.
     return safe if safe == text or re.fullmatch(r"[\d.]+", text) else f"{safe[:24]}_{digest(text)[:4]}"
 
 
 def unique(labels: list[str], factors: list[dict[str, Any]]) -> list[str]:
-    """A label for each configuration; one that is there twice is an error."""
+    """Return a unique label for each configuration. Raise :class:`StudyError` if two have the same levels.
+
+    ``labels`` and ``factors`` hold one item for each configuration.
+    """
     for levels in factors:
         if factors.count(levels) > 1:
-            raise StudyError(f"factors: {levels} come together more than once: `single` has one process, whatever else")
+            raise StudyError(f"factors: {levels} occur together more than once: `single` always has one process")
     return [
         label if labels.count(label) == 1 else f"{label}-{digest(levels)[:4]}"
         for label, levels in zip(labels, factors, strict=True)

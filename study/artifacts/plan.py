@@ -18,7 +18,7 @@ from study.config.settings import get
 from study.config.study import Study
 
 SHARED_WORK = {"training.strategy", "training.processes"}
-"""Factors that say who does the work, and leave what is done as it is."""
+"""Factors that distribute the work among processes without changing the work itself."""
 
 
 class Plan(Strict):
@@ -32,28 +32,31 @@ class Plan(Strict):
     images: dict[Device, ImageRequest] = Field({}, description="The image of each device; empty on the host.")
 
     def preparing_device(self) -> Device | None:
-        """The device whose image prepares data and weights: one that runs here, for both hold the same software."""
+        """Return the device whose image prepares data and weights: one that runs here, since both images hold the same
+        software. None if no run can be made here."""
         used = {run.settings.device for run in self.runs if not run.unavailable}
         return "cpu" if "cpu" in used else "cuda" if used else None
 
     def measures_ceilings(self, run: Run) -> bool:
-        """Whether this run also measures what its device can do: the first on each device in each precision."""
-        if run.settings.task == "inference":  # no training step of it is reported
+        """Return whether ``run`` also measures its device's ceilings: the first run per device and precision does."""
+        if run.settings.task == "inference":  # its training steps are not reported
             return False
         like = (run.settings.device, run.settings.training.precision)
         first = next(r for r in self.runs if (r.settings.device, r.settings.training.precision) == like)
         return run.name == first.name
 
     def seed_name(self, run: Run) -> str:
-        """What a run's seed is made of: its name, less how many processes share its work. So one process and many
-        start from the same weights, and draw the same batches."""
+        """Return the name from which a run's seed is computed: its own, without the factors in ``SHARED_WORK``.
+
+        One process and several therefore start from the same weights, and draw the same batches.
+        """
         if not SHARED_WORK & run.factors.keys():
             return run.name
         rest = {key: level for key, level in run.factors.items() if key not in SHARED_WORK}
         return f"{label(rest, self.study)}-r{run.block}"
 
     def run(self, name: str) -> Run:
-        """The run called ``name``."""
+        """Return the run called ``name``. Raise :class:`StudyError` if there is none."""
         for run in self.runs:
             if run.name == name:
                 return run
@@ -61,7 +64,7 @@ class Plan(Strict):
 
 
 def table(plan: Plan) -> str:
-    """The runs as text: name, factors, block, position, and where a run cannot be made, why."""
+    """Return the runs as a text table, with a reason for each run that cannot be made here."""
     head = ["position", "block", "name", *plan.study.factors, "key", ""]
     rows = [
         [
@@ -81,7 +84,10 @@ def table(plan: Plan) -> str:
 
 
 def write_plans(plans: Iterable[Plan], results: Path, only_missing: bool = False) -> None:
-    """``results/plan.json`` (what is selected) and one ``results/<study>/plan.json`` for each study."""
+    """Write ``results/plan.json`` (the selected studies), and ``results/<study>/plan.json`` for each study.
+
+    With ``only_missing`` leave files that exist unchanged.
+    """
     plans = list(plans)
     files = {results / plan.name / "plan.json": plan.model_dump_json(indent=1) for plan in plans}
     files[results / "plan.json"] = json.dumps({"studies": [plan.name for plan in plans]}, indent=1)
@@ -91,14 +97,14 @@ def write_plans(plans: Iterable[Plan], results: Path, only_missing: bool = False
 
 
 def read_earlier(names: Iterable[str], results: Path) -> dict[str, Plan]:
-    """The last plan of each study that has one which can still be read."""
+    """Return the last plan of each study in ``names`` that has a readable one."""
     found = {}
     for name in names:
-        with suppress(OSError, ValueError):  # another version's plan, or half of one: none
+        with suppress(OSError, ValueError):  # a plan of another version, or an incomplete one, counts as none
             found[name] = read_plan(results / name / "plan.json")
     return found
 
 
 def read_plan(path: Path) -> Plan:
-    """The plan that :func:`write_plans` left."""
+    """Return the plan that :func:`write_plans` wrote to ``path``."""
     return Plan.model_validate_json(path.read_text(encoding="utf-8"))

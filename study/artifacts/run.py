@@ -11,21 +11,21 @@ RESULT, TELEMETRY, CEILINGS = "result.json", "telemetry.csv", "ceilings.json"
 
 
 class Run(Strict):
-    """One planned run. ``key`` names its design; the record is ``<name>.<key>.json``."""
+    """One planned run. ``key`` identifies its design; its record is ``<name>.<key>.json``."""
 
-    name: str = Field(description="Readable, unique in the study, safe as a file name.")
-    key: str = Field(description="Eight hex digits over all that decides the result.")
+    name: str = Field(description="Readable name, unique in the study and safe as a file name.")
+    key: str = Field(description="Hash (eight hex digits) of everything that could change the result.")
     settings: Settings = Field(description="The resolved configuration.")
     factors: dict[str, Any] = Field(description="This run's level of each factor.")
-    block: int = Field(description="Replicate: each block holds every configuration once.")
+    block: int = Field(description="Number of the block (replicate), from 1. Each block holds each configuration once.")
     position: int = Field(description="Place in the seeded order of the whole study, from 1.")
-    dataset: str = Field(description="The folder under `results/data` with this run's manifest.")
-    weights: str = Field(description="The file under `weights` with the decision for this run's model.")
-    unavailable: str | None = Field(None, description="Why this machine cannot run it.")
+    dataset: str = Field(description="Name of the folder in `results/data` with this run's manifest.")
+    weights: str = Field(description="Name of the file in `weights` with the decision for this run's model.")
+    unavailable: str | None = Field(None, description="Reason why this machine cannot make the run; none if it can.")
 
     @property
     def file(self) -> str:
-        """The record's file name."""
+        """File name of the record."""
         return f"{self.name}.{self.key}.json"
 
 

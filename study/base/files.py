@@ -15,12 +15,12 @@ ROOT = PACKAGE.parent
 
 
 def digest(value: Any) -> str:
-    """Eight hex digits of the SHA-256 of ``value`` as canonical JSON."""
+    """Return the first eight hex digits of the SHA-256 of ``value`` as canonical JSON."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:8]
 
 
 def file_sha256(path: Path) -> str:
-    """SHA-256 of the file's content, in hex."""
+    """Return the SHA-256 of the file's content, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -35,13 +35,13 @@ def code_sha256(patterns: Iterable[str]) -> str:
 
 
 def stat_of(path: Path) -> list[Any]:
-    """Name, size in bytes and modification time of a file: cheap enough to look at on every start."""
+    """Return [name, size in bytes, modification time in ns] of a file, which is cheap enough for every start."""
     status = path.stat()
     return [path.name, status.st_size, status.st_mtime_ns]
 
 
 def write_if_changed(path: Path, text: str) -> None:
-    """Leave the file, and its time, alone where its content is already ``text``."""
+    """Write ``text`` to ``path`` in one piece. Leave the file and its time alone if it already holds ``text``."""
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.tmp")

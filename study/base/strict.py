@@ -4,6 +4,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Strict(BaseModel):
-    """No unknown key, no silent conversion, no change after it was checked."""
+    """A model that refuses unknown keys, converts no type silently, and cannot be changed after validation."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)

@@ -1,4 +1,4 @@
-"""From YAML and the command line to checked models; what is wrong becomes one line: key, value, what is allowed."""
+"""Read YAML and the command line into checked models. Bad input becomes one line: key, value, allowed values."""
 
 import re
 from pathlib import Path
@@ -14,17 +14,17 @@ from study.config.study import Study
 
 RESERVED = ("data", "images", "logs", "weights")
 COUNTED = (None, "generated", "search")
-"""Sources of which `dataset.images` says how many; nothing stands for the default."""
+"""Sources whose number of images `dataset.images` sets. None stands for the default source."""
 SECTIONS = ("dataset", "model", "training", "loader", "inference", "limits")
 
 
 def explain(error: ValidationError, model: type[BaseModel]) -> str:
-    """The errors of a validation in one line: key, value, what is allowed."""
+    """Return the errors of a validation of ``model`` in one line: key, value, allowed values."""
     lines = []
     items = [(_path(item["loc"]), item) for item in error.errors()]
     for path, item in items:
         if any(len(other) > len(path) and other[: len(path)] == path for other, _ in items):
-            continue  # a member of a union that does not fit at all says less than one that nearly does
+            continue  # a union gives an error for each member: keep that of the member that fits best
         key, value = ".".join(path), item["input"]
         if item["type"] == "extra_forbidden":
             sections = path[:-1]
@@ -40,7 +40,7 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
 
 
 def _path(location: tuple[int | str, ...]) -> list[str]:
-    """The key that an error is about; pydantic puts the member of a union behind it ("threads.int")."""
+    """Return the parts of the key of an error, without the union member that pydantic appends ("threads.int")."""
     return [str(part) for part in location if not re.match(r"literal\[|list\[|int$|str$", str(part))]
 
 
@@ -53,7 +53,7 @@ def _fields_at(model: type[BaseModel], sections: list[str]) -> list[str]:
 
 
 def check_settings(values: dict[str, Any], source: str) -> Settings:
-    """The settings of one run, or one clear error that starts with ``source``."""
+    """Return the settings of one run. Raise :class:`StudyError` with one line that starts with ``source``."""
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
@@ -61,13 +61,13 @@ def check_settings(values: dict[str, Any], source: str) -> Settings:
 
 
 def read_selection(values: dict[str, Any]) -> Selection:
-    """The selection from Snakemake's ``config``: scalars become lists, override leaves are parsed as YAML."""
+    """Return the selection in Snakemake's ``config``: scalars become lists, and overrides are parsed as YAML."""
     values = dict(values)
     for key in ("studies", "devices"):
         if isinstance(values.get(key), str) and values[key] != "auto":
             values[key] = [values[key]]
     if values.get("container") is None and "container" in values:
-        values["container"] = "none"  # YAML may read a bare `none` as nothing
+        values["container"] = "none"  # a reader of YAML may turn a bare `none` into None
     if isinstance(values.get("overrides"), dict):
         values["overrides"] = {
             key: strict_yaml.parse_leaves(value, f"overrides: {key}") for key, value in values["overrides"].items()
@@ -84,13 +84,13 @@ def read_selection(values: dict[str, Any]) -> Selection:
 
 
 def read_study(name: str, folder: Path, selection: Selection) -> Study:
-    """The study ``name`` of ``folder`` with the selection's devices and overrides applied."""
+    """Return the study ``name`` in ``folder``, with the devices and overrides of ``selection`` applied."""
     available = sorted(path.stem for path in folder.glob("*.yaml"))
     if name not in available:
         raise StudyError(f"studies: unknown study {name!r}; allowed: {', '.join(available) or 'none'}")
     if not re.fullmatch(r"[A-Za-z0-9_-]+", name) or name in RESERVED:
         raise StudyError(
-            f"studies: {name!r} is not allowed as a study's name: letters, digits, - and _, and none of "
+            f"studies: {name!r} is not allowed as a study's name: letters, digits, - and _, but not "
             f"{', '.join(RESERVED)}"
         )
     values = strict_yaml.read(folder / f"{name}.yaml")
@@ -98,7 +98,7 @@ def read_study(name: str, folder: Path, selection: Selection) -> Study:
     if not isinstance(values, dict):
         raise StudyError(f"{source}: the file must hold keys and values")
     if values.get("full"):
-        raise StudyError(f"{source}: full: not allowed in a file: it is written where `reduced` keys are in force")
+        raise StudyError(f"{source}: full: not allowed in a file: the pipeline writes it with `size: reduced`")
     overrides = _plain(selection)
     reduced = values.get("reduced") or {}
     if selection.size == "reduced" and isinstance(reduced, dict):
@@ -106,7 +106,7 @@ def read_study(name: str, folder: Path, selection: Selection) -> Study:
         values = values | {"full": {key: _at(values, key) for key in reduced if key not in _plain(selection)}}
     values = _override(values, overrides)
     if values.get("full") and _at(values, "dataset.source") not in COUNTED:
-        values["full"].pop("dataset.images", None)  # it does not apply: all of such a source is used
+        values["full"].pop("dataset.images", None)  # the key has no effect: every image of the source is used
     try:
         return Study.model_validate(values)
     except ValidationError as error:
@@ -114,7 +114,7 @@ def read_study(name: str, folder: Path, selection: Selection) -> Study:
 
 
 def _at(values: dict[str, Any], key: str) -> Any:
-    """What a study's file has at a dotted key: a factor's levels, a value, or nothing where the default stands."""
+    """Return the value at a dotted key of a study's file: a factor's levels, a value, or None if it is not set."""
     factors = values.get("factors")
     if isinstance(factors, dict) and key in factors:
         return factors[key]
@@ -125,7 +125,7 @@ def _at(values: dict[str, Any], key: str) -> Any:
 
 
 def _plain(selection: Selection) -> dict[str, Any]:
-    """The selection's overrides and devices as dotted keys."""
+    """Return the overrides and devices of ``selection`` as dotted keys with their values."""
     overrides: dict[str, Any] = {}
     for key, value in selection.overrides.items():  # {"training": {"epochs": 2}} changes one key, not the section
         if key.startswith("factors."):
@@ -140,10 +140,13 @@ def _plain(selection: Selection) -> dict[str, Any]:
 
 
 def _override(values: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:
-    """An override of a factor's key replaces its levels; a list for another key of a run makes it a factor."""
+    """Return ``values`` with ``overrides`` applied.
+
+    An override of a factor's key replaces its levels. A list for another key of a run makes that key a factor.
+    """
     given = values.get("factors") or {}
     if not isinstance(given, dict) or not isinstance(overrides.get("factors", {}), dict):
-        return values | {"factors": overrides.get("factors", given)}  # the model says what is wrong with it
+        return values | {"factors": overrides.get("factors", given)}  # the model reports the error
     factors = dict(given)
     plain: dict[str, Any] = {}
     for key, value in overrides.items():
@@ -152,5 +155,5 @@ def _override(values: dict[str, Any], overrides: dict[str, Any]) -> dict[str, An
         else:
             plain[key] = value
     values = with_values(values, plain)
-    # An override may have set `factors` as a whole: what it names stands, the rest is kept.
+    # An override may have set `factors` as a whole: its keys take precedence, and other factors are kept.
     return {**values, "factors": {**factors, **(plain.get("factors") or {})}}

@@ -1,6 +1,6 @@
-"""The models of a study file and of ``config/config.yaml``: every key, its unit, its default, what is allowed.
+"""The models of a study file and of ``config/config.yaml``: every key with its unit, default and allowed values.
 
-Values only: ``study/config/load.py`` reads the files and turns what is wrong into one line.
+This module holds values only. ``study/config/load.py`` reads the files, and reports what is wrong with them in one line.
 """
 
 import re
@@ -16,63 +16,64 @@ Precision = Literal["auto", "fp32", "tf32", "bf16", "fp16"]
 
 
 class Dataset(Strict):
-    """Which images, and how they are split. Keys that a source has no use for are ignored by it."""
+    """The images, and how they are split. A source ignores the keys that it does not use."""
 
     source: Literal["generated", "folder", "search", "cifar10", "mnist"] = Field(
         "generated",
-        description="`generated`: drawn from a seed, no network. `folder`: your own photographs, one "
-        "subfolder per class. `search`: what an image search finds for `terms`, or again what `manifest` lists. "
-        "`cifar10`, `mnist`: through torchvision, from disk where present.",
+        description="`generated`: images drawn from a seed, without a network. `folder`: your own photographs, one "
+        "subfolder per class. `search`: pictures that an image search finds for `terms`, or those that `manifest` "
+        "lists. `cifar10`, `mnist`: the dataset of that name from torchvision, read from disk if it is there and "
+        "downloaded otherwise.",
     )
     path: str | None = Field(
         None,
-        description="`folder`: the folder that holds one subfolder per class. `cifar10`, `mnist`: the "
-        "folder as torchvision keeps it; without it the data are downloaded under `results/data`.",
+        description="`folder`: the folder that holds one subfolder per class. `cifar10`, `mnist`: the folder in "
+        "torchvision's layout; without a path the data are downloaded to `results/data`.",
     )
-    classes: int = Field(2, ge=2, le=1000, description="`generated`: how many classes to draw.")
+    classes: int = Field(2, ge=2, le=1000, description="`generated`: number of classes to draw.")
     images: int = Field(
         1030,
         ge=4,
-        description="How many images, all classes together, as many of each. `generated` draws them; `search` "
-        "downloads so many if it finds them, and with a `manifest` all that it lists.",
+        description="Number of images over all classes, divided evenly among the classes. `generated` draws this "
+        "number. `search` downloads up to this number; with a `manifest` it downloads every picture listed there.",
     )
     terms: dict[str, str] | None = Field(
         None,
-        description="`search`: what to search for, by class, such as `{bird: bird photo, forest: forest photo}`. "
+        description="`search`: the search term of each class, such as `{bird: bird photo, forest: forest photo}`. "
         "Not needed with a `manifest`.",
     )
     manifest: str | None = Field(
         None,
         min_length=1,
-        description="`search`: the `manifest.json` that an earlier search left. Its pictures are downloaded again from "
-        "their URLs and compared by checksum; nothing is searched for.",
+        description="`search`: path of the `manifest.json` that an earlier search wrote. Its pictures are downloaded "
+        "again from their URLs and compared by checksum; no search is made.",
     )
     max_size: int = Field(
         400,
         ge=32,
         le=4096,
-        description="`search`: larger pictures are shrunk until the longer side has so many pixels, as the fastai "
-        "course does.",
+        description="`search`: longest side of a stored picture, in pixels. Larger pictures are shrunk to it, as in "
+        "the fastai course.",
     )
     private_addresses: bool = Field(
         False,
-        description="`search`: also download from servers that only the local network reaches.",
+        description="`search`: true to also download from addresses of the local network.",
     )
-    channels: Literal[1, 3] = Field(3, description="Colour channels of the images that the model sees.")
+    channels: Literal[1, 3] = Field(3, description="Colour channels of the model's input images.")
     image_size: int = Field(
         192,
         ge=8,
         le=4096,
-        description="Side of the square that each image is squished to, in pixels. `generated` draws photographs "
-        "for two classes in colour above 32 pixels, and patterns of this size otherwise.",
+        description="Side of the square that each image is squished to, in pixels. `generated` draws photographs if "
+        "there are two classes, three channels and more than 32 pixels, and patterns of this size otherwise.",
     )
     valid_fraction: float = Field(
         0.2,
         gt=0,
         lt=1,
-        description="Share of each class that is held out for validation (`cifar10` and `mnist` keep their own).",
+        description="Share of each class that is held out for validation. `cifar10` and `mnist` keep their own split.",
     )
-    seed: int = Field(42, ge=0, description="Seed of the drawing and of the split.")
+    seed: int = Field(42, ge=0, description="Seed of the drawn images and of the split.")
 
     @field_validator("terms", mode="before")
     @classmethod
@@ -93,7 +94,7 @@ class Dataset(Strict):
         for name, term in self.terms.items():
             if not is_folder_name(name):
                 raise ValueError(
-                    f"terms: {name!r} is not allowed as a class: no folder could have that name everywhere"
+                    f"terms: {name!r} is not allowed as a class: give a name that every system accepts for a folder"
                 )
             if not term.strip():
                 raise ValueError(f"terms.{name}: {term!r} is not allowed: say what to search for")
@@ -101,29 +102,30 @@ class Dataset(Strict):
 
     @property
     def photographs(self) -> bool:
-        """Whether ``generated`` draws photographs as JPEG files (birds and woodland), else small arrays."""
+        """True if ``generated`` draws photographs as JPEG files (birds and woodland), False for small arrays."""
         return self.classes == 2 and self.channels == 3 and self.image_size > 32
 
 
 class Model(Strict):
-    """Which network, starting from which weights."""
+    """The network and its initial weights."""
 
     name: str = Field(
         "resnet18",
         min_length=1,
-        description="A classification model of torchvision that takes images of `dataset.image_size`, by its name; not "
-        f"{', '.join(f'`{name}`' for name in UNFIT)}, which have auxiliary outputs or a head that is no plain linear "
-        f"layer. Or a network of a published document: {', '.join(f'`{name}`' for name in NETWORKS)}. Or your own as "
-        "`package.module:factory`, importable from the folder where the study is started, as what it imports from "
-        "there, and called with `classes=...`. The last two are trained whole; their images keep their channels, and "
-        "where a document says nothing else pixels lie in -1 to 1.",
+        description="Name of a torchvision classification model that takes images of `dataset.image_size`. "
+        f"{', '.join(f'`{name}`' for name in UNFIT)} are not allowed: they have auxiliary outputs or a head that is "
+        "not a plain linear layer. Or the name of a network from a published document: "
+        f"{', '.join(f'`{name}`' for name in NETWORKS)}. Or a model of your own as `package.module:factory`: the "
+        "factory is called with `classes=...`, and the module and its own imports are looked up in the folder where "
+        "the study is started. Networks of the last two kinds are trained whole. Their images keep their channels, "
+        "and their pixels lie in -1 to 1 unless the document says otherwise.",
     )
     weights: str = Field(
         "imagenet",
         min_length=1,
         description="`imagenet`: torchvision's weights, downloaded once and checked. `none`: random weights from "
-        "the study's seed. Anything else is a path to a state dict (`.pt`, `.pth` or `.safetensors`). A network that "
-        "is not torchvision's has no ImageNet weights.",
+        "the study's seed. Any other value is the path of a state dict (`.pt`, `.pth` or `.safetensors`). Only "
+        "torchvision's models have ImageNet weights.",
     )
 
     @model_validator(mode="after")
@@ -134,75 +136,84 @@ class Model(Strict):
 
 
 class Training(Strict):
-    """The schedule: freeze, train the head, unfreeze, train everything."""
+    """The training: freeze the body, train the head, unfreeze the body, train everything."""
 
     loop: Literal["fastai", "torch"] = Field(
         "torch",
-        description="`fastai`: stock `vision_learner(...).fine_tune(...)`; a model that is not torchvision's by "
-        "`Learner(...).fit_one_cycle(...)`, or with `schedule: constant` by `.fit(...)`. `torch`: the same, bare.",
+        description="`fastai`: stock `vision_learner(...).fine_tune(...)`. A model that is not torchvision's is "
+        "trained by `Learner(...).fit_one_cycle(...)`, or by `.fit(...)` with `schedule: constant`. `torch`: the same "
+        "training in a plain PyTorch loop.",
     )
-    freeze_epochs: int = Field(1, ge=0, le=10_000, description="Epochs with the body frozen.")
-    epochs: int = Field(3, ge=1, le=10_000, description="Epochs with everything trained.")
+    freeze_epochs: int = Field(1, ge=0, le=10_000, description="Number of epochs with the body frozen.")
+    epochs: int = Field(3, ge=1, le=10_000, description="Number of epochs in which everything is trained.")
     batch_size: int = Field(
-        64, ge=1, description="Images per step, or per micro-batch of `gradient_accumulation`. Never changed silently."
+        64,
+        ge=1,
+        description="Images per step, or per micro-batch with `gradient_accumulation`. It is never changed silently.",
     )
     batch_size_is: Literal["global", "replica"] = Field(
         "global",
-        description="Whose `batch_size` it is where many processes train: of all of them together, or of each.",
+        description="Scope of `batch_size` if several processes train. `global`: all processes together. `replica`: "
+        "each process.",
     )
     strategy: Literal["single", "ddp", "ddp_two_nodes"] = Field(
         "single",
-        description="`single`: one process. `ddp`: as many as `processes`, each with a replica of the model and a "
-        "shard of every batch, their gradients averaged in each step (gloo on a CPU, nccl on GPUs). `ddp_two_nodes`: "
-        "the same, started as two nodes that find each other, on this machine. Batch normalisation uses the statistics "
-        "of each replica's own shard.",
+        description="`single`: one process. `ddp`: `processes` processes, each with a replica of the model and a "
+        "shard of every batch; their gradients are averaged in each step (gloo on a CPU, nccl on GPUs). "
+        "`ddp_two_nodes`: the same, started on this machine as two nodes that find each other. Batch normalisation "
+        "uses the statistics of each replica's own shard.",
     )
     processes: int | Literal["auto"] = Field(
         "auto",
-        description="`ddp`: processes in all, each on a GPU of its own; on a CPU they share it. `auto`: one for each "
-        "GPU, two on a CPU, or the largest number below that shares every batch evenly: of 3 GPUs 2 for a batch of "
-        "1000; of two nodes as many on each. Where the GPUs are away it stays what the study's last plan had, so that "
-        "its records are found. `single` is one.",
+        description="`ddp`: total number of processes. Each has a GPU of its own; on a CPU they share it. `auto`: one "
+        "process for each GPU, two on a CPU, or the largest smaller number that shares every batch evenly (2 on 3 "
+        "GPUs for a batch of 1000); two nodes get equal numbers. If the GPUs are absent, `auto` keeps the number of "
+        "the study's last plan, so that its records are found. `single` has one process.",
     )
     gradient_accumulation: int = Field(
         1,
         ge=1,
         le=10_000,
-        description="Micro-batches whose gradients are added up before the optimizer's step: a step then sees as many "
-        "times `batch_size` images. Batch normalisation still sees one micro-batch at a time.",
+        description="Number of micro-batches whose gradients are added before each optimizer step. A step then uses "
+        "`gradient_accumulation` x `batch_size` images. Batch normalisation still sees one micro-batch at a time.",
     )
     optimizer: Literal["adamw", "adam", "sgd"] = Field(
         "adamw",
-        description="`adamw`: with fastai's constants, decay 0.01 but not of normalisation and biases. `adam`: torch's "
-        "own defaults, no decay. `sgd`: momentum 0.9, no decay.",
+        description="`adamw`: fastai's constants, with decay 0.01 except for normalisation layers and biases. "
+        "`adam`: torch's defaults, without decay. `sgd`: momentum 0.9, without decay.",
     )
     schedule: Literal["one_cycle", "constant", "step", "cosine"] = Field(
         "one_cycle",
-        description="Of the learning rate in each stage. `one_cycle`: fastai's, of the momentum too, with lower rates "
-        "for the body; it is half as high once the body is unfrozen. The others start every layer at "
-        "`learning_rate`; `step` divides it by 10 after each third, `cosine` ends at 0.",
+        description="Schedule of the learning rate in each stage. `one_cycle`: fastai's schedule, which also changes "
+        "the momentum, with lower rates for the body; the rates are halved once the body is unfrozen. The other "
+        "schedules start every layer at `learning_rate`: `constant` keeps it, `step` divides it by 10 after each "
+        "third, `cosine` lowers it to 0.",
     )
     learning_rate: float = Field(2e-3, gt=0, description="Base learning rate of the schedule.")
     precision: Precision = Field(
         "auto",
-        description="`auto`: torch's own choice, fp32, in which an NVIDIA GPU from Ampere on computes convolutions in "
-        "TF32, and matrix products not. `fp32`: IEEE single precision throughout. `tf32`: both in TF32, on such a GPU "
-        "alone. `bf16` and `fp16` are automatic mixed precision, `fp16` with scaled gradients.",
+        description="`auto`: torch's default, fp32; NVIDIA GPUs since Ampere then compute convolutions in TF32, but "
+        "not matrix products. `fp32`: IEEE single precision throughout. `tf32`: convolutions and matrix products in "
+        "TF32, only on such a GPU. `bf16`, `fp16`: automatic mixed precision, with scaled gradients for `fp16`.",
     )
-    validation: Literal["epoch", "end"] = Field("epoch", description="After every epoch, or once after the last one.")
+    validation: Literal["epoch", "end"] = Field(
+        "epoch", description="`epoch`: validate after every epoch. `end`: validate once, after the last epoch."
+    )
     drop_last: bool = Field(
-        True, description="Drop the last partial batch of an epoch, as fastai does without saying so."
+        True, description="True to drop the last partial batch of an epoch, as fastai does by default."
     )
     compile: bool = Field(
         False,
-        description="`torch.compile` the model; each run compiles anew, and `compile_seconds` tells for how long.",
+        description="True to compile the model with `torch.compile`. Each run compiles again; `compile_seconds` is "
+        "the time that this takes.",
     )
     cudnn_benchmark: bool = Field(
-        True, description="Let cuDNN try its algorithms at the first use of each shape, as fastai does."
+        True, description="True to let cuDNN try its algorithms at the first use of each shape, as fastai does."
     )
     threads: int | Literal["auto"] = Field(
         "auto",
-        description="CPU threads of each training process; `auto` is torch's own choice, shared by all processes.",
+        description="CPU threads of each training process. `auto`: torch's default number, divided among all "
+        "processes.",
     )
 
     @model_validator(mode="after")
@@ -219,7 +230,7 @@ class Training(Strict):
 
     @property
     def replicas(self) -> int:
-        """Processes that train, of a planned run: the plan knows how many ``auto`` is."""
+        """Number of training processes of a planned run. Raise ValueError while ``processes`` is still ``auto``."""
         if self.strategy == "single":
             return 1
         if self.processes == "auto":
@@ -228,47 +239,48 @@ class Training(Strict):
 
     @property
     def nodes(self) -> int:
-        """Launchers that start the processes."""
+        """Number of nodes: launchers that start the processes."""
         return 2 if self.strategy == "ddp_two_nodes" else 1
 
     @property
     def global_batch_size(self) -> int:
-        """Images of a batch, or of a micro-batch, of all replicas together."""
+        """Images in a batch (or micro-batch), summed over all replicas."""
         return self.batch_size * (self.replicas if self.batch_size_is == "replica" else 1)
 
     @property
     def replica_batch_size(self) -> int:
-        """The same, of each replica."""
+        """Images in each replica's part of a batch (or micro-batch)."""
         return self.global_batch_size // self.replicas
 
 
 class Loader(Strict):
-    """How images reach the model."""
+    """The path of the images to the model."""
 
     kind: Literal["workers", "device", "alone"] = Field(
         "workers",
         description="`workers`: a DataLoader decodes each image in each epoch. `device`: all images are decoded "
-        "before the clock starts and stay on the device. `alone`: the DataLoader's batches are fetched and thrown "
-        "away, and nothing trains: what the loader by itself can deliver.",
+        "before the clock starts and stay on the device. `alone`: batches are fetched from the DataLoader and "
+        "discarded without training, which measures the loader by itself.",
     )
     workers: int | Literal["auto"] = Field(
         "auto",
-        description="Worker processes of each replica's DataLoader; `auto` is fastai's default, min(16, CPUs), shared "
-        "by all replicas.",
+        description="Worker processes of each replica's DataLoader. `auto`: fastai's default, min(16, CPUs), divided "
+        "among all replicas.",
     )
     sharding: Literal["contiguous", "strided"] = Field(
         "contiguous",
-        description="How the replicas share a batch, which holds the images that one process's would: `contiguous`: "
-        "each takes one stretch of it; `strided`: they take its images in turn.",
+        description="Division of a batch among the replicas. The batch holds the same images as with one process. "
+        "`contiguous`: each replica takes one contiguous part. `strided`: the replicas take the images in turn.",
     )
     pin_memory: bool | Literal["auto"] = Field(
         "auto",
-        description="Hand batches over in page-locked memory. `auto`: for a GPU; with stock fastai never.",
+        description="True to hand batches over in page-locked memory. `auto`: true for a GPU, but always false with "
+        "stock fastai.",
     )
     prefetch_factor: int | None = Field(
-        None, ge=1, le=1024, description="Batches that each worker keeps ready; none is torch's own choice, 2."
+        None, ge=1, le=1024, description="Number of batches that each worker keeps ready. none: torch's default, 2."
     )
-    persistent_workers: bool = Field(False, description="Keep the workers from one epoch to the next.")
+    persistent_workers: bool = Field(False, description="True to keep the workers from one epoch to the next.")
 
     @model_validator(mode="after")
     def _workers_are_not_negative(self) -> Self:
@@ -278,49 +290,57 @@ class Loader(Strict):
 
 
 class Inference(Strict):
-    """What `task: inference` measures: the validation images in batches, one batch after the other, each timed by
-    itself. Before it the model is trained as `training` says, from the study's seed: every level has the same weights.
+    """The measurement of `task: inference`: the model classifies the validation images in batches, and each batch is
+    timed by itself. The model is first trained as `training` says, from the study's seed, so that every level has the
+    same weights.
     """
 
     precision: Literal["fp32", "bf16", "fp32_onnx", "int8"] = Field(
         "fp32",
-        description="`fp32` (IEEE single precision), `bf16`: by torch, weights and images in that type. `int8`: "
-        "static quantisation, convolutions included, by ONNX Runtime on a CPU. `fp32_onnx`: the same runtime without "
-        "quantisation, which tells what is the runtime's from what is the precision's.",
+        description="`fp32` (IEEE single precision), `bf16`: torch, with weights and images in that type. `int8`: "
+        "ONNX Runtime on a CPU, with static quantisation that includes convolutions. `fp32_onnx`: ONNX Runtime without "
+        "quantisation, which separates the effect of the runtime from that of the precision.",
     )
     batch_size: int = Field(
-        1, ge=1, description="Images in a batch. The validation images are taken in turn, over and over."
+        1, ge=1, description="Images per batch. The validation images are taken in turn, and again from the first."
     )
     batches: int = Field(
         100,
         ge=1,
-        description="Batches that are timed; more where one pass over the validation images needs more. With fewer "
-        "than 100 the 99th percentile is the slowest.",
+        description="Least number of timed batches; one pass over the validation images may need more. With fewer "
+        "than 100 batches the 99th percentile is the slowest batch.",
     )
-    warm_up_batches: int = Field(10, ge=0, description="Batches before those: recorded, and in no figure.")
+    warm_up_batches: int = Field(
+        10, ge=0, description="Number of batches before the timed ones. They are recorded but used in no figure."
+    )
     calibration_images: int = Field(
-        128, ge=2, description="`int8`: training images, spread over the set, that the ranges are taken from."
+        128,
+        ge=2,
+        description="`int8`: number of training images, spread over the set, from which the ranges are computed.",
     )
 
 
 class Limits(Strict):
-    """What a run may use of the machine. An empty key is no limit."""
+    """The resources of the machine that a run may use. A key without a value sets no limit."""
 
     memory_gib: float | None = Field(
         None,
         gt=0,
-        description="Host memory of a run with its workers, in GiB; a run that wants more is `out_of_memory`. Needs a "
-        "container engine.",
+        description="Limit of host memory for a run with its workers, in GiB. A run that needs more is recorded as "
+        "`out_of_memory`. The limit needs a container engine.",
     )
-    cpus: int | None = Field(None, ge=1, description="CPUs of a run: the first of those that the launcher may use.")
+    cpus: int | None = Field(
+        None, ge=1, description="Number of CPUs of a run: the first `cpus` CPUs that the launcher may use."
+    )
     timeout_seconds: float | None = Field(
         None,
         gt=0,
-        description="A run that takes longer is ended, and recorded as `failed`. Another value measures nothing again.",
+        description="Time limit of a run, in seconds. A run that takes longer is ended and recorded as `failed`. "
+        "Changing this value measures no run again.",
     )
 
 
 def is_folder_name(text: str) -> bool:
-    """Whether a folder can have this name anywhere, and is in nobody's way."""
+    """Return whether ``text`` is a valid folder name on every system and clashes with no file of a dataset."""
     plain = text.isprintable() and not set(text) & set('/\\:*?"<>|') and text == text.strip(" ")
     return plain and 0 < len(text) <= 80 and not text.startswith(".") and not text.endswith((".", ".json"))

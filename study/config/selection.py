@@ -9,46 +9,46 @@ from study.config.sections import Device
 
 
 class Images(Strict):
-    """Images that are there already, in place of those that `docker/Dockerfile` makes."""
+    """Prebuilt container images, used instead of those that are built from `docker/Dockerfile`."""
 
     cpu: str | None = Field(
         None,
         min_length=1,
-        description="Image of the runs on a CPU: a reference that the engine knows or can pull, or the path of an "
-        "archive (`docker save`; for apptainer also a `.sif`).",
+        description="Image for runs on a CPU: a reference that the engine has or can pull, or the path of an archive "
+        "(from `docker save`; for apptainer also a `.sif`).",
     )
-    cuda: str | None = Field(None, min_length=1, description="The same for the runs on a GPU.")
+    cuda: str | None = Field(None, min_length=1, description="Image for runs on a GPU, in the same forms.")
 
 
 class Selection(Strict):
-    """`config/config.yaml`, and what `--config` changes of it."""
+    """The keys of `config/config.yaml`, with the changes that `--config` makes."""
 
     studies: list[str] = Field(
-        default_factory=lambda: ["quickstart"], description="Files of `config/studies`, by name."
+        default_factory=lambda: ["quickstart"], description="Names of files in `config/studies`, without `.yaml`."
     )
     size: Literal["full", "reduced"] = Field(
         "full",
-        description="`reduced`: each study's `reduced` keys, for a machine of two CPU cores; the report says which. "
-        "Overrides count above it.",
+        description="`full`: each study as its file says. `reduced`: with the study's `reduced` keys, which fit a "
+        "machine with two CPU cores; the report lists them. `overrides` take precedence over `reduced` keys.",
     )
     devices: Literal["auto"] | list[Device] = Field(
-        "auto", description="`auto`: the devices that each study names. A list replaces them."
+        "auto", description="`auto`: the devices that each study names. A list replaces those devices."
     )
     container: Literal["auto", "docker", "podman", "apptainer", "none"] = Field(
         "auto",
-        description="Which engine runs the training. `auto`: docker where its engine answers and the images are there "
-        "or can be built, else the host, and the report says why. An engine named outright is an error where it "
-        "cannot serve. `none`: the host.",
+        description="The container engine in which runs execute. `auto`: docker if its engine answers and the images "
+        "are there or can be built, otherwise the host; the report says why. A named engine that cannot be used is an "
+        "error. `none`: the host.",
     )
     images: Images = Field(default_factory=lambda: Images.model_validate({}))
     base_image: str | None = Field(
         None,
         min_length=1,
-        description="What `docker/Dockerfile` builds on, in place of its own pinned default: any Debian image with "
-        "Python 3.11 to 3.13, `venv` and `ca-certificates`.",
+        description="Base image of `docker/Dockerfile`, instead of its pinned default: any Debian image with Python "
+        "3.11 to 3.13, `venv` and `ca-certificates`.",
     )
     overrides: dict[str, Any] = Field(
-        default_factory=dict, description="Dotted keys of the chosen studies with new values or lists of levels."
+        default_factory=dict, description="Dotted keys of the selected studies with new values or lists of levels."
     )
 
     @model_validator(mode="after")

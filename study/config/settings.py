@@ -14,17 +14,18 @@ STOCK_FASTAI = (
     ("training", "validation", "epoch"),
     ("loader", "prefetch_factor", None),
 )
-"""Keys with the one value that a tutorial of fastai follows."""
+"""(section, key, value): the only value that stock fastai takes for each of these keys."""
 
 
 class Keys(Strict):
-    """The keys that decide what a run does, before factors are applied. A factor is any dotted key of it."""
+    """The keys that decide what a run does, before factors are applied. Any dotted key of them can be a factor."""
 
     task: Literal["training", "inference"] = Field(
         "training",
-        description="What is timed. `inference`: the model is trained first, and then asked as `inference` says.",
+        description="The task that is timed. `inference`: the model is trained first, and then classifies images as "
+        "the section `inference` says.",
     )
-    device: Device = Field("cpu", description="Where the model trains.")
+    device: Device = Field("cpu", description="The device on which the model is trained.")
     dataset: Dataset = Field(default_factory=lambda: Dataset.model_validate({}))
     model: Model = Field(default_factory=lambda: Model.model_validate({}))
     training: Training = Field(default_factory=lambda: Training.model_validate({}))
@@ -33,18 +34,18 @@ class Keys(Strict):
     limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
     control: Literal["first", "second"] = Field(
         "first",
-        description="Changes nothing: `null_control` makes it a factor, so that each configuration is there twice.",
+        description="A key without effect. `null_control` makes it a factor, so that each configuration is run twice.",
     )
-    seed: int = Field(1, ge=0, description="Seed of the runs' order, of random weights and of every run's own seed.")
+    seed: int = Field(1, ge=0, description="Seed of the order of runs, of random weights and of each run's own seed.")
 
 
 class Settings(Keys):
-    """One run's keys, with a level of each factor: here they must go together."""
+    """The keys of one run, with one level of each factor. Their values must be compatible with each other."""
 
     @model_validator(mode="after")
     def _folder_has_a_path(self) -> Self:
         if self.dataset.source == "folder" and not self.dataset.path:
-            raise ValueError("dataset.path: None is not allowed where dataset.source is folder: name the folder")
+            raise ValueError("dataset.path: None is not allowed with dataset.source folder: name the folder")
         return self
 
     @model_validator(mode="after")
@@ -67,8 +68,8 @@ class Settings(Keys):
     def _a_search_has_terms_or_a_manifest(self) -> Self:
         if self.dataset.source == "search" and not self.dataset.terms and not self.dataset.manifest:
             raise ValueError(
-                "dataset.terms: None is not allowed where dataset.source is search: give a term for each class, such "
-                "as {bird: bird photo, forest: forest photo}, or the manifest of an earlier search as dataset.manifest"
+                "dataset.terms: None is not allowed with dataset.source search: give a term for each class, such as "
+                "{bird: bird photo, forest: forest photo}, or the manifest of an earlier search as dataset.manifest"
             )
         return self
 
@@ -92,8 +93,8 @@ class Settings(Keys):
     def _many_processes_train(self) -> Self:
         if self.training.strategy != "single" and self.loader.kind == "alone":
             raise ValueError(
-                f"loader.kind: 'alone' is not allowed with training.strategy {self.training.strategy}, for nothing "
-                "trains: workers or device, or training.strategy single"
+                f"loader.kind: 'alone' is not allowed with training.strategy {self.training.strategy}, because "
+                "nothing is trained: workers or device, or training.strategy single"
             )
         if self.training.strategy != "single" and self.training.compile:
             raise ValueError(
@@ -135,7 +136,7 @@ class Settings(Keys):
         if self.training.loop == "fastai" and self.device == "cpu" and precision not in ("auto", "fp32"):
             raise ValueError(
                 f"training.precision: {precision!r} is not allowed with training.loop fastai on device cpu, where "
-                "fastai trains in fp32 all the same: auto, fp32"
+                "fastai always trains in fp32: auto, fp32"
             )
         return self
 
@@ -168,14 +169,14 @@ class Settings(Keys):
             ):
                 if given != stock:
                     raise ValueError(
-                        f"loader.{key}: {given} is not allowed with loader.workers 0, where no worker could: "
-                        f"{'none' if stock is None else 'false'}, or 1 worker and more"
+                        f"loader.{key}: {given} is not allowed with loader.workers 0, which starts no worker: "
+                        f"{'none' if stock is None else 'false'}, or at least 1 worker"
                     )
         return self
 
 
 def setting_keys(model: type[BaseModel] = Keys, prefix: str = "") -> list[str]:
-    """Every dotted key of the settings, in the order of the models."""
+    """Return every dotted key of ``model``, in the order of its fields, each with ``prefix`` before it."""
     keys: list[str] = []
     for name, field in model.model_fields.items():
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
@@ -186,7 +187,7 @@ def setting_keys(model: type[BaseModel] = Keys, prefix: str = "") -> list[str]:
 
 
 def get(settings: BaseModel, key: str) -> Any:
-    """The value of the dotted ``key``."""
+    """Return the value at the dotted ``key`` of ``settings``."""
     value: Any = settings
     for part in key.split("."):
         value = getattr(value, part)
@@ -194,7 +195,7 @@ def get(settings: BaseModel, key: str) -> Any:
 
 
 def with_values(settings: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    """A copy of the nested ``settings`` with each dotted key of ``values`` set."""
+    """Return a copy of the nested ``settings`` with each dotted key of ``values`` set."""
     result = {key: dict(value) if isinstance(value, dict) else value for key, value in settings.items()}
     for key, value in values.items():
         *sections, leaf = key.split(".")

@@ -7,9 +7,9 @@ from study.config.sections import Dataset
 
 
 def dataset_identity(dataset: Dataset, listing: list[list[Any]] | None) -> dict[str, Any]:
-    """What decides a dataset's manifest: the keys that its source uses, its drawing code or its files.
+    """Return all that decides a dataset's manifest: the keys that its source uses, and its drawing code or its files.
 
-    ``listing`` holds name, size and time of every file that a user gave, or what a search's manifest lists.
+    ``listing`` holds [name, size, time] of every file that the user gave, or the items that a search's manifest lists.
     """
     source = dataset.source
     if source == "generated":
@@ -27,7 +27,7 @@ def dataset_identity(dataset: Dataset, listing: list[list[Any]] | None) -> dict[
             "code": code_sha256(["data/folder.py", "data/splits.py"]),
         }
     if source == "search":
-        # No code: what was found is kept, and an edit of ours is no reason to search again and find something else.
+        # No code: an edit of this project is no reason to repeat the search, which might find other pictures.
         asked = {"terms": list((dataset.terms or {}).items()), "images": dataset.images}
         return {"source": source, "max_size": dataset.max_size} | {
             "valid_fraction": dataset.valid_fraction,

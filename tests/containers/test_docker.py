@@ -389,8 +389,8 @@ class TestWhatCannotServe:
     @pytest.mark.parametrize(
         ("config", "words"),
         [
-            (["container=podman"], ["container: 'podman' cannot serve"]),
-            (["container=docker"], ["container: 'docker' cannot serve", "base image", "base_image"]),
+            (["container=podman"], ["container: 'podman' cannot be used"]),
+            (["container=docker"], ["container: 'docker' cannot be used", "base image", "base_image"]),
             (["container=docker", "images={cpu: no.such/image:1}"], ["images.cpu", "no.such/image:1"]),
             (["container=docker", "images={cpu: ./gone.tar}"], ["images.cpu", "'./gone.tar'", "no such file"]),
         ],
@@ -411,10 +411,10 @@ class TestWhatCannotServe:
         self, built: Built, contained: Checkout
     ) -> None:
         said = contained.good("container=auto", FAST)
-        assert "runs execute on the host (the base image is neither here nor can it be pulled" in said
+        assert "runs execute on the host (the base image is not here and cannot be pulled" in said
         assert only(contained).software.engine == "none"
         page = (contained.root / "results" / "report.html").read_text(encoding="utf-8")
-        assert "host (the base image is neither here" in page
+        assert "host (the base image is not here" in page
 
 
 PLANTED_AT = "    inputs: Inputs | None = None\n"
@@ -569,7 +569,7 @@ class TestEnds:
         identifier = client.ask("docker", *line).strip()
         _remove_when_it_ends(identifier)
         assert inside(built, tmp_path, "print(7)") == (0, "7")
-        assert "waiting, for the container study-measures is at work" in capfd.readouterr().err
+        assert "waiting until the container study-measures ends" in capfd.readouterr().err
 
     def test_the_memory_limit_is_exceeded(self, built: Built, contained: Checkout, plant: Plant) -> None:
         plant("hog")
@@ -636,7 +636,7 @@ class TestEnds:
         plant("")
         record = self.finished(built, contained, 12)
         assert record.outcome == "failed"
-        assert record.message == "docker stopped answering while the run was under way"
+        assert record.message == "docker stopped answering during the run"
         done = subprocess.run(
             [sys.executable, "-m", "study", "retry", "tiny"], cwd=contained.root, capture_output=True, text=True
         )

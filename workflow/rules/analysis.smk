@@ -1,4 +1,4 @@
-# Pure functions of the records that the plan names.
+# The analysis. Each output depends only on the plan and on the records that it names.
 
 
 rule timings:

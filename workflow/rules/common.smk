@@ -1,4 +1,4 @@
-# The plans of this start. Everything that needs thought is in study/host/plan/workflow.py, where it is tested.
+# The plans of this start. The logic is in study/host/plan/workflow.py, where it is tested.
 
 import sys
 from pathlib import Path
@@ -16,7 +16,7 @@ if DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method:
         "error: --sdm apptainer: Snakemake's own containers hold no training stack; use --config container=apptainer"
     )
 
-# A look at the workflow takes no lock and changes no plan.
+# A dry run or a lint takes no lock and changes no plan.
 READ_ONLY = workflow.output_settings.dryrun or "--lint" in sys.argv
 
 try:
@@ -35,5 +35,5 @@ wildcard_constraints:
 
 
 def code(*patterns):
-    """The modules that an analysis step runs: editing one makes its outputs again, and nothing else."""
+    """Return the modules that an analysis step runs: an edit of one makes only that step's outputs again."""
     return sorted(str(path) for pattern in patterns for path in BASE.glob(f"study/{pattern}"))

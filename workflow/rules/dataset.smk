@@ -1,5 +1,5 @@
-# Data and weights: steps of their own, before any run. Their names hold a key, so a missing file is
-# the only reason to make one.
+# Data and weights are separate steps before any run. Their file names hold a key, so a file is made
+# only if it is missing.
 
 
 rule dataset:

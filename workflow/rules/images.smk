@@ -1,5 +1,5 @@
-# The image of each device: built, loaded or pulled once. A start forgets the description of an image
-# that is not the one wanted now, so a missing file is the only reason to make one.
+# The image of each device is built, loaded or pulled once. A start removes the description of an
+# outdated image, so a description is made only if it is missing.
 
 
 rule image:

@@ -1,4 +1,4 @@
-# One page over every selected study.
+# One page about every selected study.
 
 
 rule report:

@@ -1,6 +1,6 @@
 # One run is one process, alone on the machine: it takes every core. Every preparation is an input of
-# every run, for a job with work of its own before it would not keep the seeded order; a run that has
-# its record needs none, for Snakemake takes `ancient` back for a file that is still to be made.
+# every run, because a run with preparing jobs of its own would break the seeded order. A run with a
+# record has no inputs, because Snakemake ignores `ancient` for a file that is still to be made.
 # `update` keeps Snakemake from deleting a record, whatever it is told to make again.
 
 

@@ -16,12 +16,18 @@ from study.config.study import Study
 
 
 def read_all(plan: Plan, folder: Path) -> dict[str, Record]:
-    """The record of each run that has one. The pipeline makes them all first; by hand a part can be analysed too."""
+    """Return the record in ``folder`` of each run that has one, by the run's name.
+
+    The pipeline makes all records first; by hand a part of them can be analysed, too.
+    """
     return {run.name: read_record(folder / run.file) for run in plan.runs if (folder / run.file).exists()}
 
 
 def read_telemetry(plan: Plan, records: dict[str, Record], results: Path) -> dict[str, TelemetrySummary]:
-    """What telemetry saw while each run trained, by run; of those whose samples are there."""
+    """Return the summary of each run's telemetry while it trained (or inferred), by the run's name.
+
+    Runs without a measurement or without samples are left out.
+    """
     found = {}
     for run in plan.runs:
         record, path = records.get(run.name), telemetry.path_of(results, plan.name, run.file)
@@ -32,7 +38,7 @@ def read_telemetry(plan: Plan, records: dict[str, Record], results: Path) -> dic
 
 
 def _window(measured: Measurement) -> tuple[float, float] | None:
-    """When what the run is about began and ended, in seconds since 1970 UTC; None where the record does not say."""
+    """Return the start and end of the fit (or of the inference), in seconds since 1970 UTC. None if not recorded."""
     asked = measured.inference
     if asked:
         return asked.started, asked.started + asked.seconds
@@ -40,7 +46,7 @@ def _window(measured: Measurement) -> tuple[float, float] | None:
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """Write the table in one piece."""
+    """Write ``frame``, the table of timings (one row per run), to ``path`` as CSV, in one piece."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.tmp")
     frame.to_csv(temporary, index=False)
@@ -48,7 +54,10 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
 
 
 def read_csv(path: Path, study: Study) -> pd.DataFrame:
-    """The table of timings, or one clear error. Levels that are text stay text, also ``NA`` and ``001``."""
+    """Return the table of timings in ``path``: one row per run, the columns of :func:`table`.
+
+    Factor levels that are text stay text, also ``NA`` and ``001``. Raise :class:`StudyError` for an unreadable file.
+    """
     text = {key: str for key, levels in study.factors.items() if any(isinstance(level, str) for level in levels)}
     try:
         return pd.read_csv(path, dtype=text, keep_default_na=False, na_values=[""])

@@ -1,4 +1,4 @@
-"""Records to one tidy table: a row for each planned run, units in the names."""
+"""The table of timings: one row for each planned run, one column for each quantity, with units in column names."""
 
 from collections.abc import Mapping
 from statistics import fmean, median
@@ -28,7 +28,11 @@ from study.config.study import shown
 def table(
     plan: Plan, records: dict[str, Record], sampled: Mapping[str, TelemetrySummary] | None = None
 ) -> pd.DataFrame:
-    """One row a run, in the planned order. Factors are columns of their own, by their dotted keys."""
+    """Return the table of timings: one row per planned run, in the planned order.
+
+    Columns: the run's name, key, block and position; its outcome; one column per factor, named by its dotted key; and
+    one per measured quantity, with the unit in its name (``fit_seconds``). A quantity that a run lacks is NaN.
+    """
     rows = [
         _row(plan, run, records.get(run.name)) | _sampled((sampled or {}).get(run.name), run.settings)
         for run in plan.runs
@@ -38,7 +42,7 @@ def table(
 
 
 def ceilings_of(plan: Plan, records: Mapping[str, Record]) -> dict[tuple[str, str], Ceilings]:
-    """What each device can do in each precision, as far as it was measured."""
+    """Return the measured ceilings by (device, precision); pairs without a measurement are left out."""
     found: dict[tuple[str, str], Ceilings] = {}
     for run in plan.runs:
         record = records.get(run.name)
@@ -48,7 +52,11 @@ def ceilings_of(plan: Plan, records: Mapping[str, Record]) -> dict[tuple[str, st
 
 
 def _with_shares(frame: pd.DataFrame, ceilings: Mapping[tuple[str, str], Ceilings]) -> pd.DataFrame:
-    """Add what follows from two columns: images per joule, and the share of the measured matrix product."""
+    """Return ``frame``, the table of timings (one row per run), with columns that are computed from others.
+
+    ``images_per_joule`` needs the energy. ``ceiling_share`` is the FLOP rate over that of the measured matrix product,
+    and needs ``ceilings`` by (device, precision).
+    """
     if {"images_processed", "energy_joules"} <= set(frame):
         frame["images_per_joule"] = frame["images_processed"] / frame["energy_joules"]
     if "flop_per_second" in frame and ceilings:
@@ -103,7 +111,7 @@ def _sampled(summary: TelemetrySummary | None, settings: Settings) -> dict[str, 
     if summary is None:
         return {}
     energy = summary.gpu_energy if settings.device == "cuda" else summary.cpu_energy
-    # What the training before an inference took of the host's memory, the process keeps.
+    # The process still holds the host memory of the training before an inference, so its peak is not the inference's.
     resident = None if settings.task == "inference" else summary.peak_process_resident_bytes
     return {
         "cpu_percent": summary.mean_cpu_percent,
@@ -129,7 +137,7 @@ def _software(record: Record) -> str:
 
 
 def _inferred(measured: Measurement, asked: InferenceSamples) -> dict[str, Any]:
-    """Of a run whose task is inference. Its training is preparation: none of its times is here."""
+    """Return the columns of a run with task inference. Its training is preparation, and its times are left out."""
     timed = [batch for batch in asked.batches if not batch.warm_up]
     seconds, images = [batch.seconds for batch in timed], sum(batch.images for batch in timed)
     return {
@@ -152,7 +160,7 @@ def _inferred(measured: Measurement, asked: InferenceSamples) -> dict[str, Any]:
 
 
 def _int8_share(operators: Mapping[str, int]) -> float | None:
-    """Integer convolutions among all that a runtime executes; None where nothing is quantised."""
+    """Return the share of convolutions in ``operators`` (counts by name) that are integer. None if none is."""
     convolutions = {name: count for name, count in operators.items() if name.endswith("Conv")}
     if "QLinearConv" not in convolutions:
         return None
@@ -212,7 +220,7 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
 
 
 def _epoch_parts(measured: Measurement) -> dict[str, Any]:
-    """What the step model explains: means over the epochs in which everything trains."""
+    """Return the columns that the step model uses: means over the epochs in which everything is trained."""
     unfrozen = {number for number, epoch in enumerate(measured.epochs, start=1) if epoch.stage == "unfrozen"}
     epochs = [measured.epochs[number - 1] for number in sorted(unfrozen)]
     steady = steady_steps(measured)
@@ -230,7 +238,10 @@ def _epoch_parts(measured: Measurement) -> dict[str, Any]:
 
 
 def _of_all_replicas(measured: Measurement) -> dict[str, Any]:
-    """Peaks of every process that trains added up: the columns without `all` are the first one's alone."""
+    """Return the memory peaks in bytes, summed over all training processes.
+
+    The columns without ``all`` in their names are those of the first process only.
+    """
     memories = [replica.memory for replica in measured.replicas] or [measured.memory]
     sums = {}
     for name in ("device_allocated_bytes", "device_reserved_bytes", "host_resident_bytes"):
@@ -240,7 +251,10 @@ def _of_all_replicas(measured: Measurement) -> dict[str, Any]:
 
 
 def _arithmetic(measured: Measurement, images: int, step_seconds: float | None) -> dict[str, Any]:
-    """What a full step computes once everything is trained, and how fast."""
+    """Return the columns of arithmetic: FLOP per image, per byte and per second, in a step that trains everything.
+
+    ``images`` is the number of images in a full step, ``step_seconds`` its median duration.
+    """
     flops = measured.flops.get("unfrozen")
     if flops is None:
         return {}

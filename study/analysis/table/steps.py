@@ -30,16 +30,16 @@ def settled(steps: list[Step], stages: list[str]) -> bool | None:
 
 
 EXTREME_STEP = 1.5
+"""A step is extreme if it takes at least this multiple of the median step."""
 
 
 def percentile(seconds: Sequence[float], percent: float) -> float:
-    """The least of the ``seconds`` that so many percent of them do not exceed (nearest rank): one that was measured,
-    and not a value between two."""
+    """Return the nearest-rank percentile in seconds: always a measured value, never interpolated."""
     return float(np.percentile(seconds, percent, method="inverted_cdf"))
 
 
 def steady_steps(measured: Measurement) -> list[Step]:
-    """The steps that count: everything trained, no warm-up, a full batch."""
+    """Return the steps with a full batch in which everything is trained, without warm-up steps."""
     full = max((step.images for step in measured.steps), default=0)
     stages = [epoch.stage for epoch in measured.epochs]
     return [
@@ -50,7 +50,7 @@ def steady_steps(measured: Measurement) -> list[Step]:
 
 
 def after_the_first(steps: list[Step], measured: Measurement) -> list[Step]:
-    """Without the first step of each epoch, in which the loader's workers start."""
+    """Return ``steps`` without the first step of each epoch, in which the loader's workers start."""
     firsts = {id(next(step for step in measured.steps if step.epoch == number)) for number in _epochs(measured)}
     return [step for step in steps if id(step) not in firsts]
 
@@ -60,7 +60,7 @@ def _epochs(measured: Measurement) -> list[int]:
 
 
 def first_batches(measured: Measurement) -> list[float]:
-    """Seconds until the first batch of each epoch was there."""
+    """Return the wait for the first batch of each epoch, in seconds."""
     first: dict[int, float] = {}
     for step in measured.steps:
         first.setdefault(step.epoch, step.data_wait_seconds)
@@ -68,9 +68,9 @@ def first_batches(measured: Measurement) -> list[float]:
 
 
 def warm_up_extra(measured: Measurement) -> float:
-    """Seconds that warm-up steps took beyond a steady step of their stage, waiting for data left out.
+    """Return the seconds that warm-up steps took beyond the median steady step of their stage, without data waits.
 
-    The first use of each kernel, cuDNN's search, the allocator and compilation are in it.
+    They include the first use of each kernel, cuDNN's search, the allocator and compilation.
     """
     extra = 0.0
     stages = [epoch.stage for epoch in measured.epochs]
@@ -83,5 +83,5 @@ def warm_up_extra(measured: Measurement) -> float:
 
 
 def extreme_steps(seconds: Sequence[float]) -> int:
-    """How many steady steps took half as long again as the median one, or more (pyperf's mark of an extreme)."""
+    """Return the number of steps that took at least 1.5 times the median (pyperf's definition of an extreme value)."""
     return sum(value >= EXTREME_STEP * median(seconds) for value in seconds)

@@ -1,4 +1,4 @@
-"""The image step: can an image be had, bringing it, trying it once, saving it for another machine."""
+"""The image step: check that an image is available, build, load or pull it, test it once, save it as an archive."""
 
 import json
 import os
@@ -30,9 +30,9 @@ WITHOUT_GPU = (
 
 
 def why_not(engine: str, wanted: ImageRequest, fetch: bool) -> Trouble | None:
-    """Why the engine cannot have the image; None where it is there or can be built.
+    """Return the reason why the engine cannot get the image. None if it is there or can be built.
 
-    With ``fetch`` what is missing is pulled, for nothing else tells whether it can be.
+    With ``fetch`` a missing image is pulled, because only a pull shows whether it can be pulled.
     """
     if wanted.kind == "archive":
         return None
@@ -52,10 +52,10 @@ def why_not(engine: str, wanted: ImageRequest, fetch: bool) -> Trouble | None:
     except StudyError as error:
         if wanted.kind == "reference":
             return Trouble(
-                f"the image of images.{wanted.device} is neither here nor can it be pulled", f"{missing}: {error}"
+                f"the image of images.{wanted.device} is not here and cannot be pulled", f"{missing}: {error}"
             )
         reason = (
-            "the base image is neither here nor can it be pulled; name one that is here as base_image, or a prebuilt "
+            "the base image is not here and cannot be pulled; name one that is here as base_image, or a prebuilt "
             f"image as images.{wanted.device}"
         )
         return Trouble(reason, f"{missing}: {error}")
@@ -63,7 +63,11 @@ def why_not(engine: str, wanted: ImageRequest, fetch: bool) -> Trouble | None:
 
 
 def make(engine: str, wanted: ImageRequest, results: Path, log: TextIO, gpu: bool) -> Image:
-    """Bring the image, and try it once: does the training stack import, and with ``gpu``: does torch find one?"""
+    """Build, load or pull the image, test it once, and return its description.
+
+    The test imports the training stack, and with ``gpu`` lets torch look for a GPU. Raise :class:`StudyError` if a step
+    fails.
+    """
     seconds, base_digest = None, None
     if wanted.kind == "built":
         seconds = _build(engine, wanted, log)
@@ -93,12 +97,12 @@ def make(engine: str, wanted: ImageRequest, results: Path, log: TextIO, gpu: boo
 
 
 def _known(label: str | None) -> str | None:
-    """A label that a build by hand leaves at the Dockerfile's default says nothing."""
+    """Return the label, or None for the Dockerfile's default, which a build by hand leaves in place."""
     return None if label == "unknown" else label
 
 
 def _build(engine: str, wanted: ImageRequest, log: TextIO) -> float | None:
-    """Build the image where it is not there; the seconds that it took."""
+    """Build the image if it is missing. Return the duration in seconds, or None if it was there."""
     if client.image(engine, wanted.reference) is not None:
         return None
     values = {"VERSION": __version__, "REVISION": _commit(), "LOCK_SHA256": file_sha256(LOCK)}
@@ -114,14 +118,14 @@ def _build(engine: str, wanted: ImageRequest, log: TextIO) -> float | None:
     ended = execute([*line, str(ROOT)], os.environ, log, title, timeout_seconds=BUILD_SECONDS)
     if ended.code:
         raise StudyError(
-            f"{title}: the build failed: {client.last_words(ended.tail)}; to go on without containers: "
+            f"{title}: the build failed: {client.last_words(ended.tail)}; to run without containers: "
             "--config container=none"
         )
     return time.perf_counter() - begin
 
 
 def _bring(engine: str, wanted: ImageRequest, results: Path, log: TextIO) -> str:
-    """Load or pull what was given; how the engine knows it then."""
+    """Load or pull the given image, and return the reference by which the engine knows it."""
     if engine == "apptainer":
         return _sif(wanted, results, log)
     if wanted.kind == "archive":
@@ -132,7 +136,7 @@ def _bring(engine: str, wanted: ImageRequest, results: Path, log: TextIO) -> str
 
 
 def _sif(wanted: ImageRequest, results: Path, log: TextIO) -> str:
-    """Apptainer's own image file: the given one, or one that is made from an archive or a reference."""
+    """Return the path of apptainer's image file: the given one, or one made from an archive or a reference."""
     if wanted.reference.endswith(".sif"):
         return wanted.reference
     target = results / "images" / f"{wanted.device}.{wanted.identity}.sif"
@@ -149,7 +153,7 @@ def _sif(wanted: ImageRequest, results: Path, log: TextIO) -> str:
 
 
 class Seen(Strict):
-    """What ``python -m study.training.probe`` found in the image."""
+    """The output of ``python -m study.training.probe`` in the image."""
 
     python: str
     libraries: dict[str, str]
@@ -185,7 +189,7 @@ def _commit() -> str:
 
 
 def is_current(path: Path, engine: str, wanted: ImageRequest, gpu: bool) -> bool:
-    """Whether the described image is the one that is asked for, and still there."""
+    """Return whether the image described in ``path`` is the wanted one, and still exists."""
     try:
         there = read(path)
     except StudyError:
@@ -195,9 +199,9 @@ def is_current(path: Path, engine: str, wanted: ImageRequest, gpu: bool) -> bool
 
 
 def save(engine: str, image: Image, target: Path) -> None:
-    """Write the image as an archive that ``images`` takes on another machine."""
+    """Write the image to ``target`` as an archive, which the key ``images`` takes on another machine."""
     if engine == "apptainer":
-        raise StudyError(f"apptainer's image is a file already: {Path(image.run_as).name} in results/images")
+        raise StudyError(f"apptainer's image is already a file: {Path(image.run_as).name} in results/images")
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.tmp")
     reference = image.request.reference if image.request.kind != "archive" else image.id

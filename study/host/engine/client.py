@@ -1,6 +1,6 @@
-"""What a container engine is asked: does it answer, which images it has, how a container ended, what is left of one.
+"""Questions to a container engine: whether it answers, its images, the state of a container, leftover containers.
 
-Every function names the engine first: ``docker``, ``podman`` or ``apptainer``.
+The first argument of every function is the engine: ``docker``, ``podman`` or ``apptainer``.
 """
 
 import json
@@ -23,7 +23,7 @@ LOAD_SECONDS = 3600
 
 @dataclass(frozen=True)
 class StoredImage:
-    """An image that the engine has. ``digest`` is the one by which a registry knows it."""
+    """An image that the engine has. ``digest`` is its checksum in a registry."""
 
     id: str
     digest: str | None
@@ -33,7 +33,7 @@ class StoredImage:
 
 @dataclass(frozen=True)
 class State:
-    """A container as its engine describes it."""
+    """The state of a container, as its engine describes it."""
 
     running: bool
     started: bool
@@ -43,7 +43,10 @@ class State:
 
 @dataclass(frozen=True)
 class Trouble:
-    """Why something cannot serve. ``detail`` is the engine's own word, which may name hosts: not for records."""
+    """The reason why something cannot be used.
+
+    ``detail`` is the engine's own message. It may name hosts, so records must not hold it.
+    """
 
     reason: str
     detail: str = ""
@@ -53,7 +56,7 @@ class Trouble:
 
 
 def why_not(engine: str) -> Trouble | None:
-    """Why the engine cannot serve; None where it answers."""
+    """Return the reason why the engine cannot be used. None if it answers."""
     if shutil.which(engine) is None:
         return Trouble(f"{engine} is not installed")
     try:
@@ -64,7 +67,7 @@ def why_not(engine: str) -> Trouble | None:
 
 
 def version(engine: str) -> str:
-    """The version of the engine itself, not of its client."""
+    """Return the version of the engine itself, not of its client."""
     arguments = {
         "docker": ["version", "--format", "{{.Server.Version}}"],
         "podman": ["info", "--format", "{{.Version.Version}}"],
@@ -74,7 +77,7 @@ def version(engine: str) -> str:
 
 
 def ask(engine: str, *arguments: str, seconds: float = ANSWER_SECONDS) -> str:
-    """What the engine answers; its refusal, or its silence, is one clear error."""
+    """Return the engine's standard output. Raise :class:`StudyError` if it fails or gives no answer in ``seconds``."""
     try:
         done = subprocess.run(
             [engine, *arguments], capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL
@@ -91,20 +94,20 @@ def ask(engine: str, *arguments: str, seconds: float = ANSWER_SECONDS) -> str:
 
 
 def last_words(text: str | Sequence[str]) -> str:
-    """The line in which a program says what is wrong: the last one that speaks of an error, else the last one."""
+    """Return the line of a program's output that names its error: the last with such a word, else the last line."""
     lines = [line.strip() for line in (text.splitlines() if isinstance(text, str) else text) if line.strip()]
     telling = [line for line in lines if re.search(r"error|cannot|denied|no such|not found", line, re.IGNORECASE)]
     return ([*lines, *telling] or ["no message"])[-1]
 
 
 def inspect(engine: str, kind: str, name: str) -> dict[str, Any]:
-    """The engine's description of an image or a container; without a format both engines give a list of one."""
+    """Return the engine's description of an image or a container. Both engines give a list of one description."""
     values: list[dict[str, Any]] = json.loads(ask(engine, kind, "inspect", name))
     return values[0]
 
 
 def image(engine: str, reference: str) -> StoredImage | None:
-    """The image that the engine has under a reference or an id; for apptainer the file at that path."""
+    """Return the engine's image with a reference or an id; for apptainer the file at that path. None if absent."""
     if engine == "apptainer":
         path = Path(reference)
         return StoredImage(f"sha256:{file_sha256(path)}", None, None, {}) if path.is_file() else None
@@ -122,18 +125,18 @@ def image(engine: str, reference: str) -> StoredImage | None:
 
 
 def has_image(engine: str, identifier: str, path: str) -> bool:
-    """Whether an image that was found once is still there, without reading it."""
+    """Return whether an image that was found earlier still exists, without reading it."""
     return Path(path).is_file() if engine == "apptainer" else image(engine, identifier) is not None
 
 
 @cache
 def is_rootless(engine: str) -> bool:
-    """Whether docker runs without root, where the caller is root inside and every other user is a stranger."""
+    """Return whether docker runs rootless: the caller is then root inside, and other users inside are unknown here."""
     return engine == "docker" and "rootless" in ask(engine, "info", "--format", "{{json .SecurityOptions}}")
 
 
 def gpu_trouble(engine: str) -> Trouble | None:
-    """Why the engine cannot give a GPU to a container, as far as that shows before one is started."""
+    """Return the reason why the engine cannot give a GPU to a container, as far as known before one starts, or None."""
     if engine == "docker":
         tools = ("nvidia-container-runtime-hook", "nvidia-container-cli", "nvidia-ctk", "nvidia-container-toolkit")
         if any(map(shutil.which, tools)) or "nvidia" in ask(engine, "info", "--format", "{{json .Runtimes}}"):
@@ -146,12 +149,12 @@ def gpu_trouble(engine: str) -> Trouble | None:
 
 
 def pull(engine: str, reference: str) -> None:
-    """Fetch an image from its registry."""
+    """Pull an image from its registry."""
     ask(engine, "pull", "--quiet", reference, seconds=PULL_SECONDS)
 
 
 def load(engine: str, archive: Path) -> str:
-    """Load an archive that ``save`` made; the reference of the one image that it holds."""
+    """Load an archive that ``save`` made, and return the reference of its only image."""
     said = ask(engine, "load", "--input", str(archive), seconds=LOAD_SECONDS)
     loaded = re.findall(r"^Loaded image(?:\(s\))?(?: ID)?: (\S+)", said, re.MULTILINE)
     if len(loaded) != 1:
@@ -160,7 +163,7 @@ def load(engine: str, archive: Path) -> str:
 
 
 def state(engine: str, name: str) -> State | None:
-    """How the container ``name`` is; None where there is none, or where the engine does not answer."""
+    """Return the state of the container ``name``. None if there is none, or if the engine does not answer."""
     try:
         values = inspect(engine, "container", name)["State"]
     except StudyError:
@@ -174,8 +177,8 @@ def state(engine: str, name: str) -> State | None:
 
 
 def remove(engine: str, name: str) -> None:
-    """Stop and remove a container, if there is one and the engine answers."""
+    """Stop and remove a container, if it exists and the engine answers."""
     try:
         ask(engine, "rm", "--force", "--volumes", name)
     except StudyError:
-        return  # nothing of that name; or the engine is away, and the next start looks for it
+        return  # no such container; or the engine does not answer, and the next start removes the container

@@ -1,6 +1,6 @@
-"""One command in a container, as the argv of its engine. Pure: nothing is asked and nothing is run here.
+"""The argv with which an engine executes one command in a container. This module starts and asks nothing.
 
-The container sees what its mounts show and nothing else: no network, no capability, no writable root.
+The container sees only its mounts, and has no network, no capabilities and no writable root.
 """
 
 import csv
@@ -16,24 +16,24 @@ from study.config.settings import Settings
 WORK = "/work"
 SCRATCH = "/scratch"
 NAME = "study-measures"
-"""Name of the one container that measures on a machine: a second guard beside the launcher's lock."""
+"""Name of the one container that measures on a machine: a second guard besides the launcher's lock."""
 LAUNCHER = "study.launcher"
-"""Label that says which launcher a container belongs to."""
+"""Label that names the launcher of a container."""
 UNPRIVILEGED = 65532
-"""The user inside where the caller is root, as in other images that hold no user."""
+"""User id inside the container if the caller is root, as is usual in images without users."""
 HOST, USER = "study-container", "study-user"
-"""Names inside: no words of ours, for names of host and user are taken out of messages."""
+"""Host and user names inside. They are removed from messages, so they must not be words that messages use."""
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 """Variables that a step with network, and a build, take from the caller."""
 FLOAT_BYTES = 4
 TORCH_PREFETCHES = 2
-"""Batches that each worker of a DataLoader keeps ready where nothing else is said."""
+"""Number of batches that each worker of a DataLoader keeps ready by default."""
 MIB = 2**20
 
 
 @dataclass(frozen=True)
 class Mount:
-    """A file or folder of the host, and where the container sees it."""
+    """A file or folder of the host, and its path inside the container."""
 
     source: Path
     target: str
@@ -42,9 +42,10 @@ class Mount:
 
 @dataclass(frozen=True)
 class Box:
-    """One command and what it may see and use. ``gpus``: None for none, empty for all, else their names.
+    """One command, with the files that it may see and the resources that it may use.
 
-    ``scratch`` is the folder that it may write; the engine leaves the container's id beside it.
+    ``gpus`` holds names of GPUs: None means no GPU, empty means all. ``scratch`` is the folder that the command may
+    write; the engine writes the container's id beside it.
     """
 
     image: str
@@ -65,14 +66,14 @@ class Box:
 
 
 def id_file(scratch: Path) -> Path:
-    """Where docker and podman write the id of the container that they made."""
+    """Return the path where docker and podman write the id of the container that they made."""
     return scratch.parent / "container-id"
 
 
 def argv(engine: str, box: Box) -> list[str]:
-    """The command line of ``engine`` that executes ``box``.
+    """Return the command line with which ``engine`` executes ``box``.
 
-    Raises :class:`StudyError` where a path cannot be mounted, or the engine is none that is known.
+    Raise :class:`StudyError` if a path cannot be mounted, or if the engine is unknown.
     """
     if engine in ("docker", "podman"):
         return _docker(engine, box)
@@ -99,7 +100,7 @@ def _docker(engine: str, box: Box) -> list[str]:
     line += ["--network", "host" if box.network else "none", "--read-only"]
     line += ["--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777"]  # noqa: S108 - inside; torch.compile executes there
     line += ["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--pids-limit", "4096"]
-    # Where SELinux is enforced a container could not read the user's folders; relabelling them would change them.
+    # With SELinux a container could not read the user's folders, and relabelling would change the user's folders.
     line += ["--security-opt", "label=disable", "--shm-size", str(box.shared_memory_bytes)]
     if engine == "podman" and box.user[0] != UNPRIVILEGED:
         line += ["--userns", "keep-id"] + (["--group-add", "keep-groups"] if box.groups else [])
@@ -146,7 +147,7 @@ def _apptainer(box: Box) -> list[str]:
 
 
 def _environment(engine: str, box: Box) -> dict[str, str]:
-    """Nothing of the caller's environment reaches the container but what is named here and in the box."""
+    """Return the environment variables of the container. No other variable of the caller reaches it."""
     values = {
         "HOME": "/tmp",  # noqa: S108 - fastai and torch.hub write there
         "USER": USER,
@@ -158,7 +159,7 @@ def _environment(engine: str, box: Box) -> dict[str, str]:
     }
     if box.gpus is None:
         values["CUDA_VISIBLE_DEVICES"] = ""
-    elif engine == "docker":  # the toolkit's older hook goes by this, and the image says "all"
+    elif engine == "docker":  # the toolkit's older hook reads this, and the image sets "all"
         values["NVIDIA_VISIBLE_DEVICES"] = ",".join(box.gpus) or "all"
     elif engine == "apptainer" and box.gpus:
         values["CUDA_VISIBLE_DEVICES"] = ",".join(box.gpus)
@@ -174,28 +175,32 @@ def _mount(mount: Mount, read_only: str) -> str:
 
 
 def _csv(fields: Sequence[str]) -> str:
-    """The fields as engines read them: one with a comma or a quote in it is quoted."""
+    """Return the fields as one line of CSV, as engines read them: fields with a comma or a quote are quoted."""
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(fields)
     return text.getvalue()
 
 
 def user_inside(uid: int, gid: int, rootless: bool = False) -> tuple[int, int]:
-    """The caller, or nobody where the caller is root. In a rootless docker the caller is called root inside."""
+    """Return the (uid, gid) inside: the caller's, or those of an unprivileged user if the caller is root.
+
+    In a rootless docker the caller is root inside.
+    """
     if rootless:
         return (0, 0)
     return (uid, gid) if uid else (UNPRIVILEGED, UNPRIVILEGED)
 
 
 def chosen_gpus(visible: str | None) -> tuple[str, ...]:
-    """The GPUs that ``CUDA_VISIBLE_DEVICES`` names, empty where it is not set: all of them."""
+    """Return the GPUs that ``visible``, the value of ``CUDA_VISIBLE_DEVICES``, names. Empty means all GPUs."""
     return tuple(name.strip() for name in (visible or "").split(",") if name.strip())
 
 
 def shared_memory_bytes(settings: Settings, cpus: int) -> int:
-    """Size of /dev/shm, through which the loader's workers hand over batches; at least 1 GiB.
+    """Return the size of /dev/shm in bytes, at least 1 GiB. The loader's workers hand over batches through it.
 
-    Every worker of the training and of the validation set keeps so many batches ready, and one is in use.
+    Each worker of the training and of the validation loader keeps ``loader.prefetch_factor`` batches ready, and each
+    loader has one more batch in use. ``cpus`` is the number of CPUs, which decides ``loader.workers: auto``.
     """
     workers = settings.loader.workers if isinstance(settings.loader.workers, int) else min(16, cpus)
     if settings.loader.kind == "device":
@@ -206,10 +211,10 @@ def shared_memory_bytes(settings: Settings, cpus: int) -> int:
 
 
 def environment(device: str, inherited: Mapping[str, str]) -> dict[str, str]:
-    """The environment of one run on the host, and of an engine's client.
+    """Return the environment of a run on the host, or of an engine's client.
 
-    Snakemake sets the thread variables of every job from ``--cores``, which must never change
-    what is measured; and a CPU run must not see a GPU.
+    It is ``inherited`` without the thread variables, which Snakemake sets from ``--cores``: that option must not change
+    a measurement. A run on a CPU sees no GPU.
     """
     threads = ("OMP", "GOTO", "OPENBLAS", "MKL", "NUMEXPR")
     dropped = {f"{name}_NUM_THREADS" for name in threads} | {"VECLIB_MAXIMUM_THREADS"}
@@ -222,7 +227,7 @@ def environment(device: str, inherited: Mapping[str, str]) -> dict[str, str]:
 
 
 def inside() -> str | None:
-    """The engine of the container in which this very process runs; None on a host."""
+    """Return the engine of the container in which this process runs. None on a host."""
     if os.environ.get("APPTAINER_CONTAINER") or os.environ.get("SINGULARITY_CONTAINER"):
         return "apptainer"
     return os.environ.get("STUDY_CONTAINER")

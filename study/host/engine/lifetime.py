@@ -1,4 +1,7 @@
-"""Execute one command in a container: what it sees, how it ended. The seam between launcher and engines."""
+"""Execute one command in a container: prepare its mounts, start it, report how it ended.
+
+The launcher calls this module, and this module calls the engines.
+"""
 
 import os
 import shutil
@@ -24,13 +27,13 @@ from study.host.supervise import Ended, execute
 
 SCRATCH_PREFIX = ".scratch-"
 CONFLICTS = 10
-"""How often a container is started anew because another has its name."""
+"""Number of attempts to start a container while another one has its name."""
 KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
 
 
 @dataclass(frozen=True)
 class End:
-    """How a run's process ended. ``trouble`` is what cut it short from outside."""
+    """The end of a run's process. ``trouble`` is the reason if it was cut short from outside."""
 
     code: int
     oom_killed: bool
@@ -39,9 +42,9 @@ class End:
 
 @contextmanager
 def scratch_folder(results: Path) -> Iterator[Path]:
-    """A folder that any user may write, inside one that only the caller may enter; removed at the end.
+    """Yield a folder that any user may write, inside one that only the caller may enter. Remove it at the end.
 
-    It lies in ``results``: engines that see only the user's home see it, and files move from it without a copy.
+    It lies in ``results``, so that engines that see only the user's home see it, and files move from it without a copy.
     """
     results.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, dir=results, ignore_cleanup_errors=True) as name:
@@ -67,10 +70,10 @@ def enter(
     passed: Sequence[str] = (),
     gpus: bool = False,
 ) -> tuple[End, list[str]]:
-    """Execute ``command`` in ``image``, and tell how it ended and what it said last.
+    """Execute ``command`` in ``image``. Return how it ended, and the last lines of its output.
 
-    With ``settings`` it is a measurement: the one container of its name on this machine, under the settings'
-    limits. Raises :class:`StudyError` where nothing was started; where something was, that is an :class:`End`.
+    With ``settings`` it is a measurement: the only container of its name on this machine, under the settings' limits.
+    Raise :class:`StudyError` if nothing was started. After a start every failure is an :class:`End`.
     """
     user = container.user_inside(os.getuid(), os.getgid(), client.is_rootless(engine))
     check_readable(mounts, user)
@@ -99,9 +102,9 @@ def enter(
 
 
 def _execute(engine: str, box: Box, log: TextIO, title: str, timeout_seconds: float | None) -> tuple[Ended, End]:
-    """Start the container, again where another one has its name, and remove it however it ends."""
+    """Start the container, wait for its end, and remove it in every case. Try again while another one has its name."""
     line, identity = container.argv(engine, box), container.id_file(box.scratch)
-    # apptainer passes on no variable but those with this prefix.
+    # apptainer passes on only variables with this prefix.
     passed = {f"APPTAINERENV_{name}": os.environ[name] for name in box.passed} if engine == "apptainer" else {}
     for _ in range(CONFLICTS):
         identity.unlink(missing_ok=True)
@@ -123,13 +126,13 @@ def _execute(engine: str, box: Box, log: TextIO, title: str, timeout_seconds: fl
         wait_for_turn(engine, title)
         time.sleep(1)
     raise StudyError(
-        f"{engine}: a container {box.name} is there that no launcher is at work on; remove it with: "
+        f"{engine}: a container {box.name} exists that belongs to no running launcher; remove it with: "
         f"{engine} rm --force {box.name}"
     )
 
 
 def made(identity: Path) -> str:
-    """The id of the container that was made; empty where none was."""
+    """Return the id of the container that was made, from its file ``identity``. Empty if none was made."""
     try:
         return identity.read_text(encoding="ascii").strip()
     except OSError:
@@ -137,7 +140,10 @@ def made(identity: Path) -> str:
 
 
 def allowed_cpus(limit: int | None) -> tuple[int, ...] | None:
-    """The first ``limit`` CPUs that this process may use; all of them without a limit; None for no restriction."""
+    """Return the numbers of the first ``limit`` CPUs that this process may use, or of all of them without a limit.
+
+    None means no restriction.
+    """
     if not hasattr(os, "sched_getaffinity"):
         return None
     allowed = sorted(os.sched_getaffinity(0))
@@ -147,27 +153,27 @@ def allowed_cpus(limit: int | None) -> tuple[int, ...] | None:
 
 
 def wait_for_turn(engine: str, title: str) -> None:
-    """Remove what killed launchers left, and wait while another one's container measures on this machine."""
+    """Remove containers of killed launchers, and wait while the container of another launcher measures here."""
     said = False
     while container.NAME in strays.remove_strays(engine):
         if not said:
-            print(f"{title}: waiting, for the container {container.NAME} is at work", file=sys.stderr, flush=True)
+            print(f"{title}: waiting until the container {container.NAME} ends", file=sys.stderr, flush=True)
         said = True
         time.sleep(1)
 
 
 def _end(engine: str, identity: str, ended: Ended, timeout_seconds: float | None, kernel_killed: bool) -> End:
-    """From the client's end and the engine's own account of the container."""
+    """Return the end of a container, from the end of the engine's client and the engine's state of the container."""
     if ended.timed_out:
         return End(ended.code, False, timed_out(timeout_seconds))
-    if engine == "apptainer":  # no daemon: the process is ours, and its end is the container's
+    if engine == "apptainer":  # no daemon: our child process is the container
         return End(ended.code, kernel_killed and ended.code in KILLED)
     said = client.last_words(ended.tail)
     trouble = client.why_not(engine)
     if not identity:
         raise StudyError(f"{engine} made no container: {trouble or said}")
     if trouble:
-        return End(ended.code, False, f"{engine} stopped answering while the run was under way")
+        return End(ended.code, False, f"{engine} stopped answering during the run")
     state = client.state(engine, identity)
     if state is None:
         return End(ended.code, False, "the container was removed from outside")
@@ -176,17 +182,17 @@ def _end(engine: str, identity: str, ended: Ended, timeout_seconds: float | None
         return End(ended.code, False, f"the client of {engine} ended ({how}) before its container, which was stopped")
     if not state.started:
         raise StudyError(f"{engine} did not start the container: {said}")
-    # Where the whole machine ran out, and not the container's limit, the engine does not tell: the kernel does.
+    # If the whole machine ran out of memory, and not the container's limit, only the kernel reports it.
     return End(state.exit_code, state.oom_killed or (kernel_killed and state.exit_code in KILLED))
 
 
 def timed_out(seconds: float | None) -> str:
-    """What a record says of a run whose time was up."""
+    """Return the message in the record of a run that reached its time limit of ``seconds``."""
     return f"timed out after {seconds or 0:g} s (limits.timeout_seconds)"
 
 
 def sweep(results: Path) -> None:
-    """Remove what a killed start left: containers of launchers that are gone, scratch folders."""
+    """Remove the containers of launchers that are gone, and the scratch folders that a killed start left."""
     for engine in ("docker", "podman"):
         if client.why_not(engine) is None:
             with suppress(StudyError):

@@ -14,7 +14,7 @@ from study.host.engine.container import Mount
 
 
 def settings_inside(settings: Settings) -> tuple[Settings, list[Mount]]:
-    """The settings with every path as the container sees it, and the mounts that show it there."""
+    """Return the settings with every path as the container sees it, and the mounts that make those paths visible."""
     values, mounts = settings.model_dump(), []
     places = (("dataset", "path", "/data"), ("dataset", "manifest", "/manifest"), ("model", "weights", "/weights"))
     for section, key, folder in places:
@@ -28,18 +28,18 @@ def settings_inside(settings: Settings) -> tuple[Settings, list[Mount]]:
 
 
 def code_mount() -> Mount:
-    """The package: mounted, not baked into the image, so that an edit of it rebuilds nothing."""
+    """Return the mount of the package, which is not part of the image, so that an edit does not rebuild the image."""
     return Mount(ROOT / "study", f"{container.WORK}/study")
 
 
 def own_mounts(settings: Settings) -> list[Mount]:
-    """A user's own model, where the settings name one, and what it imports from beside it."""
+    """Return the mounts of the user's own model and of its local imports; none if the settings name no own model."""
     own = own_model.sources(settings.model.name, Path.cwd())
     return [Mount(path.resolve(), f"{container.WORK}/{path.name}") for path in own]
 
 
 def run_mounts(run: Run, study: str, results: Path) -> list[Mount]:
-    """What a run reads: the package, its data, the decision about its weights, the weights."""
+    """Return the mounts of all that a run reads: the package, its data, the decision about its weights, the weights."""
     wanted = [f"data/{run.dataset}", f"{study}/weights", "weights"]
     if run.settings.dataset.source in CLASS:
         wanted += ["data/downloads", "data/unpacked"]
@@ -49,33 +49,36 @@ def run_mounts(run: Run, study: str, results: Path) -> list[Mount]:
 
 
 def check_readable(mounts: Sequence[Mount], user: tuple[int, int]) -> None:
-    """Raise :class:`StudyError` where a mount is closed to the user inside, who is another where the caller is root."""
+    """Raise :class:`StudyError` if the user inside the container may not read a mount.
+
+    ``user`` is that user's (uid, gid). It differs from the caller only if the caller is root.
+    """
     if user[0] != container.UNPRIVILEGED:
         return
     for mount in mounts:
         needed = 0o005 if mount.source.is_dir() else 0o004
         if mount.source.stat().st_mode & needed != needed:
             raise StudyError(
-                f"{mount.source.name}: root's containers run as user {container.UNPRIVILEGED}, who may not read it; "
+                f"{mount.source.name}: root's containers run as user {container.UNPRIVILEGED}, which may not read it; "
                 f"allow it with: chmod -R o+rX, or run as a user other than root"
             )
 
 
 def check_visible(folder: Path, names: Sequence[str], root: bool) -> None:
-    """Raise :class:`StudyError` for a file that a container which is shown ``folder`` could not read.
+    """Raise :class:`StudyError` if a container with ``folder`` mounted could not read one of the files ``names`` in it.
 
-    ``root``: the caller is root, so that the user inside is another.
+    ``root``: True if the caller is root, so that the container runs as another user.
     """
     base = folder.resolve()
     for name in names:
         path = (base / name).resolve()
         if not path.is_relative_to(base):
             raise StudyError(
-                f"dataset.path: {name!r} is a link to outside the folder, which a container does not see; copy it, or "
-                "run on the host: --config container=none"
+                f"dataset.path: {name!r} is a link to outside the folder, which a container does not see; copy the "
+                "file, or run on the host: --config container=none"
             )
         if root and not path.stat().st_mode & 0o004:
             raise StudyError(
-                f"dataset.path: {name!r} is readable by root alone, and containers run as user "
+                f"dataset.path: {name!r} is readable only by root, and containers run as user "
                 f"{container.UNPRIVILEGED}; allow it with: chmod -R o+rX"
             )

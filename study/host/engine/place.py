@@ -1,4 +1,4 @@
-"""Where runs execute: in a container engine that can serve, or on the host, and why."""
+"""Choose the place where runs execute: a container engine that can be used, or the host; and give the reason."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ from study.host.engine.request import request
 
 @dataclass(frozen=True)
 class Place:
-    """Where runs execute: the engine or ``none`` for the host, why, and the image of each device."""
+    """The place where runs execute: the engine (``none``: the host), the reason, and the image of each device."""
 
     engine: str
     reason: str
     images: dict[Device, ImageRequest] = dataclasses.field(default_factory=dict)
-    inside: str | None = None  # the container of the whole pipeline: no host like the others
+    inside: str | None = None  # the engine of the container around the whole pipeline, if there is one
 
     def image(self, device: Device) -> str | None:
-        """What tells the image of a device from another; None on the host."""
+        """Return the identity of a device's image, which tells it from other images. None on the host."""
         return self.images[device].identity if device in self.images else self.inside
 
 
@@ -31,9 +31,10 @@ DEVICES: tuple[Device, ...] = ("cpu", "cuda")
 
 
 def choose(selection: Selection, fetch: bool) -> Place:
-    """The place for ``container: ...``: ``auto`` falls back to the host, an engine named outright must serve.
+    """Return the place for the key ``container``: ``auto`` falls back to the host; a named engine must be usable.
 
-    With ``fetch`` an image that is missing is looked for in its registry.
+    With ``fetch`` a missing image is pulled from its registry. Raise :class:`StudyError` if a named engine cannot be
+    used.
     """
     requested, inside = selection.container, container.inside()
     if requested == "none":
@@ -50,11 +51,11 @@ def choose(selection: Selection, fetch: bool) -> Place:
     if requested == "auto":
         return Place("none", trouble.reason, inside=inside)
     raise StudyError(
-        f"container: {requested!r} cannot serve: {trouble}; mend that, or run on the host: --config container=none"
+        f"container: {requested!r} cannot be used: {trouble}; fix that, or run on the host: --config container=none"
     )
 
 
 def _needed(selection: Selection) -> list[Device]:
-    """The devices that this machine has, of those that are selected."""
+    """Return the selected devices that this machine has."""
     asked = DEVICES if selection.devices == "auto" else tuple(selection.devices)
     return [device for device in asked if devices.absent(device) is None]

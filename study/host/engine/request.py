@@ -16,15 +16,15 @@ ARCHIVES = (".tar", ".tar.gz", ".tgz", ".sif")
 
 
 def base_of(dockerfile: str) -> str:
-    """The base that the Dockerfile names itself."""
+    """Return the default base image in the text of a Dockerfile. Raise :class:`StudyError` if it names none."""
     found = re.search(r"^ARG BASE_IMAGE=(\S+)", dockerfile, re.MULTILINE)
     if not found:
-        raise StudyError("docker/Dockerfile: names no base: ARG BASE_IMAGE=... is missing")
+        raise StudyError("docker/Dockerfile: names no base image: ARG BASE_IMAGE=... is missing")
     return found.group(1)
 
 
 def request(selection: Selection, device: Device) -> ImageRequest:
-    """The image that ``device`` needs under a selection; one clear error for an archive that is not there."""
+    """Return the image that ``device`` needs under a selection. Raise :class:`StudyError` for a missing archive."""
     given = getattr(selection.images, device)
     if given is None:
         base = selection.base_image or base_of(DOCKERFILE.read_text(encoding="utf-8"))

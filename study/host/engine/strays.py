@@ -10,12 +10,12 @@ from study.host.engine.container import LAUNCHER
 
 
 def launcher_label() -> str:
-    """This process, so that another can tell whether it is still at work: its namespace, number and start."""
+    """Return a label of this process (namespace, number, start), from which others can tell whether it still runs."""
     return f"{_namespace()}.{os.getpid()}.{_start_of(os.getpid())}"
 
 
 def _namespace() -> str:
-    """This start of the kernel, and this namespace of process numbers."""
+    """Return the identity of this start of the kernel and of this namespace of process numbers."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")[:8]
         return boot + "-" + re.sub(r"\D", "", os.readlink("/proc/self/ns/pid"))  # noqa: PTH115 - no path, a name
@@ -24,7 +24,7 @@ def _namespace() -> str:
 
 
 def _start_of(number: int) -> str | None:
-    """When a process started, in the kernel's ticks; None where that may not be seen."""
+    """Return the start time of a process, in the kernel's ticks. None if it is gone or hidden from us."""
     try:
         return Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace").rsplit(")", 1)[1].split()[19]
     except (OSError, IndexError):
@@ -32,7 +32,7 @@ def _start_of(number: int) -> str | None:
 
 
 def _is_alive(label: str) -> bool:
-    """Whether a launcher may still be at work; one in another namespace cannot be looked at, so it may."""
+    """Return whether the launcher with this label may still run. One in another namespace is assumed to run."""
     namespace, number, start = (label.split(".") + ["", "", ""])[:3]
     if namespace != _namespace():
         return namespace[:8] == _namespace()[:8] or not re.match(r"[0-9a-f]{8}-", namespace)
@@ -40,14 +40,14 @@ def _is_alive(label: str) -> bool:
         os.kill(int(number), 0)
     except (ProcessLookupError, ValueError, OverflowError):
         return False
-    except PermissionError:  # another user's: it is there
+    except PermissionError:  # another user's process, so it exists
         pass
     return _start_of(int(number)) in (start, None)
 
 
 def remove_strays(engine: str) -> list[str]:
-    """Remove what killed launchers left behind; the names of running containers whose launchers may be at work."""
-    if engine == "apptainer":  # has no daemon: its containers are processes, which end with their launcher
+    """Remove the containers of killed launchers. Return the names of running containers of launchers that may run."""
+    if engine == "apptainer":  # no daemon: its containers are processes, which end with their launcher
         return []
     found = ask(engine, "ps", "--all", "--quiet", "--filter", f"label={LAUNCHER}").split()
     at_work = []

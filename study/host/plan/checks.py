@@ -11,16 +11,16 @@ from study.host.engine.place import Place
 
 
 def check_training_stack(place: Place) -> None:
-    """Raise :class:`StudyError` where runs are to execute on a host that holds no torch."""
+    """Raise :class:`StudyError` if runs are to execute on a host without torch."""
     if place.engine == "none" and importlib.util.find_spec("torch") is None:
         raise StudyError(
-            f"the runs would execute on the host ({place.reason}), where torch is not installed; mend that, "
+            f"the runs would execute on the host ({place.reason}), where torch is not installed; fix that, "
             "or install torch with: make env"
         )
 
 
 def check_limits(plans: list[Plan]) -> None:
-    """Raise :class:`StudyError` for a limit that cannot be kept here."""
+    """Raise :class:`StudyError` if a limit of any run cannot be enforced on this machine."""
     for plan in plans:
         for run in plan.runs:
             _check_limits(plan, run.settings)
@@ -31,7 +31,7 @@ def _check_limits(plan: Plan, settings: Settings) -> None:
     if limits.memory_gib is not None and plan.engine == "none":
         raise StudyError(
             f"study {plan.name}: limits.memory_gib: {limits.memory_gib:g} is not allowed on the host, which cannot "
-            f"keep it ({plan.engine_reason}); a container engine can"
+            f"enforce it ({plan.engine_reason}); a container engine can"
         )
     if limits.cpus is not None and (limits.cpus > usable_cpus() or not hasattr(os, "sched_setaffinity")):
         raise StudyError(

@@ -1,4 +1,4 @@
-"""What a run's key is made of: everything known before it starts that could change its result."""
+"""The parts of a run's key: everything that is known before the run starts and could change its result."""
 
 import sys
 from pathlib import Path
@@ -12,7 +12,10 @@ COMMON = ("training/*.py", "training/measure/*.py", "training/models/*.py", "tra
 
 
 def installed_lock_sha256() -> str:
-    """The lock that this environment was installed from: an image of ours says so itself, and may be older."""
+    """Return the SHA-256 of the lock from which this environment was installed.
+
+    An image of this project holds the checksum of its own lock, which may be older than the repository's.
+    """
     told = Path(sys.prefix) / "requirements.lock.sha256"
     return told.read_text(encoding="ascii").split()[0] if told.is_file() else file_sha256(ROOT / "requirements.lock")
 
@@ -34,9 +37,9 @@ def measured_code(settings: Settings) -> list[str]:
 def run_identity(
     settings: Settings, dataset_id: str, weights_id: str, engine: str, image: str | None
 ) -> dict[str, Any]:
-    """What decides one run: its settings, its data, its weights, the measured code, the lock, engine and image."""
+    """Return all that decides one run: its settings, data and weights, the measured code, lock, engine and image."""
     values = settings.model_dump()
-    del values["limits"]["timeout_seconds"]  # ends a run, and changes none that it does not end
+    del values["limits"]["timeout_seconds"]  # ends a run, but does not change one that it does not end
     if settings.task == "training":
         del values["inference"]
     values["dataset"] = {

@@ -22,7 +22,7 @@ from study.host.engine.place import Place
 from study.host.plan import keys, process_count
 
 ON_A_CPU_ALONE = ("fp32_onnx", "int8")
-"""Precisions of inference for which this project has no runtime on a GPU."""
+"""Precisions of inference that this project cannot execute on a GPU."""
 
 
 def make_plan(
@@ -33,11 +33,11 @@ def make_plan(
     counts: Mapping[str, int] | None = None,
     earlier: Plan | None = None,
 ) -> Plan:
-    """Every run of ``study``, checked as far as it can be without opening an image.
+    """Return the plan of ``study``, with every run checked as far as possible without opening an image.
 
-    ``absent`` tells for each device why it cannot serve (None: it can), ``counts`` how many of it there are: at least
-    one of each that can, where nothing is said. ``earlier`` is the study's last plan, from which a run whose device is
-    away takes how many processes it has.
+    ``absent`` holds for each device the reason why it cannot be used, or None if it can. ``counts`` is the number of
+    units of each device (default: one of each usable device). ``earlier`` is the study's last plan: a run whose device
+    is absent takes its number of processes from there. Raise :class:`StudyError` for a study that cannot be planned.
     """
     counts = counts or {device: int(not reason) for device, reason in absent.items()}
     base = {key: value for key, value in study.model_dump().items() if key in Settings.model_fields}
@@ -58,7 +58,7 @@ def make_plan(
         configurations.append((label(factors, study), factors, settings, dataset_id, weights_id, identity, trouble))
     if study.curve and not all(type(level) in (int, float) for level in study.factors[study.curve.x]):
         raise StudyError(
-            f"study {name}: curve.x: {study.curve.x!r} has levels that are no numbers: {study.factors[study.curve.x]}"
+            f"study {name}: curve.x: {study.curve.x!r} has levels that are not numbers: {study.factors[study.curve.x]}"
         )
     labels = unique([item[0] for item in configurations], [item[1] for item in configurations])
 
@@ -84,7 +84,7 @@ def make_plan(
     levels_as_checked = {key: list(dict.fromkeys(item[1][key] for item in configurations)) for key in study.factors}
     for key, distinct in levels_as_checked.items():
         if len(distinct) < len(study.factors[key]):
-            raise StudyError(f"study {name}: factors.{key}: {study.factors[key]} holds a level twice")
+            raise StudyError(f"study {name}: factors.{key}: {study.factors[key]} is not allowed: give each level once")
     checked = study.model_copy(update={"factors": levels_as_checked})
     return Plan(
         name=name, study=checked, runs=runs, engine=place.engine, engine_reason=place.reason, images=place.images
@@ -92,7 +92,7 @@ def make_plan(
 
 
 def read_all(selection: Selection, folder: Path) -> dict[str, Study]:
-    """Every selected study, by its name."""
+    """Return every selected study by its name."""
     return {name: read_study(name, folder, selection) for name in selection.studies}
 
 
@@ -103,24 +103,25 @@ def plan_all(
     counts: Mapping[str, int] | None = None,
     earlier: Mapping[str, Plan] | None = None,
 ) -> list[Plan]:
-    """The plan of each study; ``earlier`` holds the last one of those that have one."""
+    """Return the plan of each study. ``earlier`` holds the last plan of each study that has one."""
     return [make_plan(name, study, place, absent, counts, (earlier or {}).get(name)) for name, study in studies.items()]
 
 
 def _processes_before(earlier: Plan | None, factors: dict[str, Any]) -> int | None:
-    """How many processes an earlier plan gives the run of these factors' levels; None where it has no such run.
+    """Return the number of processes that ``earlier`` gives the run with these levels. None if it has no such run.
 
-    Nor where the number is itself a factor, whose levels the earlier plan had as numbers: which was ``auto`` is lost.
+    None also if the number of processes is itself a factor: the earlier plan then holds numbers, and no longer says
+    which of them was ``auto``.
     """
     like = next((run.settings.training for run in earlier.runs if run.factors == factors), None) if earlier else None
     return None if like is None or like.processes == "auto" else like.processes
 
 
 def _not_on_this_device(settings: Settings) -> str | None:
-    """Why no machine can make a run as its settings say; None where one could."""
+    """Return the reason why no machine can make a run with these settings. None if one could."""
     precision = settings.inference.precision
     if settings.task == "inference" and settings.device != "cpu" and precision in ON_A_CPU_ALONE:
-        return f"inference.precision {precision} is executed by ONNX Runtime, on a CPU alone"
+        return f"inference.precision {precision} is executed by ONNX Runtime, on a CPU only"
     return None
 
 
@@ -145,8 +146,9 @@ def _weights(settings: Settings, study: str) -> str:
                 "allowed: imagenet, none, a path"
             )
         identity["weights"], label = stat_of(path), "file"
-    # The decision tries the model: of a user's own, what it is tried on is part of it. torchvision's share a decision
-    # whatever the images' size, or one level might start from ImageNet's weights and another from random ones.
+    # The decision tries the model. For a user's own model, the images that it is tried on are part of the identity.
+    # All sizes of image share one decision for a torchvision model, or one level might start from ImageNet's weights
+    # and another from random ones.
     images = settings.dataset
     if code := own_model.sources(name, Path()):
         identity["code"] = own_model.code_sha256(code)

@@ -1,22 +1,22 @@
-"""How many processes train a run on this machine, or why they cannot. Host side: no torch."""
+"""Resolve the number of training processes of a run on this machine. Host side: does not import torch."""
 
 from study.base.errors import StudyError
 from study.config.settings import Settings
 from study.data import preflight
 
 CPU_PROCESSES = 2
-"""The most of ``auto`` on a CPU: the fewest that have to share a batch."""
+"""Largest number of processes that ``auto`` gives on a CPU: the smallest number that has to share a batch."""
 
 
 def resolve(
     settings: Settings, devices: int, study: str, train_images: int, before: int | None = None
 ) -> tuple[Settings, str | None]:
-    """The settings with the number of processes, and why this machine cannot train them; None where it can.
+    """Return the settings with the number of processes, and the reason why this machine cannot train them, or None.
 
-    ``devices`` counts the GPUs, or the CPUs of a run on them; none where the device is absent altogether. ``before`` is
-    how many ``auto`` was in an earlier plan: a run that this machine cannot make keeps them, and so its key, by which
-    its record is found. Raises :class:`StudyError` where more were asked for than there are, or where they cannot share
-    the batch.
+    ``devices`` is the number of GPUs (or CPUs, for a run on a CPU), 0 if the device is absent. ``before`` is the number
+    that ``auto`` had in an earlier plan: a run that this machine cannot make keeps it, and with it the key by which its
+    record is found. Raise :class:`StudyError` if more processes are asked for than there are devices, or if they cannot
+    share the batch.
     """
     training, nodes = settings.training, settings.training.nodes
     if training.strategy == "single":
@@ -41,26 +41,30 @@ def resolve(
 
 
 def _most(settings: Settings, limit: int, train_images: int) -> int:
-    """The most processes up to ``limit`` that fit; where none do one a node, of which the checks then tell."""
+    """Return the largest number of processes up to ``limit`` that fits. If none fits, return one per node.
+
+    The checks that follow report that one per node does not fit either.
+    """
     nodes = settings.training.nodes
     counts = range(limit - limit % nodes, 0, -nodes)
     return next((count for count in counts if _fit(settings, count, train_images)), nodes)
 
 
 def _fit(settings: Settings, count: int, train_images: int) -> bool:
-    """Whether so many processes are as many on each node, share a batch evenly, and all have a part of the last one."""
+    """Return whether ``count`` divides evenly over the nodes and the batch, and leaves no process without images in the
+    last batch."""
     if count % settings.training.nodes or not _share_evenly(settings, count):
         return False
     return preflight.misfit_of_batches(_with_processes(settings, count), train_images) is None
 
 
 def _share_evenly(settings: Settings, count: int) -> bool:
-    """Whether each process has as many images of a batch, which is a micro-batch where gradients are accumulated."""
+    """Return whether ``count`` processes get equal parts of a batch (a micro-batch with gradient accumulation)."""
     return settings.training.batch_size_is == "replica" or settings.training.batch_size % count == 0
 
 
 def _check(settings: Settings, count: int, devices: int, study: str) -> None:
-    """Raise :class:`StudyError` for a number of processes that cannot be."""
+    """Raise :class:`StudyError` if ``count`` processes do not divide over the nodes, or exceed ``devices``."""
     training, what = settings.training, "GPUs" if settings.device == "cuda" else "CPUs"
     start = f"study {study}: training.processes: {count} is not allowed"
     if count % training.nodes:

@@ -1,4 +1,4 @@
-"""What Snakemake asks at its start: the plans of a configuration, written, locked, and what is still missing."""
+"""The start of the workflow: plan the configuration, lock the results, write the plans, list the missing runs."""
 
 import os
 import sys
@@ -23,7 +23,10 @@ from study.host.plan.make import plan_all, read_all
 
 @dataclass(frozen=True)
 class Workflow:
-    """The plans of one start, and the places of their files under ``results``."""
+    """The plans of one start, and the paths of their files under ``results``.
+
+    ``sessions`` holds the number of this session by study, ``pending`` the (study, run) pairs that have no record yet.
+    """
 
     plans: list[Plan]
     results: Path
@@ -31,23 +34,27 @@ class Workflow:
     pending: list[tuple[str, str]]
 
     def plan(self, study: str) -> Plan:
-        """The plan of a study."""
+        """Return the plan of ``study``."""
         return next(plan for plan in self.plans if plan.name == study)
 
     def runs(self, study: str) -> list[Run]:
-        """The runs that this machine can make."""
+        """Return the runs of ``study`` that this machine can make."""
         return [run for run in self.plan(study).runs if not run.unavailable]
 
     def records(self, study: str) -> list[str]:
-        """Every record that the analysis of a study reads: those to be made, and those that are there
-        although their device is away."""
+        """Return the path of every record that the analysis of ``study`` reads.
+
+        These are the records of runs that this machine can make, and those that exist although their device is absent.
+        """
         folder = self.results / study / "records"
         runs = self.plan(study).runs
         return [str(folder / run.file) for run in runs if not run.unavailable or (folder / run.file).exists()]
 
     def preparation(self) -> list[str]:
-        """Every image, every manifest and every decision about weights: an input of each run, so that no run
-        has jobs of its own before it, which would break the order."""
+        """Return the paths of every image, every manifest and every decision about weights.
+
+        They are an input of each run: a run with preparing jobs of its own would break the order.
+        """
         files = []
         for plan in self.plans:
             for run in self.runs(plan.name):
@@ -58,45 +65,48 @@ class Workflow:
         return list(dict.fromkeys(files))
 
     def step_image(self, study: str) -> list[str]:
-        """The image in which a study's data and weights are prepared."""
+        """Return the path of the image that prepares the data and weights of ``study``; an empty list without one."""
         plan = self.plan(study)
         device = plan.preparing_device()
         return [] if plan.engine == "none" or device is None else [str(image_file.path_of(self.results, device))]
 
     def needed(self, study: str, run: str, key: str) -> list[str]:
-        """What must be there before a run: nothing where its record is, else every preparation of this start."""
+        """Return the files that a run needs first: none if its record exists, else every preparation of this start."""
         record = self.results / study / "records" / f"{run}.{key}.json"
         return [] if record.exists() else self.preparation()
 
     def dataset_study(self, dataset: str) -> str:
-        """The study whose plan describes a dataset: one that can run it here, if there is one."""
+        """Return the study whose plan describes ``dataset``, preferably one with a run that can be made here."""
         able = [plan.name for plan in self.plans if any(run.dataset == dataset for run in self.runs(plan.name))]
         named = [plan.name for plan in self.plans if any(run.dataset == dataset for run in plan.runs)]
         return (able or named)[0]
 
     def order(self, study: str, run: str, key: str) -> int:
-        """Priority of a run: the seeded order, study after study; the first is the highest."""
+        """Return the priority of a run: the first in the seeded order, study after study, has the highest."""
         every = [(plan.name, item.name, item.key) for plan in self.plans for item in plan.runs]
         return len(every) - every.index((study, run, key))
 
     def counter(self, study: str, run: str) -> str:
-        """Which run of how many of this start."""
+        """Return the progress label of a run for the terminal, e.g. ``run 3 of 10``."""
         place = self.pending.index((study, run)) + 1 if (study, run) in self.pending else 0
         return f"run {place} of {len(self.pending)}"
 
 
 def use_this_checkout(base: Path) -> None:
-    """Let each rule's `python -m study` be the interpreter that runs Snakemake, with this checkout's package."""
+    """Make each rule's `python -m study` use the interpreter that runs Snakemake, and the package in ``base``."""
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([str(base), before]) if before else str(base)
 
 
 def plans_for(config: dict[str, Any], studies: Path, results: Path, fetch: bool = True) -> list[Plan]:
-    """The plans of a configuration on this machine, or one clear error. ``results`` may hold earlier ones: a run whose
-    device is away keeps the number of processes that it had there, or its record would not be found."""
+    """Return the plans of a configuration on this machine. Raise :class:`StudyError` if one cannot be made.
+
+    ``results`` may hold earlier plans: a run whose device is absent keeps its number of processes from there, or its
+    record would not be found.
+    """
     selection = read_selection(config)
-    read = read_all(selection, studies)  # what is wrong with them is said before any engine is asked
+    read = read_all(selection, studies)  # before any engine is asked, so that errors come first
     place = choose(selection, fetch)
     absent: dict[str, str | None] = {device: devices.absent(device) for device in DEVICES}
     counts: dict[str, int] = {device: devices.count(device) for device in DEVICES}
@@ -108,10 +118,10 @@ def plans_for(config: dict[str, Any], studies: Path, results: Path, fetch: bool 
 def start(
     config: dict[str, Any], studies: Path, results: Path, read_only: bool, fetch: bool = True
 ) -> tuple[Workflow, FileLock | None]:
-    """Plan, lock the results and write the plans. The lock lives as long as the returned object.
+    """Plan, lock the results, write the plans. Return the workflow and the lock, which holds while it is referenced.
 
-    A start that only looks (a dry run, a lint) takes no lock, and writes a plan only where there is none. Without
-    ``fetch`` a base image that is missing is taken for one that can be had.
+    A ``read_only`` start (a dry run, a lint) takes no lock, and writes only plans that are missing. Without ``fetch``
+    a missing base image is assumed to be available.
     """
     plans = plans_for(config, studies, results, fetch)
     lock: FileLock | None = None
@@ -144,7 +154,7 @@ def start(
 
 
 def _forget_images(plan: Plan, results: Path) -> None:
-    """Remove the descriptions of images that are not the ones wanted now, or are gone: Snakemake brings those again."""
+    """Remove the description of each image that is outdated or gone, so that Snakemake makes it again."""
     for device, wanted in plan.images.items():
         path = image_file.path_of(results, device)
         gpu = device == "cuda" and devices.absent(device) is None
@@ -158,12 +168,12 @@ def _say_where(plan: Plan) -> None:
 
 
 def lock_results(results: Path) -> FileLock:
-    """The lock of a results folder, or one clear error where another process holds it."""
+    """Return the acquired lock of a results folder. Raise :class:`StudyError` if another process holds it."""
     lock = FileLock(results / ".lock")
     try:
         lock.acquire(timeout=0)
     except Timeout:
         raise StudyError(
-            f"{results}: another start of the pipeline is at work in this folder; wait until it has ended"
+            f"{results}: another start of the pipeline is at work in this folder; wait until it ends"
         ) from None
     return lock

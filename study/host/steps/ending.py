@@ -11,7 +11,10 @@ from study.host.engine.lifetime import End
 
 
 def result_of(path: Path, end: End, memory_gib: float | None = None) -> JobResult:
-    """What the process left, or what its end tells. A container's exit code above 128 is a signal."""
+    """Return the result that the process wrote to ``path``, or else an outcome derived from ``end``.
+
+    ``memory_gib`` is the run's limit, which the message names. An exit code of a container above 128 is a signal.
+    """
     if path.is_file():
         try:
             result = JobResult.model_validate_json(path.read_text(encoding="utf-8"))
@@ -25,7 +28,7 @@ def result_of(path: Path, end: End, memory_gib: float | None = None) -> JobResul
         return JobResult(outcome="failed", message=anonymous(end.trouble))
     if end.oom_killed:
         limit = f", at its limit of {memory_gib:g} GiB (limits.memory_gib)" if memory_gib else ""
-        return JobResult(outcome="out_of_memory", message=f"the kernel killed the process for want of memory{limit}")
+        return JobResult(outcome="out_of_memory", message=f"the kernel killed the process for lack of memory{limit}")
     name = signal_name(end.code)
     if name:
         return JobResult(outcome="failed", message=f"the process was ended by {name}")
@@ -33,7 +36,10 @@ def result_of(path: Path, end: End, memory_gib: float | None = None) -> JobResul
 
 
 def signal_name(code: int) -> str | None:
-    """The signal that an exit code stands for: negative as of a child, above 128 as of a container or a shell."""
+    """Return the name of the signal behind an exit code, or None.
+
+    The code of a child process is negative for a signal; that of a container or a shell is above 128.
+    """
     number = -code if code < 0 else code - 128
     try:
         return signal.Signals(number).name

@@ -1,6 +1,7 @@
-"""The steps that need the training stack and the network, inside an image: weights, data that are downloaded.
+"""The steps that need the training stack and the network, in a container: weights, and data that are downloaded.
 
-The container writes into a scratch folder alone; what it leaves is moved into ``results`` here, as the caller's.
+The container writes only into a scratch folder. This module moves the files from there into ``results``, where they
+belong to the caller.
 """
 
 import os
@@ -21,9 +22,9 @@ CACHE = "/cache"
 
 
 def in_a_container(verb: str, plan: Plan, run: Run, name: str, results: Path, log: TextIO) -> None:
-    """Execute ``python -m study <verb>`` for one dataset or decision of ``plan`` in the image of its runs.
+    """Execute ``python -m study <verb>`` for one dataset or weights decision of ``plan`` in the image of its runs.
 
-    Raises :class:`StudyError` with the step's own words where it failed.
+    Raise :class:`StudyError` with the step's own message if it fails.
     """
     image = image_file.read(image_file.path_of(results, plan.preparing_device() or run.settings.device))
     settings, mounts = settings_inside(run.settings)
@@ -55,7 +56,7 @@ def in_a_container(verb: str, plan: Plan, run: Run, name: str, results: Path, lo
             )
         finally:
             if verb == "dataset" and run.settings.dataset.source == "search":
-                # However it ends: nothing verified is fetched twice.
+                # Also after a failure, so that no verified picture is downloaded twice.
                 _take(inside / "data", results / "data")
         if end.code or end.trouble:
             raise StudyError(end.trouble or _own_error(said))
@@ -65,18 +66,18 @@ def in_a_container(verb: str, plan: Plan, run: Run, name: str, results: Path, lo
 
 def _own_error(said: Sequence[str]) -> str:
     errors = [line.removeprefix("error: ") for line in said if line.startswith("error: ")]
-    return (errors or list(said) or ["the step failed and said nothing"])[-1]
+    return (errors or list(said) or ["the step failed without a message"])[-1]
 
 
 def _torch_cache() -> list[Mount]:
-    """What torch has already downloaded for this user."""
+    """Return the mount of the weights that torch has already downloaded for this user; none without such a folder."""
     home = Path(os.environ.get("TORCH_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "torch")
     checkpoints = home.expanduser() / "hub" / "checkpoints"
     return [Mount(checkpoints.resolve(), f"{CACHE}/hub/checkpoints")] if checkpoints.is_dir() else []
 
 
 def _lend(results: Path, inside: Path, names: Sequence[str]) -> None:
-    """Show earlier downloads to the step, without a copy where the file system can."""
+    """Link the files of earlier downloads into ``inside``, or copy them if the file system has no links."""
     for name in names:
         for path in (results / name).rglob("*"):
             target = inside / path.relative_to(results)
@@ -89,14 +90,14 @@ def _lend(results: Path, inside: Path, names: Sequence[str]) -> None:
 
 
 def _open(folder: Path) -> None:
-    """Let the user inside, who may be another, write into every folder."""
+    """Let any user write into ``folder`` and its subfolders: the user inside may be another."""
     for path in [folder, *folder.rglob("*")]:
         if path.is_dir():
             path.chmod(0o777)
 
 
 def _take(inside: Path, results: Path) -> None:
-    """Move every whole file into ``results``, manifests last. One of another user's becomes the caller's."""
+    """Move every complete file into ``results``, manifests last. A file of another user is copied for the caller."""
     for path in sorted(inside.rglob("*"), key=lambda path: (path.name == "manifest.json", path)):
         if not path.is_file() or path.suffix in (".tmp", ".lock"):
             continue

@@ -1,4 +1,4 @@
-"""Host side of one run: execute it alone on the machine, turn whatever happens into a record."""
+"""The host side of one run: execute it alone on the machine, and write a record however it ends."""
 
 import hashlib
 import json
@@ -37,9 +37,10 @@ BUSY_WINDOW_SECONDS = 0.2
 
 
 def launch(plan: Plan, run: Run, results: Path, session: int, log: Path, counter: str) -> Record:
-    """Execute ``run`` in a fresh process, and write its record. ``counter`` says which run of how many.
+    """Execute ``run`` in a fresh process, write its record, and return it.
 
-    Raises :class:`StudyError` where the record exists already, which is then kept, or where nothing was started.
+    ``counter`` is the progress label for the terminal, e.g. ``run 3 of 10``. Raise :class:`StudyError` if the record
+    exists already (it is then kept), or if nothing was started.
     """
     path = results / plan.name / "records" / run.file
     if path.exists():
@@ -91,7 +92,7 @@ def launch(plan: Plan, run: Run, results: Path, session: int, log: Path, counter
 
 
 def _keep_telemetry(samples: Path, target: Path) -> str | None:
-    """Turn the samples into the file beside the record; its checksum, None where there are none."""
+    """Write the samples as the Parquet file beside the record, and return its checksum. None without samples."""
     frame = telemetry.read_samples(samples)
     if frame.empty:
         return None
@@ -100,7 +101,7 @@ def _keep_telemetry(samples: Path, target: Path) -> str | None:
 
 
 def _read_ceilings(path: Path) -> Ceilings | None:
-    """What the device could do, where this run measured it and came to its end."""
+    """Return the device's measured ceilings. None if this run measured none, or did not complete."""
     with suppress(OSError, ValidationError):
         return Ceilings.model_validate_json(path.read_text(encoding="utf-8"))
     return None
@@ -118,7 +119,7 @@ def _on_the_host(plan: Plan, run: Run, results: Path, seed: int, scratch: Path, 
         cpus=lifetime.allowed_cpus(limits.cpus) if limits.cpus else None,
     )
     trouble = lifetime.timed_out(limits.timeout_seconds) if ended.timed_out else None
-    # The kernel counts for the whole machine: an end that is neither a kill nor a result was another's.
+    # The kernel counts for the whole machine: if the process ended in another way, the kill was of another process.
     return End(ended.code, oom_kills() > kills and ended.code in (0, -signal.SIGKILL), trouble)
 
 
@@ -142,7 +143,7 @@ def _in_a_container(
 
 
 def host_command(job: Path, scratch: Path) -> list[str]:
-    """The argv of a training process on the host."""
+    """Return the argv of a training process on the host."""
     return [sys.executable, "-m", "study.training.job", str(job), str(scratch)]
 
 
@@ -160,5 +161,5 @@ def _without_path(value: Any) -> Any:
 
 
 def run_seed(study_seed: int, name: str) -> int:
-    """The run's own seed: 31 bits of a hash of the study's seed and :meth:`study.artifacts.plan.Plan.seed_name`."""
+    """Return the run's own seed: 31 bits of a hash of the study's seed and :meth:`study.artifacts.plan.Plan.seed_name`."""
     return int.from_bytes(hashlib.sha256(f"{study_seed}/{name}".encode()).digest()[:4], "big") >> 1

@@ -11,7 +11,7 @@ from study.host.plan import keys
 
 
 def software(plan: Plan, image: Image | None, engine_version: str | None) -> Software:
-    """What measured: version, commit, lock, engine, image."""
+    """Return the software of a measurement: version, commit, lock, engine, image."""
     commit = _git("rev-parse", "HEAD")
     changed = _git("status", "--porcelain", "--untracked-files=no")
     return Software(

@@ -56,7 +56,7 @@ OWN = {"model.name": "no_such_package:make", "training.freeze_epochs": 0}
         ({"dataset.terms": {"a": "7", "c": "y"}}, ["dataset.terms.a", "7", "string"]),
         ({"dataset.terms": {"a": "' '", "c": "y"}}, ["dataset.terms.a", "' '", "search for"]),
         ({"dataset.terms": ["bird", "forest"]}, ["dataset.terms", "'bird'", "{bird: bird photo"]),
-        ({"dataset.terms": [{"a": "x", "c": "y"}]}, ["factors.dataset.terms", "{'a': 'x', 'c': 'y'}", "no list"]),
+        ({"dataset.terms": [{"a": "x", "c": "y"}]}, ["factors.dataset.terms", "{'a': 'x', 'c': 'y'}", "not a list"]),
         ({"dataset.max_size": 10}, ["dataset.max_size", "10", "32"]),
         (
             {"dataset.source": "search", "dataset.terms": {"a": "x", "b": "y", "c": "z"}, "dataset.images": 5},
@@ -272,7 +272,7 @@ def test_a_reduced_number_of_images_is_not_claimed_of_data_that_are_used_whole(t
 
 
 def test_reduced_keys_are_checked_at_any_size_and_full_is_no_key_of_a_file(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match=r"reduced: 'training\.epoch' names no key; allowed: task, "):
+    with pytest.raises(StudyError, match=r"reduced: 'training\.epoch' is not allowed: no such key; allowed: task, "):
         reduced_plan(tmp_path, {"training.epoch": 7})
     with pytest.raises(StudyError, match="size: 'small' is not allowed"):
         reduced_plan(tmp_path, {}, size="small")

@@ -133,7 +133,7 @@ def test_a_link_to_outside_the_folder_is_refused_before_a_container_starts(tmp_p
     with pytest.raises(StudyError, match=r"'outside.jpg' is a link to outside the folder"):
         check_visible(photos, ["a.jpg", "outside.jpg"], root=False)
     (photos / "a.jpg").chmod(0o600)
-    with pytest.raises(StudyError, match=r"'a.jpg' is readable by root alone"):
+    with pytest.raises(StudyError, match=r"'a.jpg' is readable only by root"):
         check_visible(photos, ["a.jpg"], root=True)
 
 
@@ -259,7 +259,9 @@ class TestTheChoiceOfAnEngine:
 
     @pytest.mark.parametrize("engine", ["docker", "podman", "apptainer"])
     def test_an_engine_named_outright_that_is_absent_is_one_error_with_what_to_do(self, engine: str) -> None:
-        with pytest.raises(StudyError, match=rf"container: '{engine}' cannot serve: {engine} is not installed; .*none"):
+        with pytest.raises(
+            StudyError, match=rf"container: '{engine}' cannot be used: {engine} is not installed; .*none"
+        ):
             self.choose(container=engine)
 
     def test_an_engine_that_does_not_answer_is_said_in_its_own_words(self) -> None:
@@ -279,13 +281,13 @@ class TestTheChoiceOfAnEngine:
 
     def test_a_base_image_that_cannot_be_had_is_said(self) -> None:
         self.engine('case "$1" in version) echo 1;; *) exit 1;; esac')
-        assert "the base image is neither here nor can it be pulled" in self.choose().reason
-        with pytest.raises(StudyError, match=r"the base image is neither here .*base_image.*other:1"):
+        assert "the base image is not here and cannot be pulled" in self.choose().reason
+        with pytest.raises(StudyError, match=r"the base image is not here .*base_image.*other:1"):
             self.choose(container="docker", base_image="other:1")
 
     def test_an_image_that_cannot_be_had_is_said(self) -> None:
         self.engine('case "$1" in version) echo 1;; *) exit 1;; esac')
-        with pytest.raises(StudyError, match=r"the image of images.cpu is neither here .*no/such:1"):
+        with pytest.raises(StudyError, match=r"the image of images.cpu is not here .*no/such:1"):
             self.choose(container="docker", images={"cpu": "no/such:1"})
 
     def test_a_look_fetches_nothing(self) -> None:

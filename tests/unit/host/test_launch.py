@@ -144,4 +144,4 @@ def test_a_second_pipeline_waits_for_its_turn_and_says_so(
     thread.join(60)
     assert done.is_set()
     assert "run 1 of 2: bs" in (said := capfd.readouterr().err)
-    assert f"waiting, for other, run 3 of 4: bs16-cpu-r1 (process {os.getpid()}) measures on this machine" in said
+    assert f"waiting: other, run 3 of 4: bs16-cpu-r1 (process {os.getpid()}) measures on this machine" in said
