@@ -1,6 +1,6 @@
 """The models of a study file and of ``config/config.yaml``: every key with its unit, default and allowed values.
 
-This module holds values only. ``study/config/load.py`` reads the files, and reports what is wrong with them in one line.
+This module holds values only. ``study/config/load.py`` reads the files, and reports what is wrong in one line.
 """
 
 import re

@@ -65,7 +65,7 @@ class Study(Keys):
     )
     published: str | None = Field(
         None,
-        description="Name of the study in `study/analysis/published/published.csv` whose figures are shown beside the runs.",
+        description="Name of the study in `study/analysis/published/published.csv` that is shown beside the runs.",
     )
 
     @property

@@ -161,5 +161,5 @@ def _without_path(value: Any) -> Any:
 
 
 def run_seed(study_seed: int, name: str) -> int:
-    """Return the run's own seed: 31 bits of a hash of the study's seed and :meth:`study.artifacts.plan.Plan.seed_name`."""
+    """Return the run's own seed: 31 bits of a hash of the study's seed and the run's seed name."""
     return int.from_bytes(hashlib.sha256(f"{study_seed}/{name}".encode()).digest()[:4], "big") >> 1
