@@ -3,11 +3,11 @@
 
 
 rule image:
-    input:
-        plan=ancient(f"results/{STUDIES[0]}/plan.json"),
     output:
         "results/images/{device}.json",
     log:
         "results/logs/images/{device}.log",
+    params:
+        plan=f"results/{STUDIES[0]}/plan.json",
     shell:
-        "exec python -m study image {input.plan:q} {wildcards.device} --log {log:q}"
+        "exec python -m study image {params.plan:q} {wildcards.device} --log {log:q}"

@@ -1,9 +1,11 @@
 """Geometric means and t intervals from log T = configuration + block, with pooled residual variance.
 
 Timing errors are multiplicative, so all is done on logarithms. A block (a session's replicate)
-shifts all its runs by one factor; its degree of freedom is counted.
+shifts all its runs by one factor; its degree of freedom is counted. What an interrupted session leaves of a block
+has no effect of its own: one run would be fitted exactly, and shift the means of all levels.
 """
 
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +15,8 @@ from scipy import stats
 
 CONFIDENCE = 0.95
 SIGNIFICANCE = 0.05
+ROUNDING = 1e-9
+"""Log seconds by which equal times may differ once they were computed."""
 
 
 @dataclass(frozen=True)
@@ -35,13 +39,18 @@ class LogModel:
     """Unscaled: times the residual variance it is the covariance of ``effects``."""
     block_effects: NDArray[np.float64]
     """Log effect of the block of each observation; they average to zero over the blocks."""
-    block_columns: int
-    """Degrees of freedom that the blocks took."""
+    coded_blocks: NDArray[np.float64]
+    """Columns of the blocks in the design, a row for each observation; none where the model has no blocks."""
     residual_variance: float | None
     degrees: int
     """Residual degrees of freedom."""
     covariate_p: float | None = None
     """p of the t test that the covariate moves nothing; None without one, or without a degree of freedom."""
+
+    @property
+    def block_columns(self) -> int:
+        """Degrees of freedom that the blocks took."""
+        return int(self.coded_blocks.shape[1])
 
     def mean(self, level: Hashable) -> Interval:
         """Geometric mean of a level."""
@@ -81,27 +90,54 @@ def fit_log_model(
     ``seconds``, ``levels`` and ``blocks`` hold one entry for each run. Block effects average to zero within
     each set of blocks that share levels. Between sets that share none (a level that was added later and
     measured by itself) nothing tells the machine's change from the level's: it counts as the level's, and
-    :func:`separate_sets` lets a caller warn. A level alone in its set needs no blocks: each would be one run.
+    :func:`separate_sets` lets a caller warn. A block that holds a single level, or fewer than half of them, is none.
+
+    No mean lies outside the times of its own runs: where one would, because its level is missing in some blocks, the
+    model has no blocks, and each mean is that of the runs.
     """
     names = list(dict.fromkeys(levels))
     dummies = np.array([[float(level == name) for name in names] for level in levels])
-    columns = _block_columns(levels, blocks)
-    design = np.hstack([dummies, columns, _covariate_column(covariate, len(seconds), centred)])
+    slope = _covariate_column(covariate, len(seconds), centred)
     logs = np.log(np.asarray(seconds, float))
+    model, outside = _least_squares(logs, names, dummies, _block_columns(levels, blocks), slope)
+    return _least_squares(logs, names, dummies, np.empty((len(logs), 0)), slope)[0] if outside else model
+
+
+def _least_squares(
+    logs: NDArray[np.float64],
+    names: list[Hashable],
+    dummies: NDArray[np.float64],
+    coded: NDArray[np.float64],
+    slope: NDArray[np.float64],
+) -> tuple[LogModel, bool]:
+    """The model of log seconds on columns of levels, of blocks and of a covariate, if there is one; and whether a mean
+    lies outside its own runs."""
+    design = np.hstack([dummies, coded, slope])
     inverse: NDArray[np.float64] = np.linalg.pinv(design.T @ design).astype(np.float64)
     solution = inverse @ design.T @ logs
-    degrees = len(seconds) - int(np.linalg.matrix_rank(design))
+    degrees = len(logs) - int(np.linalg.matrix_rank(design))
     residual = float(((logs - design @ solution) ** 2).sum())
-    return LogModel(
-        levels=list(names),
+    block_effects = coded @ solution[len(names) : len(names) + coded.shape[1]]
+    model = LogModel(
+        levels=names,
         effects=solution[: len(names)],
         covariance=inverse[: len(names), : len(names)],
-        block_effects=columns @ solution[len(names) : len(names) + columns.shape[1]],
-        block_columns=columns.shape[1],
+        block_effects=block_effects,
+        coded_blocks=coded,
         residual_variance=residual / degrees if degrees > 0 else None,
         degrees=degrees,
-        covariate_p=_slope_p(float(solution[-1]), float(inverse[-1, -1]), residual, degrees) if covariate else None,
+        covariate_p=_slope_p(float(solution[-1]), float(inverse[-1, -1]), residual, degrees) if slope.size else None,
     )
+    return model, _outside(logs - slope @ solution[len(names) + coded.shape[1] :], dummies, block_effects)
+
+
+def _outside(logs: NDArray[np.float64], dummies: NDArray[np.float64], block_effects: NDArray[np.float64]) -> bool:
+    """Whether a level's mean at the average block, geometric or arithmetic, lies outside the times of its runs."""
+    for own, at_average in ((logs[rows], (logs - block_effects)[rows]) for rows in dummies.T.astype(bool)):
+        geometric, arithmetic = at_average.mean(), np.log(np.exp(at_average).mean())
+        if geometric < own.min() - ROUNDING or arithmetic > own.max() + ROUNDING:
+            return True
+    return False
 
 
 def _slope_p(slope: float, unscaled: float, residual: float, degrees: int) -> float | None:
@@ -135,8 +171,15 @@ def separate_sets(
 
 
 def _block_columns(levels: Sequence[Hashable], blocks: Sequence[Hashable]) -> NDArray[np.float64]:
-    """Sum-to-zero coding of the blocks within each set of several levels; a row for each run."""
-    coded = [members for names, members in separate_sets(levels, blocks) if len(names) > 1]
+    """Sum-to-zero coding of the whole blocks within each set that shares levels; a row for each run.
+
+    The row of a run outside them is zero: it counts as one at the average block.
+    """
+    pairs = set(zip(levels, blocks, strict=True))
+    held = Counter(block for _, block in pairs)
+    least = max(2.0, len(set(levels)) / 2)
+    kept = [(level, block) for level, block in zip(levels, blocks, strict=True) if held[block] >= least]
+    coded = [members for _, members in separate_sets([level for level, _ in kept], [block for _, block in kept])]
     columns = np.zeros((len(blocks), sum(len(members) - 1 for members in coded)))
     first = 0
     for members in coded:
@@ -161,7 +204,7 @@ def level_test(
     full = fit_log_model(seconds, levels, blocks, covariate)
     if not full.residual_variance or len(full.levels) < 2:
         return None
-    columns = [np.ones((len(seconds), 1)), _block_columns(levels, blocks), _covariate_column(covariate, len(seconds))]
+    columns = [np.ones((len(seconds), 1)), full.coded_blocks, _covariate_column(covariate, len(seconds))]
     bare = np.hstack(columns)
     logs = np.log(np.asarray(seconds, float))
     residual = float(((logs - bare @ np.linalg.lstsq(bare, logs, rcond=None)[0]) ** 2).sum())

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,7 @@ class Workflow:
     def preparation(self) -> list[str]:
         """Return the paths of every image, every manifest and every decision about weights.
 
-        They are an input of each run: a run with preparing jobs of its own would break the order.
+        Those that are missing are inputs of each run: a run with preparing jobs of its own would break the order.
         """
         files = []
         for plan in self.plans:
@@ -65,15 +66,17 @@ class Workflow:
         return list(dict.fromkeys(files))
 
     def step_image(self, study: str) -> list[str]:
-        """Return the path of the image that prepares the data and weights of ``study``; an empty list without one."""
+        """Return the path of the image that prepares the data and weights of ``study``, if it is still to be made."""
         plan = self.plan(study)
         device = plan.preparing_device()
-        return [] if plan.engine == "none" or device is None else [str(image_file.path_of(self.results, device))]
+        return (
+            [] if plan.engine == "none" or device is None else _missing([str(image_file.path_of(self.results, device))])
+        )
 
     def needed(self, study: str, run: str, key: str) -> list[str]:
-        """Return the files that a run needs first: none if its record exists, else every preparation of this start."""
+        """Return the files to be made before a run: none if its record exists, else every missing preparation."""
         record = self.results / study / "records" / f"{run}.{key}.json"
-        return [] if record.exists() else self.preparation()
+        return [] if record.exists() else _missing(self.preparation())
 
     def dataset_study(self, dataset: str) -> str:
         """Return the study whose plan describes ``dataset``, preferably one with a run that can be made here."""
@@ -90,6 +93,10 @@ class Workflow:
         """Return the progress label of a run for the terminal, e.g. ``run 3 of 10``."""
         place = self.pending.index((study, run)) + 1 if (study, run) in self.pending else 0
         return f"run {place} of {len(self.pending)}"
+
+
+def _missing(files: list[str]) -> list[str]:
+    return [file for file in files if not Path(file).exists()]
 
 
 def use_this_checkout(base: Path) -> None:
@@ -135,6 +142,7 @@ def start(
         else:
             lock = lock_results(results)
             lifetime.sweep(results)
+            take_back_to_now(results, [plan.name for plan in plans])
             _forget_images(plans[0], results)
             write_plans(plans, results)
     except OSError as error:
@@ -151,6 +159,21 @@ def start(
         _say_where(plans[0])
     sessions = {name: last_session(folder) + 1 for name, folder in folders.items()}
     return Workflow(plans, results, sessions, pending), lock
+
+
+def take_back_to_now(results: Path, studies: list[str]) -> None:
+    """Set the time of files that lie in the future to now, in their order.
+
+    Such files come from a clock that was set back or from a machine ahead. Snakemake fails a step whose output is
+    older than an input.
+    """
+    now = time.time_ns()
+    files = [*results.glob("*"), *(file for name in studies for file in (results / name).rglob("*"))]
+    times = {file: file.lstat().st_mtime_ns for file in files if not file.is_symlink()}
+    ahead = sorted((file for file in times if times[file] > now), key=times.__getitem__)
+    for place, file in enumerate(ahead):
+        before = now - (len(ahead) - place) * 1000
+        os.utime(file, ns=(before, before))
 
 
 def _forget_images(plan: Plan, results: Path) -> None:

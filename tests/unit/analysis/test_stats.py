@@ -157,9 +157,56 @@ def test_means_are_those_of_balanced_data_by_hand() -> None:
 
 
 def test_an_unbalanced_block_does_not_bias_the_means() -> None:
-    """Level b was run in the slow block alone: its mean is set against that block."""
-    model = fit_log_model([1.0, 10.0, 2.0, 20.0, 30.0], ["a", "a", "c", "c", "b"], [1, 2, 1, 2, 2])
+    """Level b was run in the two slow blocks alone: its mean is set against those."""
+    seconds, levels = [1.0, 2.0, 4.0, 2.0, 4.0, 8.0, 6.0, 12.0], ["a"] * 3 + ["c"] * 3 + ["b"] * 2
+    model = fit_log_model(seconds, levels, [1, 2, 3, 1, 2, 3, 2, 3])
     assert model.ratio("b", "a").value == pytest.approx(3.0)
+    assert model.mean("b").value == pytest.approx(6.0)
+
+
+def test_a_mean_that_blocks_would_move_outside_its_runs_is_that_of_the_runs() -> None:
+    """Level b has a single run, in the slow block: at the average block its mean would be a time that none took."""
+    model = fit_log_model([1.0, 10.0, 2.0, 20.0, 30.0], ["a", "a", "c", "c", "b"], [1, 2, 1, 2, 2])
+    assert model.mean("b").value == pytest.approx(30.0)
+    assert model.block_columns == 0
+
+
+TRUE_TIMES = {16: 8.4, 32: 7.6, 64: 7.0, 128: 8.3, 256: 10.7}
+"""Seconds by batch size: a U whose fastest is 64."""
+
+
+def test_a_slow_first_run_in_a_session_of_its_own_moves_no_other_mean() -> None:
+    """Five replicates, of which an interruption left the last one's 32 to a new start, where it was slow."""
+    rng = np.random.default_rng(11)
+    rows = [(size, f"1.{block}") for block in range(5) for size in TRUE_TIMES]
+    rows[rows.index((32, "1.4"))] = (32, "2.4")
+    sizes, blocks = [size for size, _ in rows], [block for _, block in rows]
+    slow = [2.0 if block == "2.4" else 1.0 for block in blocks]
+    seconds = [TRUE_TIMES[size] * s * float(np.exp(rng.normal(0, 0.02))) for size, s in zip(sizes, slow, strict=True)]
+    model = fit_log_model(seconds, sizes, blocks)
+    assert min(TRUE_TIMES, key=lambda size: model.mean(size).value) == 64
+    for size in (16, 64, 128, 256):
+        assert model.mean(size).value == pytest.approx(TRUE_TIMES[size], rel=0.03)
+    assert_within_their_runs(sizes, seconds, blocks)
+
+
+def test_no_mean_lies_outside_its_own_runs_whatever_is_missing() -> None:
+    rng = np.random.default_rng(12)
+    for _ in range(100):
+        rows = [(size, f"{rng.integers(1, 3)}.{block}") for block in range(3) for size in TRUE_TIMES]
+        rows = [row for row in rows if rng.random() < 0.8]
+        machine = {block: float(np.exp(rng.normal(0, 0.2))) for _, block in rows}
+        seconds = [TRUE_TIMES[size] * machine[block] * float(np.exp(rng.normal(0, 0.05))) for size, block in rows]
+        assert_within_their_runs([size for size, _ in rows], seconds, [block for _, block in rows])
+
+
+def assert_within_their_runs(sizes: list[int], seconds: list[float], blocks: list[str]) -> None:
+    """Each mean, and each point that laws are fitted to, lies between the fastest and the slowest of its runs."""
+    model, points = fit_log_model(seconds, sizes, blocks), fit_curve(sizes, seconds, blocks).points
+    for size, point in zip(points.sizes, points.means, strict=True):
+        own = [time for time, other in zip(seconds, sizes, strict=True) if other == size]
+        for mean in (model.mean(size).value, point):
+            assert min(own) * (1 - 1e-8) <= mean <= max(own) * (1 + 1e-8)
 
 
 def test_single_runs_have_no_interval_and_no_test() -> None:

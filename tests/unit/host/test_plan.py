@@ -1,6 +1,8 @@
+import os
 import re
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from study.artifacts.plan import table, write_plans
 from study.config.study import Study
 from study.host.engine.place import Place
 from study.host.plan.make import make_plan
+from study.host.plan.workflow import Workflow, take_back_to_now
 from tests.conftest import HERE, ROOT, study_values, tiny_plan, write_photos
 
 
@@ -150,3 +153,29 @@ def test_levels_are_those_that_were_checked() -> None:
     plan = tiny_plan(factors={"training.learning_rate": [1, 0.1]}, curve={"x": "training.learning_rate"})
     assert plan.study.factors == {"training.learning_rate": [1.0, 0.1]}
     assert {repr(run.factors["training.learning_rate"]) for run in plan.runs} == {"1.0", "0.1"}
+
+
+def test_a_run_waits_for_missing_preparation_alone(tmp_path: Path) -> None:
+    """A manifest that is there is no input, whatever its time: Snakemake deletes a record that is older."""
+    plan = tiny_plan()
+    run = plan.runs[0]
+    flow = Workflow([plan], tmp_path, {plan.name: 1}, [])
+    manifest, weights = (tmp_path / "data" / run.dataset / "manifest.json", tmp_path / plan.name / "weights")
+    assert flow.needed(plan.name, run.name, run.key) == [str(manifest), str(weights / f"{run.weights}.json")]
+    manifest.parent.mkdir(parents=True)
+    manifest.touch()
+    assert flow.needed(plan.name, run.name, run.key) == [str(weights / f"{run.weights}.json")]
+
+
+def test_times_in_the_future_become_now_in_their_order_and_others_stay(tmp_path: Path) -> None:
+    now = time.time()
+    names = {"fit.json": now - 60, "timings.csv": now + 3600, "records/new.json": now + 7200}
+    for name, when in names.items():
+        path = tmp_path / "tiny" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        os.utime(path, (when, when))
+    take_back_to_now(tmp_path, ["tiny"])
+    old, table_of_runs, record = ((tmp_path / "tiny" / name).stat().st_mtime for name in names)
+    assert old == pytest.approx(now - 60)
+    assert now - 1 < table_of_runs < record <= time.time()
