@@ -66,7 +66,7 @@ def test_every_published_claim_is_examined(frame: pd.DataFrame, claims: list[Cla
 
 
 def test_a_line_names_the_row_of_the_file(claims: list[Claim]) -> None:
-    lines = (ROOT / "study" / "published.csv").read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / "study" / "analysis" / "published" / "published.csv").read_text(encoding="utf-8").splitlines()
     for claim in claims:
         assert all("speedup" in lines[line - 1] or "relative" in lines[line - 1] for line in claim.lines)
         assert all(used.value.removesuffix(" s") in lines[used.line - 1] for used in claim.used)

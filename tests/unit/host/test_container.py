@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from study.artifacts import image as image_file
 from study.base.errors import StudyError
 from study.config import own_model
 from study.config.load import read_selection
@@ -371,7 +370,7 @@ def test_a_changed_dockerfile_asks_for_another_image(tmp_path: Path, monkeypatch
     before = request(Selection(), "cpu")
     changed = tmp_path / "Dockerfile"
     changed.write_text(DOCKERFILE.read_text(encoding="utf-8") + "# changed\n", encoding="utf-8")
-    monkeypatch.setattr(image_file, "DOCKERFILE", changed)
+    monkeypatch.setattr("study.host.engine.request.DOCKERFILE", changed)
     after = request(Selection(), "cpu")
     assert before.reference != after.reference
     assert request(Selection(), "cuda").identity == after.identity  # the same bytes for both devices

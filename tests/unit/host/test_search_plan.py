@@ -68,10 +68,8 @@ def test_an_edit_of_the_search_keeps_what_was_found(monkeypatch: pytest.MonkeyPa
     """Another search would find something else: only another key of the study asks for one."""
     read = Path.read_bytes
     before = plan(terms=TERMS, images=20).runs[0].dataset
-    edited = {
-        ROOT / "study" / "data" / f"{name}.py" for name in ("search", "store", "picture", "web", "find", "manifest")
-    }
-    assert all(path.is_file() for path in edited)
+    edited = set((ROOT / "study" / "data" / "search").glob("*.py"))
+    assert len(edited) > 5
     monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + (b"#" if path in edited else b""))
     assert plan(terms=TERMS, images=20).runs[0].dataset == before
 
