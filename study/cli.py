@@ -1,4 +1,4 @@
-"""``python -m study <verb>``: one verb for each stage of the pipeline. Each verb imports only what it needs."""
+"""The commands: one verb for each stage of the pipeline. Each verb imports only what it needs."""
 
 import argparse
 import json
@@ -8,15 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from study.base.checkout import checkout
 from study.base.errors import StudyError
 
-ROOT = Path(__file__).parent.parent
-STUDIES = ROOT / "config" / "studies"
 
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one verb, and return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m study", description=__doc__)
+def main(arguments: Sequence[str] | None = None, prog: str = "study") -> int:
+    """Run one verb, and return the exit code. ``prog`` is the command as the user typed it."""
+    parser = argparse.ArgumentParser(prog=prog, description="Plan, measure and analyse training studies.")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="verb")
     stages = (_plan, _engine, _image, _archive, _dataset, _weights, _run, _timings, _fit, _figures, _claims, _report)
     for add in (*stages, _retry, _schema):
@@ -82,13 +80,14 @@ def plan(options: argparse.Namespace) -> None:
         if not equals:
             raise StudyError(f"--set: {item!r} is not allowed: give key=value")
         overrides[key] = value
-    config = strict_yaml.read(STUDIES.parent / "config.yaml") | {"studies": [options.study]}
+    folder = checkout() / "config"
+    config = strict_yaml.read(folder / "config.yaml") | {"studies": [options.study]}
     config["overrides"] = (config.get("overrides") or {}) | overrides
     if options.device:
         config["devices"] = options.device
     if options.reduced:
         config["size"] = "reduced"
-    print(plan.table(workflow.plans_for(config, STUDIES, Path("results"))[0]))
+    print(plan.table(workflow.plans_for(config, folder / "studies", Path("results"))[0]))
 
 
 def _engine(verbs: Verbs) -> None:
@@ -102,7 +101,7 @@ def engine(options: argparse.Namespace) -> None:
     from study.config.load import read_selection
     from study.host.engine import place
 
-    config = strict_yaml.read(STUDIES.parent / "config.yaml")
+    config = strict_yaml.read(checkout() / "config" / "config.yaml")
     parser = argparse.ArgumentParser()
     parser.add_argument("--config", "-C", nargs="*", default=[])
     for item in parser.parse_known_args(options.snakemake)[0].config:
@@ -129,6 +128,7 @@ def image(options: argparse.Namespace) -> None:
     from study.base.processes import end_with_parent
     from study.host.engine import bring
 
+    checkout()
     end_with_parent()
     planned = read_plan(options.plan)
     if planned.engine == "none":
@@ -261,6 +261,7 @@ def run(options: argparse.Namespace) -> None:
     from study.base.processes import end_with_parent
     from study.host.steps.launch import launch
 
+    checkout()
     end_with_parent()
     planned = read_plan(options.plan)
     record = launch(
@@ -437,8 +438,9 @@ def schema(options: argparse.Namespace) -> None:
     """Write every generated file."""
     from study.schema import generated_files
 
+    root = checkout()
     for path, text in generated_files().items():
-        target = ROOT / path
+        target = root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
         print(path)
