@@ -28,6 +28,11 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return folder.name
 
 
+def committed() -> Any:
+    """The notebook as it is in the repository."""
+    return nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
+
+
 def outputs(cell: Any) -> dict[str, str]:
     """The outputs of a cell by their MIME type; what it printed is ``text``."""
     found: dict[str, str] = {}
@@ -37,7 +42,7 @@ def outputs(cell: Any) -> dict[str, str]:
 
 
 def test_the_notebook_shows_the_example(kernel: str) -> None:
-    notebook = nbformat.reads(NOTEBOOK.read_text(encoding="utf-8"), as_version=4)
+    notebook = committed()
     client = NotebookClient(
         notebook, kernel_name=kernel, timeout=120, resources={"metadata": {"path": NOTEBOOK.parent}}
     )
@@ -56,8 +61,7 @@ def test_the_notebook_shows_the_example(kernel: str) -> None:
 
 def test_the_notebook_is_committed_without_outputs() -> None:
     """An output would go stale, and some carry the paths of the machine that made them."""
-    notebook = nbformat.reads(NOTEBOOK.read_text(encoding="utf-8"), as_version=4)
-    for cell in notebook.cells:
+    for cell in committed().cells:
         if cell.cell_type == "code":
             assert cell.outputs == []
             assert cell.execution_count is None
