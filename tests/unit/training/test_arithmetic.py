@@ -278,9 +278,9 @@ def test_a_precision_decides_what_fp32_is_computed_in_and_torchs_older_switches_
     script = """
 import torch
 from study.training.measure.precision import fp32_in_use, has_tf32, set_fp32
-import study.training.measure.precision as precision
+import study.training.measure.precision as switches
 for tf32 in (True, False):
-    arithmetic.has_tf32 = lambda: tf32
+    switches.has_tf32 = lambda: tf32
     for precision in ("auto", "fp32", "tf32", "bf16"):
         torch.set_float32_matmul_precision("highest"); torch.backends.cudnn.allow_tf32 = True  # as torch starts
         set_fp32(precision)
