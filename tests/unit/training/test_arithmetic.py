@@ -169,7 +169,8 @@ def test_fp32_is_measured_in_the_faster_of_the_two_settings(
 
     monkeypatch.setattr(measured_ceilings, "COPY_BYTES", {"cpu": 2**10})
     monkeypatch.setattr(measured_ceilings, "SAMPLING_SECONDS", 0.001)
-    monkeypatch.setattr(measured_ceilings, "fp32_backends", lambda kind: (Backend, Other))
+    for module in (measured_ceilings, precision):
+        monkeypatch.setattr(module, "fp32_backends", lambda kind: (Backend, Other))
     monkeypatch.setattr(measured_ceilings, "_large_product", product)
     ceilings = measure_ceilings(torch.device("cpu"), "fp32")
     assert used == ["tf32"] and ceilings.product_arithmetic == "tf32"
