@@ -10,6 +10,7 @@ from typing import TextIO
 
 from study import __version__
 from study.artifacts.image import Image, ImageRequest, read
+from study.artifacts.layout import Results
 from study.base.errors import StudyError
 from study.base.files import ROOT, file_sha256
 from study.base.strict import Strict
@@ -139,7 +140,7 @@ def _sif(wanted: ImageRequest, results: Path, log: TextIO) -> str:
     """Return the path of apptainer's image file: the given one, or one made from an archive or a reference."""
     if wanted.reference.endswith(".sif"):
         return wanted.reference
-    target = results / "images" / f"{wanted.device}.{wanted.identity}.sif"
+    target = Results(results).image_file(wanted.device, wanted.identity)
     if not target.is_file():
         target.parent.mkdir(parents=True, exist_ok=True)
         scheme = "docker-archive:" if wanted.kind == "archive" else "docker://"
