@@ -127,7 +127,7 @@ def image(options: argparse.Namespace) -> None:
     from study.base import devices
     from study.base.files import write_if_changed
     from study.base.processes import end_with_parent
-    from study.host.engine import bring
+    from study.host.engine import bring, engines
 
     end_with_parent()
     planned = read_plan(options.plan)
@@ -139,7 +139,7 @@ def image(options: argparse.Namespace) -> None:
     print(f"image {options.device}: {wanted.reference} (a first build takes minutes)", file=sys.stderr, flush=True)
     with log.open("w", encoding="utf-8") as file:
         gpu = options.device == "cuda" and devices.absent("cuda") is None
-        made = bring.make(planned.engine, wanted, options.results, file, gpu)
+        made = bring.make(engines.engine(planned.engine), wanted, options.results, file, gpu)
     write_if_changed(image_file.path_of(options.results, options.device), made.model_dump_json(indent=1))
     how = f"built in {made.build_seconds:.0f} s" if made.build_seconds else "already there"
     _say(f"image {options.device}: {made.id[:19]}, {how}, Python {made.python}", options.log)
@@ -154,11 +154,11 @@ def _archive(verbs: Verbs) -> None:
 def archive(options: argparse.Namespace) -> None:
     """Write the image of a device to ``results/images/<device>.tar``."""
     from study.artifacts import image as image_file
-    from study.host.engine import bring
+    from study.host.engine.engines import engine
 
     made = image_file.read(image_file.path_of(options.results, options.device))
     target = options.results / "images" / f"{options.device}.tar"
-    bring.save(made.engine, made, target)
+    engine(made.engine).save(made, target)
     print(f"{target}: on another machine, name it as images: {{{options.device}: {target.name}}}")
 
 

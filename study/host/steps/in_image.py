@@ -16,6 +16,7 @@ from study.artifacts.run import Run
 from study.base.errors import StudyError
 from study.host.engine import container, lifetime
 from study.host.engine.container import PROXIES, Mount
+from study.host.engine.engines import engine
 from study.host.engine.mounts import code_mount, own_mounts, settings_inside
 
 CACHE = "/cache"
@@ -43,7 +44,7 @@ def in_a_container(verb: str, plan: Plan, run: Run, name: str, results: Path, lo
         command = ["python", "-m", "study", verb, f"{at}/{plan.name}/plan.json", name, "--results", at]
         try:
             end, said = lifetime.enter(
-                plan.engine,
+                engine(plan.engine),
                 image.run_as,
                 command,
                 scratch,
