@@ -17,6 +17,7 @@ from study.base import devices
 from study.base.errors import StudyError
 from study.config.load import read_selection
 from study.host.engine import bring, lifetime
+from study.host.engine.engines import engine
 from study.host.engine.place import DEVICES, Place, choose
 from study.host.plan.checks import check_limits, check_training_stack
 from study.host.plan.make import plan_all, read_all
@@ -177,7 +178,7 @@ def _forget_images(plan: Plan, results: Path) -> None:
     for device, wanted in plan.images.items():
         path = Results(results).image(device)
         gpu = device == "cuda" and devices.absent(device) is None
-        if path.exists() and not bring.is_current(path, plan.engine, wanted, gpu):
+        if path.exists() and not bring.is_current(path, engine(plan.engine), wanted, gpu):
             path.unlink()
 
 

@@ -11,6 +11,7 @@ from study.base.errors import StudyError
 from study.base.files import write_if_changed
 from study.config.sections import Device
 from study.host.engine import bring
+from study.host.engine.engines import engine
 
 
 def prepare(plan_file: Path, device: Device, results: Path, log: Path | None) -> str:
@@ -27,7 +28,7 @@ def prepare(plan_file: Path, device: Device, results: Path, log: Path | None) ->
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as file:
         gpu = device == "cuda" and devices.absent("cuda") is None
-        made = bring.make(plan.engine, wanted, results, file, gpu)
+        made = bring.make(engine(plan.engine), wanted, results, file, gpu)
     write_if_changed(files.image(device), made.model_dump_json(indent=1))
     how = f"built in {made.build_seconds:.0f} s" if made.build_seconds else "already there"
     return f"image {device}: {made.id[:19]}, {how}, Python {made.python}"
@@ -36,5 +37,5 @@ def prepare(plan_file: Path, device: Device, results: Path, log: Path | None) ->
 def archive(device: Device, results: Path) -> Path:
     """Save the image of ``device`` as an archive in ``results``, and return its path."""
     made, target = read(Results(results).image(device)), Results(results).image_archive(device)
-    bring.save(made.engine, made, target)
+    engine(made.engine).save(made, target)
     return target

@@ -17,6 +17,7 @@ from study.artifacts.run import Run
 from study.base.errors import StudyError
 from study.host.engine import container, lifetime
 from study.host.engine.container import PROXIES, Mount
+from study.host.engine.engines import engine
 from study.host.engine.mounts import code_mount, own_mounts, settings_inside
 
 CACHE = "/cache"
@@ -51,7 +52,7 @@ def in_a_container(verb: str, plan: Plan, run: Run, name: str, results: Path, lo
         command = ["python", "-m", "study", verb, str(at.plan(plan.name)), name, "--results", str(at.root)]
         try:
             end, said = lifetime.enter(
-                plan.engine,
+                engine(plan.engine),
                 image.run_as,
                 command,
                 scratch,

@@ -25,7 +25,8 @@ from study.base import devices
 from study.base.errors import StudyError
 from study.base.files import file_sha256, write_new
 from study.base.processes import oom_kills
-from study.host.engine import client, container, lifetime
+from study.host.engine import container, lifetime
+from study.host.engine.engines import engine
 from study.host.engine.lifetime import End
 from study.host.engine.mounts import run_mounts, settings_inside
 from study.host.steps.ending import result_of
@@ -67,8 +68,8 @@ def launch(plan: Plan, run: Run, results: Path, session: int, log: Path, counter
         with alone_on_this_machine(f"{plan.name}, {title}"):
             version = None
             if image:
-                lifetime.wait_for_turn(plan.engine, title)
-                version = client.version(plan.engine)
+                lifetime.wait_for_turn(engine(plan.engine), title)
+                version = engine(plan.engine).version()
             busy = psutil.cpu_percent(BUSY_WINDOW_SECONDS)
             others = devices.activity(run.settings.training.replicas) if run.settings.device == "cuda" else None
             started, clock = datetime.now(UTC), time.perf_counter()
@@ -143,7 +144,7 @@ def _in_a_container(
     inside, mounts = settings_inside(run.settings)
     _write_job(scratch, plan, run.model_copy(update={"settings": inside}), seed, "results")
     end, _ = lifetime.enter(
-        plan.engine,
+        engine(plan.engine),
         image.run_as,
         ["python", "-m", "study.training.job", f"{container.SCRATCH}/job.json", container.SCRATCH],
         scratch,
