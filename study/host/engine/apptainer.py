@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TextIO
 
 from study.artifacts.image import Image, ImageRequest
+from study.artifacts.layout import Results
 from study.base.errors import StudyError
-from study.base.files import file_sha256
+from study.base.files import file_sha256, whole
 from study.host.engine.arguments import limits, mounts, pairs
 from study.host.engine.base import Engine
 from study.host.engine.client import BUILD_SECONDS, State, StoredImage, Trouble, last_words
@@ -76,17 +77,18 @@ class Apptainer(Engine):
         """Return the path of the image's file: the given one, or one made from an archive or a reference."""
         if wanted.reference.endswith(".sif"):
             return wanted.reference
-        target = results / "images" / f"{wanted.device}.{wanted.identity}.sif"
+        target = Results(results).image_file(wanted.device, wanted.identity)
         if not target.is_file():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            scheme = "docker-archive:" if wanted.kind == "archive" else "docker://"
-            temporary = target.with_name(f".{target.name}")
+            self._convert(wanted, target, log)
+        return str(target.resolve())
+
+    def _convert(self, wanted: ImageRequest, target: Path, log: TextIO) -> None:
+        scheme = "docker-archive:" if wanted.kind == "archive" else "docker://"
+        with whole(target) as temporary:
             line = [self.name, "build", "--force", str(temporary), f"{scheme}{wanted.reference}"]
             ended = execute(line, os.environ, log, f"image {wanted.device}", timeout_seconds=BUILD_SECONDS)
             if ended.code:
                 raise StudyError(f"images.{wanted.device}: apptainer made no image: {last_words(ended.tail)}")
-            temporary.replace(target)
-        return str(target.resolve())
 
     def save(self, image: Image, target: Path) -> None:
         """Raise :class:`StudyError`: the image is a file that travels as it is."""

@@ -14,7 +14,7 @@ from study import __version__
 from study.artifacts.image import Image, ImageRequest
 from study.base import checkout
 from study.base.errors import StudyError
-from study.base.files import ROOT, file_sha256
+from study.base.files import ROOT, file_sha256, whole
 from study.host.engine.arguments import csv_line, each, limits, mounts, pairs
 from study.host.engine.base import Engine
 from study.host.engine.client import BUILD_SECONDS, LOAD_SECONDS, PULL_SECONDS, State, StoredImage, Trouble, last_words
@@ -162,11 +162,9 @@ class Docker(Engine):
 
     def save(self, image: Image, target: Path) -> None:
         """Write the image to ``target``, under its reference if it has one."""
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.with_name(f".{target.name}.tmp")
         reference = image.request.reference if image.request.kind != "archive" else image.id
-        self.ask("save", "--output", str(temporary), reference, seconds=LOAD_SECONDS)
-        temporary.replace(target)
+        with whole(target) as temporary:
+            self.ask("save", "--output", str(temporary), reference, seconds=LOAD_SECONDS)
 
     def containers(self, label: str) -> list[str]:
         """Return the ids of the containers with ``label``, running or not."""
