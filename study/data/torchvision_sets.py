@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from study.artifacts.layout import Results
 from study.artifacts.manifest import Manifest
 from study.base.errors import StudyError
 from study.config.sections import Dataset
@@ -20,10 +21,10 @@ def root(dataset: Dataset, results: Path) -> Path:
     read-only: they are unpacked elsewhere.
     """
     if not dataset.path:
-        return results / "data" / "downloads"
+        return Results(results).downloads
     given = Path(dataset.path).expanduser()
     if not (given / UNPACKED[dataset.source]).exists() and any(given.glob(ARCHIVES[dataset.source])):
-        return results / "data" / "unpacked"
+        return Results(results).unpacked
     return given
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from study.artifacts.layout import Results
 from study.artifacts.run import Run
 from study.base.errors import StudyError
 from study.base.files import ROOT
@@ -40,11 +41,12 @@ def own_mounts(settings: Settings) -> list[Mount]:
 
 def run_mounts(run: Run, study: str, results: Path) -> list[Mount]:
     """Return the mounts of all that a run reads: the package, its data, the decision about its weights, the weights."""
-    wanted = [f"data/{run.dataset}", f"{study}/weights", "weights"]
+    files = Results(results)
+    wanted = [files.data(run.dataset), files.decisions(study), files.hub]
     if run.settings.dataset.source in CLASS:
-        wanted += ["data/downloads", "data/unpacked"]
-    shown = [(results / name, f"{container.WORK}/results/{name}") for name in wanted]
-    seen = [Mount(source.resolve(), target) for source, target in shown if source.exists()]
+        wanted += [files.downloads, files.unpacked]
+    inside = Path(container.WORK, "results")
+    seen = [Mount(path.resolve(), str(inside / path.relative_to(results))) for path in wanted if path.exists()]
     return [code_mount(), *own_mounts(run.settings), *seen]
 
 
