@@ -14,8 +14,9 @@ import pytest
 import study
 import study.analysis.interface
 from study.analysis.figures.style import use_style
-from study.analysis.stats.analysis import read_analysis
-from study.analysis.table.files import read_csv
+from study.analysis.stats.analysis import analyse, read_analysis
+from study.analysis.table.files import read_csv, write_csv
+from study.artifacts.layout import Results
 from study.artifacts.plan import read_plan
 from tests.conftest import ROOT
 
@@ -63,14 +64,16 @@ def test_the_examples_of_the_documents_are_true(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("name", ["batch-size", "speedup"])
-def test_table_and_analysis_are_those_that_the_pipeline_wrote(name: str) -> None:
-    folder = EXAMPLE / name
-    opened = study.open(EXAMPLE)[name]
-    kept = read_csv(folder / "timings.csv", read_plan(folder / "plan.json").study)
-    pd.testing.assert_frame_equal(opened.timings(), kept, rtol=1e-9)
+def test_table_and_analysis_are_those_of_the_pipeline_which_passes_them_in_files(name: str, tmp_path: Path) -> None:
+    opened, files = study.open(EXAMPLE)[name], Results(EXAMPLE)
+    planned = read_plan(files.plan(name)).study
+    write_csv(opened.timings(), tmp_path / "timings.csv")
+    passed = read_csv(tmp_path / "timings.csv", planned)
+    pd.testing.assert_frame_equal(opened.timings(), passed, rtol=1e-9)
+    assert opened.analysis() == analyse(planned, passed)
     times = [[level.time for level in group.levels] for group in opened.analysis().groups]
-    assert times == [[level.time for level in group.levels] for group in read_analysis(folder / "fit.json").groups]
-    assert len(opened.records()) == len(kept)
+    assert times == [[level.time for level in group.levels] for group in read_analysis(files.fit(name)).groups]
+    assert set(opened.records()) == set(passed["run"])
 
 
 def test_what_a_caller_does_with_a_table_stays_his_own(batch_size: study.StudyResults) -> None:
