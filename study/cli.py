@@ -174,14 +174,15 @@ def dataset(options: argparse.Namespace) -> None:
     from study.artifacts.manifest import read_manifest
     from study.artifacts.plan import read_plan
     from study.base.processes import end_with_parent
-    from study.host.steps.dataset import DOWNLOADED, make, one_search
+    from study.data.sources import source_of
+    from study.host.steps.dataset import make, one_download
 
     end_with_parent()
     planned = read_plan(options.plan)
     run = next(run for run in planned.runs if run.dataset == options.dataset)
-    source = run.settings.dataset.source
-    with one_search(options.results, source):
-        if planned.engine != "none" and source in DOWNLOADED:
+    wanted = run.settings.dataset
+    with one_download(options.results, wanted):
+        if planned.engine != "none" and source_of(wanted).downloads:
             _inside("dataset", planned, run, options.dataset, options)
             made = read_manifest(options.results / "data" / options.dataset / "manifest.json")
         else:
@@ -216,7 +217,7 @@ def weights(options: argparse.Namespace) -> None:
     )
     target = options.results / planned.name / "weights" / f"{options.weights}.json"
     if planned.engine == "none":
-        from study.data.preflight import expected_classes
+        from study.data.sources import look
         from study.training.models.pretrained import decide
 
         model, images = run.settings.model, run.settings.dataset
@@ -225,7 +226,7 @@ def weights(options: argparse.Namespace) -> None:
             model.weights,
             run.settings.seed,
             options.results / "weights",
-            classes=expected_classes(images),
+            classes=look(images).classes,
             channels=images.channels,
             image_size=images.image_size,
         )

@@ -20,8 +20,8 @@ from study.base.errors import StudyError
 from study.base.privacy import anonymous
 from study.base.strict import Strict
 from study.config.settings import Settings
-from study.data.decode import open_set
 from study.data.preflight import check_batch_size
+from study.data.sources import open_set
 from study.training.loops.contract import TrainingJob
 from study.training.loops.replicas import Replicas
 from study.training.models.pretrained import imagenet_model, read_state

@@ -16,8 +16,7 @@ from study.config.load import check_settings, read_study
 from study.config.selection import Selection
 from study.config.settings import Settings, get, with_values
 from study.config.study import Study
-from study.data import preflight
-from study.data.identity import dataset_identity
+from study.data import preflight, sources
 from study.host.engine.place import Place
 from study.host.plan import keys, process_count
 
@@ -85,7 +84,8 @@ def make_plan(
     for key, distinct in levels_as_checked.items():
         if len(distinct) < len(study.factors[key]):
             raise StudyError(f"study {name}: factors.{key}: {study.factors[key]} is not allowed: give each level once")
-    checked = study.model_copy(update={"factors": levels_as_checked})
+    full = sources.with_effect(study.full, [run.settings.dataset for run in runs])
+    checked = study.model_copy(update={"factors": levels_as_checked, "full": full})
     return Plan(
         name=name, study=checked, runs=runs, engine=place.engine, engine_reason=place.reason, images=place.images
     )
@@ -127,9 +127,8 @@ def _not_on_this_device(settings: Settings) -> str | None:
 
 def _dataset(settings: Settings) -> tuple[str, int]:
     dataset = settings.dataset
-    listing = preflight.list_files(dataset)
-    identity = dataset_identity(dataset, listing)
-    return f"{dataset.source}.{digest(identity)}", preflight.expected_train_images(dataset, listing)
+    outlook = sources.look(dataset)
+    return sources.name_of(dataset, outlook.files), outlook.train_images
 
 
 def _weights(settings: Settings, study: str) -> str:
@@ -152,7 +151,7 @@ def _weights(settings: Settings, study: str) -> str:
     images = settings.dataset
     if code := own_model.sources(name, Path()):
         identity["code"] = own_model.code_sha256(code)
-        identity["images"] = [preflight.expected_classes(images), images.channels, images.image_size]
+        identity["images"] = [sources.look(images).classes, images.channels, images.image_size]
     return f"{slug(name)}-{label}.{digest(identity)}"
 
 

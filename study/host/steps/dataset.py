@@ -10,22 +10,20 @@ from filelock import FileLock
 from study.artifacts.manifest import Manifest
 from study.artifacts.plan import read_plan
 from study.base.files import write_if_changed
-from study.data import folder, generated, torchvision_sets
+from study.config.sections import Dataset
 from study.data.preflight import check_batch_size
+from study.data.sources import source_of
 from study.host.engine.mounts import check_visible
-
-DOWNLOADED = (*torchvision_sets.CLASS, "search")
-"""Sources that need the network and the packages of the training environment; in its image, if there is one."""
 
 
 @contextmanager
-def one_search(results: Path, source: str) -> Iterator[None]:
-    """Hold the lock of searches within the context: the next search of the same terms reuses what this one found."""
-    if source != "search":
+def one_download(results: Path, dataset: Dataset) -> Iterator[None]:
+    """Hold the lock of the source within the context, if it downloads: the next step reuses what this one brought."""
+    if not source_of(dataset).downloads:
         yield
         return
     results.mkdir(parents=True, exist_ok=True)
-    with FileLock(results / ".search.lock"):
+    with FileLock(results / f".{dataset.source}.lock"):
         yield
 
 
@@ -34,18 +32,11 @@ def make(plan_file: Path, dataset_id: str, results: Path) -> Manifest:
     plan = read_plan(plan_file)
     runs = [run for run in plan.runs if run.dataset == dataset_id]
     dataset, target = runs[0].settings.dataset, results / "data" / dataset_id
-    if dataset.source == "generated":
-        manifest = generated.draw(dataset, target)
-    elif dataset.source == "folder":
-        manifest = folder.verify(dataset)
-        if plan.engine != "none":
-            check_visible(Path(str(dataset.path)).expanduser(), [item.name for item in manifest.items], not os.getuid())
-    elif dataset.source == "search":
-        from study.data.search import fetch as search_fetch
-
-        manifest = search_fetch.fetch(dataset, target, results)
-    else:
-        manifest = torchvision_sets.fetch(dataset, results)
+    source = source_of(dataset)
+    manifest = source.make(dataset, target, results)
+    base = source.base(dataset, target, results)
+    if plan.engine != "none" and base != target:
+        check_visible(base, [item.name for item in manifest.items], not os.getuid())
     for run in runs:
         check_batch_size(run.settings, manifest.train_images, plan.name)
     write_if_changed(target / "manifest.json", manifest.model_dump_json(indent=1))
