@@ -55,7 +55,7 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> Search:
 
 
 def dataset(**values: Any) -> Dataset:
-    base = {"source": "search", "terms": TERMS, "images": 8, "image_size": 40, "private_addresses": True}
+    base = {"source": "search", "terms": TERMS, "images": 8, "image_size": 32, "private_addresses": True}
     return Dataset.model_validate(base | values)
 
 

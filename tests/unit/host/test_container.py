@@ -1,6 +1,7 @@
 """The argv of one run for each engine, and the choice of an engine: all without one."""
 
 import csv
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -376,15 +377,33 @@ def test_a_changed_dockerfile_asks_for_another_image(tmp_path: Path, monkeypatch
     assert request(Selection(), "cuda").identity == after.identity  # the same bytes for both devices
 
 
-def test_a_launcher_is_known_by_its_number_and_its_start() -> None:
+def test_a_launcher_is_known_by_its_number_and_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a launcher that is gone left behind is removed; what one may still be at work with is told."""
     own = strays.launcher_label()
     namespace, number, start = own.split(".")
-    assert strays._is_alive(own)
-    assert not strays._is_alive(f"{namespace}.{number}.{int(start) - 1}")  # another process got the number
-    assert not strays._is_alive(f"{namespace}.{2**22 + 1}.{start}")
-    assert not strays._is_alive(f"{namespace}..")
-    assert strays._is_alive(f"{namespace}7.{number}.{start}")  # in another namespace: cannot be told
-    assert not strays._is_alive(f"00000000{namespace[8:]}.{number}.{start}")  # before the machine was started
+    labels = {
+        "own": own,
+        "recycled": f"{namespace}.{number}.{int(start) - 1}",  # another process got the number
+        "gone": f"{namespace}.{2**22 + 1}.{start}",
+        "broken": f"{namespace}..",
+        "elsewhere": f"{namespace}7.{number}.{start}",  # in another namespace: cannot be told
+        "restarted": f"00000000{namespace[8:]}.{number}.{start}",  # before the machine was started
+    }
+    removed = []
+
+    def ask(engine: str, *arguments: str, seconds: float = 0.0) -> str:
+        if arguments[0] == "ps":
+            return "\n".join(labels)
+        if arguments[0] == "rm":
+            removed.append(arguments[-1])
+            return ""
+        name = arguments[-1]
+        config = {"Labels": {container.LAUNCHER: labels[name]}}
+        return json.dumps([{"Name": f"/{name}", "Config": config, "State": {"Running": True}}])
+
+    monkeypatch.setattr(client, "ask", ask)
+    assert strays.remove_strays("docker") == ["own", "elsewhere"]
+    assert removed == ["recycled", "gone", "broken", "restarted"]
 
 
 def test_the_line_that_tells_of_an_error_is_found() -> None:

@@ -87,7 +87,7 @@ def test_cores_of_snakemake_do_not_reach_the_process_and_a_cpu_run_sees_no_gpu()
 
 
 def test_each_run_has_a_seed_of_its_own_that_does_not_change() -> None:
-    assert launch.run_seed(1, "bs4-cpu-r1") == launch.run_seed(1, "bs4-cpu-r1")
+    assert launch.run_seed(1, "bs4-cpu-r1") == 1_094_158_015
     assert len({launch.run_seed(seed, f"bs4-cpu-r{r}") for seed in (1, 2) for r in (1, 2, 3)}) == 6
 
 
@@ -137,11 +137,16 @@ def test_a_second_pipeline_waits_for_its_turn_and_says_so(
         done.set()
 
     monkeypatch.setattr(signal, "signal", lambda number, handler: None)  # only a main thread may set one
+    said = ""
+    thread = threading.Thread(target=second)
     with alone_on_this_machine("other, run 3 of 4: bs16-cpu-r1"):
-        thread = threading.Thread(target=second)
         thread.start()
-        assert not done.wait(1.0)
-    thread.join(60)
+        while "waiting" not in said:
+            assert thread.is_alive()
+            thread.join(0.01)
+            said += capfd.readouterr().err
+        assert not done.is_set()
+    thread.join()
     assert done.is_set()
-    assert "run 1 of 2: bs" in (said := capfd.readouterr().err)
+    assert "run 1 of 2: bs" in said
     assert f"waiting: other, run 3 of 4: bs16-cpu-r1 (process {os.getpid()}) measures on this machine" in said

@@ -28,9 +28,9 @@ def test_names_are_readable_unique_and_safe() -> None:
 
 def test_levels_that_differ_only_in_odd_letters_keep_names_apart(tmp_path: Path) -> None:
     levels = [str(write_photos(tmp_path / name, {"a": 5, "b": 5})) for name in ("写真 1", "写真 '1")]
-    dataset = {"source": "folder", "path": levels[0], "image_size": 40}
+    dataset = {"source": "folder", "path": levels[0], "image_size": 32}
     plan = tiny_plan(
-        dataset=dataset, factors={"dataset.path": levels}, training={"batch_size": 4, "loop": "torch"}, curve=None
+        dataset=dataset, factors={"dataset.path": levels}, training={"batch_size": 4, "freeze_epochs": 0}, curve=None
     )
     assert len({run.name for run in plan.runs}) == 2
     assert all(re.fullmatch(r"[A-Za-z0-9_.-]+", run.file) for run in plan.runs)
@@ -60,7 +60,7 @@ def test_data_of_a_folder_are_in_the_key_by_names_sizes_and_times(photos: Path) 
     import os
 
     changes = {
-        "dataset": {"source": "folder", "path": str(photos), "image_size": 40},
+        "dataset": {"source": "folder", "path": str(photos), "image_size": 32},
         "factors": {"training.batch_size": [4]},
     }
     before = tiny_plan(**changes).runs[0].key
@@ -138,13 +138,18 @@ def test_the_table_shows_name_factors_block_and_position() -> None:
 
 def test_a_study_without_factors_is_one_run_a_replicate() -> None:
     values = study_values(factors={}, curve=None, replicates=2)
-    plan = make_plan("one", Study.model_validate(values | {"training": {"batch_size": 4}}), Place("none", ""), HERE)
+    plan = make_plan(
+        "one",
+        Study.model_validate(values | {"training": {"batch_size": 4, "freeze_epochs": 0}}),
+        Place("none", ""),
+        HERE,
+    )
     assert [run.name for run in plan.runs] == ["run-r1", "run-r2"]
 
 
 def test_a_path_as_a_level_leaves_its_base_name_alone_in_the_runs_name(tmp_path: Path) -> None:
     levels = [str(write_photos(tmp_path / "alice" / name, {"a": 5, "b": 5})) for name in ("one", "two")]
-    dataset = {"source": "folder", "path": levels[0], "image_size": 40}
+    dataset = {"source": "folder", "path": levels[0], "image_size": 32}
     plan = tiny_plan(dataset=dataset, factors={"dataset.path": levels}, curve=None)
     assert all(run.name.startswith(("one_", "two_")) and "alice" not in run.name for run in plan.runs)
 
