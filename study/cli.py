@@ -1,4 +1,4 @@
-"""``python -m study <verb>``: one verb for each stage of the pipeline. Each verb imports only what it needs."""
+"""The commands: one verb for each stage of the pipeline. Each verb imports only what it needs."""
 
 import argparse
 import json
@@ -18,9 +18,9 @@ VERBS: list[tuple[Verb, tuple[Argument, ...]]] = []
 """The functions below, in their order, with their arguments."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one verb, and return the exit code."""
-    options = _parser().parse_args(arguments)
+def main(arguments: Sequence[str] | None = None, prog: str = "study") -> int:
+    """Run one verb, and return the exit code. ``prog`` is the command as the user typed it."""
+    options = _parser(prog).parse_args(arguments)
     log = getattr(options, "log", None)
     try:
         told = options.call(options)
@@ -41,8 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m study", description=__doc__)
+def _parser(prog: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=prog, description="Plan, measure and analyse training studies.")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="verb")
     for call, arguments in VERBS:
         one = verbs.add_parser(call.__name__, help=call.__doc__, description=call.__doc__)
@@ -98,8 +98,10 @@ LOG = argument("--log", type=Path, metavar="FILE", help="file to which messages 
 def plan(options: argparse.Namespace) -> None:
     """Print the runs of a study: name, factors, block, position."""
     from study.artifacts.plan import table
+    from study.base import checkout
     from study.host.plan import configuration, workflow
 
+    checkout.root()
     config = configuration.of_one_study(options.study, options.set, options.device, options.reduced)
     print(table(workflow.plans_for(config, configuration.STUDIES, options.results)[0]))
 
@@ -107,10 +109,12 @@ def plan(options: argparse.Namespace) -> None:
 @verb(argument("snakemake", nargs="*", help="after --: the arguments that Snakemake gets"))
 def engine(options: argparse.Namespace) -> None:
     """Print the engine of the runs: docker, podman, apptainer or none."""
+    from study.base import checkout
     from study.config.load import read_selection
     from study.host.engine import place
     from study.host.plan import configuration
 
+    checkout.root()
     chosen = place.choose(read_selection(configuration.as_snakemake_reads_it(options.snakemake)), fetch=True)
     print(chosen.reason, file=sys.stderr)
     print(chosen.engine)
@@ -119,9 +123,11 @@ def engine(options: argparse.Namespace) -> None:
 @verb(PLAN, DEVICE, RESULTS, LOG)
 def image(options: argparse.Namespace) -> str:
     """Build, load or pull the image of a device, and test it once."""
+    from study.base import checkout
     from study.base.processes import end_with_parent
     from study.host.steps.image import prepare
 
+    checkout.root()
     end_with_parent()
     return prepare(options.plan, options.device, options.results, options.log)
 
@@ -170,9 +176,11 @@ def weights(options: argparse.Namespace) -> str:
 )
 def run(options: argparse.Namespace) -> str:
     """Measure one planned run in a fresh process, and write its record."""
+    from study.base import checkout
     from study.base.processes import end_with_parent
     from study.host.steps.launch import measure
 
+    checkout.root()
     end_with_parent()
     return measure(options.plan, options.run, options.results, options.session, options.log, options.counter)
 
@@ -302,9 +310,11 @@ def retry(options: argparse.Namespace) -> None:
 @verb()
 def schema(options: argparse.Namespace) -> None:
     """Write workflow/schemas and config/README.md from the models."""
-    from study.base.files import ROOT, write_whole
+    from study.base import checkout
+    from study.base.files import write_whole
     from study.schema import generated_files
 
+    root = checkout.root()
     for path, text in generated_files().items():
-        write_whole(ROOT / path, text)
+        write_whole(root / path, text)
         print(path)

@@ -1,8 +1,20 @@
-"""The git checkout that holds this package, if it lies in one."""
+"""The checkout that holds this package, if it lies in one: an installed wheel has no studies, Dockerfile and locks."""
 
 import subprocess
+from pathlib import Path
 
+from study.base.errors import StudyError
 from study.base.files import ROOT
+
+
+def root() -> Path:
+    """Return the checkout's folder. Raise :class:`StudyError` without one: only a checkout can plan and measure."""
+    if not (ROOT / "Snakefile").is_file():
+        raise StudyError(
+            "this needs a checkout of the project (its config/, docker/ and locks), and the package is installed "
+            "without one: run `python -m study` in the folder of a checkout"
+        )
+    return ROOT
 
 
 def commit() -> str | None:
