@@ -556,7 +556,7 @@ class TestEnds:
         client.ask("docker", "create", "--name", container.NAME, built.base, "true")
         monkeypatch.setattr(lifetime, "CONFLICTS", 2)
         try:
-            with pytest.raises(StudyError, match=r"a container study-measures is there .*docker rm --force"):
+            with pytest.raises(StudyError, match=r"a container study-measures exists .*docker rm --force"):
                 inside(built, tmp_path, "pass")
             assert DOCKER.state(container.NAME) is not None
         finally:

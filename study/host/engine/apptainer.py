@@ -79,13 +79,16 @@ class Apptainer(Engine):
             return wanted.reference
         target = Results(results).image_file(wanted.device, wanted.identity)
         if not target.is_file():
-            scheme = "docker-archive:" if wanted.kind == "archive" else "docker://"
-            with whole(target) as temporary:
-                line = [self.name, "build", "--force", str(temporary), f"{scheme}{wanted.reference}"]
-                ended = execute(line, os.environ, log, f"image {wanted.device}", timeout_seconds=BUILD_SECONDS)
-                if ended.code:
-                    raise StudyError(f"images.{wanted.device}: apptainer made no image: {last_words(ended.tail)}")
+            self._convert(wanted, target, log)
         return str(target.resolve())
+
+    def _convert(self, wanted: ImageRequest, target: Path, log: TextIO) -> None:
+        scheme = "docker-archive:" if wanted.kind == "archive" else "docker://"
+        with whole(target) as temporary:
+            line = [self.name, "build", "--force", str(temporary), f"{scheme}{wanted.reference}"]
+            ended = execute(line, os.environ, log, f"image {wanted.device}", timeout_seconds=BUILD_SECONDS)
+            if ended.code:
+                raise StudyError(f"images.{wanted.device}: apptainer made no image: {last_words(ended.tail)}")
 
     def save(self, image: Image, target: Path) -> None:
         """Raise :class:`StudyError`: the image is a file that travels as it is."""

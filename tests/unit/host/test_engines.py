@@ -176,10 +176,10 @@ def test_apptainer_makes_its_file_once_from_an_archive_or_a_reference(client: Cl
         made = [apptainer.bring(wanted, tmp_path, log) for wanted in (REFERENCE, ARCHIVE, REFERENCE)]
         images = tmp_path / "images"
         assert made == [str(images / name) for name in ("cuda.2.sif", "cpu.3.sif", "cuda.2.sif")]
-        assert client.asked() == [
-            f"build --force {images}/.cuda.2.sif docker://x/study:2",
-            f"build --force {images}/.cpu.3.sif docker-archive:/a/study.tar",
-        ]
+        asked = [line.split() for line in client.asked()]
+        assert [line[:2] for line in asked] == [["build", "--force"]] * 2
+        assert [line[3] for line in asked] == ["docker://x/study:2", "docker-archive:/a/study.tar"]
+        assert {path.name for path in images.iterdir()} == {"cuda.2.sif", "cpu.3.sif"}
         given = ARCHIVE.model_copy(update={"reference": "/a/study.sif"})
         assert apptainer.bring(given, tmp_path, log) == "/a/study.sif"
         with pytest.raises(StudyError, match=r"apptainer builds no Dockerfile: name a \.sif, .* as images\.cpu"):
@@ -187,7 +187,7 @@ def test_apptainer_makes_its_file_once_from_an_archive_or_a_reference(client: Cl
         client.says({})
         with pytest.raises(StudyError, match=r"images\.cuda: apptainer made no image: no message"):
             apptainer.bring(REFERENCE.model_copy(update={"identity": "4"}), tmp_path, log)
-    assert client.asked() == [f"build --force {images}/.cuda.4.sif docker://x/study:2"]
+    assert len(client.asked()) == 1
 
 
 @pytest.mark.parametrize("name", KEEP)
@@ -199,8 +199,11 @@ def test_an_image_is_saved_under_its_name_and_one_from_an_archive_by_its_id(
     engine(name).save(described(REFERENCE, name, "sha256:9"), target)
     assert target.is_file()
     engine(name).save(described(ARCHIVE, name, "sha256:9"), target)
-    temporary = target.with_name(".cpu.tar.tmp")
-    assert client.asked() == [f"save --output {temporary} x/study:2", f"save --output {temporary} sha256:9"]
+    asked = [line.split() for line in client.asked()]
+    assert [(line[:2], line[3]) for line in asked] == [
+        (["save", "--output"], name) for name in ("x/study:2", "sha256:9")
+    ]
+    assert list(target.parent.iterdir()) == [target]
     with pytest.raises(StudyError, match=r"already a file: cuda\.2\.sif in results/images"):
         engine("apptainer").save(described(REFERENCE, "apptainer", "/r/images/cuda.2.sif"), target)
 
