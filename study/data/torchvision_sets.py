@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from study.artifacts.layout import Results
 from study.artifacts.manifest import Manifest
 from study.base.errors import StudyError
 from study.config.sections import Dataset
@@ -75,10 +76,10 @@ class TorchvisionSet(Source):
         read-only: they are unpacked elsewhere.
         """
         if not dataset.path:
-            return results / "data" / "downloads"
+            return Results(results).downloads
         given = Path(dataset.path).expanduser()
         if not (given / self.unpacked).exists() and any(given.glob(self.archives)):
-            return results / "data" / "unpacked"
+            return Results(results).unpacked
         return given
 
     def open(self, manifest: Manifest, dataset: Dataset, folder: Path, results: Path) -> ImageSet:

@@ -7,11 +7,13 @@ import pandas as pd
 from study.analysis.table import telemetry as telemetry_table
 from study.analysis.table.telemetry import TelemetrySummary
 from study.artifacts import telemetry
+from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.samples import Measurement
 from study.artifacts.shelf import read_record
 from study.base.errors import StudyError
+from study.base.files import write_whole
 from study.config.study import Study
 
 
@@ -30,7 +32,7 @@ def read_telemetry(plan: Plan, records: dict[str, Record], results: Path) -> dic
     """
     found = {}
     for run in plan.runs:
-        record, path = records.get(run.name), telemetry.path_of(results, plan.name, run.file)
+        record, path = records.get(run.name), Results(results).telemetry(plan.name, run.file)
         window = _window(record.measurement) if record and record.measurement else None
         if window and path.is_file():
             found[run.name] = telemetry_table.summarise(telemetry.read_parquet(path), *window)
@@ -47,10 +49,7 @@ def _window(measured: Measurement) -> tuple[float, float] | None:
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
     """Write ``frame``, the table of timings (one row per run), to ``path`` as CSV, in one piece."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
-    frame.to_csv(temporary, index=False)
-    temporary.replace(path)
+    write_whole(path, frame.to_csv(index=False))
 
 
 def read_csv(path: Path, study: Study) -> pd.DataFrame:

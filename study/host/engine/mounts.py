@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from study.artifacts.layout import Results
 from study.artifacts.run import Run
 from study.base.errors import StudyError
 from study.base.files import ROOT
@@ -40,11 +41,13 @@ def own_mounts(settings: Settings) -> list[Mount]:
 
 def run_mounts(run: Run, study: str, results: Path) -> list[Mount]:
     """Return the mounts of all that a run reads: the package, its data, the decision about its weights, the weights."""
-    dataset, data = run.settings.dataset, results / "data" / run.dataset
+    files = Results(results)
+    dataset, data = run.settings.dataset, files.data(run.dataset)
     base = source_of(dataset).base(dataset, data, results)
-    wanted = dict.fromkeys([data, base, results / study / "weights", results / "weights"])
+    wanted = dict.fromkeys([data, base, files.decisions(study), files.hub])
+    inside = Path(container.WORK, "results")
     seen = [
-        Mount(path.resolve(), f"{container.WORK}/results/{path.relative_to(results).as_posix()}")
+        Mount(path.resolve(), str(inside / path.relative_to(results)))
         for path in wanted
         if path.is_relative_to(results) and path.exists()  # a user's own folder comes with the settings
     ]

@@ -1,0 +1,26 @@
+"""The git checkout that holds this package, if it lies in one."""
+
+import subprocess
+
+from study.base.files import ROOT
+
+
+def commit() -> str | None:
+    """Return the checkout's commit. None without git or a commit."""
+    return _git("rev-parse", "HEAD")
+
+
+def is_changed() -> bool | None:
+    """Return whether a file that git tracks differs from the commit. None without git or a commit."""
+    changed = _git("status", "--porcelain", "--untracked-files=no")
+    return None if changed is None or commit() is None else bool(changed)
+
+
+def _git(*arguments: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, timeout=10, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
