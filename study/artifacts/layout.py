@@ -33,7 +33,7 @@ class Results:
         return self.root / f".{source}.lock"
 
     def log(self, *parts: str) -> Path:
-        """Return the log of a step that Snakemake did not start, from the parts of its name."""
+        """Return the log of a step from the parts of its name, as the workflow's rules name it, too."""
         return self.root / "logs" / Path(*parts[:-1], f"{parts[-1]}.log")
 
     # The files that studies share.

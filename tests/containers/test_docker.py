@@ -76,7 +76,7 @@ class TestTheImages:
         assert config["Labels"]["org.opencontainers.image.licenses"] == "MIT"
         assert {"org.opencontainers.image.version", "org.opencontainers.image.revision"} <= set(config["Labels"])
         assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility" in config["Env"]
-        assert not any(item.startswith("NVIDIA") for item in DOCKER.inspect("image", built.cpu.id)["Config"]["Env"])
+        assert not any(item.startswith("NVIDIA") for item in _environment_of(built.cpu.id))
 
     def test_the_image_compiles_on_a_cpu(self, built: Built, tmp_path: Path) -> None:
         code = "import torch; f = torch.compile(lambda x: (x * 2).sin()); print(f(torch.zeros(3)).tolist())"
@@ -99,6 +99,11 @@ class TestTheImages:
 
 def _place() -> Place:
     return Place("none", "a test")
+
+
+def _environment_of(image: str) -> list[str]:
+    found: list[str] = DOCKER.inspect("image", image)["Config"]["Env"]
+    return found
 
 
 class TestInsideTheContainer:
@@ -548,7 +553,7 @@ class TestEnds:
         client.ask("docker", "create", "--name", container.NAME, built.base, "true")
         monkeypatch.setattr(lifetime, "CONFLICTS", 2)
         try:
-            with pytest.raises(StudyError, match=r"a container study-measures is there .*docker rm --force"):
+            with pytest.raises(StudyError, match=r"a container study-measures exists .*docker rm --force"):
                 inside(built, tmp_path, "pass")
             assert DOCKER.state(container.NAME) is not None
         finally:

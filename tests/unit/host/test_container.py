@@ -48,6 +48,50 @@ def mounts(line: list[str]) -> list[list[str]]:
     return [next(csv.reader([value], strict=True)) for value in after(line, "--mount")]
 
 
+DOCKERS = """
+run --name study-measures --cidfile /results/.scratch-1/container-id --init --pull never --log-driver none
+--hostname study-container --workdir /work --user 1000:100 --network none --read-only
+--tmpfs /tmp:rw,exec,nosuid,nodev,mode=1777 --cap-drop ALL --security-opt no-new-privileges --pids-limit 4096
+--security-opt label=disable --shm-size 1073741824 GROUPS --memory 2147483648 --memory-swap 2147483648
+--cpuset-cpus 0,2 GPUS --env HOME=/tmp --env USER=study-user --env CUDA_DEVICE_ORDER=PCI_BUS_ID
+--env MPLCONFIGDIR=/tmp/matplotlib --env PYTHONPATH=/work --env PYTHONUNBUFFERED=1 --env STUDY_CONTAINER=ENGINE
+VARIABLES --env no_proxy --label study.launcher=1.2.3 --mount type=bind,source=/photos,target=/data/photos,readonly
+--mount type=bind,source=/results/.scratch-1/scratch,target=/scratch sha256:1 python -m study.training.job
+"""
+APPTAINERS = """
+--silent exec --containall --cleanenv --no-home --no-privs --pwd /work --net --network none
+--memory 2147483648 --memory-swap 2147483648 --cpuset-cpus 0,2 --nv
+--mount type=bind,source=/photos,target=/data/photos,ro
+--mount type=bind,source=/results/.scratch-1/scratch/tmp,target=/tmp
+--mount type=bind,source=/dev/shm,target=/dev/shm
+--mount type=bind,source=/results/.scratch-1/scratch,target=/scratch sha256:1 env HOME=/tmp USER=study-user
+CUDA_DEVICE_ORDER=PCI_BUS_ID MPLCONFIGDIR=/tmp/matplotlib PYTHONPATH=/work PYTHONUNBUFFERED=1
+STUDY_CONTAINER=apptainer CUDA_VISIBLE_DEVICES=0,1 TORCH_HOME=/cache python -m study.training.job
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "groups", "gpus", "variables"),
+    [
+        ("docker", DOCKERS, "--group-add 7 --group-add 8", '--gpus "device=0,1"', "--env NVIDIA_VISIBLE_DEVICES=0,1 "),
+        ("podman", DOCKERS, "--userns keep-id --group-add keep-groups",
+         "--device nvidia.com/gpu=0 --device nvidia.com/gpu=1", ""),
+        ("apptainer", APPTAINERS, "", "", ""),
+    ],
+)  # fmt: skip
+def test_the_whole_command_line_is_the_one_that_was_reviewed(
+    name: str, text: str, groups: str, gpus: str, variables: str
+) -> None:
+    """What a container may do is this line alone: a change of it is a decision, and is made here too."""
+    text = text.replace("GROUPS", groups).replace("GPUS", gpus).replace("ENGINE", name)
+    text = text.replace("VARIABLES", f"{variables}--env TORCH_HOME=/cache")
+    box = replace(
+        BOX, groups=(7, 8), gpus=("0", "1"), environment={"TORCH_HOME": "/cache"}, passed=["no_proxy"],
+        mounts=[Mount(Path("/photos"), "/data/photos")],
+    )  # fmt: skip
+    assert engine(name).argv(box) == [name, *text.split()]
+
+
 @pytest.mark.parametrize("name", ["docker", "podman"])
 def test_a_run_has_no_network_no_capability_no_writable_root_and_is_not_root(name: str) -> None:
     line = engine(name).argv(BOX)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from study.artifacts.layout import Results
-from study.artifacts.plan import table, write_plans
+from study.artifacts.plan import Plan, table, write_plans
 from study.base.errors import StudyError
 from study.config.study import Study
 from study.host.engine.place import Place
@@ -168,6 +168,27 @@ def test_levels_that_are_the_same_once_checked_and_a_curve_over_words_are_one_er
     words = r"study tiny: curve.x: 'model.name' has levels that are not numbers: \['resnet18', 'resnet34'\]"
     with pytest.raises(StudyError, match=words):
         tiny_plan(factors={"model.name": ["resnet18", "resnet34"]}, curve={"x": "model.name"})
+
+
+def test_a_run_whose_gpus_are_gone_keeps_its_processes_and_with_them_its_key() -> None:
+    study = Study.model_validate(
+        study_values(
+            training={"loop": "torch", "freeze_epochs": 1, "epochs": 1, "batch_size": 8, "strategy": "ddp"},
+            factors={"device": ["cuda"]}, curve=None,
+        )
+    )  # fmt: skip
+
+    def plan(gpus: int, earlier: Plan | None = None) -> Plan:
+        absent = {"cpu": None, "cuda": None if gpus else "the driver is gone"}
+        return make_plan("tiny", study, Place("none", ""), absent, {"cpu": 2, "cuda": gpus}, earlier)
+
+    (before,) = plan(gpus=4).runs
+    (after,), (unknown,) = plan(0, plan(gpus=4)).runs, plan(0).runs
+    assert (before.settings.training.processes, before.unavailable) == (4, None)
+    assert (after.settings.training.processes, after.unavailable) == (4, "the driver is gone")
+    assert after.file == before.file
+    assert unknown.settings.training.processes == 1
+    assert plan(2).runs[0].unavailable is None
 
 
 def test_an_error_names_the_first_configuration_that_has_one() -> None:

@@ -15,6 +15,7 @@ from study.artifacts.machine import Ceiling, Ceilings
 from study.artifacts.samples import Flops
 from study.training.loops.torch.loop import layer_groups, set_frozen
 from study.training.measure import ceilings as measured_ceilings
+from study.training.measure import precision
 from study.training.measure.ceilings import measure_ceilings
 from study.training.measure.clock import HostClock
 from study.training.measure.flops import flops_of_step
