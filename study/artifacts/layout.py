@@ -29,7 +29,7 @@ class Results:
         return self.root / ".lock"
 
     def download_lock(self, source: str) -> Path:
-        """Return the lock of the downloads of one source of images."""
+        """Return the lock of the downloads from a source of images."""
         return self.root / f".{source}.lock"
 
     def log(self, *parts: str) -> Path:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from study.artifacts.manifest import Item, Manifest, Origin, read_manifest
+from study.artifacts.manifest import Item, Manifest, Origin
 from study.base.errors import StudyError
 from study.config.sections import Dataset, is_folder_name
 from study.data.preflight import check_classes
@@ -21,7 +21,7 @@ def given_manifest(dataset: Dataset) -> Manifest:
     name = path.name or str(dataset.manifest)
     refused = f"dataset.manifest: {name!r} is not allowed: "
     try:
-        manifest = read_manifest(path.expanduser())
+        manifest = Manifest.model_validate_json(path.expanduser().read_text(encoding="utf-8"))
     except (OSError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise StudyError(f"{refused}it cannot be read ({reason}); name a search's manifest.json") from None

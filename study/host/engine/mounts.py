@@ -41,9 +41,10 @@ def own_mounts(settings: Settings) -> list[Mount]:
 
 def run_mounts(run: Run, study: str, results: Path) -> list[Mount]:
     """Return the mounts of all that a run reads: the package, its data, the decision about its weights, the weights."""
-    files, dataset = Results(results), run.settings.dataset
-    base = source_of(dataset).base(dataset, files.data(run.dataset), results)
-    wanted = dict.fromkeys([files.data(run.dataset), base, files.decisions(study), files.hub])
+    files = Results(results)
+    dataset, data = run.settings.dataset, files.data(run.dataset)
+    base = source_of(dataset).base(dataset, data, results)
+    wanted = dict.fromkeys([data, base, files.decisions(study), files.hub])
     inside = Path(container.WORK, "results")
     seen = [
         Mount(path.resolve(), str(inside / path.relative_to(results)))

@@ -58,13 +58,11 @@ def make_plan(
     ]
     _check_curve(name, study)
     labels = unique([label(item.factors, study) for item in configurations], [item.factors for item in configurations])
-    as_checked = {
-        "factors": {key: list(dict.fromkeys(item.factors[key] for item in configurations)) for key in study.factors},
-        "full": sources.with_effect(study.full, [item.settings.dataset for item in configurations]),
-    }
+    as_checked = {key: list(dict.fromkeys(item.factors[key] for item in configurations)) for key in study.factors}
+    full = sources.with_effect(study.full, [item.settings.dataset for item in configurations])
     return Plan(
         name=name,
-        study=study.model_copy(update=as_checked),
+        study=study.model_copy(update={"factors": as_checked, "full": full}),
         runs=_blocks(configurations, labels, study),
         engine=place.engine,
         engine_reason=place.reason,

@@ -36,9 +36,8 @@ def prepare(plan_file: Path, dataset: str, results: Path, log: Path | None) -> s
     """
     plan, files = read_plan(plan_file), Results(results)
     run = plan.runs_with("dataset", dataset)[0]
-    wanted = run.settings.dataset
-    with one_download(results, wanted):
-        if plan.engine != "none" and source_of(wanted).downloads:
+    with one_download(results, run.settings.dataset):
+        if plan.engine != "none" and source_of(run.settings.dataset).downloads:
             in_a_logged_container("dataset", plan, run, dataset, results, log or files.log("data", dataset))
             made = read_manifest(files.manifest(dataset))
         else:
@@ -57,7 +56,7 @@ def make(plan: Plan, dataset_id: str, results: Path) -> Manifest:
     source = source_of(dataset)
     manifest = source.make(dataset, target, results)
     base = source.base(dataset, target, results)
-    if plan.engine != "none" and base != target:
+    if plan.engine != "none" and base != target:  # the user's own folder, which a container mounts
         check_visible(base, [item.name for item in manifest.items], not os.getuid())
     for run in runs:
         check_batch_size(run.settings, manifest.train_images, plan.name)

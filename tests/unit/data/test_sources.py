@@ -63,7 +63,7 @@ class Away(Toy):
 def toy(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The keys of a dataset that comes from the toy, which takes the place of a source by its line in the table."""
     monkeypatch.setitem(SOURCES, "mnist", f"{__name__}:{Toy.__name__}")
-    return {"source": "mnist", "seed": 1, "image_size": 40}
+    return {"source": "mnist", "seed": 1, "image_size": 32}
 
 
 def test_the_table_holds_every_source_that_a_study_may_name() -> None:
@@ -84,7 +84,7 @@ def test_one_class_is_planned_made_and_decoded(toy: dict[str, Any], tmp_path: Pa
     images = open_set(read_manifest(folder / "manifest.json"), dataset, folder, tmp_path)
     assert (images.classes, images.labels) == (["dark", "light"], [0, 1] * 5)
     assert (len(images.train), images.valid) == (8, [8, 9])
-    means = [round(decode(image, 3, 40).mean()) for image in images.stored]
+    means = [round(decode(image, 3, 32).mean()) for image in images.stored]
     assert means == [SHADES[images.classes[label]] + 1 + place for place, label in enumerate(images.labels)]
 
 
