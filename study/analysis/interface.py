@@ -18,6 +18,7 @@ from study.analysis.stats.curve import CurveFit
 from study.analysis.stats.optimum import Optimum
 from study.analysis.table.files import read_all, read_telemetry
 from study.analysis.table.rows import table
+from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan
 from study.artifacts.record import Record
 from study.base.errors import StudyError
@@ -55,7 +56,7 @@ class ResultsFolder:
         """Return the results of one study. Raise :class:`StudyError` for an unknown name, with those allowed."""
         if study not in self.studies:
             raise StudyError(f"{self.folder}: no study {study!r}; allowed: {', '.join(self.studies)}")
-        return StudyResults(self.folder / study)
+        return StudyResults(Results(self.folder), study)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.studies)
@@ -70,9 +71,9 @@ class StudyResults:
     Each result is computed at its first use, and kept: open the folder again to see runs that were made since.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.name = folder.name
-        self._folder = folder
+    def __init__(self, files: Results, name: str) -> None:
+        self.name = name
+        self._files = files
 
     def __repr__(self) -> str:
         return f"<results of {self.name}: {len(self._records)} of {len(self._plan.runs)} runs>"
@@ -117,15 +118,15 @@ class StudyResults:
 
     @cached_property
     def _plan(self) -> Plan:
-        return read_plan(self._folder / "plan.json")
+        return read_plan(self._files.plan(self.name))
 
     @cached_property
     def _records(self) -> dict[str, Record]:
-        return read_all(self._plan, self._folder / "records")
+        return read_all(self._plan, self._files.records(self.name))
 
     @cached_property
     def _timings(self) -> pd.DataFrame:
-        return table(self._plan, self._records, read_telemetry(self._plan, self._records, self._folder.parent))
+        return table(self._plan, self._records, read_telemetry(self._plan, self._records, self._files.root))
 
     @cached_property
     def _analysis(self) -> Analysis:
@@ -135,9 +136,8 @@ class StudyResults:
     def _figures(self) -> dict[str, Drawn]:
         with rc_context():
             use_style()
-            return drawn(
-                self._plan, self._timings, self._analysis, self._folder / "records", self._folder / "telemetry"
-            )
+            records = self._files.records(self.name)
+            return drawn(self._plan, self._timings, self._analysis, records, records.parent / "telemetry")
 
 
 @dataclass(frozen=True)

@@ -133,6 +133,13 @@ def test_a_folder_without_results_is_one_error(tmp_path: Path) -> None:
         study.open(EXAMPLE / "batch-size")
 
 
+def test_a_damaged_plan_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / "speedup").mkdir()
+    (tmp_path / "speedup" / "plan.json").write_text("{}")
+    with pytest.raises(study.StudyError, match=r"plan\.json"):
+        study.open(tmp_path)["speedup"].timings()
+
+
 def test_unknown_names_are_errors_that_list_the_allowed(batch_size: study.StudyResults) -> None:
     with pytest.raises(study.StudyError, match="no study 'batch_size'; allowed: batch-size, speedup"):
         study.open(EXAMPLE)["batch_size"]
