@@ -13,6 +13,7 @@ from study.artifacts.manifest import Manifest
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.weights import Weights
+from study.config.rules import RULES
 from study.config.sections import Dataset, Inference, Limits, Loader, Model, Training
 from study.config.selection import Images, Selection
 from study.config.settings import Keys
@@ -70,6 +71,12 @@ def _readme() -> str:
     for model in (Dataset, Model, Training, Loader, Inference, Limits):
         name = model.__name__.lower()
         sections += [f"### `{name}`", str(model.__doc__).strip(), _table(model.model_fields, f"{name}.")]
+    sections += [
+        "### Which keys go together",
+        "With the values in the second column, a run's key has one of the allowed values. A combination that breaks a "
+        "rule is an error before any run starts.",
+        _rules(),
+    ]
     return "\n\n".join(sections) + "\n"
 
 
@@ -91,6 +98,14 @@ def _timings() -> str:
         )
         + "\n"
     )
+
+
+def _rules() -> str:
+    rows = ["| key | with | allowed | because |", "| --- | --- | --- | --- |"]
+    for rule in RULES:
+        others = "; ".join(f"`{key}`: {values.names}" for key, values in rule.when.items())
+        rows.append(f"| `{rule.key}` | {others} | {rule.allowed.names} | {rule.why} |")
+    return "\n".join(rows)
 
 
 def _table(fields: dict[str, FieldInfo], prefix: str = "") -> str:

@@ -1,6 +1,7 @@
 """Small studies, small images, and a copy of the checkout to run Snakemake in."""
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +23,22 @@ ROOT = Path(__file__).parent.parent
 HERE: dict[str, str | None] = {"cpu": None, "cuda": "no GPU in this test"}
 
 
+TRANSFER: dict[str, Any] = {
+    "dataset": {"source": "generated", "images": 20, "image_size": 40},
+    "model": {"name": "resnet18", "weights": "none"},
+    "training": {"loop": "torch", "freeze_epochs": 1, "epochs": 1, "batch_size": 4},
+}
+"""What to change where transfer is the subject: torchvision's body with a new head, frozen for an epoch."""
+
+
 def study_values(**changes: Any) -> dict[str, Any]:
     """A study that takes seconds; ``changes`` replace top-level keys."""
     values: dict[str, Any] = {
         "title": "Tiny",
         "question": "Does the pipeline work?",
-        "dataset": {"source": "generated", "images": 20, "image_size": 40},
-        "model": {"name": "resnet18", "weights": "none"},
-        "training": {"loop": "torch", "freeze_epochs": 1, "epochs": 1, "batch_size": 4},
+        "dataset": {"source": "generated", "images": 20, "image_size": 32},
+        "model": {"name": "small_net", "weights": "none"},
+        "training": {"loop": "torch", "freeze_epochs": 0, "epochs": 1, "batch_size": 4},
         "loader": {"kind": "device"},
         "factors": {"device": ["cpu"], "training.batch_size": [4, 8]},
         "replicates": 1,
@@ -52,6 +61,25 @@ def plan_at(
 def tiny_plan(**changes: Any) -> Plan:
     """The plan of a tiny study on a host without a GPU."""
     return plan_at(Place("none", "asked for"), **changes)
+
+
+class PlantedClock:
+    """The time of ``time.perf_counter``, which passes where a test says so and nowhere else."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def pass_by(self, seconds: float) -> None:
+        """Let the time pass."""
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> PlantedClock:
+    """A clock in the place of the machine's, so that no measured second depends on how busy that is."""
+    planted = PlantedClock()
+    monkeypatch.setattr(time, "perf_counter", lambda: planted.now)
+    return planted
 
 
 def write_photos(folder: Path, classes: dict[str, int], size: tuple[int, int] = (60, 40)) -> Path:

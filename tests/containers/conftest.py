@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +9,9 @@ import pytest
 
 from study.artifacts.image import Image, read
 from study.host.engine import client
+from study.host.engine.engines import engine
 from tests.conftest import ROOT
-from tests.workflow.conftest import Checkout, copy_checkout, environment
+from tests.workflow.conftest import Checkout, copy_checkout
 
 VARIABLE = "STUDY_TEST_BASE_IMAGE"
 ODD = 'a, "copy": of 研究\'s'
@@ -39,25 +38,20 @@ def base_image() -> str:
     name = os.environ.get(VARIABLE)
     if name is None:
         pytest.skip(f"{VARIABLE} names no base image: `.ci/docker start`, then export {VARIABLE}=$(.ci/docker base)")
-    assert client.why_not("docker") is None, "an engine was promised and does not answer"
+    assert engine("docker").why_not() is None, "an engine was promised and does not answer"
     return name
 
 
 @pytest.fixture(scope="session")
 def built(base_image: str, tmp_path_factory: pytest.TempPathFactory) -> Built:
     """Build both targets through Snakemake, as `make images` does."""
-    root = tmp_path_factory.mktemp("images") / ODD
-    copy_checkout(root)
+    checkout = copy_checkout(tmp_path_factory.mktemp("images") / ODD)
+    root = checkout.root
     certificates = ROOT / "docker" / "certificates"
     assert not certificates.exists() or (root / "docker" / "certificates").exists()
     targets = ["results/images/cpu.json", "results/images/cuda.json"]
-    done = subprocess.run(
-        [
-            sys.executable, "-m", "snakemake", "--cores", "1", *targets,
-            "--config", "container=docker", f"base_image={base_image}",
-        ],
-        cwd=root, env=environment(), capture_output=True, text=True,
-    )  # fmt: skip
+    config = ["container=docker", f"base_image={base_image}"]
+    done = checkout.python("snakemake", "--cores", "1", *targets, "--config", *config)
     assert done.returncode == 0, done.stdout + done.stderr
     described = [read(root / target) for target in targets]
     return Built(described[0], described[1], base_image, done.stdout + done.stderr)

@@ -28,16 +28,18 @@ from study.base.errors import StudyError
 from study.base.files import ROOT, file_sha256
 from study.config.settings import Settings
 from study.host.engine import client, container, lifetime, strays
+from study.host.engine.docker import Docker
 from study.host.engine.mounts import code_mount
 from study.host.engine.place import Place
 from study.training.models.build import backbone
-from tests.conftest import plan_at, write_photos
+from tests.conftest import TRANSFER, plan_at, write_photos
 from tests.containers.conftest import Built, left_over, scratch_folders
 from tests.site import TERMS, listing, serving
-from tests.workflow.conftest import Checkout, copy_checkout, environment
-from tests.workflow.test_pipeline import edit, read
+from tests.workflow.conftest import NO_PROXY, OWN_MODEL, RECORDS, Checkout, copy_checkout
+from tests.workflow.test_pipeline import append, read
 
 Plant = Callable[[str], None]
+DOCKER = Docker()
 FAST = "overrides={training.batch_size: [4], curve: null}"
 
 
@@ -53,14 +55,14 @@ def inside(built: Built, folder: Path, code: str, device: str = "cpu", gpus: boo
         command = ["python", "-c", code]
         settings = Settings.model_validate({"device": device})
         end, said = lifetime.enter(
-            "docker", image.id, command, scratch, [code_mount()], log, "a test", settings=settings, gpus=gpus
+            DOCKER, image.id, command, scratch, [code_mount()], log, "a test", settings=settings, gpus=gpus
         )
     return end.code, "\n".join(said)
 
 
 class TestTheImages:
     def test_both_targets_hold_the_same_bytes_of_the_present_lock(self, built: Built) -> None:
-        layers = [client.inspect("docker", "image", image.id)["RootFS"]["Layers"] for image in (built.cpu, built.cuda)]
+        layers = [DOCKER.inspect("image", image.id)["RootFS"]["Layers"] for image in (built.cpu, built.cuda)]
         assert layers[0] == layers[1]
         assert built.cpu.id != built.cuda.id
         for image in (built.cpu, built.cuda):
@@ -69,7 +71,7 @@ class TestTheImages:
             assert (image.engine, image.request.kind, image.request.base_image) == ("docker", "built", built.base)
 
     def test_the_image_says_what_it_is_and_asks_for_no_root(self, built: Built) -> None:
-        config = client.inspect("docker", "image", built.cuda.id)["Config"]
+        config = DOCKER.inspect("image", built.cuda.id)["Config"]
         assert config["User"] == "65532:65532"
         assert config["Labels"]["org.opencontainers.image.licenses"] == "MIT"
         assert {"org.opencontainers.image.version", "org.opencontainers.image.revision"} <= set(config["Labels"])
@@ -100,7 +102,7 @@ def _place() -> Place:
 
 
 def _environment_of(image: str) -> list[str]:
-    found: list[str] = client.inspect("docker", "image", image)["Config"]["Env"]
+    found: list[str] = DOCKER.inspect("image", image)["Config"]["Env"]
     return found
 
 
@@ -193,9 +195,9 @@ class TestAStudyInContainers:
         photos = write_photos(contained.root.parent / 'my, "photos": d\'été', {"oiseau é": 12, "森 's": 12})
         weights = contained.root.parent / "my, weights: 1.pt"
         torch.save(backbone("resnet18", 7).state_dict(), weights)
-        own = {"source": "folder", "path": str(photos), "image_size": 40}
-        contained.study("own", dataset=own, model={"name": "resnet18", "weights": str(weights)})
-        contained.good("studies=[own]", *built.selection, FAST)
+        own = TRANSFER | {"dataset": {"source": "folder", "path": str(photos), "image_size": 40}}
+        contained.study("own", **own | {"model": {"name": "resnet18", "weights": str(weights)}})
+        contained.good("studies=[own]", *built.selection, FAST, extra=RECORDS)
         (record,) = map(read, contained.records("own").values())
         assert record.outcome == "ok"
         assert record.settings.dataset.path == photos.name
@@ -210,8 +212,8 @@ class TestAStudyInContainers:
         given = contained.root.parent / "given, mnist"
         _write_mnist(given)
         small = {"source": "mnist", "path": str(given), "channels": 1, "image_size": 28}
-        contained.study("digits", dataset=small)
-        contained.good("studies=[digits]", *built.selection, FAST)
+        contained.study("digits", dataset=small, model={"name": "mnist_cnn", "weights": "none"})
+        contained.good("studies=[digits]", *built.selection, FAST, extra=RECORDS)
         (record,) = map(read, contained.records("digits").values())
         assert record.outcome == "ok"
         assert record.data is not None
@@ -225,9 +227,10 @@ class TestAStudyInContainers:
         with serving() as site:
             urls = {label: site.pictures(label, 10) for label in TERMS}
             path = listing(contained.root.parent / "given, birds", urls, site.contents())
-            own = {"source": "search", "manifest": str(path), "image_size": 40, "private_addresses": True}
+            own = {"source": "search", "manifest": str(path), "image_size": 32, "private_addresses": True}
+            contained.variables = NO_PROXY
             contained.study("birds", dataset=own)
-            contained.good("studies=[birds]", *built.selection, FAST)
+            contained.good("studies=[birds]", *built.selection, FAST, extra=RECORDS)
         (record,) = map(read, contained.records("birds").values())
         assert record.outcome == "ok"
         assert record.settings.dataset.manifest == path.name
@@ -236,10 +239,10 @@ class TestAStudyInContainers:
         assert {path.stat().st_uid for path in (contained.root / "results" / "data").rglob("*")} == {os.getuid()}
 
     def test_fastai_with_workers_runs_inside(self, built: Built, contained: Checkout) -> None:
-        contained.study(
-            "stock", training={"loop": "fastai", "batch_size": 4}, loader={"workers": 2}, factors={}, curve=None
-        )
-        contained.good("studies=[stock]", *built.selection)
+        training = TRANSFER["training"] | {"loop": "fastai"}
+        stock = TRANSFER | {"training": training, "loader": {"workers": 2}, "factors": {}, "curve": None}
+        contained.study("stock", **stock)
+        contained.good("studies=[stock]", *built.selection, extra=RECORDS)
         (record,) = map(read, contained.records("stock").values())
         assert record.outcome == "ok", record.message
         assert record.measurement is not None
@@ -248,7 +251,7 @@ class TestAStudyInContainers:
     def test_two_nodes_train_a_users_own_model_inside_without_a_network(
         self, built: Built, contained: Checkout
     ) -> None:
-        body = "nn.Sequential(nn.Flatten(), nn.Linear(3 * 40 * 40, classes))"
+        body = "nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, classes))"
         (contained.root / "nets.py").write_text(f"from torch import nn\ndef mine(classes): return {body}\n")
         contained.study(
             "nodes",
@@ -258,11 +261,11 @@ class TestAStudyInContainers:
             factors={},
             curve=None,
         )
-        contained.good("studies=[nodes]", *built.selection)
+        contained.good("studies=[nodes]", *built.selection, extra=RECORDS)
         (record,) = map(read, contained.records("nodes").values())
         assert record.outcome == "ok", record.message
         assert record.measurement is not None
-        assert (record.measurement.parameters, len(record.measurement.replicas)) == (2 * (3 * 40 * 40 + 1), 2)
+        assert (record.measurement.parameters, len(record.measurement.replicas)) == (2 * (3 * 32 * 32 + 1), 2)
 
     def test_a_network_in_int8_answers_inside(self, built: Built, contained: Checkout) -> None:
         contained.study(
@@ -273,7 +276,7 @@ class TestAStudyInContainers:
             factors={},
             curve=None,
         )
-        contained.good("studies=[answers]", *built.selection)
+        contained.good("studies=[answers]", *built.selection, extra=RECORDS)
         (record,) = map(read, contained.records("answers").values())
         assert record.outcome == "ok", record.message
 
@@ -303,14 +306,14 @@ class TestTheImageRule:
         (contained.root / "docker" / "Dockerfile").write_text(text, encoding="utf-8")
 
     def test_auto_builds_where_the_base_is_there(self, contained: Checkout) -> None:
-        said = contained.good("container=auto", FAST)
+        said = contained.good("container=auto", FAST, extra=RECORDS)
         assert "runs execute in containers of docker (its engine answers)" in said
         assert "image cpu: sha256:" in said
         assert only(contained).software.engine == "docker"
 
     def test_an_edit_of_the_package_builds_nothing(self, contained: Checkout) -> None:
         before = (contained.root / "results/images/cpu.json").stat().st_mtime_ns
-        edit(contained.root / "study/report/templates/report.html.j2", "Before you believe it", "Mind that")
+        append(contained.root / "study/analysis/report/templates/report.html.j2", "<!-- edited -->")
         contained.good("container=auto", FAST)
         assert (contained.root / "results/images/cpu.json").stat().st_mtime_ns == before
 
@@ -319,18 +322,20 @@ class TestTheImageRule:
         before, records = (contained.root / "results/images/cpu.json").read_text(), contained.records()
         with (contained.root / part).open("a", encoding="utf-8") as file:
             file.write("# changed\n")
-        contained.good("container=auto", FAST)
+        contained.good("container=auto", FAST, extra=RECORDS)
         after = (contained.root / "results/images/cpu.json").read_text()
         assert json.loads(before)["request"]["identity"] != json.loads(after)["request"]["identity"]
         assert records.items() < contained.records().items()
 
     def test_an_image_that_was_removed_is_made_again_and_nothing_is_measured(self, contained: Checkout) -> None:
         path = contained.root / "results/images/cpu.json"
-        edit(contained.root / "docker/Dockerfile", "AS cpu\n", "AS cpu\nLABEL planted=1\n")  # an image of its own
-        contained.good("container=auto", FAST)
+        dockerfile = contained.root / "docker/Dockerfile"
+        text = dockerfile.read_text(encoding="utf-8")
+        dockerfile.write_text(text.replace("AS cpu\n", "AS cpu\nLABEL planted=1\n"), encoding="utf-8")
+        contained.good("container=auto", FAST, extra=RECORDS)
         image, records = json.loads(path.read_text()), contained.records()
         client.ask("docker", "rmi", "--force", image["id"])
-        contained.good("container=auto", "overrides={training.batch_size: [4, 8], curve: null}")
+        contained.good("container=auto", "overrides={training.batch_size: [4, 8], curve: null}", extra=RECORDS)
         assert records.items() < contained.records().items()
         assert json.loads(path.read_text())["request"] == image["request"]
 
@@ -369,14 +374,12 @@ class TestTheImageRule:
 
         def bring(image: str) -> Image:
             config = ["--config", "studies=[tiny]", "container=docker", f"images={json.dumps({'cpu': image})}"]
-            line = [sys.executable, "-m", "snakemake", "--cores", "1", "results/images/cpu.json", *config]
-            done = subprocess.run(line, cwd=contained.root, env=environment(), capture_output=True, text=True)
+            done = contained.python("snakemake", "--cores", "1", "results/images/cpu.json", *config)
             assert done.returncode == 0, done.stdout + done.stderr
             return read_image(path)
 
         first = bring(small)
-        line = [sys.executable, "-m", "study", "archive", "cpu"]
-        subprocess.run(line, cwd=contained.root, env=environment(), check=True, capture_output=True)
+        contained.python("study", "archive", "cpu").check_returncode()
         client.ask("docker", "rmi", "--force", first.id)
         archive = tmp_path / "an, archive: 1.tar"
         (contained.root / "results/images/cpu.tar").rename(archive)
@@ -417,19 +420,18 @@ class TestWhatCannotServe:
         assert "host (the base image is not here" in page
 
 
-PLANTED_AT = "    inputs: Inputs | None = None\n"
-PLANTED = """    inputs: Inputs | None = None
-    import os, signal, time
-    planted = Path(__file__).parent / "planted"
-    told = planted.read_text() if planted.exists() else ""
-    if told == "hang":
-        print("hanging", flush=True)
-        time.sleep(3600)
-    if told == "hog":
-        hog = [bytearray(b"x" * 2**26) for _ in range(64)]
-    if told == "segv":
-        os.kill(os.getpid(), signal.SIGSEGV)
+PLANTED = """
+planted = Path(study.__file__).parent / "planted"
+told = planted.read_text() if planted.exists() else ""
+if told == "hang":
+    print("hanging", flush=True)
+    time.sleep(3600)
+if told == "hog":
+    hog = [bytearray(b"x" * 2**26) for _ in range(64)]
+if told == "segv":
+    os.kill(os.getpid(), signal.SIGSEGV)
 """
+"""What each test wants is told in a file of the package's folder, which is seen inside and is in no run's key."""
 
 
 class TestEnds:
@@ -437,12 +439,9 @@ class TestEnds:
 
     @pytest.fixture(autouse=True, scope="class")
     def _planted(self, built: Built, contained: Checkout) -> None:
-        edit(
-            contained.root / "study" / "job.py",
-            PLANTED_AT,
-            PLANTED,
-        )
-        contained.good(*built.selection, FAST)
+        contained.plant(PLANTED)
+        contained.study("tiny", model=OWN_MODEL)
+        contained.good(*built.selection, FAST, extra=RECORDS)
 
     @pytest.fixture
     def plant(self, contained: Checkout) -> Iterator[Plant]:
@@ -453,10 +452,10 @@ class TestEnds:
 
     def start(self, built: Built, checkout: Checkout, level: int) -> "subprocess.Popen[str]":
         """Snakemake in the background, once its container hangs."""
-        command = checkout.command(*built.selection, self.levels(level))
+        command = checkout.command(*built.selection, self.levels(level), extra=RECORDS)
         process = subprocess.Popen(
-            command, cwd=checkout.root, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            start_new_session=True,
+            command, cwd=checkout.root, env=checkout.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, start_new_session=True,
             # A shell's background job ignores Ctrl-C, and so would all that it starts.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )  # fmt: skip
@@ -475,7 +474,7 @@ class TestEnds:
     def finished(self, built: Built, checkout: Checkout, level: int) -> Record:
         """The next start: nothing is left, nothing is lost, and the interrupted run has its record."""
         before = checkout.records()
-        checkout.good(*built.selection, self.levels(level))
+        checkout.good(*built.selection, self.levels(level), extra=RECORDS)
         assert left_over() == []
         assert scratch_folders(checkout.root) == []
         assert before.items() <= checkout.records().items()
@@ -554,11 +553,11 @@ class TestEnds:
         client.ask("docker", "create", "--name", container.NAME, built.base, "true")
         monkeypatch.setattr(lifetime, "CONFLICTS", 2)
         try:
-            with pytest.raises(StudyError, match=r"a container study-measures is there .*docker rm --force"):
+            with pytest.raises(StudyError, match=r"a container study-measures exists .*docker rm --force"):
                 inside(built, tmp_path, "pass")
-            assert client.state("docker", container.NAME) is not None
+            assert DOCKER.state(container.NAME) is not None
         finally:
-            client.remove("docker", container.NAME)
+            DOCKER.remove(container.NAME)
 
     def test_another_pipelines_container_is_waited_for(
         self, built: Built, contained: Checkout, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -573,8 +572,8 @@ class TestEnds:
 
     def test_the_memory_limit_is_exceeded(self, built: Built, contained: Checkout, plant: Plant) -> None:
         plant("hog")
-        contained.study("small", limits={"memory_gib": 1.0})
-        contained.good("studies=[small]", *built.selection, self.levels(4))
+        contained.study("small", model=OWN_MODEL, limits={"memory_gib": 1.0})
+        contained.good("studies=[small]", *built.selection, self.levels(4), extra=RECORDS)
         (record,) = map(read, contained.records("small").values())
         assert record.outcome == "out_of_memory"
         assert "at its limit of 1 GiB" in str(record.message)
@@ -584,7 +583,7 @@ class TestEnds:
         self, built: Built, contained: Checkout, plant: Plant
     ) -> None:
         plant("segv")
-        contained.good(*built.selection, self.levels(11))
+        contained.good(*built.selection, self.levels(11), extra=RECORDS)
         record = self.finished(built, contained, 11)
         assert (record.outcome, record.message) == ("failed", "the process was ended by SIGSEGV")
 
@@ -592,15 +591,15 @@ class TestEnds:
         self, built: Built, contained: Checkout, plant: Plant
     ) -> None:
         plant("hang")
-        contained.study("slow", limits={"timeout_seconds": 8})
-        contained.good("studies=[slow]", *built.selection, self.levels(4))
+        contained.study("slow", model=OWN_MODEL, limits={"timeout_seconds": 8})
+        contained.good("studies=[slow]", *built.selection, self.levels(4), extra=RECORDS)
         (record,) = map(read, contained.records("slow").values())
         assert (record.outcome, record.message) == ("failed", "timed out after 8 s (limits.timeout_seconds)")
         assert left_over() == []
 
     def test_cpus_are_limited(self, built: Built, contained: Checkout) -> None:
-        contained.study("one-cpu", limits={"cpus": 1})
-        contained.good("studies=[one-cpu]", *built.selection, self.levels(4))
+        contained.study("one-cpu", model=OWN_MODEL, limits={"cpus": 1})
+        contained.good("studies=[one-cpu]", *built.selection, self.levels(4), extra=RECORDS)
         (record,) = map(read, contained.records("one-cpu").values())
         assert record.measurement is not None
         assert record.measurement.threads == 1
@@ -615,10 +614,7 @@ class TestEnds:
         for record in (contained.root / "results/one-cpu/records").iterdir():
             record.unlink()
         path.write_text(text.replace(built.cpu.id, "sha256:" + "0" * 64))
-        done = subprocess.run(
-            [sys.executable, "-m", "study", "run", "results/one-cpu/plan.json", run],
-            cwd=contained.root, env=environment(), capture_output=True, text=True,
-        )  # fmt: skip
+        done = contained.python("study", "run", "results/one-cpu/plan.json", run)
         path.write_text(text)
         assert done.returncode == 1
         assert re.search(r"^error: docker made no container: .*No such image", done.stderr, re.MULTILINE), done.stderr
@@ -637,9 +633,7 @@ class TestEnds:
         record = self.finished(built, contained, 12)
         assert record.outcome == "failed"
         assert record.message == "docker stopped answering during the run"
-        done = subprocess.run(
-            [sys.executable, "-m", "study", "retry", "tiny"], cwd=contained.root, capture_output=True, text=True
-        )
+        done = contained.python("study", "retry", "tiny")
         assert done.returncode == 0, done.stderr
         assert self.finished(built, contained, 12).outcome == "ok"
 
@@ -649,7 +643,7 @@ def _remove_when_it_ends(identifier: str) -> None:
 
     def work() -> None:
         client.ask("docker", "wait", identifier)
-        client.remove("docker", identifier)
+        DOCKER.remove(identifier)
 
     threading.Thread(target=work).start()
 
@@ -697,10 +691,7 @@ def test_compose_runs_the_whole_pipeline_inside_one_image_and_its_results_belong
             os.chown(path, 1234, 1234)
     owner = checkout.root.stat().st_uid
     pipeline = ["python", "-m", "snakemake", "--cores", "1", "--config", "studies=[tiny]", FAST]
-    done = subprocess.run(
-        [*compose, "-f", "docker/compose.yaml", "run", "--rm", "cpu", *pipeline],
-        cwd=checkout.root, env=environment(), capture_output=True, text=True,
-    )  # fmt: skip
+    done = checkout.run([*compose, "-f", "docker/compose.yaml", "run", "--rm", "cpu", *pipeline])
     assert done.returncode == 0, done.stdout + done.stderr
     record = only(checkout)
     assert record.outcome == "ok"
@@ -722,11 +713,10 @@ def test_where_containers_serve_make_study_installs_no_torch(built: Built, tmp_p
         shutil.copy2(ROOT / name, checkout.root / name)
     arguments = " ".join(f"'{item}'" for item in ["studies=[tiny]", *built.selection, FAST])
     command = ["make", "study", f"ARGS=--config {arguments}", f"PYTHON={sys.executable}"]
-    variables = environment() | {"PATH": os.environ["PATH"]}
-    done = subprocess.run(command, cwd=checkout.root, env=variables, capture_output=True, text=True)
+    done = checkout.run(command)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "The report: results/report.html" in done.stdout
     assert only(checkout).outcome == "ok"
     assert not list(checkout.root.glob(".venv/lib/python*/site-packages/torch"))
-    again = subprocess.run(command, cwd=checkout.root, env=variables, capture_output=True, text=True)
+    again = checkout.run(command)
     assert "Nothing to be done" in again.stdout + again.stderr

@@ -19,7 +19,7 @@ from study.base import devices
 from study.host.engine.place import Place
 from study.host.steps import dataset, launch
 from study.training.models.pretrained import decide
-from tests.conftest import plan_at
+from tests.conftest import TRANSFER, plan_at
 
 pytestmark = [
     pytest.mark.gpu,
@@ -47,16 +47,20 @@ def other_process() -> Iterator[None]:
 
 def gpu_plan(results: Path, **changes: Any) -> Plan:
     """A plan on the GPU with its data and weights made."""
-    values = {
-        "factors": {"device": ["cuda"]},
-        "curve": None,
-        "dataset": {"source": "generated", "images": 60},
-    } | changes
+    values = (
+        TRANSFER
+        | {
+            "factors": {"device": ["cuda"]},
+            "curve": None,
+            "dataset": {"source": "generated", "images": 60},
+        }
+        | changes
+    )
     counts = {device: devices.count(device) for device in HERE}
     plan = plan_at(Place("none", "asked for"), HERE, counts, **values)
     write_plans([plan], results)
     for run in plan.runs:
-        dataset.make(results / "tiny" / "plan.json", run.dataset, results)
+        dataset.make(plan, run.dataset, results)
         model, images = run.settings.model, run.settings.dataset
         decision = decide(
             model.name, "none", run.settings.seed, results / "weights", classes=images.classes, channels=images.channels

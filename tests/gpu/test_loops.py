@@ -15,7 +15,7 @@ from study.data import decode as decoding
 from study.training.loops import loaders
 from study.training.loops.contract import TrainingJob
 from study.training.loops.fastai import loop as fastai_loop
-from tests.unit.training.test_loops import LOOPS, make_job, tiny_run
+from tests.unit.training.test_loops import LOOPS, make_job, transfer_run
 
 pytestmark = [
     pytest.mark.gpu,
@@ -29,7 +29,7 @@ SLEEP = 0.02
 
 
 def gpu_job(folder: Path, loop: str, **changes: Any) -> TrainingJob:
-    run = tiny_run(loop, **({"loader": {"kind": "workers", "workers": 0}} | changes))
+    run = transfer_run(loop, **({"loader": {"kind": "workers", "workers": 0}} | changes))
     job = make_job(folder, run)
     settings = job.settings.model_copy(update={"device": "cuda"})
     return TrainingJob(**{**job.__dict__, "settings": settings, "device": torch.device("cuda")})

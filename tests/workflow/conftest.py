@@ -4,9 +4,11 @@ import os
 import shutil
 import subprocess
 import sys
+import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -15,13 +17,60 @@ import yaml
 from tests.conftest import ROOT, study_values
 
 PARTS = ("Snakefile", "config", "docker", "profiles", "requirements.lock", "study", "workflow")
+NO_PROXY = dict.fromkeys(("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"), "")
+"""What this machine serves itself is asked of it, whatever the environment says."""
+NO_NETWORK = dict.fromkeys(("https_proxy", "HTTPS_PROXY"), "http://127.0.0.1:9") | {"no_proxy": "", "NO_PROXY": ""}
+"""A proxy that nobody serves: every download is refused at once, whether the machine has a network or not."""
+
+
+RECORDS = ["--until", "measure"]
+"""Snakemake stops at the records: where no test looks at the tables and the report, none are made."""
+OWN_MODEL = {"name": "nets:Net", "weights": "none"}
+NETS = """\
+import os, signal, time
+from pathlib import Path
+import psutil, study, torch
+
+class Net(torch.nn.Module):
+    def __init__(self, classes):
+        super().__init__()
+        self.head = torch.nn.Linear(3 * 32 * 32, classes)
+        self.steps = 0
+
+    def forward(self, images):
+        if self.training:
+            self.steps += 1
+            PLANTED
+        return self.head(images.flatten(1))
+"""
+
+
+def _temporary() -> "TemporaryDirectory[str]":
+    return TemporaryDirectory(prefix="study-", ignore_cleanup_errors=True)
 
 
 @dataclass
 class Checkout:
-    """A copy of the project that a test may edit."""
+    """A copy of the project that a test may edit. ``variables`` are added to the environment of what it starts."""
 
     root: Path
+    variables: dict[str, str] = field(default_factory=dict)
+    temporary: "TemporaryDirectory[str]" = field(default_factory=_temporary)
+    """Its own TMPDIR, where the machine's lock lies: no test waits for another one's runs. Its path is short, for
+    workers' sockets lie there, too."""
+
+    def environment(self) -> dict[str, str]:
+        """The environment without what a test runner adds, and without a GPU."""
+        own = {"CUDA_VISIBLE_DEVICES": "", "TMPDIR": self.temporary.name}
+        return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | own | self.variables
+
+    def run(self, command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+        """Run a command in the checkout to its end."""
+        return subprocess.run(command, cwd=self.root, env=self.environment(), capture_output=True, text=True)
+
+    def python(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        """Run ``python -m`` with these arguments."""
+        return self.run([sys.executable, "-m", *arguments])
 
     def study(self, name: str, **changes: Any) -> None:
         """Write a study file."""
@@ -45,9 +94,7 @@ class Checkout:
 
     def snakemake(self, *config: str, extra: Sequence[str] = ()) -> "subprocess.CompletedProcess[str]":
         """Run Snakemake to its end."""
-        return subprocess.run(
-            self.command(*config, extra=extra), cwd=self.root, capture_output=True, text=True, env=environment()
-        )
+        return self.run(self.command(*config, extra=extra))
 
     def good(self, *config: str, extra: Sequence[str] = ()) -> str:
         """Run Snakemake, which must succeed; what it said."""
@@ -55,14 +102,20 @@ class Checkout:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 
+    def start(self) -> "subprocess.Popen[bytes]":
+        """Start Snakemake in the background."""
+        silent = subprocess.DEVNULL
+        return subprocess.Popen(self.command(), cwd=self.root, env=self.environment(), stdout=silent, stderr=silent)
+
+    def plant(self, code: str) -> None:
+        """Write the model of a user, ``nets:Net``, that executes ``code`` in each step of its training, before the
+        forward pass of ``images``; ``self.steps`` counts from 1."""
+        text = NETS.replace("            PLANTED\n", textwrap.indent(textwrap.dedent(code).strip(), " " * 12) + "\n")
+        (self.root / "nets.py").write_text(text, encoding="utf-8")
+
     def records(self, study: str = "tiny") -> dict[str, bytes]:
         """Every record, by file name."""
         return {path.name: path.read_bytes() for path in (self.root / "results" / study / "records").glob("*.json")}
-
-
-def environment() -> dict[str, str]:
-    """The environment without what a test runner adds, and without a GPU."""
-    return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | {"CUDA_VISIBLE_DEVICES": ""}
 
 
 def copy_checkout(root: Path) -> Checkout:
@@ -83,3 +136,19 @@ def copy_checkout(root: Path) -> Checkout:
 def checkout(tmp_path: Path) -> Checkout:
     """A fresh copy for one test."""
     return copy_checkout(tmp_path / 'a "copy" of 研究\'s')
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results that hold the data and the weights of the tiny study, and nothing measured."""
+    made = copy_checkout(tmp_path_factory.mktemp("prepared"))
+    made.good(extra=["--until", "dataset", "weights"])
+    return made.root / "results"
+
+
+@pytest.fixture
+def ready(checkout: Checkout, prepared: Path) -> Checkout:
+    """A fresh copy in which the tiny study's data and weights are there already."""
+    for part in ("data", "tiny/weights"):
+        shutil.copytree(prepared / part, checkout.root / "results" / part)
+    return checkout

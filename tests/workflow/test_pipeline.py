@@ -6,8 +6,6 @@ import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -16,8 +14,10 @@ import psutil
 import pytest
 
 from study.artifacts.record import Record
-from tests.conftest import ROOT, write_photos
-from tests.workflow.conftest import Checkout, copy_checkout, environment
+from tests.conftest import ROOT, TRANSFER, write_photos
+from tests.workflow.conftest import NO_NETWORK, OWN_MODEL, RECORDS, Checkout, copy_checkout
+
+FAILING = f"overrides={json.dumps({'replicates': 1, 'model.name': OWN_MODEL['name']})}"
 
 
 @pytest.fixture(scope="class")
@@ -30,10 +30,10 @@ def read(content: bytes) -> Record:
     return Record.model_validate_json(content)
 
 
-def edit(path: Path, old: str, new: str) -> None:
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new), encoding="utf-8")
+def append(path: Path, line: str) -> None:
+    """Edit a file in the one way that no other edit can break."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(f"\n{line}\n")
 
 
 class TestOneStudyFromStartToEnd:
@@ -79,10 +79,10 @@ class TestOneStudyFromStartToEnd:
 
     def test_a_change_of_the_report_renders_it_again_and_measures_nothing(self, shared: Checkout) -> None:
         before = shared.records()
-        edit(shared.root / "study" / "report" / "templates" / "report.html.j2", "Before you believe it", "Mind that")
+        append(shared.root / "study" / "analysis" / "report" / "templates" / "report.html.j2", "<!-- edited -->")
         shared.good("overrides={replicates: 2, training.batch_size: [4, 8, 16]}")
         assert shared.records() == before
-        assert "Mind that" in (shared.root / "results" / "report.html").read_text(encoding="utf-8")
+        assert "<!-- edited -->" in (shared.root / "results" / "report.html").read_text(encoding="utf-8")
 
     def test_fewer_levels_measure_nothing_and_the_analysis_follows(self, shared: Checkout) -> None:
         before = shared.records()
@@ -97,57 +97,53 @@ class TestOneStudyFromStartToEnd:
         assert done.returncode != 0
         assert "is kept" in done.stdout + done.stderr
 
-    def test_changed_measured_code_that_fails_leaves_the_old_records_and_a_record_of_the_failure(
-        self, shared: Checkout
-    ) -> None:
+    def test_a_change_of_the_measured_code_measures_every_run_again(self, shared: Checkout) -> None:
+        loop = shared.root / "study" / "training" / "loops" / "torch" / "loop.py"
+        text = loop.read_bytes()
+        append(loop, "# edited")
+        said = shared.good("overrides={replicates: 1}", extra=["--dry-run"])
+        loop.write_bytes(text)
+        assert re.search(r"output files have to be generated:\n.*\bmeasure\b", said)
+
+    def test_a_model_that_fails_leaves_the_old_records_and_a_record_of_the_failure(self, shared: Checkout) -> None:
         before = shared.records()
-        loop = shared.root / "study" / "train" / "torch_loop.py"
-        edit(
-            loop,
-            '    """Train as ``job`` says',
-            '    raise ValueError("planted in " + __file__)\n    """Train as ``job`` says',
-        )
-        shared.good("overrides={replicates: 1}")
+        shared.plant('raise ValueError("planted in " + __file__)')
+        shared.good(FAILING)
         after = shared.records()
         assert before.items() <= after.items()
         new = [read(after[name]) for name in after.keys() - before.keys()]
         assert {record.run for record in new} == {"bs4-cpu-r1", "bs8-cpu-r1"}
         assert {record.outcome for record in new} == {"failed"}
-        assert {record.message for record in new} == {"ValueError: planted in study/train/torch_loop.py"}
+        assert {record.message for record in new} == {"ValueError: planted in nets.py"}
         page = (shared.root / "results" / "report.html").read_text(encoding="utf-8")
-        assert "planted in study/train/torch_loop.py" in page
+        assert "planted in nets.py" in page
 
     def test_retry_brings_the_failed_runs_back_and_deletes_nothing(self, shared: Checkout) -> None:
         before = shared.records()
-        done = subprocess.run(
-            [*shared.command()[:1], "-m", "study", "retry", "tiny"],
-            cwd=shared.root, env=environment(), capture_output=True, text=True,
-        )  # fmt: skip
+        done = shared.python("study", "retry", "tiny")
         assert "2 file(s) moved" in done.stdout
         aside = {path.name: path.read_bytes() for path in (shared.root / "results/tiny/records/superseded").iterdir()}
         assert shared.records() | aside == before
-        shared.good("overrides={replicates: 1}")
+        shared.good(FAILING, extra=RECORDS)
         again = [read(shared.records()[name]) for name in aside]
         assert [record.outcome for record in again] == ["failed", "failed"]
         assert min(record.session for record in again) > max(read(content).session for content in aside.values())
 
 
-def test_a_killed_start_loses_the_interrupted_run_alone(checkout: Checkout) -> None:
-    checkout.study("tiny", factors={"device": ["cpu"], "training.batch_size": [4, 8, 16]}, curve=None)
-    process = subprocess.Popen(
-        checkout.command(), cwd=checkout.root, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
+def test_a_killed_start_loses_the_interrupted_run_alone(ready: Checkout) -> None:
+    ready.study("tiny", factors={"device": ["cpu"], "training.batch_size": [4, 8, 16]}, curve=None)
+    process = ready.start()
     try:
-        _wait_for(lambda: len(checkout.records()) == 1 and _jobs(checkout.root), 180)
+        _wait_for(lambda: len(ready.records()) == 1 and _jobs(ready.root), 180)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        _wait_for(lambda: not _jobs(checkout.root), 20)  # nothing measures on unseen
+        _wait_for(lambda: not _jobs(ready.root), 20)  # nothing measures on unseen
     finally:
         process.kill()
-    before = checkout.records()
+    before = ready.records()
     assert len(before) == 1
-    checkout.good()
-    after = checkout.records()
+    ready.good(extra=RECORDS)
+    after = ready.records()
     assert before.items() <= after.items()
     assert sorted(read(content).session for content in after.values()) == [1, 2, 2]
     assert {read(content).outcome for content in after.values()} == {"ok"}
@@ -189,20 +185,18 @@ def test_files_from_the_future_cost_no_record_and_stop_no_step(checkout: Checkou
     assert "Nothing to be done" in checkout.good()
 
 
-def test_two_starts_in_one_folder_do_not_meet(checkout: Checkout) -> None:
-    process = subprocess.Popen(
-        checkout.command(), cwd=checkout.root, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+def test_two_starts_in_one_folder_do_not_meet(ready: Checkout) -> None:
+    process = ready.start()
     try:
-        _wait_for(lambda: (checkout.root / "results" / "tiny" / "plan.json").is_file(), 60)
-        second = checkout.snakemake()
+        _wait_for(lambda: (ready.root / "results" / "tiny" / "plan.json").is_file(), 60)
+        second = ready.snakemake()
         assert second.returncode == 1
         assert "error: results: another start of the pipeline is at work" in second.stderr
-        assert checkout.snakemake(extra=["--dry-run"]).returncode == 0
+        assert ready.snakemake(extra=["--dry-run"]).returncode == 0
     finally:
         process.terminate()
         process.wait()
-    _wait_for(lambda: not _jobs(checkout.root), 20)
+    _wait_for(lambda: not _jobs(ready.root), 20)
 
 
 def test_photographs_of_a_user_with_odd_files_and_names(checkout: Checkout) -> None:
@@ -263,40 +257,38 @@ def test_a_weights_file_that_is_none_stops_before_any_run(checkout: Checkout) ->
     assert checkout.records() == {}
 
 
-def test_a_users_own_model_trains_and_one_with_the_wrong_outputs_stops_before_any_run(checkout: Checkout) -> None:
-    body = "nn.Sequential(nn.Flatten(), nn.Linear(3 * 40 * 40, {}))"
-    (checkout.root / "nets.py").write_text(
+def test_a_users_own_model_trains_and_one_with_the_wrong_outputs_stops_before_any_run(ready: Checkout) -> None:
+    body = "nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, {}))"
+    (ready.root / "nets.py").write_text(
         f"from torch import nn\ndef good(classes): return {body.format('classes')}\n"
         f"def deaf(classes): return {body.format(5)}\n"
     )
     own = "training.freeze_epochs: 0, model.weights: none, training.batch_size: [4], curve: null"
-    done = checkout.snakemake(f"overrides={{model.name: 'nets:deaf', {own}}}")
+    done = ready.snakemake(f"overrides={{model.name: 'nets:deaf', {own}}}")
     assert done.returncode == 1
     assert "error: model.name: 'nets:deaf' returns (2, 5) for two images, but the data have 2 classes" in done.stderr
-    assert checkout.records() == {}
-    checkout.good(f"overrides={{model.name: 'nets:good', {own}}}")
-    (record,) = (json.loads(text) for text in checkout.records().values())
-    assert (record["outcome"], record["measurement"]["parameters"]) == ("ok", 2 * (3 * 40 * 40 + 1))
+    assert ready.records() == {}
+    ready.good(f"overrides={{model.name: 'nets:good', {own}}}", extra=RECORDS)
+    (record,) = (json.loads(text) for text in ready.records().values())
+    assert (record["outcome"], record["measurement"]["parameters"]) == ("ok", 2 * (3 * 32 * 32 + 1))
 
 
-def test_a_run_out_of_memory_is_recorded_and_the_others_go_on(checkout: Checkout) -> None:
+def test_a_run_out_of_memory_is_recorded_and_the_others_go_on(ready: Checkout) -> None:
     """A planted allocation that no machine can serve, at one batch size."""
-    edit(
-        checkout.root / "study" / "train" / "torch_loop.py",
-        "        inputs = self.prepare(images)\n        mark(",
-        "        inputs = self.prepare(images)\n        torch.empty(2**60 if len(images) == 8 else 1)\n        mark(",
-    )
-    checkout.good()
-    records = {record.run: record for record in map(read, checkout.records().values())}
+    ready.plant("torch.empty(2**60 if len(images) == 8 else 1)")
+    ready.study("tiny", model=OWN_MODEL)
+    ready.good()
+    records = {record.run: record for record in map(read, ready.records().values())}
     assert records["bs4-cpu-r1"].outcome == "ok"
     assert records["bs8-cpu-r1"].outcome == "out_of_memory"
     assert "you tried to allocate 4611686018427387904 bytes" in str(records["bs8-cpu-r1"].message)
-    page = (checkout.root / "results" / "report.html").read_text(encoding="utf-8")
+    page = (ready.root / "results" / "report.html").read_text(encoding="utf-8")
     assert "out of memory" in page
 
 
 def test_a_fastai_study_runs_end_to_end(checkout: Checkout) -> None:
-    checkout.good("overrides={training.loop: fastai, loader.kind: workers, training.batch_size: [8]}")
+    checkout.study("tiny", **TRANSFER)
+    checkout.good("overrides={training.loop: fastai, loader.kind: workers, training.batch_size: [8]}", extra=RECORDS)
     (record,) = map(read, checkout.records().values())
     assert record.measurement is not None
     assert [epoch.images for epoch in record.measurement.epochs] == [16, 16]
@@ -305,45 +297,48 @@ def test_a_fastai_study_runs_end_to_end(checkout: Checkout) -> None:
 
 
 def test_weights_can_be_looked_for_again(checkout: Checkout) -> None:
-    """The random fallback is no dead end: the decision and its runs are moved aside, and made again."""
-    checkout.good("overrides={model.weights: imagenet, training.batch_size: [8]}")
+    """The random fallback is no dead end: the decision and its runs are moved aside, and made again. Downloads are
+    refused and torch's own cache is empty, for on a machine with a network or a cache there would be weights."""
+    checkout.study("tiny", **TRANSFER)
+    checkout.variables = NO_NETWORK | {"TORCH_HOME": checkout.temporary.name}
+    wanted = "overrides={model.weights: imagenet, training.batch_size: [8]}"
+    checkout.good(wanted)
+    (decision,) = checkout.root.glob("results/tiny/weights/*.json")
+    assert "Connection refused" in json.loads(decision.read_text(encoding="utf-8"))["reason"]
     page = (checkout.root / "results" / "report.html").read_text(encoding="utf-8")
     assert "python -m study retry tiny --weights" in page
     before = checkout.records()
-    done = subprocess.run(
-        [sys.executable, "-m", "study", "retry", "tiny", "--weights"],
-        cwd=checkout.root, env=environment(), capture_output=True, text=True,
-    )  # fmt: skip
+    done = checkout.python("study", "retry", "tiny", "--weights")
     assert "2 file(s) moved" in done.stdout, done.stderr
     assert checkout.records() == {}
-    checkout.good("overrides={model.weights: imagenet, training.batch_size: [8]}")
+    checkout.good(wanted, extra=RECORDS)
     assert checkout.records().keys() == before.keys()
 
 
-def test_a_lint_and_a_dry_run_change_no_plan(checkout: Checkout) -> None:
-    checkout.good("overrides={training.batch_size: [8]}")
-    plan = (checkout.root / "results" / "tiny" / "plan.json").read_bytes()
-    checkout.good(extra=["--dry-run"])
-    subprocess.run([*checkout.command(), "--lint"], cwd=checkout.root, env=environment(), capture_output=True)
-    assert (checkout.root / "results" / "tiny" / "plan.json").read_bytes() == plan
+def test_a_lint_and_a_dry_run_change_no_plan(ready: Checkout) -> None:
+    ready.good("overrides={training.batch_size: [8]}", extra=RECORDS)
+    plan = (ready.root / "results" / "tiny" / "plan.json").read_bytes()
+    ready.good(extra=["--dry-run"])
+    ready.run([*ready.command(), "--lint"])
+    assert (ready.root / "results" / "tiny" / "plan.json").read_bytes() == plan
 
 
-def test_a_second_study_and_a_level_with_other_data_measure_their_own_runs_alone(checkout: Checkout) -> None:
+def test_a_second_study_and_a_level_with_other_data_measure_their_own_runs_alone(ready: Checkout) -> None:
     """Both bring preparation that is still to be made, which must not make finished runs again."""
-    checkout.good("overrides={training.batch_size: [8]}")
-    before = checkout.records()
-    checkout.study("other", dataset={"source": "generated", "images": 24, "image_size": 40}, factors={}, curve=None)
-    said = checkout.good("studies=[tiny,other]", "overrides={training.batch_size: 8}")
-    assert checkout.records() == before
-    assert len(checkout.records("other")) == 1
+    ready.good("overrides={training.batch_size: [8]}", extra=RECORDS)
+    before = ready.records()
+    ready.study("other", dataset={"source": "generated", "images": 24, "image_size": 32}, factors={}, curve=None)
+    said = ready.good("studies=[tiny,other]", "overrides={training.batch_size: 8}")
+    assert ready.records() == before
+    assert len(ready.records("other")) == 1
     assert set(re.findall(r"run \d of \d", said)) == {"run 1 of 1"}  # twice where it waited for another pipeline
-    page = (checkout.root / "results" / "report.html").read_text(encoding="utf-8")
+    page = (ready.root / "results" / "report.html").read_text(encoding="utf-8")
     assert 'href="#tiny"' in page
     assert 'href="#other"' in page
 
-    checkout.good("overrides={training.batch_size: [8], dataset.images: [20, 26]}")
-    assert len(checkout.records()) == 3  # `images` became a factor: two names that are new
-    before = checkout.records()
-    checkout.good("overrides={training.batch_size: [8], dataset.images: [20, 26, 30]}")
-    assert before.items() <= checkout.records().items()
-    assert len(checkout.records()) == 4
+    ready.good("overrides={training.batch_size: [8], dataset.images: [20, 26]}", extra=RECORDS)
+    assert len(ready.records()) == 3  # `images` became a factor: two names that are new
+    before = ready.records()
+    ready.good("overrides={training.batch_size: [8], dataset.images: [20, 26, 30]}", extra=RECORDS)
+    assert before.items() <= ready.records().items()
+    assert len(ready.records()) == 4

@@ -7,7 +7,7 @@ from pathlib import Path
 from study.artifacts.manifest import Manifest, read_manifest
 from study.artifacts.record import Record
 from tests.site import picture, serving
-from tests.workflow.conftest import Checkout
+from tests.workflow.conftest import NO_PROXY, RECORDS, Checkout
 
 FOUND = """
 
@@ -37,9 +37,10 @@ def test_a_study_on_what_a_search_finds_and_again_on_the_same_pictures_elsewhere
     terms = {"oiseau é": "bird photo", "森 's": "forest photo"}
     checkout.study(
         "tiny",
-        dataset={"source": "search", "terms": terms, "images": 20, "image_size": 40, "private_addresses": True},
+        dataset={"source": "search", "terms": terms, "images": 20, "image_size": 32, "private_addresses": True},
     )
-    with (checkout.root / "study" / "data" / "find.py").open("a", encoding="utf-8") as file:
+    checkout.variables = NO_PROXY
+    with (checkout.root / "study" / "data" / "search" / "find.py").open("a", encoding="utf-8") as file:
         file.write("\n\nfrom pathlib import Path" + FOUND)
     with serving() as site:
         site.put("birds/odd.png", picture((900, 500), "PNG", "RGBA", seed=77))
@@ -70,7 +71,7 @@ def test_a_study_on_what_a_search_finds_and_again_on_the_same_pictures_elsewhere
         assert checkout.records() == {}
 
         site.pages["/birds/3.jpg"] = lost
-        checkout.good(again)
+        checkout.good(again, extra=RECORDS)
     second = record(checkout)
     assert second.settings.dataset.manifest == kept.name
     assert second.data == first.data

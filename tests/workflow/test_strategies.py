@@ -5,15 +5,16 @@ import time
 import psutil
 
 from study.artifacts.record import Record
-from tests.workflow.conftest import Checkout
-from tests.workflow.test_pipeline import edit
+from tests.workflow.conftest import OWN_MODEL, Checkout
 
-PLANTED = """        import os, psutil
-        if self.job.replicas.rank == 1 and self.done == 2 and self.job.settings.training.batch_size == 8:
-            os.kill(os.getpid(), 9)
-        elif self.job.replicas.rank == 1 and self.done == 2 and self.job.settings.training.strategy == "ddp":
-            psutil.Process(os.getppid()).parent().kill()
+PLANTED = """
+if os.environ["RANK"] == "1" and self.steps == 3:
+    if len(images) == 4:
+        os.kill(os.getpid(), 9)
+    elif os.environ["LOCAL_WORLD_SIZE"] == "2":
+        psutil.Process(os.getppid()).parent().kill()
 """
+"""Rank 1 dies in its third step where both train on 8 images; else, on one node, the process of the run dies."""
 
 
 def test_whoever_of_many_processes_dies_the_run_is_a_recorded_failure_and_nothing_is_left(checkout: Checkout) -> None:
@@ -21,15 +22,14 @@ def test_whoever_of_many_processes_dies_the_run_is_a_recorded_failure_and_nothin
     ranks. A run of two nodes to which nothing happens comes to its end."""
     checkout.study(
         "tiny",
-        dataset={"source": "generated", "images": 40, "channels": 1, "image_size": 28},
-        model={"name": "mnist_cnn", "weights": "none"},
+        dataset={"source": "generated", "images": 40, "image_size": 32},
+        model=OWN_MODEL,
         training={"freeze_epochs": 0, "epochs": 2},
         loader={"kind": "workers", "workers": 1},
         factors={"training.strategy": ["ddp", "ddp_two_nodes"], "training.batch_size": [4, 8]},
         curve=None,
     )
-    loop = checkout.root / "study" / "train" / "torch_loop.py"
-    edit(loop, "        self.scaler.step(self.optimizer)\n", PLANTED + "        self.scaler.step(self.optimizer)\n")
+    checkout.plant(PLANTED)
     checkout.good()
     records = [Record.model_validate_json(content) for content in checkout.records().values()]
     ends = {

@@ -8,12 +8,14 @@ import pandas as pd
 from study.analysis.table import telemetry as telemetry_table
 from study.analysis.table.telemetry import TelemetrySummary
 from study.artifacts import telemetry
+from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.samples import Measurement
 from study.artifacts.shelf import read_record
 from study.artifacts.timing import Timing, dtype, kind
 from study.base.errors import StudyError
+from study.base.files import write_whole
 from study.config.study import Study
 
 
@@ -32,7 +34,7 @@ def read_telemetry(plan: Plan, records: dict[str, Record], results: Path) -> dic
     """
     found = {}
     for run in plan.runs:
-        record, path = records.get(run.name), telemetry.path_of(results, plan.name, run.file)
+        record, path = records.get(run.name), Results(results).telemetry(plan.name, run.file)
         window = _window(record.measurement) if record and record.measurement else None
         if window and path.is_file():
             found[run.name] = telemetry_table.summarise(telemetry.read_parquet(path), *window)
@@ -53,10 +55,7 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
     Whole numbers are written as such, although a column that lacks one holds floats.
     """
     whole = {name: "Int64" for name in Timing.model_fields if kind(name) is int}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
-    frame.astype(whole).to_csv(temporary, index=False)
-    temporary.replace(path)
+    write_whole(path, frame.astype(whole).to_csv(index=False))
 
 
 def read_csv(path: Path, study: Study) -> pd.DataFrame:

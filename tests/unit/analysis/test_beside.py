@@ -54,7 +54,7 @@ def test_what_differs_is_said_and_drawn_images_make_no_comparable_accuracy() -> 
     frame = device_frame().assign(accuracy=[0.1, 0.9, 0.2, 0.9, 0.9, 0.9])
     found = {one.metric: one for one in beside(study, frame, read_published())}
     told = " ".join(found["fit_time"].differs)
-    assert "data: cifar10, 60000 images of 32 px there, 20 drawn images of 40 px here" in told
+    assert "data: cifar10, 60000 images of 32 px there, 20 drawn images of 32 px here" in told
     assert "epochs: 10 there" in told
     assert "hardware: Intel CPU (Colab) and Tesla T4 there, a cpu and a cuda here" in told
     assert "ratios" in found["fit_time"].comparable

@@ -40,7 +40,7 @@ BYTES = {
 
 def plan_of(**changes: Any) -> Plan:
     """A plan that both loops and any batch size are allowed in."""
-    training = {"loop": "torch", "batch_size": 4, "drop_last": False}
+    training = {"freeze_epochs": 0, "batch_size": 4, "drop_last": False}
     return tiny_plan(loader={"kind": "workers"}, training=training, **changes)
 
 

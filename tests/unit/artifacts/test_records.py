@@ -148,7 +148,7 @@ def test_messages_hold_no_host_user_or_absolute_path() -> None:
 
 
 def test_paths_in_the_settings_are_cut_to_their_base_names(photos: Path) -> None:
-    plan = tiny_plan(dataset={"source": "folder", "path": str(photos), "image_size": 40})
+    plan = tiny_plan(dataset={"source": "folder", "path": str(photos), "image_size": 32})
     cut = without_paths(plan.runs[0].settings)
     assert cut.dataset.path == photos.name
     assert str(photos.parent) not in cut.model_dump_json()
@@ -175,7 +175,7 @@ def test_a_damaged_record_blocks_no_retry_and_is_moved_aside_too(tmp_path: Path)
 
 def test_the_current_folder_as_data_has_a_name_in_the_record(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(photos)
-    plan = tiny_plan(dataset={"source": "folder", "path": ".", "image_size": 40})
+    plan = tiny_plan(dataset={"source": "folder", "path": ".", "image_size": 32})
     assert without_paths(plan.runs[0].settings).dataset.path == photos.name
 
 
@@ -188,4 +188,7 @@ def test_the_session_counts_the_starts_that_measured(tmp_path: Path) -> None:
 
 
 def test_a_result_without_a_measurement_needs_no_machine() -> None:
-    assert JobResult(outcome="failed", message="planted").measurement is None
+    left = JobResult(outcome="failed", message="planted").model_dump_json()
+    result = JobResult.model_validate_json(left)
+    assert (result.outcome, result.message) == ("failed", "planted")
+    assert (result.measurement, result.machine) == (None, None)

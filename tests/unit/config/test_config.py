@@ -1,6 +1,8 @@
+import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml as pyyaml
 
@@ -101,7 +103,7 @@ OWN = {"model.name": "no_such_package:make", "training.freeze_epochs": 0}
             {"model.name": "lenet_cifar", "model.weights": "imagenet"},
             ["model.weights", "'imagenet'", "none, or the path"],
         ),
-        ({"model.name": "lenet_cifar"}, ["training.freeze_epochs", "1", "lenet_cifar", "0"]),
+        (LENET | {"training.freeze_epochs": 1}, ["training.freeze_epochs", "1", "lenet_cifar", "0"]),
         (LENET | {"dataset.image_size": 64}, ["dataset.image_size", "64", "lenet_cifar", "32"]),
         (LENET | {"dataset.channels": 1, "dataset.image_size": 32}, ["dataset.channels", "1", "lenet_cifar", "3"]),
         (LENET | {"model.name": "mnist_cnn", "dataset.image_size": 28}, ["dataset.channels", "3", "mnist_cnn", "1"]),
@@ -205,6 +207,17 @@ def test_the_shipped_studies_are_valid_and_the_default_is_quickstart() -> None:
     assert read_selection(config).studies == ["quickstart"]
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "config").rglob("*.yaml")), ids=lambda path: path.name)
+def test_a_shipped_file_names_the_schema_that_an_editor_checks_it_with(path: Path) -> None:
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+    name = first.removeprefix("# yaml-language-server: $schema=")
+    schema = json.loads((path.parent / name).read_text(encoding="utf-8"))
+    values = strict_yaml.read(path)
+    jsonschema.validate(values, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(values | {"colour": "red"}, schema)
+
+
 def test_a_study_that_is_no_yaml_or_holds_a_key_twice_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "broken.yaml").write_text("title: [", encoding="utf-8")
     with pytest.raises(StudyError, match=r"broken\.yaml, line 1: not valid YAML"):
@@ -219,7 +232,8 @@ def test_a_study_that_is_no_yaml_or_holds_a_key_twice_is_one_line(tmp_path: Path
 
 def test_keys_must_go_together_in_each_run_not_before_factors_are_applied(tmp_path: Path) -> None:
     """fastai's mixed precision is for a GPU: the study's own default device does not count where it is a factor."""
-    values = study_values(training={"loop": "fastai", "precision": "bf16", "batch_size": 4}, loader={"kind": "workers"})
+    training = {"loop": "fastai", "precision": "bf16", "freeze_epochs": 0, "batch_size": 4}
+    values = study_values(training=training, loader={"kind": "workers"})
     assert plan_of(tmp_path, values, devices="cuda").runs
     with pytest.raises(StudyError, match=r"training\.precision: 'bf16' is not allowed"):
         plan_of(tmp_path, values, devices="cpu")

@@ -85,8 +85,10 @@ def test_a_search_that_finds_nothing_is_one_error_that_says_what_to_do(engine: d
 
 def test_without_a_network_the_real_library_ends_in_the_same_error(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ddgs", reason="ddgs is not installed here")
-    for name in ("https_proxy", "HTTPS_PROXY"):
+    for name in ("https_proxy", "HTTPS_PROXY", "DDGS_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
     with pytest.raises(StudyError, match=r"dataset\.terms: the search for 'bird photo' failed \(.*\)\. Check the"):
         find.find("bird photo", 30)
 

@@ -1,5 +1,4 @@
 import socket
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -54,9 +53,7 @@ def test_what_is_no_picture_or_too_large_is_refused_with_the_reason(site: Site) 
 @pytest.mark.parametrize("answer", [drip, drip_of_headers])
 def test_a_server_that_never_ends_is_cut_off_in_its_body_and_in_its_head(site: Site, answer: object) -> None:
     url = site.put("slow.jpg", answer)  # type: ignore[arg-type]
-    begin = time.monotonic()
     refused = refusal(url, Bounds(seconds=0.5, private_addresses=True))
-    assert time.monotonic() - begin < 30  # and not for ever
     assert (str(refused), refused.unreachable) == ("it took longer than 0.5 s", True)
 
 
@@ -98,12 +95,19 @@ def test_a_redirect_to_a_private_address_is_refused_too(site: Site, monkeypatch:
     assert site.requests == {"/outer.jpg": 1}
 
 
-def test_only_a_refusal_that_another_time_may_change_counts_as_unreachable(site: Site) -> None:
+def test_only_a_refusal_that_another_time_may_change_counts_as_unreachable(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def busy(request: Request) -> None:
         request.send_error(503)
 
+    def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
     assert refusal(site.put("busy.jpg", busy)).unreachable
-    assert refusal("http://nowhere.invalid/a.jpg").unreachable
+    with monkeypatch.context() as patched:  # some networks answer for a name that does not exist
+        patched.setattr(socket, "getaddrinfo", unknown)
+        assert refusal("http://nowhere.invalid/a.jpg").unreachable
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         assert refusal(f"http://127.0.0.1:{unused.getsockname()[1]}/a.jpg").unreachable

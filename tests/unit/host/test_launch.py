@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from study.artifacts.layout import Results
 from study.artifacts.plan import write_plans
 from study.artifacts.shelf import read_record
 from study.base.errors import StudyError
+from study.cli import main
 from study.host.engine import container
 from study.host.steps import launch
 from study.host.steps.machine_lock import alone_on_this_machine
@@ -79,6 +81,22 @@ def test_progress_is_plain_lines_in_the_log(tmp_path: Path, monkeypatch: pytest.
     assert lines == ["epoch 1: step 1 of 3", "epoch 2: step 2 of 3", "epoch 3: step 3 of 3", "a warning"]
 
 
+def test_every_file_of_a_run_lies_in_the_results_that_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake(monkeypatch, "print('hello')")
+    plan = tiny_plan()
+    run = plan.runs[0]
+    results, elsewhere = Results(tmp_path / "named"), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    write_plans([plan], results.root)
+    monkeypatch.chdir(elsewhere)
+    assert main(["run", str(results.plan("tiny")), run.name, "--results", str(results.root)]) == 0
+    assert results.record("tiny", run.file).is_file()
+    assert results.log("tiny", f"{run.name}.{run.key}").read_text() == "hello\n"
+    assert list(elsewhere.iterdir()) == []
+
+
 def test_cores_of_snakemake_do_not_reach_the_process_and_a_cpu_run_sees_no_gpu() -> None:
     inherited = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PATH": "/bin", "CUDA_VISIBLE_DEVICES": "0"}
     cpu, cuda = (container.environment(device, inherited) for device in ("cpu", "cuda"))
@@ -87,7 +105,7 @@ def test_cores_of_snakemake_do_not_reach_the_process_and_a_cpu_run_sees_no_gpu()
 
 
 def test_each_run_has_a_seed_of_its_own_that_does_not_change() -> None:
-    assert launch.run_seed(1, "bs4-cpu-r1") == launch.run_seed(1, "bs4-cpu-r1")
+    assert launch.run_seed(1, "bs4-cpu-r1") == 1_094_158_015
     assert len({launch.run_seed(seed, f"bs4-cpu-r{r}") for seed in (1, 2) for r in (1, 2, 3)}) == 6
 
 
@@ -137,11 +155,16 @@ def test_a_second_pipeline_waits_for_its_turn_and_says_so(
         done.set()
 
     monkeypatch.setattr(signal, "signal", lambda number, handler: None)  # only a main thread may set one
+    said = ""
+    thread = threading.Thread(target=second)
     with alone_on_this_machine("other, run 3 of 4: bs16-cpu-r1"):
-        thread = threading.Thread(target=second)
         thread.start()
-        assert not done.wait(1.0)
-    thread.join(60)
+        while "waiting" not in said:
+            assert thread.is_alive()
+            thread.join(0.01)
+            said += capfd.readouterr().err
+        assert not done.is_set()
+    thread.join()
     assert done.is_set()
-    assert "run 1 of 2: bs" in (said := capfd.readouterr().err)
+    assert "run 1 of 2: bs" in said
     assert f"waiting: other, run 3 of 4: bs16-cpu-r1 (process {os.getpid()}) measures on this machine" in said

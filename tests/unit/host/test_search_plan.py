@@ -22,6 +22,7 @@ from study.cli import main
 from study.data.search import fetch as search_fetch
 from study.data.search.find import Answer
 from study.host.engine import lifetime
+from study.host.engine.base import Engine
 from study.host.engine.container import SCRATCH, Mount
 from study.host.engine.lifetime import End
 from study.host.engine.mounts import settings_inside
@@ -36,7 +37,7 @@ def addresses(count: int = 10) -> dict[str, list[str]]:
 
 
 def plan(place: Place | None = None, **dataset: Any) -> Plan:
-    values = {"source": "search", "image_size": 40} | dataset
+    values = {"source": "search", "image_size": 32} | dataset
     return plan_at(place or Place("none", "asked for"), dataset=values, factors={"training.batch_size": [4]})
 
 
@@ -77,7 +78,9 @@ def test_an_edit_of_the_search_keeps_what_was_found(monkeypatch: pytest.MonkeyPa
 def test_the_pictures_that_a_manifest_lists_decide_which_batch_size_is_too_large(tmp_path: Path) -> None:
     path = str(listing(tmp_path, addresses(3)))
     with pytest.raises(StudyError, match=r"training\.batch_size: 8 .* the training set has 4 images"):
-        tiny_plan(dataset={"source": "search", "manifest": path}, factors={"training.batch_size": [8]})
+        tiny_plan(
+            dataset={"source": "search", "manifest": path, "image_size": 32}, factors={"training.batch_size": [8]}
+        )
 
 
 @pytest.mark.parametrize(
@@ -140,7 +143,7 @@ def test_two_steps_at_once_search_one_after_the_other_for_the_same_pictures(
             return Answer(urls[term])
 
         monkeypatch.setattr(search_fetch, "find", find)
-        dataset = {"source": "search", "terms": TERMS, "images": 20, "image_size": 40, "private_addresses": True}
+        dataset = {"source": "search", "terms": TERMS, "images": 20, "image_size": 32, "private_addresses": True}
         planned = tiny_plan(dataset=dataset, factors={"dataset.seed": [1, 2], "training.batch_size": [4]})
         write_plans([planned], tmp_path)
         names = sorted({run.dataset for run in planned.runs})
@@ -161,7 +164,7 @@ class TestTheStepInAContainer:
     @pytest.fixture(autouse=True)
     def _no_engine(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def enter(
-            engine: str, image: str, command: Sequence[str], scratch: Path, mounts: Sequence[Mount], log: TextIO,
+            engine: Engine, image: str, command: Sequence[str], scratch: Path, mounts: Sequence[Mount], log: TextIO,
             title: str, *, network: bool = False, **_: Any,
         ) -> tuple[End, list[str]]:  # fmt: skip
             assert network

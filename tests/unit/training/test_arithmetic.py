@@ -15,7 +15,7 @@ from study.artifacts.machine import Ceiling, Ceilings
 from study.artifacts.samples import Flops
 from study.training.loops.torch.loop import layer_groups, set_frozen
 from study.training.measure import ceilings as measured_ceilings
-from study.training.measure import flops
+from study.training.measure import precision
 from study.training.measure.ceilings import measure_ceilings
 from study.training.measure.clock import HostClock
 from study.training.measure.flops import flops_of_step
@@ -168,10 +168,11 @@ def test_fp32_is_measured_in_the_faster_of_the_two_settings(
         used.append(Backend.fp32_precision)
         return 8, lambda: torch.zeros(1)
 
-    monkeypatch.setattr(flops, "COPY_BYTES", {"cpu": 2**10})
-    monkeypatch.setattr(flops, "SAMPLING_SECONDS", 0.001)
-    monkeypatch.setattr(flops, "_fp32_backends", lambda kind: (Backend, Other))
-    monkeypatch.setattr(flops, "_large_product", product)
+    monkeypatch.setattr(measured_ceilings, "COPY_BYTES", {"cpu": 2**10})
+    monkeypatch.setattr(measured_ceilings, "SAMPLING_SECONDS", 0.001)
+    for module in (measured_ceilings, precision):
+        monkeypatch.setattr(module, "fp32_backends", lambda kind: (Backend, Other))
+    monkeypatch.setattr(measured_ceilings, "_large_product", product)
     ceilings = measure_ceilings(torch.device("cpu"), "fp32")
     assert used == ["tf32"] and ceilings.product_arithmetic == "tf32"
     assert (ceilings.matmul_fp32_precision, ceilings.convolution_fp32_precision) == settings
@@ -278,10 +279,10 @@ def test_a_precision_decides_what_fp32_is_computed_in_and_torchs_older_switches_
     """In a process of its own, for the switches are torch's; its own compiler still reads the older ones."""
     script = """
 import torch
-from study.training.measure.flops import fp32_in_use, has_tf32, set_fp32
-import study.training.measure.flops as arithmetic
+from study.training.measure.precision import fp32_in_use, has_tf32, set_fp32
+import study.training.measure.precision as switches
 for tf32 in (True, False):
-    arithmetic.has_tf32 = lambda: tf32
+    switches.has_tf32 = lambda: tf32
     for precision in ("auto", "fp32", "tf32", "bf16"):
         torch.set_float32_matmul_precision("highest"); torch.backends.cudnn.allow_tf32 = True  # as torch starts
         set_fp32(precision)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import yaml as pyyaml
@@ -17,12 +18,12 @@ from study.analysis.table import rows
 from study.artifacts.plan import Plan, read_plan
 from study.artifacts.record import JobResult
 from study.artifacts.run import Run
-from study.artifacts.samples import PHASES, Measurement, Memory, Replica, Step
+from study.artifacts.samples import Measurement, Memory, Replica
 from study.base import devices
 from study.base.errors import StudyError
 from study.config.load import read_selection, read_study
 from study.config.study import Study
-from study.data import generated
+from study.data.sources import source_of
 from study.host.engine.place import Place
 from study.host.plan import workflow
 from study.host.plan.make import make_plan
@@ -34,7 +35,8 @@ from study.training.distributed.ranks import RankFailed, RankOutOfMemory, report
 from study.training.loops.loaders import MicroBatches
 from study.training.loops.sharding import Sharding, Share, images_of_step
 from study.training.measure.sampler import Gpu, read_together
-from tests.conftest import HERE, ROOT, study_values
+from tests.conftest import HERE, ROOT, study_values, tiny_plan
+from tests.unit.artifacts.test_records import make_record
 from tests.unit.training.gloo_ranks import one_batch_less, overlapping_shards, shards_with_a_gap, train_together
 
 PHOTOS = {"source": "generated", "classes": 2, "channels": 1, "image_size": 28}
@@ -348,7 +350,7 @@ class TestEqualWork:
 
 
 def draw(run: Run, folder: Path) -> None:
-    manifest = generated.draw(run.settings.dataset, folder / run.dataset)
+    manifest = source_of(run.settings.dataset).make(run.settings.dataset, folder / run.dataset, folder)
     (folder / run.dataset / "manifest.json").write_text(manifest.model_dump_json())
 
 
@@ -431,25 +433,12 @@ def test_readings_of_many_gpus_are_one_gpus_with_all_their_memory_power_and_ener
 
 
 def test_peaks_of_all_replicas_are_added_up() -> None:
+    plan = tiny_plan()
+    record = make_record(plan)
+    assert record.measurement
     memories = [Memory(host_resident_bytes=100), Memory(host_resident_bytes=300)]
     replicas = [Replica(images=4, fit_seconds=1, data_wait_seconds=0, memory=memory) for memory in memories]
-    step = {f"{phase}_seconds": 1.0 for phase in PHASES} | {"epoch": 1, "images": 8, "warm_up": False}
-    together = rows._of_all_replicas(measurement(Step.model_validate(step), replicas))
-    assert together["peak_all_host_resident_bytes"] == 400
-    assert together["peak_all_device_reserved_bytes"] is None
-
-
-def measurement(step: Step, replicas: list[Replica]) -> Measurement:
-    return Measurement(
-        setup_seconds=1,
-        model_seconds=1,
-        fit_seconds=1,
-        epochs=[],
-        steps=[step],
-        memory=replicas[0].memory,
-        parameters=1,
-        body_sha256=None,
-        threads=1,
-        workers=0,
-        replicas=replicas,
-    )
+    measured = record.measurement.model_copy(update={"replicas": replicas})
+    row = rows.table(plan, {record.run: record.model_copy(update={"measurement": measured})}).iloc[0]
+    assert row["peak_all_host_resident_bytes"] == 400
+    assert np.isnan(row["peak_all_device_reserved_bytes"])

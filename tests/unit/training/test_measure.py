@@ -5,6 +5,7 @@ import pytest
 from study.artifacts.samples import PHASES, Step
 from study.training.measure.clock import HostClock, StepRecorder
 from study.training.measure.warm_up import mark_warm_up
+from tests.conftest import PlantedClock
 
 
 def step(seconds: float, epoch: int = 1) -> Step:
@@ -12,21 +13,29 @@ def step(seconds: float, epoch: int = 1) -> Step:
     return Step(epoch=epoch, images=4, warm_up=False, **phases)
 
 
-def test_a_planted_wait_is_found_in_its_phase_and_step() -> None:
+def test_a_planted_wait_is_found_in_its_phase_and_step(clock: PlantedClock) -> None:
     recorder = StepRecorder(HostClock())
     recorder.begin()
     for number in range(3):
         for phase in PHASES:
-            if (number, phase) == (1, "transfer"):
-                time.sleep(0.05)
+            clock.pass_by(5.0 if (number, phase) == (1, "transfer") else 0.25)
             recorder.mark(phase)
         recorder.end_step(4)
     recorder.end()
-    steps = recorder.read()[0].steps
-    assert [s.epoch for s in steps] == [1, 1, 1]
-    assert steps[1].transfer_seconds > 0.045
-    others = [getattr(s, f"{p}_seconds") for n, s in enumerate(steps) for p in PHASES if (n, p) != (1, "transfer")]
-    assert max(others) < 0.04
+    (epoch,) = recorder.read()
+    found = [[getattr(step, f"{phase}_seconds") for phase in PHASES] for step in epoch.steps]
+    expected = [[0.25] * len(PHASES) for _ in range(3)]
+    expected[1][PHASES.index("transfer")] = 5.0
+    assert found == expected
+    assert epoch.train_seconds == sum(map(sum, expected))
+    assert [step.epoch for step in epoch.steps] == [1, 1, 1]
+
+
+def test_the_hosts_clock_measures_a_sleep_as_no_shorter_than_it_is() -> None:
+    clock = HostClock()
+    first = clock.mark()
+    time.sleep(0.02)
+    assert clock.seconds(first, clock.mark()) >= 0.02
 
 
 def test_a_recorder_starts_each_epoch_afresh() -> None:

@@ -139,6 +139,8 @@ def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, url: str) -> None:
     """Let torchvision's ResNet-18 weights be at ``url``, and its cache be empty."""
     monkeypatch.setattr(torchvision.models.ResNet18_Weights.DEFAULT.value, "url", url)
     monkeypatch.setenv("TORCH_HOME", str(tmp_path / "cache"))
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
 
 
 def test_imagenet_weights_are_downloaded_once_and_checked(
@@ -191,7 +193,7 @@ def test_an_error_without_words_still_falls_back_and_names_no_path(
         def refuse(name: str, hub: Path, error: OSError = error) -> Path:
             raise error
 
-        monkeypatch.setattr(models, "fetch_imagenet", refuse)
+        monkeypatch.setattr(pretrained, "fetch_imagenet", refuse)
         decision = pretrained.decide("resnet18", "imagenet", 1, tmp_path)
         assert decision.kind == "random"
         assert decision.reason.endswith(words)

@@ -1,84 +1,69 @@
 """Planted waits are found where they were planted, in both loops; warm-up, extremes and unrest are found too."""
 
-import time
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 
-from study.analysis.table.steps import extreme_steps, settled, steady_steps, warm_up_extra
-from study.artifacts.samples import PHASES, Measurement
+from study.analysis.table.steps import extreme_steps, settled, steady_steps
+from study.artifacts.samples import PHASES
 from study.data import decode as decoding
 from study.training.loops import loaders
 from study.training.loops.fastai import loop as fastai_loop
 from study.training.loops.loader_alone import loop as loader_alone
 from study.training.loops.torch import loop as torch_loop
-from tests.unit.training.test_loops import LOOPS, make_job, tiny_run
+from tests.conftest import PlantedClock
+from tests.unit.training.test_loops import LOOPS, make_job, tiny_run, transfer_run
 from tests.unit.training.test_measure import step
 
-SLEEP = 0.02
-"""Seconds in the loader for each image; six images a batch."""
-
-
-def phase_seconds(measured: Measurement) -> dict[str, float]:
-    """Median over the steps that are no epoch's first, by phase."""
-    later = [s for before, s in zip(measured.steps, measured.steps[1:], strict=False) if before.epoch == s.epoch]
-    return {phase: float(np.median([getattr(s, f"{phase}_seconds") for s in later])) for phase in PHASES}
+DECODING = 0.25
+"""Planted seconds of the loader for each image; six images a batch."""
+SMALL = {"images": 60, "image_size": 32}
 
 
 @pytest.mark.parametrize("loop", ["torch", "fastai"])
-def test_a_sleep_in_the_loader_is_a_wait_for_data_and_nothing_else(
-    tmp_path: Path, loop: str, monkeypatch: pytest.MonkeyPatch
+def test_time_that_passes_in_the_loader_is_a_wait_for_data_and_nothing_else(
+    tmp_path: Path, loop: str, monkeypatch: pytest.MonkeyPatch, clock: PlantedClock
 ) -> None:
-    run = tiny_run(loop, loader={"kind": "workers", "workers": 0}, dataset={"images": 60, "image_size": 40})
-    job = make_job(tmp_path, run)
-    plain = phase_seconds(LOOPS[loop](job))
-    if loop == "torch":
-        stock = decoding.decode
-
-        def slow(*arguments: Any) -> NDArray[np.uint8]:
-            time.sleep(SLEEP)
+    def slow(stock: Callable[..., Any]) -> Callable[..., Any]:
+        def wait(*arguments: Any) -> Any:
+            clock.pass_by(DECODING)
             return stock(*arguments)
 
-        monkeypatch.setattr(loaders, "decode", slow)
-    else:
-        original = fastai_loop.as_stored
+        return wait
 
-        def slow_item(*arguments: Any) -> Any:
-            time.sleep(SLEEP)
-            return original(*arguments)
-
-        monkeypatch.setattr(fastai_loop, "as_stored", slow_item)
-    slept = phase_seconds(LOOPS[loop](job))
-    assert slept["data_wait"] - plain["data_wait"] > 0.9 * 6 * SLEEP
-    assert all(slept[phase] - plain[phase] < 0.5 * 6 * SLEEP for phase in PHASES if phase != "data_wait")
+    monkeypatch.setattr(loaders, "decode", slow(decoding.decode))
+    monkeypatch.setattr(fastai_loop, "as_stored", slow(fastai_loop.as_stored))
+    run = tiny_run(loop, loader={"kind": "workers", "workers": 0}, dataset=SMALL)
+    for measured in LOOPS[loop](make_job(tmp_path, run)).steps:
+        spent = {phase: getattr(measured, f"{phase}_seconds") for phase in PHASES}
+        assert spent == dict.fromkeys(PHASES, 0.0) | {"data_wait": 6 * DECODING}
 
 
 @pytest.mark.parametrize("loop", ["torch", "fastai"])
-def test_a_slow_step_is_an_extreme_and_no_other_is(tmp_path: Path, loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sleep of a second in one forward pass: in its step, in its phase."""
-    run = tiny_run(loop, dataset={"images": 100, "image_size": 40}, training={"freeze_epochs": 0, "epochs": 1})
+def test_a_slow_step_is_an_extreme_and_no_other_is(
+    tmp_path: Path, loop: str, monkeypatch: pytest.MonkeyPatch, clock: PlantedClock
+) -> None:
+    """Half a second in each forward pass and nine in one: in its step, in its phase."""
+    run = tiny_run(loop, dataset={"images": 100, "image_size": 32}, training={"epochs": 1})
     count = 0
     forward = torch.nn.Conv2d.forward
 
     def sometimes_slow(self: torch.nn.Conv2d, inputs: torch.Tensor) -> torch.Tensor:
         nonlocal count
-        if self.in_channels == 3 and self.training:  # the first layer, once a step
+        if self.training:
             count += 1
-            if count == 10:
-                time.sleep(1.0)
+            clock.pass_by(9.0 if count == 10 else 0.5)
         return forward(self, inputs)
 
     monkeypatch.setattr(torch.nn.Conv2d, "forward", sometimes_slow)
     measured = LOOPS[loop](make_job(tmp_path, run))
-    slowest = max(measured.steps, key=lambda s: s.seconds - s.data_wait_seconds)
-    # fastai's summary of a model makes one forward pass of its own before training.
-    assert measured.steps.index(slowest) in (8, 9)
-    assert slowest.forward_seconds > 1.0
-    assert extreme_steps([s.seconds for s in steady_steps(measured)]) >= 1
+    assert [step.forward_seconds for step in measured.steps] == [9.0 if n == 10 else 0.5 for n in range(1, 14)]
+    assert extreme_steps([step.seconds for step in steady_steps(measured)]) == 1
 
 
 def test_extremes_are_half_as_long_again_as_the_median() -> None:
@@ -105,7 +90,7 @@ def test_a_run_that_never_settles_says_so(seconds: list[float], steady: bool | N
 
 
 def test_the_loader_alone_fetches_everything_and_trains_nothing(tmp_path: Path) -> None:
-    run = tiny_run(loader={"kind": "alone", "workers": 1}, dataset={"images": 60, "image_size": 40})
+    run = tiny_run(loader={"kind": "alone", "workers": 1}, dataset=SMALL)
     job = make_job(tmp_path, run)
     alone = loader_alone.train(job)
     both = torch_loop.train(job)
@@ -117,21 +102,29 @@ def test_the_loader_alone_fetches_everything_and_trains_nothing(tmp_path: Path) 
     assert all(e.loader_start_seconds > 0 for e in alone.epochs)
 
 
-def test_compilation_is_a_time_of_its_own_within_warm_up(tmp_path: Path) -> None:
-    run = tiny_run(
-        dataset={"images": 60, "channels": 1, "image_size": 16},
-        training={"compile": True, "freeze_epochs": 0, "epochs": 2, "batch_size": 8},
+def test_compilation_is_a_time_of_its_own_within_warm_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training compiles in its first step and validation in its first pass, as long as that takes; no other step does.
+    Nothing was compiled before: torch keeps what it compiled in a folder and in the process."""
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "compiled"))
+    torch._dynamo.reset()
+    training = {"epochs": 2, "batch_size": 8}
+    job = make_job(tmp_path, tiny_run(dataset=SMALL, training=training | {"compile": True}))
+    before = torch_loop.compile_seconds()
+    spent = [before]
+    measured = torch_loop.train(
+        replace(job, progress=lambda done, total, words: spent.append(torch_loop.compile_seconds()))
     )
-    measured = torch_loop.train(make_job(tmp_path, run))
-    assert measured.compile_seconds is not None
-    assert 0.5 * measured.compile_seconds < warm_up_extra(measured)
-    steady = [s for s in measured.steps if not s.warm_up]
-    assert sum(s.seconds for s in steady) < measured.compile_seconds
+    assert [after > earlier for earlier, after in pairwise(spent)] == [True, *[False] * 5, True, *[False] * 5]
+    assert measured.steps[0].warm_up
+    assert measured.compile_seconds == spent[-1] > before
     assert measured.flops["unfrozen"].flop_per_image > 0
+    eager = torch_loop.train(make_job(tmp_path, tiny_run(dataset=SMALL, training=training)))
+    assert eager.compile_seconds is None
+    assert eager.flops == measured.flops
 
 
 @pytest.mark.parametrize("loop", ["torch", "fastai"])
 def test_a_frozen_stage_computes_less_than_an_unfrozen_one(tmp_path: Path, loop: str) -> None:
-    flops = LOOPS[loop](make_job(tmp_path, tiny_run(loop))).flops
+    flops = LOOPS[loop](make_job(tmp_path, transfer_run(loop))).flops
     assert flops["frozen"].forward_flop_per_image == flops["unfrozen"].forward_flop_per_image
     assert flops["frozen"].backward_flop_per_image < flops["unfrozen"].backward_flop_per_image
