@@ -232,12 +232,12 @@ def _differs(study: Study, usable: pd.DataFrame, rows: pd.DataFrame) -> list[str
     for column, key in (("model", "model.name"), ("batch_size", "training.batch_size")):
         if rows[column].isna().all():
             told.append(f"{short_key(key)}: not printed there, {_here(study, key)} here")
-    if "training.strategy" in study.compared and "replicas" in usable:
-        many = sorted(set(usable["replicas"].dropna().astype(int)))
+    many = sorted(set(usable["replicas"].dropna().astype(int)))
+    if "training.strategy" in study.compared and many:
         told.append(f"processes: {listed([str(count) for count in many])} here, that share each batch")
     hardware = sorted({_text(value) for value in rows["hardware"]} - {""})
-    if "device_name" in usable and len(usable):
-        ours = sorted(set(usable["device_name"].dropna()))
+    ours = sorted(set(usable["device_name"].dropna()))
+    if ours:
         told.append(f"hardware: {listed(hardware) if hardware else 'not printed'} there, {listed(ours)} here")
     return told
 
