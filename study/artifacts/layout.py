@@ -28,10 +28,9 @@ class Results:
         """The lock of a start of the pipeline."""
         return self.root / ".lock"
 
-    @property
-    def search_lock(self) -> Path:
-        """The lock of a search for pictures."""
-        return self.root / ".search.lock"
+    def download_lock(self, source: str) -> Path:
+        """Return the lock of the downloads from a source of images."""
+        return self.root / f".{source}.lock"
 
     def log(self, *parts: str) -> Path:
         """Return the log of a step from the parts of its name, as the workflow's rules name it, too."""

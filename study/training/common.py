@@ -22,8 +22,8 @@ from study.base.files import write_whole
 from study.base.privacy import anonymous
 from study.base.strict import Strict
 from study.config.settings import Settings
-from study.data.decode import open_set
 from study.data.preflight import check_batch_size
+from study.data.sources import open_set
 from study.training.loops.contract import TrainingJob
 from study.training.loops.replicas import Replicas
 from study.training.models.pretrained import imagenet_model, read_state

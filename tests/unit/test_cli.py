@@ -49,7 +49,7 @@ def test_an_error_is_one_line_and_the_exit_code_says_so(
         (["image", "PLAN", "cpu"], "images: runs execute on the host (asked for), which needs no image"),
         (["archive", "cpu"], "images/cpu.json: cannot be read (No such file or directory); make it with: make images"),
         (["dataset", "PLAN", "nope"], "dataset: tiny plans no dataset 'nope'; allowed: generated."),
-        (["weights", "PLAN", "nope"], "weights: tiny plans no weights 'nope'; allowed: resnet18-none."),
+        (["weights", "PLAN", "nope"], "weights: tiny plans no weights 'nope'; allowed: small_net-none."),
         (["run", "PLAN", "nope"], "run: tiny plans no run 'nope'; allowed: bs"),
         (["run", "PLAN", "EVERY", "--log", "FILE/x/y.log"], "FILE/x: Not a directory"),
         *(([verb, "GONE", "cpu"], "gone/plan.json: cannot be read") for verb in ("image", "dataset", "weights", "run")),

@@ -13,8 +13,9 @@ from study.artifacts.manifest import LeftOut, Manifest, Origin
 from study.base.errors import StudyError
 from study.base.files import write_if_changed
 from study.config.sections import Dataset
-from study.data.preflight import given_manifest, images_a_class, pictures_of
+from study.data.preflight import images_a_class
 from study.data.search.collect import BATCH, OFFLINE, Collector, Wanted
+from study.data.search.earlier import given_manifest, pictures_of
 from study.data.search.find import find
 from study.data.search.picture import encoder
 from study.data.search.store import Found, Store, Stored

@@ -9,7 +9,7 @@ from study.base.errors import StudyError
 from study.base.files import ROOT
 from study.config import own_model
 from study.config.settings import Settings
-from study.data.torchvision_sets import CLASS
+from study.data.sources import source_of
 from study.host.engine import container
 from study.host.engine.container import Mount
 
@@ -42,11 +42,15 @@ def own_mounts(settings: Settings) -> list[Mount]:
 def run_mounts(run: Run, study: str, results: Path) -> list[Mount]:
     """Return the mounts of all that a run reads: the package, its data, the decision about its weights, the weights."""
     files = Results(results)
-    wanted = [files.data(run.dataset), files.decisions(study), files.hub]
-    if run.settings.dataset.source in CLASS:
-        wanted += [files.downloads, files.unpacked]
+    dataset, data = run.settings.dataset, files.data(run.dataset)
+    base = source_of(dataset).base(dataset, data, results)
+    wanted = dict.fromkeys([data, base, files.decisions(study), files.hub])
     inside = Path(container.WORK, "results")
-    seen = [Mount(path.resolve(), str(inside / path.relative_to(results))) for path in wanted if path.exists()]
+    seen = [
+        Mount(path.resolve(), str(inside / path.relative_to(results)))
+        for path in wanted
+        if path.is_relative_to(results) and path.exists()  # a user's own folder comes with the settings
+    ]
     return [code_mount(), *own_mounts(run.settings), *seen]
 
 

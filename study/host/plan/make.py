@@ -17,8 +17,7 @@ from study.config.load import check_settings, read_study
 from study.config.selection import Selection
 from study.config.settings import Settings, get, with_values
 from study.config.study import Study
-from study.data import preflight
-from study.data.identity import dataset_identity
+from study.data import preflight, sources
 from study.host.engine.place import Place
 from study.host.plan import keys, process_count
 
@@ -60,9 +59,10 @@ def make_plan(
     _check_curve(name, study)
     labels = unique([label(item.factors, study) for item in configurations], [item.factors for item in configurations])
     as_checked = {key: list(dict.fromkeys(item.factors[key] for item in configurations)) for key in study.factors}
+    full = sources.with_effect(study.full, [item.settings.dataset for item in configurations])
     return Plan(
         name=name,
-        study=study.model_copy(update={"factors": as_checked}),
+        study=study.model_copy(update={"factors": as_checked, "full": full}),
         runs=_blocks(configurations, labels, study),
         engine=place.engine,
         engine_reason=place.reason,
@@ -163,9 +163,8 @@ def _not_on_this_device(settings: Settings) -> str | None:
 
 def _dataset(settings: Settings) -> tuple[str, int]:
     dataset = settings.dataset
-    listing = preflight.list_files(dataset)
-    identity = dataset_identity(dataset, listing)
-    return f"{dataset.source}.{digest(identity)}", preflight.expected_train_images(dataset, listing)
+    outlook = sources.look(dataset)
+    return sources.name_of(dataset, outlook.files), outlook.train_images
 
 
 def _weights(settings: Settings, study: str) -> str:
@@ -188,7 +187,7 @@ def _weights(settings: Settings, study: str) -> str:
     images = settings.dataset
     if code := own_model.sources(name, Path()):
         identity["code"] = own_model.code_sha256(code)
-        identity["images"] = [preflight.expected_classes(images), images.channels, images.image_size]
+        identity["images"] = [sources.look(images).classes, images.channels, images.image_size]
     return f"{slug(name)}-{label}.{digest(identity)}"
 
 

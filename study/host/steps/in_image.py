@@ -64,8 +64,7 @@ def in_a_container(verb: str, plan: Plan, run: Run, name: str, results: Path, lo
                 passed=[name for name in PROXIES if name in os.environ],
             )
         finally:
-            if verb == "dataset" and run.settings.dataset.source == "search":
-                # Also after a failure, so that no verified picture is downloaded twice.
+            if verb == "dataset":  # also after a failure, so that nothing is downloaded twice
                 _take(inside / "data", results / "data")
         if end.code or end.trouble:
             raise StudyError(end.trouble or _own_error(said))

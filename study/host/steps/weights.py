@@ -9,7 +9,7 @@ from study.artifacts.plan import read_plan
 from study.artifacts.weights import Weights, read_weights
 from study.base.files import write_if_changed
 from study.config.settings import Settings
-from study.data.preflight import expected_classes
+from study.data.sources import look
 from study.host.steps.in_image import in_a_logged_container
 
 
@@ -48,7 +48,7 @@ def _decided(decide: Decide, settings: Settings, hub: Path) -> Weights:
         model.weights,
         settings.seed,
         hub,
-        classes=expected_classes(images),
+        classes=look(images).classes,
         channels=images.channels,
         image_size=images.image_size,
     )

@@ -13,7 +13,9 @@ from study.config.load import read_selection
 from study.config.selection import Selection
 from study.config.settings import Settings
 from study.host.engine import client, container, place, strays
+from study.host.engine.base import Engine
 from study.host.engine.container import Box, Mount
+from study.host.engine.docker import Docker
 from study.host.engine.engines import ENGINES, engine
 from study.host.engine.mounts import check_readable, check_visible, own_mounts, settings_inside
 from study.host.engine.place import Place
@@ -431,7 +433,7 @@ def test_a_launcher_is_known_by_its_number_and_its_start(monkeypatch: pytest.Mon
     }
     removed = []
 
-    def ask(engine: str, *arguments: str, seconds: float = 0.0) -> str:
+    def ask(engine: Engine, *arguments: str, seconds: float = 0.0) -> str:
         if arguments[0] == "ps":
             return "\n".join(labels)
         if arguments[0] == "rm":
@@ -441,8 +443,8 @@ def test_a_launcher_is_known_by_its_number_and_its_start(monkeypatch: pytest.Mon
         config = {"Labels": {container.LAUNCHER: labels[name]}}
         return json.dumps([{"Name": f"/{name}", "Config": config, "State": {"Running": True}}])
 
-    monkeypatch.setattr(client, "ask", ask)
-    assert strays.remove_strays("docker") == ["own", "elsewhere"]
+    monkeypatch.setattr(Docker, "ask", ask)
+    assert strays.remove_strays(engine("docker")) == ["own", "elsewhere"]
     assert removed == ["recycled", "gone", "broken", "restarted"]
 
 

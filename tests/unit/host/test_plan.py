@@ -173,7 +173,7 @@ def test_levels_that_are_the_same_once_checked_and_a_curve_over_words_are_one_er
 def test_a_run_whose_gpus_are_gone_keeps_its_processes_and_with_them_its_key() -> None:
     study = Study.model_validate(
         study_values(
-            training={"loop": "torch", "freeze_epochs": 1, "epochs": 1, "batch_size": 8, "strategy": "ddp"},
+            training={"loop": "torch", "freeze_epochs": 0, "epochs": 1, "batch_size": 8, "strategy": "ddp"},
             factors={"device": ["cuda"]}, curve=None,
         )
     )  # fmt: skip
@@ -195,7 +195,7 @@ def test_an_error_names_the_first_configuration_that_has_one() -> None:
     """Every check of one configuration comes before any of the next."""
     levels = {"model.weights": ["none", "/no/such"], "training.batch_size": [4, 10**6]}
     with pytest.raises(StudyError, match=r"training.batch_size: 1000000 is not allowed"):
-        tiny_plan(factors=levels, training={"loop": "torch", "epochs": 1, "drop_last": True}, curve=None)
+        tiny_plan(factors=levels, training={"freeze_epochs": 0, "epochs": 1, "drop_last": True}, curve=None)
 
 
 def test_a_run_waits_for_missing_preparation_alone(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from study.artifacts.samples import WARM_UP_REPETITIONS, Yardstick
 from study.config.study import Study
 from study.training.measure import yardstick
 from tests.conftest import study_values
+from tests.timings import as_timings
 
 
 def test_it_changes_no_generator_and_no_setting() -> None:
@@ -54,7 +55,7 @@ def simulated(
                 "fit_seconds": seconds, "images_processed": 32, "yardstick_seconds": None if null else 0.002 * state,
             }
         )  # fmt: skip
-    return analyse(study, pd.DataFrame(rows))
+    return analyse(study, as_timings(rows))
 
 
 STEADY = np.ones(10)
