@@ -173,7 +173,7 @@ def test_levels_that_are_the_same_once_checked_and_a_curve_over_words_are_one_er
 def test_a_run_whose_gpus_are_gone_keeps_its_processes_and_with_them_its_key() -> None:
     study = Study.model_validate(
         study_values(
-            training={"loop": "torch", "freeze_epochs": 1, "epochs": 1, "batch_size": 8, "strategy": "ddp"},
+            training={"loop": "torch", "freeze_epochs": 0, "epochs": 1, "batch_size": 8, "strategy": "ddp"},
             factors={"device": ["cuda"]}, curve=None,
         )
     )  # fmt: skip
