@@ -1,7 +1,10 @@
 """Small studies, small images, and a copy of the checkout to run Snakemake in."""
 
 import os
+import sys
 import time
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,27 @@ from study.artifacts.plan import Plan
 from study.config.study import Study
 from study.host.engine.place import Place
 from study.host.plan.make import make_plan
+
+
+class NoTraining(MetaPathFinder):
+    """Refuses what only the training side may import, whether it is installed or not."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: object = None) -> None:
+        """Raise ``ImportError`` for torch, torchvision and fastai."""
+        if name.partition(".")[0] in ("torch", "torchvision", "fastai"):
+            raise ImportError(f"{name} belongs to the training side, and its tests to tests/unit/training")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option of ``make check``."""
+    parser.addoption("--without-torch", action="store_true", help="fail every test that imports torch or fastai")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse torch before any test module is imported, in each worker, too."""
+    if config.getoption("--without-torch"):
+        sys.meta_path.insert(0, NoTraining())
+
 
 ROOT = Path(__file__).parent.parent
 HERE: dict[str, str | None] = {"cpu": None, "cuda": "no GPU in this test"}

@@ -136,6 +136,17 @@ def test_samples_stay_when_the_watched_process_is_killed_and_the_sampler_ends(tm
     assert samples["process_resident_bytes"].min() > 150 * MIB
 
 
+def test_a_process_that_has_given_up_its_memory_leaves_no_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between a process's last instruction and its end its number is taken, its state is "running", and its memory is
+    gone."""
+    with python("print(1, flush=True); " + WAITS) as watched:
+        tree = Tree(watched.pid)
+        assert tree.read(0.0) is not None
+        monkeypatch.setattr(psutil.Process, "memory_info", lambda process: SimpleNamespace(rss=0))
+        assert psutil.Process(watched.pid).status() != psutil.STATUS_ZOMBIE
+        assert tree.read(0.1) is None
+
+
 def test_a_sampler_that_is_killed_leaves_what_it_saw(tmp_path: Path) -> None:
     path = tmp_path / "samples.csv"
     with python("print(1, flush=True); " + WAITS) as watched, sampler(path, watched.pid) as process:
