@@ -1,6 +1,7 @@
 """Small studies, small images, and a copy of the checkout to run Snakemake in."""
 
 import os
+import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ import pytest
 from PIL import Image
 
 from study.artifacts.plan import Plan
+from study.base.files import PACKAGE
 from study.config.study import Study
 from study.host.engine.place import Place
 from study.host.plan.make import make_plan
@@ -122,3 +124,12 @@ def write_photos(folder: Path, classes: dict[str, int], size: tuple[int, int] = 
 def photos(tmp_path: Path) -> Path:
     """Two classes of ten photographs, in a folder whose name is not easy."""
     return write_photos(tmp_path / 'my "best" photo\'s 写真', {"oiseau é": 10, "森 's": 10})
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the package, which a test may edit, in the place of the one whose files are in the keys."""
+    copied = tmp_path / "study"
+    shutil.copytree(PACKAGE, copied, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr("study.base.files.PACKAGE", copied)
+    return copied

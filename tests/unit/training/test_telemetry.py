@@ -4,7 +4,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -139,12 +139,20 @@ def test_samples_stay_when_the_watched_process_is_killed_and_the_sampler_ends(tm
 def test_a_process_that_has_given_up_its_memory_leaves_no_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     """Between a process's last instruction and its end its number is taken, its state is "running", and its memory is
     gone."""
-    with python("print(1, flush=True); " + WAITS) as watched:
-        tree = Tree(watched.pid)
-        assert tree.read(0.0) is not None
-        monkeypatch.setattr(psutil.Process, "memory_info", lambda process: SimpleNamespace(rss=0))
-        assert psutil.Process(watched.pid).status() != psutil.STATUS_ZOMBIE
-        assert tree.read(0.1) is None
+    held = MIB
+
+    class Leaving(psutil.Process):
+        def oneshot(self) -> Any:
+            return nullcontext()
+
+        def memory_info(self) -> Any:
+            return SimpleNamespace(rss=held)
+
+    monkeypatch.setattr(psutil, "Process", Leaving)
+    tree = Tree(os.getpid())
+    assert tree.read(0.0) is not None
+    held = 0
+    assert tree.read(0.1) is None
 
 
 def test_a_sampler_that_is_killed_leaves_what_it_saw(tmp_path: Path) -> None:
