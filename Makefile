@@ -11,16 +11,18 @@ CORES ?= 1
   lint lint-types format schema lock clean help
 
 study: host  ## Run the selected studies and print the path of the report
-	@engine=$$($(VENV) -m study engine -- $(ARGS)) || exit 1; \
-	  test "$$engine" != none || $(MAKE) --no-print-directory env
-	$(VENV) -m snakemake --cores $(CORES) $(ARGS)
-	@echo "The report: results/report.html"
+	$(call start,$(ARGS))
 
 published: host  ## Run every published study, reduced to two CPU cores; ARGS="size=full" runs them in full
-	@engine=$$($(VENV) -m study engine -- --config $(ARGS)) || exit 1; \
+	$(call start,--config $(PUBLISHED) size=reduced $(ARGS))
+
+# Snakemake with the given arguments; torch first, where they let the runs execute on the host.
+define start
+	@engine=$$($(VENV) -m study engine -- --cores $(CORES) $(1)) || exit 1; \
 	  test "$$engine" != none || $(MAKE) --no-print-directory env
-	$(VENV) -m snakemake --cores $(CORES) --config $(PUBLISHED) size=reduced $(ARGS)
+	$(VENV) -m snakemake --cores $(CORES) $(1)
 	@echo "The report: results/report.html"
+endef
 
 PUBLISHED := "studies=[batch-size,speedup,cifar10-cnn,lab-device,lab-batch-size,lab-model-size,lab-workers,lab-precision,mnist-strategies,inference,larger-models]"
 

@@ -11,7 +11,7 @@ configfile: f"{workflow.basedir}/config/config.yaml"
 
 
 # The base image of docker/Dockerfile, named here for Snakemake's linter. Snakemake itself can only use
-# Apptainer; study/host/engine/container.py starts the runs' own containers.
+# Apptainer; study/host/engine starts the runs' own containers.
 container: "docker://python:3.11-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c637cecc392d97f980d4fec56b"
 
 

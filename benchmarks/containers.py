@@ -20,7 +20,8 @@ import numpy as np
 from scipy import stats
 
 from study.config.settings import Settings
-from study.host.engine import client, lifetime
+from study.host.engine import lifetime
+from study.host.engine.engines import engine
 from study.host.engine.mounts import code_mount
 
 ROOT = Path(__file__).parent.parent
@@ -48,7 +49,7 @@ def inside(image: str, command: list[str], results: Path) -> list[str]:
     """What a command says in a container that is started as a run's is."""
     with lifetime.scratch_folder(results) as scratch, (results / "log").open("w", encoding="utf-8") as log:
         end, said = lifetime.enter(
-            "docker", image, command, scratch, [code_mount()], log, "benchmark", settings=Settings()
+            engine("docker"), image, command, scratch, [code_mount()], log, "benchmark", settings=Settings()
         )
     if end.code:
         raise SystemExit("\n".join(said))
@@ -108,7 +109,7 @@ def main() -> None:
     parser.add_argument("--python", default=sys.executable, help="the host's interpreter")
     parser.add_argument("--pairs", type=int, default=10)
     options = parser.parse_args()
-    found = client.image("docker", options.image)
+    found = engine("docker").image(options.image)
     if found is None:
         raise SystemExit(f"docker has no image {options.image!r}")
     with tempfile.TemporaryDirectory() as folder:

@@ -1,3 +1,34 @@
-"""Reproducible training studies: what makes training fast on this machine, and how sure are we?"""
+"""Reproducible training studies: what makes training fast on this machine, and how sure are we?
+
+``open`` reads a results folder, and ``fit`` finds what any table of times determines. docs/api.md describes both.
+
+>>> import study
+>>> results = study.open("docs/example-h200")
+>>> results["batch-size"].analysis().groups[0].best
+'64'
+>>> times = results["batch-size"].timings()
+>>> fit = study.fit(times, x="training.batch_size", y="fit_seconds", block="block")
+>>> fit.curve.observations
+50
+"""
+
+TYPE_CHECKING = False  # typing's own is not imported: it would take longer than all the rest
+if TYPE_CHECKING:
+    from study.analysis.interface import Fit, ResultsFolder, StudyResults, fit, open
+    from study.base.errors import StudyError
 
 __version__ = "0.1.0"
+__all__ = ["Fit", "ResultsFolder", "StudyError", "StudyResults", "fit", "open"]
+
+
+def __getattr__(name: str) -> object:
+    """Return a name of the public interface, which is loaded at its first use."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module("study.analysis.interface"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,4 +1,4 @@
-"""The generated files: JSON Schemas in ``workflow/schemas`` and the table of keys in ``config/README.md``."""
+"""The generated files: JSON Schemas, the keys in ``config/README.md``, the columns in ``docs/timings.md``."""
 
 import json
 from typing import Any, Literal, get_args, get_origin
@@ -7,11 +7,13 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from study.analysis.stats.analysis import Analysis
+from study.artifacts import timing
 from study.artifacts.image import Image
 from study.artifacts.manifest import Manifest
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.weights import Weights
+from study.config.rules import RULES
 from study.config.sections import Dataset, Inference, Limits, Loader, Model, Training
 from study.config.selection import Images, Selection
 from study.config.settings import Keys
@@ -27,6 +29,8 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "record": Record,
     "fit": Analysis,
 }
+NAMES: dict[type[Any], str] = {int: "whole number", float: "number", str: "text", bool: "`true`, `false`"}
+"""The types as a reader of YAML or of a table knows them."""
 
 
 def generated_files() -> dict[str, str]:
@@ -40,7 +44,7 @@ def generated_files() -> dict[str, str]:
         + "\n"
         for name, model in SCHEMAS.items()
     }
-    return files | {"config/README.md": _readme()}
+    return files | {"config/README.md": _readme(), "docs/timings.md": _timings()}
 
 
 def _readme() -> str:
@@ -67,7 +71,41 @@ def _readme() -> str:
     for model in (Dataset, Model, Training, Loader, Inference, Limits):
         name = model.__name__.lower()
         sections += [f"### `{name}`", str(model.__doc__).strip(), _table(model.model_fields, f"{name}.")]
+    sections += [
+        "### Which keys go together",
+        "With the values in the second column, a run's key has one of the allowed values. A combination that breaks a "
+        "rule is an error before any run starts.",
+        _rules(),
+    ]
     return "\n\n".join(sections) + "\n"
+
+
+def _timings() -> str:
+    rows = ["| column | unit | type | what it is | heading in the report |", "| --- | --- | --- | --- | --- |"]
+    shown = timing.resources()
+    for name, field in timing.Timing.model_fields.items():
+        heading = shown[name].heading if name in shown else ""
+        kind = NAMES[timing.kind(name)]
+        rows.append(f"| `{name}` | {timing.unit(name) or ''} | {kind} | {field.description} | {heading} |")
+    return (
+        "\n\n".join(
+            [
+                "# The columns of `timings.csv`",
+                "`make schema` generates this page from `study/artifacts/timing.py`; a test fails if it differs.",
+                str(timing.Timing.__doc__).replace("\n    ", "\n").strip(),
+                "\n".join(rows),
+            ]
+        )
+        + "\n"
+    )
+
+
+def _rules() -> str:
+    rows = ["| key | with | allowed | because |", "| --- | --- | --- | --- |"]
+    for rule in RULES:
+        others = "; ".join(f"`{key}`: {values.names}" for key, values in rule.when.items())
+        rows.append(f"| `{rule.key}` | {others} | {rule.allowed.names} | {rule.why} |")
+    return "\n".join(rows)
 
 
 def _table(fields: dict[str, FieldInfo], prefix: str = "") -> str:
@@ -108,5 +146,4 @@ def _words(annotation: Any) -> str:
         return " or ".join(_words(item) for item in inner)
     if annotation is type(None):
         return "none"
-    names = {int: "whole number", float: "number", str: "text", bool: "`true`, `false`"}
-    return names.get(annotation, f"the keys of `{annotation.__name__.lower()}`")
+    return NAMES.get(annotation, f"the keys of `{annotation.__name__.lower()}`")

@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from study.base.errors import StudyError
 from study.base.strict import Strict
 from study.config.sections import Device
 
@@ -38,14 +37,6 @@ class Image(Strict):
     gpu_seen: bool = Field(description="True if torch found a GPU when the image was tested.")
 
 
-def path_of(results: Path, device: str) -> Path:
-    """Return the path of the description of a device's image."""
-    return results / "images" / f"{device}.json"
-
-
 def read(path: Path) -> Image:
     """Return the description that the image step wrote to ``path``. Raise :class:`StudyError` if there is none."""
-    try:
-        return Image.model_validate_json(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, ValidationError):
-        raise StudyError(f"images/{path.name}: describes no image; make it with: make images") from None
+    return Image.read(path, "make it with: make images")

@@ -64,5 +64,5 @@ class Manifest(Strict):
 
 
 def read_manifest(path: Path) -> Manifest:
-    """Return the manifest that a dataset step wrote."""
-    return Manifest.model_validate_json(path.read_text(encoding="utf-8"))
+    """Return the manifest that a dataset step wrote. Raise :class:`StudyError` if there is none."""
+    return Manifest.read(path, "make it with: python -m study dataset")

@@ -4,10 +4,12 @@ import json
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
 from study.artifacts.image import ImageRequest
+from study.artifacts.layout import Results
 from study.artifacts.names import label
 from study.artifacts.run import Run
 from study.base.errors import StudyError
@@ -62,6 +64,17 @@ class Plan(Strict):
                 return run
         raise StudyError(f"run: {self.name} plans no run {name!r}; allowed: {', '.join(run.name for run in self.runs)}")
 
+    def runs_with(self, kind: Literal["dataset", "weights"], name: str) -> list[Run]:
+        """Return the runs that use the dataset, or the decision about weights, called ``name``.
+
+        Raise :class:`StudyError` if there are none.
+        """
+        runs = [run for run in self.runs if getattr(run, kind) == name]
+        if not runs:
+            known = ", ".join(dict.fromkeys(str(getattr(run, kind)) for run in self.runs))
+            raise StudyError(f"{kind}: {self.name} plans no {kind} {name!r}; allowed: {known}")
+        return runs
+
 
 def table(plan: Plan) -> str:
     """Return the runs as a text table, with a reason for each run that cannot be made here."""
@@ -89,8 +102,9 @@ def write_plans(plans: Iterable[Plan], results: Path, only_missing: bool = False
     With ``only_missing`` leave files that exist unchanged.
     """
     plans = list(plans)
-    files = {results / plan.name / "plan.json": plan.model_dump_json(indent=1) for plan in plans}
-    files[results / "plan.json"] = json.dumps({"studies": [plan.name for plan in plans]}, indent=1)
+    layout = Results(results)
+    files = {layout.plan(plan.name): plan.model_dump_json(indent=1) for plan in plans}
+    files[layout.selection] = json.dumps({"studies": [plan.name for plan in plans]}, indent=1)
     for path, text in files.items():
         if not (only_missing and path.exists()):
             write_if_changed(path, text)
@@ -100,11 +114,11 @@ def read_earlier(names: Iterable[str], results: Path) -> dict[str, Plan]:
     """Return the last plan of each study in ``names`` that has a readable one."""
     found = {}
     for name in names:
-        with suppress(OSError, ValueError):  # a plan of another version, or an incomplete one, counts as none
-            found[name] = read_plan(results / name / "plan.json")
+        with suppress(StudyError):  # a plan of another version, or an incomplete one, counts as none
+            found[name] = read_plan(Results(results).plan(name))
     return found
 
 
 def read_plan(path: Path) -> Plan:
-    """Return the plan that :func:`write_plans` wrote to ``path``."""
-    return Plan.model_validate_json(path.read_text(encoding="utf-8"))
+    """Return the plan that :func:`write_plans` wrote to ``path``. Raise :class:`StudyError` if there is none."""
+    return Plan.read(path, "each start of the pipeline writes it")

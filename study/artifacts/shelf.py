@@ -4,19 +4,13 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from study.artifacts.record import Record
 from study.base.errors import StudyError
 
 
 def read_record(path: Path) -> Record:
     """Return the record in a file, checked. Raise :class:`StudyError` if it is not valid."""
-    try:
-        return Record.model_validate_json(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, ValidationError) as error:
-        reason = str(error).splitlines()[0]
-        raise StudyError(f"{path.name}: not a valid record ({reason}); move it away to repeat that run") from None
+    return Record.read(path, "move it away to repeat that run")
 
 
 def last_session(folder: Path) -> int:

@@ -1,9 +1,10 @@
 """The samples of telemetry: their columns and their file."""
 
-import tempfile
 from pathlib import Path
 
 import pandas as pd
+
+from study.base.files import whole
 
 HOST_COLUMNS = (
     "seconds",  # epoch seconds, as from time.time(), to compare with the run's phases
@@ -27,11 +28,6 @@ GPU_COLUMNS = (
 COLUMNS = HOST_COLUMNS + GPU_COLUMNS
 
 
-def path_of(results: Path, study: str, record: str) -> Path:
-    """Return the path of the samples of the record file ``record``."""
-    return results / study / "telemetry" / record.replace(".json", ".parquet")
-
-
 def read_samples(csv: Path) -> pd.DataFrame:
     """Return the samples of a sampler's CSV in order of time (columns ``COLUMNS``, float64); empty if it left none.
 
@@ -48,17 +44,8 @@ def read_samples(csv: Path) -> pd.DataFrame:
 
 def write_parquet(frame: pd.DataFrame, path: Path) -> None:
     """Write samples (columns ``COLUMNS`` as from :func:`read_samples`) to the Parquet file ``path`` in one piece."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(
-        prefix=f".{path.stem[:60]}.", suffix=".tmp", dir=path.parent, delete=False
-    ) as file:
-        temporary = Path(file.name)
-    try:
+    with whole(path) as temporary:
         frame.to_parquet(temporary, engine="pyarrow", index=False)
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def read_parquet(path: Path) -> pd.DataFrame:

@@ -21,8 +21,8 @@ class Weights(Strict):
 
 
 def read_weights(path: Path) -> Weights:
-    """Return the decision that the weights step wrote."""
-    return Weights.model_validate_json(path.read_text(encoding="utf-8"))
+    """Return the decision that the weights step wrote. Raise :class:`StudyError` if there is none."""
+    return Weights.read(path, "make it with: python -m study weights")
 
 
 def fell_back(weights: Weights) -> bool:

@@ -7,13 +7,15 @@ from typing import Any
 from study.base.cpus import usable_cpus
 
 
+def visible_gpus() -> list[str]:
+    """Return the GPUs that ``CUDA_VISIBLE_DEVICES`` names, in its order: PCI indices or UUIDs. Empty if none."""
+    return [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+
+
 def nvml_handle(nvml: Any, number: int = 0) -> Any:
     """Return NVML's handle of the GPU that torch calls ``number``. Raise NVML's own error if there is none."""
     nvml.nvmlInit()
-    named = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
-    name = named[number] if number < len(named) else str(number)
-    by = nvml.nvmlDeviceGetHandleByIndex if name.isdigit() else nvml.nvmlDeviceGetHandleByUUID
-    return by(int(name) if name.isdigit() else name)
+    return _handle(nvml, number)
 
 
 def absent(device: str) -> str | None:
@@ -44,12 +46,7 @@ def count(device: str) -> int:
     pynvml.nvmlInit()
     there = int(pynvml.nvmlDeviceGetCount())
     pynvml.nvmlShutdown()
-    return min(there, len(_named())) if _named() else there
-
-
-def _named() -> list[str]:
-    """Return the GPUs that ``CUDA_VISIBLE_DEVICES`` names, in its order."""
-    return [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+    return min(there, len(visible_gpus())) if visible_gpus() else there
 
 
 @dataclass(frozen=True)
@@ -87,8 +84,8 @@ def activity(gpus: int = 1) -> Activity | None:
 
 
 def _handle(nvml: Any, number: int) -> Any:
-    named = _named()
-    name = named[number] if number < len(named) else str(number)
+    visible = visible_gpus()
+    name = visible[number] if number < len(visible) else str(number)
     return nvml.nvmlDeviceGetHandleByIndex(int(name)) if name.isdigit() else nvml.nvmlDeviceGetHandleByUUID(name)
 
 

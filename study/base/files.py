@@ -3,8 +3,9 @@
 import hashlib
 import json
 import os
-import tempfile
-from collections.abc import Iterable
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,33 +41,53 @@ def stat_of(path: Path) -> list[Any]:
     return [path.name, status.st_size, status.st_mtime_ns]
 
 
-def write_if_changed(path: Path, text: str) -> None:
-    """Write ``text`` to ``path`` in one piece. Leave the file and its time alone if it already holds ``text``."""
-    if not path.is_file() or path.read_text(encoding="utf-8") != text:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.tmp")
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
+@contextmanager
+def whole(path: Path, publish: Callable[[Path, Path], object] = Path.replace) -> Iterator[Path]:
+    """Yield the path of a temporary file beside ``path``, and give that file the name ``path`` at the end.
 
-
-def write_new(path: Path, text: str) -> None:
-    """Write ``text`` to ``path`` in one piece. Raise :class:`StudyError` if the file exists; it stays as it is."""
+    A reader therefore sees the whole file or the earlier one. If the block raises, the temporary file is removed.
+    ``publish(temporary, path)`` gives the name; by default it replaces an existing file.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.stem[:60]}.", suffix=".tmp", dir=path.parent)
+    temporary = path.with_name(f".{path.name[:60]}.{secrets.token_hex(4)}.tmp")
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
+        yield temporary
+        publish(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write ``content`` (text as UTF-8) to ``path`` in one piece."""
+    with whole(path) as temporary:
+        temporary.write_bytes(_bytes(content))
+
+
+def write_if_changed(path: Path, content: str | bytes) -> None:
+    """Write ``content`` to ``path`` in one piece. Leave the file and its time alone if it already holds ``content``."""
+    if not path.is_file() or path.read_bytes() != _bytes(content):
+        write_whole(path, content)
+
+
+def write_new(path: Path, content: str | bytes) -> None:
+    """Write ``content`` to ``path`` in one piece, and wait until the disk holds it.
+
+    Raise :class:`StudyError` if the file exists; it stays as it is.
+    """
+    try:
+        with whole(path, _name_once) as temporary, temporary.open("xb") as file:
+            file.write(_bytes(content))
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(0o644)
-        _publish(name, path)
     except FileExistsError:
         raise StudyError(f"{path.name}: this record exists already and is kept") from None
-    finally:
-        Path(name).unlink(missing_ok=True)
 
 
-def _publish(temporary: str, path: Path) -> None:
+def _bytes(content: str | bytes) -> bytes:
+    return content if isinstance(content, bytes) else content.encode("utf-8")
+
+
+def _name_once(temporary: Path, path: Path) -> None:
     """Give the complete file its name. Unlike a rename, a link fails if the name is taken."""
     try:
         os.link(temporary, path)
@@ -75,4 +96,4 @@ def _publish(temporary: str, path: Path) -> None:
     except OSError:  # a file system without hard links
         if path.exists():
             raise FileExistsError from None
-        Path(temporary).rename(path)
+        temporary.rename(path)

@@ -1,9 +1,26 @@
 """The base of every model that is read from a file."""
 
-from pydantic import BaseModel, ConfigDict
+from pathlib import Path
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from study.base.errors import StudyError
 
 
 class Strict(BaseModel):
     """A model that refuses unknown keys, converts no type silently, and cannot be changed after validation."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    @classmethod
+    def read(cls, path: Path, hint: str) -> Self:
+        """Return the value in a JSON file. Raise :class:`StudyError` with ``hint`` if there is none in it."""
+        name = Path(*path.parts[-2:])
+        try:
+            return cls.model_validate_json(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise StudyError(f"{name}: cannot be read ({error.strerror}); {hint}") from None
+        except (UnicodeDecodeError, ValidationError) as error:
+            kind = cls.__name__.lower()
+            raise StudyError(f"{name}: not a valid {kind} ({str(error).splitlines()[0]}); {hint}") from None

@@ -13,8 +13,6 @@ from study.config.settings import Settings, setting_keys, with_values
 from study.config.study import Study
 
 RESERVED = ("data", "images", "logs", "weights")
-COUNTED = (None, "generated", "search")
-"""Sources whose number of images `dataset.images` sets. None stands for the default source."""
 SECTIONS = ("dataset", "model", "training", "loader", "inference", "limits")
 
 
@@ -105,8 +103,6 @@ def read_study(name: str, folder: Path, selection: Selection) -> Study:
         overrides = {key: value for key, value in reduced.items() if key not in overrides} | overrides
         values = values | {"full": {key: _at(values, key) for key in reduced if key not in _plain(selection)}}
     values = _override(values, overrides)
-    if values.get("full") and _at(values, "dataset.source") not in COUNTED:
-        values["full"].pop("dataset.images", None)  # the key has no effect: every image of the source is used
     try:
         return Study.model_validate(values)
     except ValidationError as error:

@@ -101,6 +101,11 @@ class Dataset(Strict):
         return self
 
     @property
+    def drawn(self) -> bool:
+        """True if the images are drawn, and are no photographs of anything."""
+        return self.source == "generated"
+
+    @property
     def photographs(self) -> bool:
         """True if ``generated`` draws photographs as JPEG files (birds and woodland), False for small arrays."""
         return self.classes == 2 and self.channels == 3 and self.image_size > 32

@@ -1,4 +1,4 @@
-"""Decoded images from a manifest, the same for every source. No torch, except for torchvision's own sets."""
+"""Images as they are stored, and their decoding, which is the same for every source. No torch."""
 
 import warnings
 from collections.abc import Sequence
@@ -12,8 +12,6 @@ from PIL import Image, ImageOps
 
 from study.artifacts.manifest import Manifest
 from study.base.errors import StudyError
-from study.config.sections import Dataset
-from study.data import torchvision_sets
 
 Stored = Path | NDArray[Any]
 
@@ -29,28 +27,8 @@ class ImageSet:
     classes: list[str]
 
 
-def open_set(manifest: Manifest, dataset: Dataset, folder: Path, results: Path) -> ImageSet:
-    """Return the images of a manifest. ``folder`` holds the manifest, and the drawn images beside it."""
-    if manifest.source in torchvision_sets.CLASS:
-        splits = [
-            torchvision_sets.open_split(manifest.source, torchvision_sets.root(dataset, results), t)
-            for t in (True, False)
-        ]
-        arrays = [array for split in splits for array in np.asarray(split.data)]
-        labels = [int(label) for split in splits for label in split.targets]
-        return ImageSet(
-            arrays, labels, list(range(len(splits[0]))), list(range(len(splits[0]), len(arrays))), manifest.classes
-        )
-    if all(item.label is None for item in manifest.items):
-        images, labels_array, mask = (np.load(folder / f"{name}.npy") for name in ("images", "labels", "valid"))
-        return ImageSet(
-            list(images),
-            [int(label) for label in labels_array],
-            [int(i) for i in np.flatnonzero(~mask)],
-            [int(i) for i in np.flatnonzero(mask)],
-            manifest.classes,
-        )
-    base = Path(str(dataset.path)).expanduser() if manifest.source == "folder" else folder
+def listed(manifest: Manifest, base: Path) -> ImageSet:
+    """Return the images of a manifest that lists one file in ``base`` for each image, with its class and split."""
     numbers = {name: number for number, name in enumerate(manifest.classes)}
     return ImageSet(
         [base / item.name for item in manifest.items],

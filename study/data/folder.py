@@ -6,17 +6,80 @@ from study.artifacts.manifest import LeftOut, Manifest
 from study.base.errors import StudyError
 from study.config.sections import Dataset
 from study.data.decode import decode
-from study.data.preflight import check_classes, class_files, other_files
+from study.data.preflight import check_classes, given_folder, stat_files, train_images
+from study.data.sources import Outlook, Source
 from study.data.splits import assign_splits, item_of
 
+SUFFIXES = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"}
 
-def verify(dataset: Dataset) -> Manifest:
-    """Return the manifest of the folder. A file that cannot be decoded is left out, with the reason."""
-    given = str(dataset.path)
-    folder = Path(given).expanduser()
+
+class Folder(Source):
+    """The folder ``dataset.path``. It is read where it lies, and never written."""
+
+    code = ("data/folder.py", "data/splits.py")
+
+    def keys(self, dataset: Dataset) -> tuple[str, ...]:
+        """Return the keys of the split. The files themselves are those of :meth:`look`."""
+        return ("valid_fraction", "seed")
+
+    def look(self, dataset: Dataset) -> Outlook:
+        """Return the number of classes and images, and the name, size and time of every image file."""
+        given = str(dataset.path)
+        folder = given_folder(given)
+        try:
+            classes = class_files(folder)
+        except OSError as error:
+            raise StudyError(f"dataset.path: {given!r} cannot be read: {error.strerror}") from None
+        counts = {name: len(files) for name, files in classes.items()}
+        check_classes(counts, given)
+        files = stat_files(folder, [path for paths in classes.values() for path in paths])
+        return Outlook(len(classes), train_images(counts.values(), dataset.valid_fraction), files)
+
+    def make(self, dataset: Dataset, folder: Path, results: Path) -> Manifest:
+        """Return the manifest of the files. One that cannot be decoded is left out, with the reason."""
+        given = self.base(dataset, folder, results)
+        names, left_out = _sorted_out(given)
+        try:
+            check_classes({label: len(files) for label, files in names.items()}, str(dataset.path))
+        except StudyError as error:
+            unreadable = f"; {len(left_out)} file(s) cannot be decoded, first {left_out[0].name!r}" if left_out else ""
+            raise StudyError(f"{error}{unreadable}") from None
+        splits = assign_splits(names, dataset.valid_fraction, dataset.seed)
+        return Manifest(
+            source=dataset.source,
+            generated=False,
+            seed=dataset.seed,
+            valid_fraction=dataset.valid_fraction,
+            classes=sorted(names),
+            train_images=sum(split == "train" for split in splits.values()),
+            valid_images=sum(split == "valid" for split in splits.values()),
+            items=[item_of(given, name, label, splits[name]) for label, files in names.items() for name in files],
+            left_out=left_out,
+        )
+
+    def base(self, dataset: Dataset, folder: Path, results: Path) -> Path:
+        """Return the user's folder."""
+        return Path(str(dataset.path)).expanduser()
+
+
+def class_files(folder: Path) -> dict[str, list[Path]]:
+    """Return the image files of each class: the subfolders of ``folder`` by name, their files by relative name.
+
+    Hidden files and folders are ignored. A subfolder without an image is a class without images.
+    """
+    return {
+        subfolder.name: [path for path in _visible(subfolder) if path.suffix.lower() in SUFFIXES]
+        for subfolder in _subfolders(folder)
+    }
+
+
+def _sorted_out(folder: Path) -> tuple[dict[str, list[str]], list[LeftOut]]:
+    """Return the relative names of the sound images of each class, and the other files with their reasons."""
     left_out = [
         LeftOut(name=path.relative_to(folder).as_posix(), reason=f"its suffix {path.suffix!r} is not that of an image")
-        for path in other_files(folder)
+        for subfolder in _subfolders(folder)
+        for path in _visible(subfolder)
+        if path.suffix.lower() not in SUFFIXES
     ]
     names: dict[str, list[str]] = {}
     for label, files in class_files(folder).items():
@@ -28,23 +91,7 @@ def verify(dataset: Dataset) -> Manifest:
                 left_out.append(LeftOut(name=name, reason=reason))
             else:
                 names[label].append(name)
-    try:
-        check_classes({label: len(files) for label, files in names.items()}, given)
-    except StudyError as error:
-        unreadable = f"; {len(left_out)} file(s) cannot be decoded, first {left_out[0].name!r}" if left_out else ""
-        raise StudyError(f"{error}{unreadable}") from None
-    splits = assign_splits(names, dataset.valid_fraction, dataset.seed)
-    return Manifest(
-        source="folder",
-        generated=False,
-        seed=dataset.seed,
-        valid_fraction=dataset.valid_fraction,
-        classes=sorted(names),
-        train_images=sum(split == "train" for split in splits.values()),
-        valid_images=sum(split == "valid" for split in splits.values()),
-        items=[item_of(folder, name, label, splits[name]) for label, files in names.items() for name in files],
-        left_out=left_out,
-    )
+    return names, left_out
 
 
 def why_unreadable(path: Path) -> str | None:
@@ -54,3 +101,12 @@ def why_unreadable(path: Path) -> str | None:
     except StudyError as error:
         return str(error).removeprefix(f"{path.name}: cannot be decoded: ")
     return None
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    subfolders = [path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    return sorted(subfolders, key=lambda path: path.name)
+
+
+def _visible(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if not path.name.startswith(".") and path.is_file())

@@ -1,80 +1,147 @@
-"""CIFAR-10 and MNIST through torchvision: from disk if present, otherwise downloaded once. Imports torchvision."""
+"""CIFAR-10 and MNIST through torchvision: from disk if present, otherwise downloaded once.
+
+torchvision is imported inside functions only, and this is the only module outside the training side that imports it.
+"""
+
+from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from study.artifacts.layout import Results
 from study.artifacts.manifest import Manifest
 from study.base.errors import StudyError
 from study.config.sections import Dataset
+from study.data.preflight import given_folder, stat_files
+from study.data.sources import Outlook, Source
 from study.data.splits import item_of
 
-CLASS = {"cifar10": "CIFAR10", "mnist": "MNIST"}
-UNPACKED = {"cifar10": "cifar-10-batches-py/data_batch_1", "mnist": "MNIST/raw/train-images-idx3-ubyte"}
-ARCHIVES = {"cifar10": "cifar-10-python.tar.gz", "mnist": "MNIST/raw/*.gz"}
+if TYPE_CHECKING:
+    from study.data.decode import ImageSet
 
 
-def root(dataset: Dataset, results: Path) -> Path:
-    """Return the folder where torchvision finds the files: the given one, or one in ``results``.
+class TorchvisionSet(Source):
+    """A published set of ten classes, with its own split, in torchvision's layout."""
 
-    Downloaded and unpacked files lie in ``results``. A given folder may hold only the packed files and may be
-    read-only: they are unpacked elsewhere.
-    """
-    if not dataset.path:
-        return results / "data" / "downloads"
-    given = Path(dataset.path).expanduser()
-    if not (given / UNPACKED[dataset.source]).exists() and any(given.glob(ARCHIVES[dataset.source])):
-        return results / "data" / "unpacked"
-    return given
+    downloads = True
+    code = ("data/torchvision_sets.py", "data/splits.py")
+    torchvision_name: ClassVar[str]
+    """Name of the class in ``torchvision.datasets``."""
+    unpacked: ClassVar[str]
+    """Relative path of one of the unpacked files."""
+    archives: ClassVar[str]
+    """Glob of the packed files, relative to the same folder."""
+    train_images: ClassVar[int]
 
+    def keys(self, dataset: Dataset) -> tuple[str, ...]:
+        """Return no key: the set brings its own split."""
+        return ()
 
-def open_split(source: str, folder: Path, train: bool, download: bool = False) -> Any:
-    """Return torchvision's own dataset object, with ``data`` and ``targets``."""
-    import torchvision.datasets
+    def look(self, dataset: Dataset) -> Outlook:
+        """Return the published numbers, and the name, size and time of the user's files."""
+        if not dataset.path:
+            return Outlook(10, self.train_images)
+        folder = given_folder(dataset.path)
+        places = {Path(self.unpacked).parent, Path(self.archives).parent}
+        files = sorted({path for place in places for path in (folder / place).glob("*") if path.is_file()})
+        return Outlook(10, self.train_images, stat_files(folder, files))
 
-    return getattr(torchvision.datasets, CLASS[source])(str(folder), train=train, download=download)
-
-
-def fetch(dataset: Dataset, results: Path) -> Manifest:
-    """Make sure that the files are there, and return their manifest."""
-    folder = root(dataset, results)
-    source = dataset.source
-    try:
+    def make(self, dataset: Dataset, folder: Path, results: Path) -> Manifest:
+        """Make sure that the files are there, and return their manifest."""
+        base = self.base(dataset, folder, results)
         try:
-            train, valid = (open_split(source, folder, part) for part in (True, False))
+            train, valid = self._found_or_brought(dataset, base)
+        except (OSError, RuntimeError) as error:
+            reason = str(error).splitlines()[0]
+            raise StudyError(
+                f"dataset.source: {dataset.source!r} could not be obtained ({reason}); put the files on disk and name "
+                "their folder as dataset.path, or use dataset.source: generated"
+            ) from None
+        files = sorted(path for path in (base / self.unpacked).parent.iterdir() if path.is_file())
+        return Manifest(
+            source=dataset.source,
+            generated=False,
+            seed=dataset.seed,
+            valid_fraction=len(valid) / (len(train) + len(valid)),
+            classes=list(train.classes),
+            train_images=len(train),
+            valid_images=len(valid),
+            items=[item_of(base, path.relative_to(base).as_posix()) for path in files],
+        )
+
+    def base(self, dataset: Dataset, folder: Path, results: Path) -> Path:
+        """Return the folder where torchvision finds the files: the given one, or one in ``results``.
+
+        Downloaded and unpacked files lie in ``results``. A given folder may hold only the packed files and may be
+        read-only: they are unpacked elsewhere.
+        """
+        if not dataset.path:
+            return Results(results).downloads
+        given = Path(dataset.path).expanduser()
+        if not (given / self.unpacked).exists() and any(given.glob(self.archives)):
+            return Results(results).unpacked
+        return given
+
+    def open(self, manifest: Manifest, dataset: Dataset, folder: Path, results: Path) -> ImageSet:
+        """Return the images of torchvision's training split, followed by those of its test split."""
+        import numpy as np
+
+        from study.data.decode import ImageSet
+
+        splits = self._splits(self.base(dataset, folder, results))
+        arrays = [array for split in splits for array in np.asarray(split.data)]
+        labels = [int(label) for split in splits for label in split.targets]
+        train = len(splits[0])
+        return ImageSet(arrays, labels, list(range(train)), list(range(train, len(arrays))), manifest.classes)
+
+    def _found_or_brought(self, dataset: Dataset, base: Path) -> tuple[Any, Any]:
+        try:
+            return self._splits(base)
         except RuntimeError:  # absent or incomplete: an interrupted download is resumed
-            _bring(dataset, folder)
-            train, valid = (open_split(source, folder, part) for part in (True, False))
-    except (OSError, RuntimeError) as error:
-        reason = str(error).splitlines()[0]
-        raise StudyError(
-            f"dataset.source: {source!r} could not be obtained ({reason}); put the files on disk and name their "
-            "folder as dataset.path, or use dataset.source: generated"
-        ) from None
-    files = sorted(path for path in (folder / UNPACKED[source]).parent.iterdir() if path.is_file())
-    return Manifest(
-        source=source,
-        generated=False,
-        seed=dataset.seed,
-        valid_fraction=len(valid) / (len(train) + len(valid)),
-        classes=list(train.classes),
-        train_images=len(train),
-        valid_images=len(valid),
-        items=[item_of(folder, path.relative_to(folder).as_posix()) for path in files],
-    )
+            self._bring(dataset, base)
+            return self._splits(base)
+
+    def _splits(self, base: Path) -> tuple[Any, Any]:
+        """Return torchvision's own objects for training and test, each with ``data`` and ``targets``."""
+        return self._open_split(base, train=True), self._open_split(base, train=False)
+
+    def _open_split(self, base: Path, train: bool, download: bool = False) -> Any:
+        import torchvision.datasets
+
+        return getattr(torchvision.datasets, self.torchvision_name)(str(base), train=train, download=download)
+
+    def _bring(self, dataset: Dataset, base: Path) -> None:
+        """Unpack the given archives, or download them (torchvision then checks them by their MD5)."""
+        from torchvision.datasets.utils import extract_archive
+
+        if not dataset.path:
+            self._open_split(base, train=True, download=True)
+            return
+        given = Path(dataset.path).expanduser()
+        archives = sorted(given.glob(self.archives))
+        if not archives:
+            raise StudyError(
+                f"dataset.path: {dataset.path!r} is not allowed: torchvision finds no {dataset.source} there"
+            )
+        for archive in archives:
+            target = base / archive.relative_to(given).parent
+            target.mkdir(parents=True, exist_ok=True)
+            extract_archive(str(archive), str(target))
 
 
-def _bring(dataset: Dataset, folder: Path) -> None:
-    """Unpack the given archives, or download them (torchvision then checks them by their MD5)."""
-    from torchvision.datasets.utils import extract_archive
+class Cifar10(TorchvisionSet):
+    """Colour photographs of 32 x 32 pixels."""
 
-    if not dataset.path:
-        open_split(dataset.source, folder, train=True, download=True)
-        return
-    given = Path(dataset.path).expanduser()
-    archives = sorted(given.glob(ARCHIVES[dataset.source]))
-    if not archives:
-        raise StudyError(f"dataset.path: {dataset.path!r} is not allowed: torchvision finds no {dataset.source} there")
-    for archive in archives:
-        target = folder / archive.relative_to(given).parent
-        target.mkdir(parents=True, exist_ok=True)
-        extract_archive(str(archive), str(target))
+    torchvision_name = "CIFAR10"
+    unpacked = "cifar-10-batches-py/data_batch_1"
+    archives = "cifar-10-python.tar.gz"
+    train_images = 50_000
+
+
+class Mnist(TorchvisionSet):
+    """Grey digits of 28 x 28 pixels."""
+
+    torchvision_name = "MNIST"
+    unpacked = "MNIST/raw/train-images-idx3-ubyte"
+    archives = "MNIST/raw/*.gz"
+    train_images = 60_000

@@ -11,17 +11,19 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from study.artifacts.layout import Results
 from study.artifacts.manifest import Manifest, read_manifest
 from study.artifacts.record import DataUsed, JobResult
 from study.artifacts.run import Job
 from study.artifacts.samples import Measurement
 from study.artifacts.weights import Weights, read_weights
 from study.base.errors import StudyError
+from study.base.files import write_whole
 from study.base.privacy import anonymous
 from study.base.strict import Strict
 from study.config.settings import Settings
-from study.data.decode import open_set
 from study.data.preflight import check_batch_size
+from study.data.sources import open_set
 from study.training.loops.contract import TrainingJob
 from study.training.loops.replicas import Replicas
 from study.training.models.pretrained import imagenet_model, read_state
@@ -52,8 +54,8 @@ class Inputs:
 
 def read_inputs(job: Job) -> Inputs:
     """Return the run's data and the decision about its weights."""
-    results = Path(job.results)
-    manifest = read_manifest(results / "data" / job.run.dataset / "manifest.json")
+    files = Results(Path(job.results))
+    manifest = read_manifest(files.manifest(job.run.dataset))
     check_batch_size(job.run.settings, manifest.train_images, job.study)
     used = DataUsed(
         source=manifest.source,
@@ -64,16 +66,16 @@ def read_inputs(job: Job) -> Inputs:
         valid_images=manifest.valid_images,
         left_out=len(manifest.left_out),
     )
-    return Inputs(manifest, read_weights(results / job.study / "weights" / f"{job.run.weights}.json"), used)
+    return Inputs(manifest, read_weights(files.weights(job.study, job.run.weights)), used)
 
 
 def prepare(job: Job, inputs: Inputs, device: torch.device, replicas: Replicas) -> TrainingJob:
     """Return all inputs of a loop, in the process that trains. Only the first of several processes reports progress."""
     settings, results = job.run.settings, Path(job.results)
-    torch.hub.set_dir(str(results / "weights"))  # stock fastai looks for ImageNet's weights there
+    torch.hub.set_dir(str(Results(results).hub))  # stock fastai looks for ImageNet's weights there
     return TrainingJob(
         settings=settings,
-        images=open_set(inputs.manifest, settings.dataset, results / "data" / job.run.dataset, results),
+        images=open_set(inputs.manifest, settings.dataset, Results(results).data(job.run.dataset), results),
         weights=inputs.weights,
         state=_state(inputs.weights, settings.model.weights, results),
         device=device,
@@ -111,7 +113,7 @@ def failed(error: Exception, settings: Settings) -> JobResult:
 
 def _state(weights: Weights, requested: str, results: Path) -> dict[str, torch.Tensor] | None:
     if weights.kind == "imagenet":
-        return dict(imagenet_model(weights.model, results / "weights").state_dict())
+        return dict(imagenet_model(weights.model, Results(results).hub).state_dict())
     if weights.kind == "file":
         return dict(read_state(Path(requested).expanduser()))
     return None
@@ -138,6 +140,4 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 def leave(value: Strict, path: Path) -> None:
     """Write the file in one piece."""
-    temporary = path.with_name(f".{path.name}")
-    temporary.write_text(json.dumps(value.model_dump(mode="json"), allow_nan=False), encoding="utf-8")
-    temporary.replace(path)
+    write_whole(path, json.dumps(value.model_dump(mode="json"), allow_nan=False))

@@ -9,6 +9,7 @@ import pytest
 
 from study.artifacts.image import Image, read
 from study.host.engine import client
+from study.host.engine.engines import engine
 from tests.conftest import ROOT
 from tests.workflow.conftest import Checkout, copy_checkout
 
@@ -37,7 +38,7 @@ def base_image() -> str:
     name = os.environ.get(VARIABLE)
     if name is None:
         pytest.skip(f"{VARIABLE} names no base image: `.ci/docker start`, then export {VARIABLE}=$(.ci/docker base)")
-    assert client.why_not("docker") is None, "an engine was promised and does not answer"
+    assert engine("docker").why_not() is None, "an engine was promised and does not answer"
     return name
 
 

@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import psutil
@@ -29,6 +28,7 @@ from study.base.errors import StudyError
 from study.base.files import ROOT, file_sha256
 from study.config.settings import Settings
 from study.host.engine import client, container, lifetime, strays
+from study.host.engine.docker import Docker
 from study.host.engine.mounts import code_mount
 from study.host.engine.place import Place
 from study.training.models.build import backbone
@@ -42,6 +42,7 @@ from tests.workflow.test_pipeline import append, read
 pytestmark = [pytest.mark.xdist_group("containers"), pytest.mark.timeout(900)]
 
 Plant = Callable[[str], None]
+DOCKER = Docker()
 FAST = "overrides={training.batch_size: [4], curve: null}"
 
 
@@ -57,14 +58,14 @@ def inside(built: Built, folder: Path, code: str, device: str = "cpu", gpus: boo
         command = ["python", "-c", code]
         settings = Settings.model_validate({"device": device})
         end, said = lifetime.enter(
-            "docker", image.id, command, scratch, [code_mount()], log, "a test", settings=settings, gpus=gpus
+            DOCKER, image.id, command, scratch, [code_mount()], log, "a test", settings=settings, gpus=gpus
         )
     return end.code, "\n".join(said)
 
 
 class TestTheImages:
     def test_both_targets_hold_the_same_bytes_of_the_present_lock(self, built: Built) -> None:
-        layers = [_described(image.id)["RootFS"]["Layers"] for image in (built.cpu, built.cuda)]
+        layers = [DOCKER.inspect("image", image.id)["RootFS"]["Layers"] for image in (built.cpu, built.cuda)]
         assert layers[0] == layers[1]
         assert built.cpu.id != built.cuda.id
         for image in (built.cpu, built.cuda):
@@ -73,12 +74,12 @@ class TestTheImages:
             assert (image.engine, image.request.kind, image.request.base_image) == ("docker", "built", built.base)
 
     def test_the_image_says_what_it_is_and_asks_for_no_root(self, built: Built) -> None:
-        config = _described(built.cuda.id)["Config"]
+        config = DOCKER.inspect("image", built.cuda.id)["Config"]
         assert config["User"] == "65532:65532"
         assert config["Labels"]["org.opencontainers.image.licenses"] == "MIT"
         assert {"org.opencontainers.image.version", "org.opencontainers.image.revision"} <= set(config["Labels"])
         assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility" in config["Env"]
-        assert not any(item.startswith("NVIDIA") for item in _described(built.cpu.id)["Config"]["Env"])
+        assert not any(item.startswith("NVIDIA") for item in _environment_of(built.cpu.id))
 
     def test_the_image_compiles_on_a_cpu(self, built: Built, tmp_path: Path) -> None:
         code = "import torch; f = torch.compile(lambda x: (x * 2).sin()); print(f(torch.zeros(3)).tolist())"
@@ -103,10 +104,9 @@ def _place() -> Place:
     return Place("none", "a test")
 
 
-def _described(image: str) -> dict[str, Any]:
-    """The engine's description of an image."""
-    found: list[dict[str, Any]] = json.loads(client.ask("docker", "image", "inspect", image))
-    return found[0]
+def _environment_of(image: str) -> list[str]:
+    found: list[str] = DOCKER.inspect("image", image)["Config"]["Env"]
+    return found
 
 
 class TestInsideTheContainer:
@@ -556,11 +556,11 @@ class TestEnds:
         client.ask("docker", "create", "--name", container.NAME, built.base, "true")
         monkeypatch.setattr(lifetime, "CONFLICTS", 2)
         try:
-            with pytest.raises(StudyError, match=r"a container study-measures is there .*docker rm --force"):
+            with pytest.raises(StudyError, match=r"a container study-measures exists .*docker rm --force"):
                 inside(built, tmp_path, "pass")
-            assert client.state("docker", container.NAME) is not None
+            assert DOCKER.state(container.NAME) is not None
         finally:
-            client.remove("docker", container.NAME)
+            DOCKER.remove(container.NAME)
 
     def test_another_pipelines_container_is_waited_for(
         self, built: Built, contained: Checkout, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -646,7 +646,7 @@ def _remove_when_it_ends(identifier: str) -> None:
 
     def work() -> None:
         client.ask("docker", "wait", identifier)
-        client.remove("docker", identifier)
+        DOCKER.remove(identifier)
 
     threading.Thread(target=work).start()
 

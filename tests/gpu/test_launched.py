@@ -60,7 +60,7 @@ def gpu_plan(results: Path, **changes: Any) -> Plan:
     plan = plan_at(Place("none", "asked for"), HERE, counts, **values)
     write_plans([plan], results)
     for run in plan.runs:
-        dataset.make(results / "tiny" / "plan.json", run.dataset, results)
+        dataset.make(plan, run.dataset, results)
         model, images = run.settings.model, run.settings.dataset
         decision = decide(
             model.name, "none", run.settings.seed, results / "weights", classes=images.classes, channels=images.channels

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from study.config.sections import Dataset
-from study.data import folder, torchvision_sets
-from study.data.decode import decode, open_set
+from study.data.decode import decode
+from study.data.sources import open_set, source_of
 from tests.conftest import ROOT
 from tests.workflow.conftest import Checkout, copy_checkout
 
@@ -22,7 +22,8 @@ def needed(name: str) -> Path:
 
 def test_every_real_photograph_is_read_and_split() -> None:
     photos = needed("photos")
-    manifest = folder.verify(Dataset(source="folder", path=str(photos)))
+    wanted = Dataset(source="folder", path=str(photos))
+    manifest = source_of(wanted).make(wanted, photos, photos)
     assert manifest.classes == ["bird", "forest"]
     assert (manifest.train_images, manifest.valid_images, manifest.left_out) == (96, 24, [])
 
@@ -30,7 +31,7 @@ def test_every_real_photograph_is_read_and_split() -> None:
 def test_the_whole_of_mnist_is_read_from_its_packed_files(tmp_path: Path) -> None:
     """The files beside the checkout are packed and not to be written: they are unpacked under the results."""
     wanted = Dataset(source="mnist", path=str(needed("mnist")), channels=1, image_size=28)
-    manifest = torchvision_sets.fetch(wanted, tmp_path)
+    manifest = source_of(wanted).make(wanted, tmp_path, tmp_path)
     images = open_set(manifest, wanted, tmp_path, tmp_path)
     assert decode(images.stored[images.valid[-1]], 1, 28).std() > 10
     assert (manifest.train_images, manifest.valid_images) == (60_000, 10_000)

@@ -1,12 +1,15 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from study.artifacts.layout import Results
+from study.artifacts.plan import write_plans
 from study.cli import main
 from study.schema import generated_files
-from tests.conftest import ROOT
+from tests.conftest import ROOT, tiny_plan
 
 
 def test_the_command_line_imports_neither_torch_nor_pandas() -> None:
@@ -38,6 +41,50 @@ def test_an_error_is_one_line_and_the_exit_code_says_so(
     assert error.count("\n") == 1
     assert error.startswith("error: ")
     assert words in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["image", "PLAN", "cpu"], "images: runs execute on the host (asked for), which needs no image"),
+        (["archive", "cpu"], "images/cpu.json: cannot be read (No such file or directory); make it with: make images"),
+        (["dataset", "PLAN", "nope"], "dataset: tiny plans no dataset 'nope'; allowed: generated."),
+        (["weights", "PLAN", "nope"], "weights: tiny plans no weights 'nope'; allowed: small_net-none."),
+        (["run", "PLAN", "nope"], "run: tiny plans no run 'nope'; allowed: bs"),
+        (["run", "PLAN", "EVERY", "--log", "FILE/x/y.log"], "FILE/x: Not a directory"),
+        *(([verb, "GONE", "cpu"], "gone/plan.json: cannot be read") for verb in ("image", "dataset", "weights", "run")),
+        *(([verb, "FILE", "cpu"], "damaged.json: not a valid plan") for verb in ("image", "dataset", "weights", "run")),
+    ],
+)
+def test_a_step_with_a_wrong_plan_or_name_says_so_in_one_line(
+    arguments: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = tiny_plan()
+    write_plans([plan], tmp_path)
+    damaged = tmp_path / "damaged.json"
+    damaged.write_text('{"name": "tiny"}')
+    names = {
+        "PLAN": str(Results(tmp_path).plan("tiny")),
+        "GONE": str(tmp_path / "gone" / "plan.json"),
+        "FILE": str(damaged),
+        "EVERY": plan.runs[0].name,
+    }
+
+    def spelt(text: str) -> str:
+        return re.sub("|".join(names), lambda match: names[match.group()], text)
+
+    assert main([*map(spelt, arguments), "--results", str(tmp_path)]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert error.startswith("error: ")
+    assert spelt(words) in error
+
+
+def test_a_message_stands_in_the_log_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_plans([tiny_plan()], tmp_path)
+    log = tmp_path / "logs" / "a.log"
+    assert main(["dataset", str(Results(tmp_path).plan("tiny")), "nope", "--log", str(log)]) == 1
+    assert log.read_text() == capsys.readouterr().err
 
 
 @pytest.mark.parametrize("path", sorted(generated_files()))

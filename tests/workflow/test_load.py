@@ -45,7 +45,7 @@ def make(plan: Plan, results: Path) -> None:
     """What the dataset and the weights step leave."""
     write_plans([plan], results)
     run = plan.runs[0]
-    dataset.make(results / plan.name / "plan.json", run.dataset, results)
+    dataset.make(plan, run.dataset, results)
     decision = decide(run.settings.model.name, "none", run.settings.seed, results / "weights")
     path = results / plan.name / "weights" / f"{run.weights}.json"
     path.parent.mkdir(parents=True, exist_ok=True)

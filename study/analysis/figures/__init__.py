@@ -53,20 +53,27 @@ MODULES: tuple[tuple[str, Callable[[Plan, pd.DataFrame, Analysis], Drawn | None]
 def draw_all(plan: Plan, frame: pd.DataFrame, analysis: Analysis, folder: Path) -> None:
     """Draw what the study has figures for, and list them in ``index.json``; the folder appears whole or not at all."""
     use_style()
-    drawn = [(name, draw(plan, frame, analysis)) for name, draw in MODULES]
-    drawn += _rooflines(plan, frame, folder.parent / "records")
-    drawn += _telemetry(plan, frame, folder.parent / "telemetry")
+    figures = drawn(plan, frame, analysis, folder.parent / "records", folder.parent / "telemetry")
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=".figures-", dir=folder.parent))
     temporary.chmod(0o755)
     index = []
-    for name, figure in drawn:
-        if figure:
-            _save(figure.figure, temporary / name)
-            index.append({"name": name, "title": figure.title, "caption": figure.caption, "alt": figure.alt})
+    for name, figure in figures.items():
+        _save(figure.figure, temporary / name)
+        index.append({"name": name, "title": figure.title, "caption": figure.caption, "alt": figure.alt})
     (temporary / "index.json").write_text(json.dumps(index, indent=1, ensure_ascii=False), encoding="utf-8")
     shutil.rmtree(folder, ignore_errors=True)
     temporary.rename(folder)
+
+
+def drawn(plan: Plan, frame: pd.DataFrame, analysis: Analysis, records: Path, telemetry: Path) -> dict[str, Drawn]:
+    """Return every figure that the study has, by name, in the order of the report.
+
+    ``records`` and ``telemetry`` are the folders of the records and of their telemetry.
+    """
+    figures = [(name, draw(plan, frame, analysis)) for name, draw in MODULES]
+    figures += _rooflines(plan, frame, records) + _telemetry(plan, frame, telemetry)
+    return {name: figure for name, figure in figures if figure}
 
 
 def _telemetry(plan: Plan, frame: pd.DataFrame, folder: Path) -> list[tuple[str, Drawn | None]]:

@@ -2,12 +2,10 @@
 
 from dataclasses import dataclass
 
-import matplotlib
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-matplotlib.use("Agg")
 COLOURS = ("#1f4e79", "#d9822b", "#7fb3d5", "#6b2d5c", "#b8b8b8", "#2e8b57")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 BEST = "#b03a2e"

@@ -232,12 +232,12 @@ def _differs(study: Study, usable: pd.DataFrame, rows: pd.DataFrame) -> list[str
     for column, key in (("model", "model.name"), ("batch_size", "training.batch_size")):
         if rows[column].isna().all():
             told.append(f"{short_key(key)}: not printed there, {_here(study, key)} here")
-    if "training.strategy" in study.compared and "replicas" in usable:
-        many = sorted(set(usable["replicas"].dropna().astype(int)))
+    many = sorted(set(usable["replicas"].dropna().astype(int)))
+    if "training.strategy" in study.compared and many:
         told.append(f"processes: {listed([str(count) for count in many])} here, that share each batch")
     hardware = sorted({_text(value) for value in rows["hardware"]} - {""})
-    if "device_name" in usable and len(usable):
-        ours = sorted(set(usable["device_name"].dropna()))
+    ours = sorted(set(usable["device_name"].dropna()))
+    if ours:
         told.append(f"hardware: {listed(hardware) if hardware else 'not printed'} there, {listed(ours)} here")
     return told
 
@@ -249,10 +249,11 @@ def _data_differs(study: Study, published: list[str]) -> list[str]:
     there = f"{name}, {count} images of {size} px" if count else str(name or "not printed")
     if data.source == name:
         return []
-    drawn = data.source == "generated"
-    if drawn and (data.images, data.image_size) == (count, size):
+    if data.drawn and (data.images, data.image_size) == (count, size):
         return [f"data: {there} there, as many drawn images of that size here"]
-    here = f"{data.images} drawn images of {data.image_size} px" if drawn else f"{data.source}, {data.image_size} px"
+    here = (
+        f"{data.images} drawn images of {data.image_size} px" if data.drawn else f"{data.source}, {data.image_size} px"
+    )
     return [f"data: {there} there, {here} here"]
 
 
@@ -271,7 +272,7 @@ def _comparable(study: Study, metric: str, rows: pd.DataFrame) -> str:
     if metric in TIMES:
         return "The times are of other hardware and single runs: what can be compared is their ratios."
     if metric == "test_accuracy":
-        if study.dataset.source == "generated":
+        if study.dataset.drawn:
             return "Not comparable: accuracies on drawn images say nothing of those on photographs."
         if study.dataset.source not in set(rows["dataset"]):
             return "Not comparable: an accuracy holds for the images that it was reached on."

@@ -14,7 +14,9 @@ from study.analysis.stats.analysis import read_analysis
 from study.analysis.stats.step_model import interval_words
 from study.analysis.table.files import read_all, read_csv
 from study.analysis.words import bytes_words, coefficients, device_words, law_formula, number
+from study.artifacts.layout import Results
 from study.artifacts.plan import read_plan
+from study.base.files import write_whole
 
 
 def render(studies: list[str], results: Path, output: Path) -> None:
@@ -31,23 +33,20 @@ def render(studies: list[str], results: Path, output: Path) -> None:
     environment.filters |= {"step_intervals": interval_words}
     template = environment.get_template("report.html.j2")
     text = template.render(studies=[_read(name, results) for name in studies], claims=examine(read_published()))
-    output.parent.mkdir(parents=True, exist_ok=True)
-    temporary = output.with_name(f".{output.name}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(output)
+    write_whole(output, text)
 
 
 def _read(name: str, results: Path) -> StudyView:
-    folder = results / name
-    plan = read_plan(folder / "plan.json")
-    figures = json.loads((folder / "figures" / "index.json").read_text(encoding="utf-8"))
+    files = Results(results)
+    plan, folder = read_plan(files.plan(name)), files.figures(name)
+    figures = json.loads((folder / "index.json").read_text(encoding="utf-8"))
     for figure in figures:
-        data = (folder / "figures" / f"{figure['name']}.svg").read_bytes()
+        data = (folder / f"{figure['name']}.svg").read_bytes()
         figure["source"] = "data:image/svg+xml;base64," + base64.b64encode(data).decode()
     return view(
         plan,
-        read_all(plan, folder / "records"),
-        read_csv(folder / "timings.csv", plan.study),
-        read_analysis(folder / "fit.json"),
+        read_all(plan, files.records(name)),
+        read_csv(files.timings(name), plan.study),
+        read_analysis(files.fit(name)),
         figures,
     )

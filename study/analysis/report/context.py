@@ -213,7 +213,8 @@ def _engine(record: Record) -> str:
 def _data(record: Record) -> str | None:
     if record.data is None:
         return None
-    name = record.settings.dataset.path if record.data.source == "folder" else record.data.source
+    path = record.settings.dataset.path
+    name = f"{record.data.source} ({path})" if path else record.data.source
     return (
         f"{name}: {record.data.train_images} images to train, {record.data.valid_images} to validate, "
         f"{len(record.data.classes)} classes (checksum {record.data.sha256[:12]})"
@@ -289,7 +290,7 @@ def _runs(frame: pd.DataFrame, y: str) -> list[dict[str, Any]]:
         "peak_host_resident_bytes",
         "session",
     ]
-    table = frame.reindex(columns=columns).rename(columns={y: "seconds"})
+    table = frame[columns].rename(columns={y: "seconds"})
     return [
         {str(key): None if pd.isna(value) else value for key, value in row.items()}
         for row in table.to_dict(orient="records")

@@ -17,42 +17,9 @@ from study.analysis.stats.stability import drift_of, power_words
 from study.analysis.stats.step_model import StepModel, step_model
 from study.analysis.stats.usable import Estimate, estimate, mean_of, place_of, usable_runs
 from study.analysis.words import TOTALS, device_words, listed, seconds_words, short_key
+from study.artifacts.timing import resources
 from study.base.strict import Strict
 from study.config.study import Study, shown
-
-RESOURCES = (
-    "replicas",
-    "global_batch_size",
-    "replica_batch_size",
-    "peak_device_allocated_bytes",
-    "peak_all_device_allocated_bytes",
-    "peak_device_used_bytes",
-    "peak_host_resident_bytes",
-    "peak_tree_resident_bytes",
-    "cpu_percent",
-    "gpu_utilisation_percent",
-    "energy_joules",
-    "images_per_joule",
-    "idle_watts",
-    "parameters",
-    "epoch_seconds",
-    "valid_seconds",
-    "flop_per_image",
-    "steady_images_per_second",
-    "flop_per_second",
-    "ceiling_share",
-    "first_batch_seconds",
-    "loader_start_seconds",
-    "warm_up_extra_seconds",
-    "compile_seconds",
-    "latency_p50_seconds",
-    "latency_p90_seconds",
-    "latency_p99_seconds",
-    "fp32_accuracy",
-    "int8_convolutions_share",
-    "conversion_seconds",
-)
-"""Columns of the table of timings that the report shows beside the times."""
 
 
 class Level(Strict):
@@ -248,7 +215,7 @@ def _level(
         images_per_second=_median(usable, "images_per_second"),
         data_wait_share=_median(usable, "data_wait_share"),
         images_per_epoch=mean_of(usable, "images_per_epoch"),
-        resources={column: value for column in RESOURCES if (value := _median(usable, column)) is not None},
+        resources={column: value for column in resources() if (value := _median(usable, column)) is not None},
         outcomes={str(key): int(value) for key, value in rows["outcome"].value_counts().items()},
     )
 

@@ -21,28 +21,40 @@ def read_table(path: Path, x: str, y: str, block: str | None) -> pd.DataFrame:
         raise StudyError(f"{path}: no such file") from None
     except (OSError, ValueError) as error:
         raise StudyError(f"{path.name}: cannot be read as a table ({str(error).splitlines()[0]})") from None
-    for option, column in (("--x", x), ("--y", y), ("--block", block)):
+    frame.index = pd.RangeIndex(2, len(frame) + 2, name="line")
+    return checked_table(frame, x, y, block, path.name, "--")
+
+
+def checked_table(
+    frame: pd.DataFrame, x: str, y: str, block: str | None, name: str = "the table", prefix: str = ""
+) -> pd.DataFrame:
+    """Return the columns ``x``, ``y`` and ``block`` of a table, under these three names.
+
+    Raise :class:`StudyError` for one that is missing, or is not of numbers above 0. ``name`` is the table's in errors,
+    and ``prefix`` stands there before the three keys.
+    """
+    for key, column in (("x", x), ("y", y), ("block", block)):
         if column is not None and column not in frame:
-            raise StudyError(f"{option}: {path.name} has no column {column!r}; allowed: {', '.join(map(str, frame))}")
-    table = pd.DataFrame({"x": _numbers(frame[x], path), "y": _numbers(frame[y], path)})
+            raise StudyError(f"{prefix}{key}: {name} has no column {column!r}; allowed: {', '.join(map(str, frame))}")
+    table = pd.DataFrame({"x": _numbers(frame[x], name), "y": _numbers(frame[y], name)})
     table["block"] = frame[block].astype(str) if block else ""
     if table["x"].nunique() < 2:
         raise StudyError(
-            f"--x: {path.name} has {len(table)} row(s) with {table['x'].nunique()} value(s) of {x!r}; "
+            f"{prefix}x: {name} has {len(table)} row(s) with {table['x'].nunique()} value(s) of {x!r}; "
             "a curve needs at least two"
         )
     return table
 
 
-def _numbers(column: "pd.Series[Any]", path: Path) -> "pd.Series[float]":
-    """A column as positive numbers."""
+def _numbers(column: "pd.Series[Any]", name: str) -> "pd.Series[float]":
+    """Return a column as positive numbers. Raise :class:`StudyError` that names the first row with another value."""
     values = pd.to_numeric(column, errors="coerce").astype(float)
     wrong = ~np.isfinite(values) | (values <= 0)
     if wrong.any():
         place = int(np.flatnonzero(wrong)[0])
         raise StudyError(
-            f"{path.name}: line {place + 2}, column {column.name!r}: {str(column.iloc[place])!r} is not allowed: give "
-            "a number above 0"
+            f"{name}: {column.index.name or 'row'} {column.index[place]}, column {column.name!r}: "
+            f"{str(column.iloc[place])!r} is not allowed: give a number above 0"
         )
     return values
 

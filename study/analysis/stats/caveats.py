@@ -180,8 +180,9 @@ def _batches(usable: pd.DataFrame) -> list[str]:
         for size in sorted(set(whole["training.batch_size"])):
             images = int(whole[whole["training.batch_size"] == size]["train_images"].iloc[0])
             found.append(f"Batch size {size}: one batch holds the whole training set of {images} images.")
-    if "step_seconds" in usable and usable["step_seconds"].isna().any():
-        sizes = sorted(set(usable[usable["step_seconds"].isna()]["training.batch_size"]))
+    without = usable[usable["step_seconds"].isna() & usable["steps"].notna()]
+    if len(without):
+        sizes = sorted(set(without["training.batch_size"]))
         found.append(f"Batch size {listed([str(size) for size in sizes])}: no step is left once warm-up is put aside.")
     return found
 

@@ -105,9 +105,8 @@ def _work(at: pd.DataFrame, y: str) -> dict[str, Any]:
         "faster_images": mean_of(at, "images_processed_b"),
         "slower_accuracy": accuracy[0],
         "faster_accuracy": accuracy[1],
-        # Inference counts a thousand images everywhere.
-        "same_work": "images_processed_a" not in at
-        or bool((at["images_processed_a"] == at["images_processed_b"]).all()),
+        # Inference counts a thousand images everywhere, and has no images trained on.
+        "same_work": not at["images_processed_a"].sub(at["images_processed_b"]).any(),
         "same_precision": bool((at["precision_a"] == at["precision_b"]).all()) if "precision_a" in at else True,
         "same_accuracy": _same_accuracy(at) if None not in accuracy else None,
     }

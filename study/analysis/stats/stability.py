@@ -22,7 +22,7 @@ def drift_of(usable: pd.DataFrame, levels: Sequence[str], y: str) -> str | None:
 
     Least squares of each log time over its level's mean on its place in the order; the slope's t test at 5%.
     """
-    if "started" not in usable or len(usable) < 2 * len(set(levels)) or len(usable) <= len(set(levels)) + 1:
+    if usable["started"].isna().any() or len(usable) < 2 * len(set(levels)) or len(usable) <= len(set(levels)) + 1:
         return None
     order = usable["started"].rank(method="first").to_numpy(float)
     logs = np.log(usable[y].to_numpy(float))

@@ -1,17 +1,21 @@
 """What the table is made of, and the table as a file."""
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from study.analysis.table import telemetry as telemetry_table
 from study.analysis.table.telemetry import TelemetrySummary
 from study.artifacts import telemetry
+from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.samples import Measurement
 from study.artifacts.shelf import read_record
+from study.artifacts.timing import Timing, dtype, kind
 from study.base.errors import StudyError
+from study.base.files import write_whole
 from study.config.study import Study
 
 
@@ -30,7 +34,7 @@ def read_telemetry(plan: Plan, records: dict[str, Record], results: Path) -> dic
     """
     found = {}
     for run in plan.runs:
-        record, path = records.get(run.name), telemetry.path_of(results, plan.name, run.file)
+        record, path = records.get(run.name), Results(results).telemetry(plan.name, run.file)
         window = _window(record.measurement) if record and record.measurement else None
         if window and path.is_file():
             found[run.name] = telemetry_table.summarise(telemetry.read_parquet(path), *window)
@@ -46,20 +50,23 @@ def _window(measured: Measurement) -> tuple[float, float] | None:
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """Write ``frame``, the table of timings (one row per run), to ``path`` as CSV, in one piece."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
-    frame.to_csv(temporary, index=False)
-    temporary.replace(path)
+    """Write ``frame``, the table of timings (one row per run), to ``path`` as CSV, in one piece.
+
+    Whole numbers are written as such, although a column that lacks one holds floats.
+    """
+    whole = {name: "Int64" for name in Timing.model_fields if kind(name) is int}
+    write_whole(path, frame.astype(whole).to_csv(index=False))
 
 
 def read_csv(path: Path, study: Study) -> pd.DataFrame:
-    """Return the table of timings in ``path``: one row per run, the columns of :func:`table`.
+    """Return the table of timings in ``path``: one row per run, the columns and types of :func:`table`.
 
     Factor levels that are text stay text, also ``NA`` and ``001``. Raise :class:`StudyError` for an unreadable file.
     """
-    text = {key: str for key, levels in study.factors.items() if any(isinstance(level, str) for level in levels)}
+    text = [key for key, levels in study.factors.items() if any(isinstance(level, str) for level in levels)]
+    types: dict[str, Any] = dict.fromkeys(text, str) | {name: dtype(name) for name in Timing.model_fields}
     try:
-        return pd.read_csv(path, dtype=text, keep_default_na=False, na_values=[""])
+        # The copy has one block for each type: the reader leaves a hundred.
+        return pd.read_csv(path, dtype=types, keep_default_na=False, na_values=[""]).copy()
     except (OSError, ValueError) as error:
         raise StudyError(f"{path.name}: cannot be read as a table ({error.__class__.__name__})") from None

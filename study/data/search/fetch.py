@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
 
+from study.artifacts.layout import Results
 from study.artifacts.manifest import LeftOut, Manifest, Origin
 from study.base.errors import StudyError
 from study.base.files import write_if_changed
 from study.config.sections import Dataset
-from study.data.preflight import given_manifest, images_a_class, pictures_of
+from study.data.preflight import images_a_class
 from study.data.search.collect import BATCH, OFFLINE, Collector, Wanted
+from study.data.search.earlier import given_manifest, pictures_of
 from study.data.search.find import find
 from study.data.search.picture import encoder
 from study.data.search.store import Found, Store, Stored
@@ -48,7 +50,7 @@ def fetch(
     Raise :class:`StudyError` if too few are found, or if a listed picture is gone or has changed; in that case
     ``remaining.json`` lists the others.
     """
-    store = Store(results / "data" / "downloads" / "search", dataset.max_size)
+    store = Store(Results(results).searches, dataset.max_size)
     collector = Collector(store, replace(bounds, private_addresses=dataset.private_addresses), seconds)
     if dataset.manifest:
         return _listed(dataset, given_manifest(dataset), collector, folder, results)

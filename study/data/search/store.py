@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from pydantic import Field, ValidationError
 
-from study.base.files import file_sha256, write_if_changed
+from study.base.files import file_sha256, write_if_changed, write_whole
 from study.base.strict import Strict
 from study.data.search.picture import encoder, shrink
 
@@ -74,7 +74,7 @@ class Store:
                 stored_sha256=hashlib.sha256(picture).hexdigest(),
                 encoder=encoder(),
             )
-            _write(self.path(stored), picture)
+            write_whole(self.path(stored), picture)
         write_if_changed(
             self.folder / "pictures" / f"{_name(url)}-{self.max_size}.json", stored.model_dump_json(indent=1)
         )
@@ -99,13 +99,6 @@ class Store:
     def _is_sound(self, stored: Stored) -> bool:
         path = self.path(stored)
         return path.is_file() and file_sha256(path) == stored.stored_sha256
-
-
-def _write(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_bytes(content)
-    temporary.replace(path)
 
 
 def _name(text: str) -> str:

@@ -1,16 +1,13 @@
-"""The argv with which an engine executes one command in a container. This module starts and asks nothing.
+"""One command in a container, as values: what it may see and use, and what every engine gives it.
 
-The container sees only its mounts, and has no network, no capabilities and no writable root.
+This module starts and asks nothing. How an engine is told is the class of that engine.
 """
 
-import csv
-import io
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from study.base.errors import StudyError
 from study.config.settings import Settings
 
 WORK = "/work"
@@ -70,117 +67,6 @@ def id_file(scratch: Path) -> Path:
     return scratch.parent / "container-id"
 
 
-def argv(engine: str, box: Box) -> list[str]:
-    """Return the command line with which ``engine`` executes ``box``.
-
-    Raise :class:`StudyError` if a path cannot be mounted, or if the engine is unknown.
-    """
-    if engine in ("docker", "podman"):
-        return _docker(engine, box)
-    if engine == "apptainer":
-        return _apptainer(box)
-    raise StudyError(f"container: {engine!r} is not allowed: docker, podman, apptainer")
-
-
-def _docker(engine: str, box: Box) -> list[str]:
-    line = [
-        engine,
-        "run",
-        "--name",
-        box.name,
-        "--cidfile",
-        str(id_file(box.scratch)),
-        "--init",
-        "--pull",
-        "never",
-        "--log-driver",
-        "none",
-    ]
-    line += ["--hostname", HOST, "--workdir", WORK, "--user", "{}:{}".format(*box.user)]
-    line += ["--network", "host" if box.network else "none", "--read-only"]
-    line += ["--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777"]  # noqa: S108 - inside; torch.compile executes there
-    line += ["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--pids-limit", "4096"]
-    # With SELinux a container could not read the user's folders, and relabelling would change the user's folders.
-    line += ["--security-opt", "label=disable", "--shm-size", str(box.shared_memory_bytes)]
-    if engine == "podman" and box.user[0] != UNPRIVILEGED:
-        line += ["--userns", "keep-id"] + (["--group-add", "keep-groups"] if box.groups else [])
-    else:
-        line += [item for group in box.groups for item in ("--group-add", str(group))]
-    if box.memory_bytes:
-        line += ["--memory", str(box.memory_bytes), "--memory-swap", str(box.memory_bytes)]
-    if box.cpus:
-        line += ["--cpuset-cpus", ",".join(map(str, box.cpus))]
-    if box.gpus is not None and engine == "docker":
-        line += ["--gpus", _csv([f"device={','.join(box.gpus)}"]) if box.gpus else "all"]
-    elif box.gpus is not None:
-        line += [item for gpu in box.gpus or ("all",) for item in ("--device", f"nvidia.com/gpu={gpu}")]
-    for key, value in _environment(engine, box).items():
-        line += ["--env", f"{key}={value}"]
-    for name in box.passed:
-        line += ["--env", name]
-    for key, value in box.labels.items():
-        line += ["--label", f"{key}={value}"]
-    for mount in [*box.mounts, Mount(box.scratch, SCRATCH, writable=True)]:
-        line += ["--mount", _mount(mount, "readonly")]
-    return [*line, box.image, *box.command]
-
-
-def _apptainer(box: Box) -> list[str]:
-    line = ["apptainer", "--silent", "exec", "--containall", "--cleanenv", "--no-home", "--no-privs", "--pwd", WORK]
-    if not box.network:
-        line += ["--net", "--network", "none"]
-    if box.user[0] == UNPRIVILEGED:  # only root may change the user, and only root has to
-        line += ["--security", f"uid:{box.user[0]}", "--security", f"gid:{box.user[1]}"]
-    if box.memory_bytes:
-        line += ["--memory", str(box.memory_bytes), "--memory-swap", str(box.memory_bytes)]
-    if box.cpus:
-        line += ["--cpuset-cpus", ",".join(map(str, box.cpus))]
-    if box.gpus is not None:
-        line += ["--nv"]
-    temporary = Mount(box.scratch / "tmp", "/tmp", writable=True)  # noqa: S108 - its own /tmp holds 64 MB
-    shared = Mount(Path("/dev/shm"), "/dev/shm", writable=True)  # noqa: S108 - the same
-    for mount in [*box.mounts, temporary, shared, Mount(box.scratch, SCRATCH, writable=True)]:
-        line += ["--mount", _mount(mount, "ro")]
-    # apptainer splits its --env at commas: env sets them inside instead.
-    inside = [f"{key}={value}" for key, value in _environment("apptainer", box).items()]
-    return [*line, box.image, "env", *inside, *box.command]
-
-
-def _environment(engine: str, box: Box) -> dict[str, str]:
-    """Return the environment variables of the container. No other variable of the caller reaches it."""
-    values = {
-        "HOME": "/tmp",  # noqa: S108 - fastai and torch.hub write there
-        "USER": USER,
-        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
-        "MPLCONFIGDIR": "/tmp/matplotlib",  # noqa: S108
-        "PYTHONPATH": WORK,
-        "PYTHONUNBUFFERED": "1",
-        "STUDY_CONTAINER": engine,
-    }
-    if box.gpus is None:
-        values["CUDA_VISIBLE_DEVICES"] = ""
-    elif engine == "docker":  # the toolkit's older hook reads this, and the image sets "all"
-        values["NVIDIA_VISIBLE_DEVICES"] = ",".join(box.gpus) or "all"
-    elif engine == "apptainer" and box.gpus:
-        values["CUDA_VISIBLE_DEVICES"] = ",".join(box.gpus)
-    return values | dict(box.environment)
-
-
-def _mount(mount: Mount, read_only: str) -> str:
-    for path in (str(mount.source), mount.target):
-        if "\n" in path:
-            raise StudyError(f"{path!r}: a path with a line break cannot be mounted into a container")
-    fields = ["type=bind", f"source={mount.source}", f"target={mount.target}"]
-    return _csv(fields if mount.writable else [*fields, read_only])
-
-
-def _csv(fields: Sequence[str]) -> str:
-    """Return the fields as one line of CSV, as engines read them: fields with a comma or a quote are quoted."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(fields)
-    return text.getvalue()
-
-
 def user_inside(uid: int, gid: int, rootless: bool = False) -> tuple[int, int]:
     """Return the (uid, gid) inside: the caller's, or those of an unprivileged user if the caller is root.
 
@@ -189,11 +75,6 @@ def user_inside(uid: int, gid: int, rootless: bool = False) -> tuple[int, int]:
     if rootless:
         return (0, 0)
     return (uid, gid) if uid else (UNPRIVILEGED, UNPRIVILEGED)
-
-
-def chosen_gpus(visible: str | None) -> tuple[str, ...]:
-    """Return the GPUs that ``visible``, the value of ``CUDA_VISIBLE_DEVICES``, names. Empty means all GPUs."""
-    return tuple(name.strip() for name in (visible or "").split(",") if name.strip())
 
 
 def shared_memory_bytes(settings: Settings, cpus: int) -> int:

@@ -15,13 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from study.base import devices
 from study.base.cpus import usable_cpus
 from study.base.errors import StudyError
 from study.base.processes import oom_kills
 from study.config.sections import Limits
 from study.config.settings import Settings
 from study.host.engine import client, container, strays
+from study.host.engine.base import Engine
 from study.host.engine.container import Box, Mount, shared_memory_bytes
+from study.host.engine.engines import ENGINES
 from study.host.engine.mounts import check_readable
 from study.host.supervise import Ended, execute
 
@@ -56,7 +59,7 @@ def scratch_folder(results: Path) -> Iterator[Path]:
 
 
 def enter(
-    engine: str,
+    engine: Engine,
     image: str,
     command: Sequence[str],
     scratch: Path,
@@ -75,7 +78,7 @@ def enter(
     With ``settings`` it is a measurement: the only container of its name on this machine, under the settings' limits.
     Raise :class:`StudyError` if nothing was started. After a start every failure is an :class:`End`.
     """
-    user = container.user_inside(os.getuid(), os.getgid(), client.is_rootless(engine))
+    user = container.user_inside(os.getuid(), os.getgid(), engine.is_rootless())
     check_readable(mounts, user)
     limits = settings.limits if settings else Limits()
     cpus = allowed_cpus(limits.cpus)
@@ -91,7 +94,7 @@ def enter(
         passed=passed,
         groups=tuple(os.getgroups()) if user[0] not in (0, container.UNPRIVILEGED) else (),
         labels={container.LAUNCHER: strays.launcher_label()},
-        gpus=container.chosen_gpus(os.environ.get("CUDA_VISIBLE_DEVICES")) if gpus else None,
+        gpus=tuple(devices.visible_gpus()) if gpus else None,
         network=network,
         shared_memory_bytes=shared_memory_bytes(settings, len(cpus or ()) or usable_cpus()) if settings else smallest,
         memory_bytes=int(limits.memory_gib * 2**30) if limits.memory_gib else None,
@@ -101,11 +104,10 @@ def enter(
     return end, ended.tail
 
 
-def _execute(engine: str, box: Box, log: TextIO, title: str, timeout_seconds: float | None) -> tuple[Ended, End]:
+def _execute(engine: Engine, box: Box, log: TextIO, title: str, timeout_seconds: float | None) -> tuple[Ended, End]:
     """Start the container, wait for its end, and remove it in every case. Try again while another one has its name."""
-    line, identity = container.argv(engine, box), container.id_file(box.scratch)
-    # apptainer passes on only variables with this prefix.
-    passed = {f"APPTAINERENV_{name}": os.environ[name] for name in box.passed} if engine == "apptainer" else {}
+    line, identity = engine.argv(box), container.id_file(box.scratch)
+    passed = engine.for_the_client({name: os.environ[name] for name in box.passed})
     for _ in range(CONFLICTS):
         identity.unlink(missing_ok=True)
         kills = oom_kills()
@@ -118,16 +120,16 @@ def _execute(engine: str, box: Box, log: TextIO, title: str, timeout_seconds: fl
                 at_our_death=signal.SIGTERM,  # the client hands it on to the container
                 timeout_seconds=timeout_seconds,
             )
-            if engine == "apptainer" or made(identity) or "already in use" not in " ".join(ended.tail):
+            if not engine.keeps_containers or made(identity) or "already in use" not in " ".join(ended.tail):
                 return ended, _end(engine, made(identity), ended, timeout_seconds, oom_kills() > kills)
         finally:
             if made(identity):
-                client.remove(engine, made(identity))
+                engine.remove(made(identity))
         wait_for_turn(engine, title)
         time.sleep(1)
     raise StudyError(
-        f"{engine}: a container {box.name} exists that belongs to no running launcher; remove it with: "
-        f"{engine} rm --force {box.name}"
+        f"{engine.name}: a container {box.name} exists that belongs to no running launcher; remove it with: "
+        f"{engine.name} rm --force {box.name}"
     )
 
 
@@ -152,7 +154,7 @@ def allowed_cpus(limit: int | None) -> tuple[int, ...] | None:
     return tuple(allowed[:limit])
 
 
-def wait_for_turn(engine: str, title: str) -> None:
+def wait_for_turn(engine: Engine, title: str) -> None:
     """Remove containers of killed launchers, and wait while the container of another launcher measures here."""
     said = False
     while container.NAME in strays.remove_strays(engine):
@@ -162,28 +164,31 @@ def wait_for_turn(engine: str, title: str) -> None:
         time.sleep(1)
 
 
-def _end(engine: str, identity: str, ended: Ended, timeout_seconds: float | None, kernel_killed: bool) -> End:
+def _end(engine: Engine, identity: str, ended: Ended, timeout_seconds: float | None, kernel_killed: bool) -> End:
     """Return the end of a container, from the end of the engine's client and the engine's state of the container."""
     if ended.timed_out:
         return End(ended.code, False, timed_out(timeout_seconds))
-    if engine == "apptainer":  # no daemon: our child process is the container
+    if not engine.keeps_containers:
         return End(ended.code, kernel_killed and ended.code in KILLED)
-    said = client.last_words(ended.tail)
-    trouble = client.why_not(engine)
+    said, trouble = client.last_words(ended.tail), engine.why_not()
     if not identity:
-        raise StudyError(f"{engine} made no container: {trouble or said}")
+        raise StudyError(f"{engine.name} made no container: {trouble or said}")
     if trouble:
-        return End(ended.code, False, f"{engine} stopped answering during the run")
-    state = client.state(engine, identity)
+        return End(ended.code, False, f"{engine.name} stopped answering during the run")
+    state = engine.state(identity)
     if state is None:
         return End(ended.code, False, "the container was removed from outside")
     if state.running:
-        how = signal.Signals(-ended.code).name if ended.code < 0 else f"exit code {ended.code}"
-        return End(ended.code, False, f"the client of {engine} ended ({how}) before its container, which was stopped")
+        return End(ended.code, False, _client_ended(engine, ended.code))
     if not state.started:
-        raise StudyError(f"{engine} did not start the container: {said}")
+        raise StudyError(f"{engine.name} did not start the container: {said}")
     # If the whole machine ran out of memory, and not the container's limit, only the kernel reports it.
     return End(state.exit_code, state.oom_killed or (kernel_killed and state.exit_code in KILLED))
+
+
+def _client_ended(engine: Engine, code: int) -> str:
+    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    return f"the client of {engine.name} ended ({how}) before its container, which was stopped"
 
 
 def timed_out(seconds: float | None) -> str:
@@ -193,8 +198,8 @@ def timed_out(seconds: float | None) -> str:
 
 def sweep(results: Path) -> None:
     """Remove the containers of launchers that are gone, and the scratch folders that a killed start left."""
-    for engine in ("docker", "podman"):
-        if client.why_not(engine) is None:
+    for engine in ENGINES.values():
+        if engine.keeps_containers and engine.why_not() is None:
             with suppress(StudyError):
                 strays.remove_strays(engine)
     for folder in results.glob(f"{SCRATCH_PREFIX}*"):

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from study.artifacts.layout import Results
 from study.artifacts.run import Run
 from study.base.errors import StudyError
 from study.base.files import ROOT
 from study.config import own_model
 from study.config.settings import Settings
-from study.data.torchvision_sets import CLASS
+from study.data.sources import source_of
 from study.host.engine import container
 from study.host.engine.container import Mount
 
@@ -40,11 +41,16 @@ def own_mounts(settings: Settings) -> list[Mount]:
 
 def run_mounts(run: Run, study: str, results: Path) -> list[Mount]:
     """Return the mounts of all that a run reads: the package, its data, the decision about its weights, the weights."""
-    wanted = [f"data/{run.dataset}", f"{study}/weights", "weights"]
-    if run.settings.dataset.source in CLASS:
-        wanted += ["data/downloads", "data/unpacked"]
-    shown = [(results / name, f"{container.WORK}/results/{name}") for name in wanted]
-    seen = [Mount(source.resolve(), target) for source, target in shown if source.exists()]
+    files = Results(results)
+    dataset, data = run.settings.dataset, files.data(run.dataset)
+    base = source_of(dataset).base(dataset, data, results)
+    wanted = dict.fromkeys([data, base, files.decisions(study), files.hub])
+    inside = Path(container.WORK, "results")
+    seen = [
+        Mount(path.resolve(), str(inside / path.relative_to(results)))
+        for path in wanted
+        if path.is_relative_to(results) and path.exists()  # a user's own folder comes with the settings
+    ]
     return [code_mount(), *own_mounts(run.settings), *seen]
 
 

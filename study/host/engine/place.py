@@ -8,8 +8,9 @@ from study.base import devices
 from study.base.errors import StudyError
 from study.config.sections import Device
 from study.config.selection import Selection
-from study.host.engine import bring, client, container
+from study.host.engine import container
 from study.host.engine.client import Trouble
+from study.host.engine.engines import engine
 from study.host.engine.request import request
 
 
@@ -40,14 +41,14 @@ def choose(selection: Selection, fetch: bool) -> Place:
     if requested == "none":
         return Place("none", f"asked for, inside a container ({inside})" if inside else "asked for", inside=inside)
     trouble = Trouble(f"the pipeline itself runs inside a container ({inside})") if inside else None
-    engine = "docker" if requested == "auto" else requested
+    asked = engine("docker" if requested == "auto" else requested)
     wanted = {device: request(selection, device) for device in DEVICES}
-    trouble = trouble or client.why_not(engine)
+    trouble = trouble or asked.why_not()
     for device in _needed(selection):
-        trouble = trouble or (client.gpu_trouble(engine) if device == "cuda" else None)
-        trouble = trouble or bring.why_not(engine, wanted[device], fetch)
+        trouble = trouble or (asked.gpu_trouble() if device == "cuda" else None)
+        trouble = trouble or asked.image_trouble(wanted[device], fetch)
     if trouble is None:
-        return Place(engine, "its engine answers" if requested == "auto" else "asked for", wanted)
+        return Place(asked.name, "its engine answers" if requested == "auto" else "asked for", wanted)
     if requested == "auto":
         return Place("none", trouble.reason, inside=inside)
     raise StudyError(

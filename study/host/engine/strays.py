@@ -4,8 +4,7 @@ import os
 import re
 from pathlib import Path
 
-from study.base.errors import StudyError
-from study.host.engine.client import ask, inspect, remove
+from study.host.engine.base import Engine
 from study.host.engine.container import LAUNCHER
 
 
@@ -45,20 +44,15 @@ def _is_alive(label: str) -> bool:
     return _start_of(int(number)) in (start, None)
 
 
-def remove_strays(engine: str) -> list[str]:
+def remove_strays(engine: Engine) -> list[str]:
     """Remove the containers of killed launchers. Return the names of running containers of launchers that may run."""
-    if engine == "apptainer":  # no daemon: its containers are processes, which end with their launcher
-        return []
-    found = ask(engine, "ps", "--all", "--quiet", "--filter", f"label={LAUNCHER}").split()
     at_work = []
-    for identifier in found:
-        try:
-            values = inspect(engine, "container", identifier)
-        except StudyError:
+    for identity in engine.containers(LAUNCHER):
+        found = engine.state(identity)
+        if found is None:
             continue  # gone in the meantime
-        label = str(values["Config"]["Labels"].get(LAUNCHER, ""))
-        if not _is_alive(label):
-            remove(engine, identifier)
-        elif values["State"].get("Running"):
-            at_work.append(str(values["Name"]).removeprefix("/"))
+        if not _is_alive(found.labels.get(LAUNCHER, "")):
+            engine.remove(identity)
+        elif found.running:
+            at_work.append(found.name)
     return at_work

@@ -4,7 +4,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from study.base.files import ROOT, code_sha256, file_sha256
+from study.base import checkout
+from study.base.files import code_sha256, file_sha256
 from study.config.settings import Settings
 
 COMMON = ("training/*.py", "training/measure/*.py", "training/models/*.py", "training/loops/*.py", "data/decode.py")
@@ -17,7 +18,9 @@ def installed_lock_sha256() -> str:
     An image of this project holds the checksum of its own lock, which may be older than the repository's.
     """
     told = Path(sys.prefix) / "requirements.lock.sha256"
-    return told.read_text(encoding="ascii").split()[0] if told.is_file() else file_sha256(ROOT / "requirements.lock")
+    if told.is_file():
+        return told.read_text(encoding="ascii").split()[0]
+    return file_sha256(checkout.root() / "requirements.lock")
 
 
 def measured_code(settings: Settings) -> list[str]:

@@ -2,7 +2,8 @@
 
 import itertools
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,24 @@ from study.config.load import check_settings, read_study
 from study.config.selection import Selection
 from study.config.settings import Settings, get, with_values
 from study.config.study import Study
-from study.data import preflight
-from study.data.identity import dataset_identity
+from study.data import preflight, sources
 from study.host.engine.place import Place
 from study.host.plan import keys, process_count
 
 ON_A_CPU_ALONE = ("fp32_onnx", "int8")
 """Precisions of inference that this project cannot execute on a GPU."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One level of each factor, and the values that its runs share: each replicate is a run of its own."""
+
+    factors: dict[str, Any]
+    settings: Settings
+    dataset: str
+    weights: str
+    key: str
+    unavailable: str | None
 
 
 def make_plan(
@@ -40,55 +52,79 @@ def make_plan(
     is absent takes its number of processes from there. Raise :class:`StudyError` for a study that cannot be planned.
     """
     counts = counts or {device: int(not reason) for device, reason in absent.items()}
+    configurations = [
+        _configuration(name, settings, list(study.factors), place, absent, counts, earlier)
+        for settings in _combinations(name, study)
+    ]
+    _check_curve(name, study)
+    labels = unique([label(item.factors, study) for item in configurations], [item.factors for item in configurations])
+    as_checked = {key: list(dict.fromkeys(item.factors[key] for item in configurations)) for key in study.factors}
+    full = sources.with_effect(study.full, [item.settings.dataset for item in configurations])
+    return Plan(
+        name=name,
+        study=study.model_copy(update={"factors": as_checked, "full": full}),
+        runs=_blocks(configurations, labels, study),
+        engine=place.engine,
+        engine_reason=place.reason,
+        images=place.images,
+    )
+
+
+def _combinations(name: str, study: Study) -> Iterator[Settings]:
+    """Yield the checked settings of each combination of levels."""
     base = {key: value for key, value in study.model_dump().items() if key in Settings.model_fields}
-    configurations = []
     for levels in itertools.product(*study.factors.values()):
-        given = dict(zip(study.factors, levels, strict=True))
-        settings = check_settings(with_values(base, given), f"study {name}")
-        dataset_id, train_images = _dataset(settings)
-        before = _processes_before(earlier, {key: get(settings, key) for key in given})
-        settings, trouble = process_count.resolve(settings, counts.get(settings.device, 0), name, train_images, before)
-        factors = {key: get(settings, key) for key in given}  # as checked: 1 may have become 1.0
-        preflight.check_batch_size(settings, train_images, name)
-        own_model.check(settings.model.name, Path(), place.engine)
-        weights_id = _weights(settings, name)
-        image = place.image(settings.device)
-        identity = keys.run_identity(settings, dataset_id, weights_id, place.engine, image)
-        trouble = absent.get(settings.device) or trouble
-        configurations.append((label(factors, study), factors, settings, dataset_id, weights_id, identity, trouble))
+        yield check_settings(with_values(base, dict(zip(study.factors, levels, strict=True))), f"study {name}")
+
+
+def _configuration(
+    study: str,
+    settings: Settings,
+    factors: list[str],
+    place: Place,
+    absent: Mapping[str, str | None],
+    counts: Mapping[str, int],
+    earlier: Plan | None,
+) -> Configuration:
+    """Return the configuration with these settings: its processes counted, its data and weights known by their keys.
+
+    Raise :class:`StudyError` if the data, the processes, the batch size or the model do not allow it.
+    """
+    dataset_id, train_images = _dataset(settings)
+    before = _processes_before(earlier, {key: get(settings, key) for key in factors})
+    settings, trouble = process_count.resolve(settings, counts.get(settings.device, 0), study, train_images, before)
+    preflight.check_batch_size(settings, train_images, study)
+    own_model.check(settings.model.name, Path(), place.engine)
+    weights_id = _weights(settings, study)
+    identity = keys.run_identity(settings, dataset_id, weights_id, place.engine, place.image(settings.device))
+    return Configuration(
+        factors={key: get(settings, key) for key in factors},  # as checked: 1 may have become 1.0
+        settings=settings,
+        dataset=dataset_id,
+        weights=weights_id,
+        key=digest(identity),
+        unavailable=absent.get(settings.device) or trouble or _not_on_this_device(settings),
+    )
+
+
+def _check_curve(name: str, study: Study) -> None:
+    """Raise :class:`StudyError` if the curve's horizontal axis has a level that is not a number."""
     if study.curve and not all(type(level) in (int, float) for level in study.factors[study.curve.x]):
         raise StudyError(
             f"study {name}: curve.x: {study.curve.x!r} has levels that are not numbers: {study.factors[study.curve.x]}"
         )
-    labels = unique([item[0] for item in configurations], [item[1] for item in configurations])
 
+
+def _blocks(configurations: Sequence[Configuration], labels: Sequence[str], study: Study) -> list[Run]:
+    """Return the runs: in each block every configuration once, in the block's own seeded order."""
     runs: list[Run] = []
     for block in range(1, study.replicates + 1):
         order = list(range(len(configurations)))
         random.Random(f"{study.seed}/{block}").shuffle(order)
         for index in order:
-            _, factors, settings, dataset_id, weights_id, identity, trouble = configurations[index]
-            runs.append(
-                Run(
-                    name=f"{labels[index]}-r{block}",
-                    key=digest(identity),
-                    settings=settings,
-                    factors=factors,
-                    block=block,
-                    position=len(runs) + 1,
-                    dataset=dataset_id,
-                    weights=weights_id,
-                    unavailable=trouble or _not_on_this_device(settings),
-                )
-            )
-    levels_as_checked = {key: list(dict.fromkeys(item[1][key] for item in configurations)) for key in study.factors}
-    for key, distinct in levels_as_checked.items():
-        if len(distinct) < len(study.factors[key]):
-            raise StudyError(f"study {name}: factors.{key}: {study.factors[key]} is not allowed: give each level once")
-    checked = study.model_copy(update={"factors": levels_as_checked})
-    return Plan(
-        name=name, study=checked, runs=runs, engine=place.engine, engine_reason=place.reason, images=place.images
-    )
+            values = vars(configurations[index])
+            runs.append(Run(name=f"{labels[index]}-r{block}", block=block, position=len(runs) + 1, **values))
+    return runs
 
 
 def read_all(selection: Selection, folder: Path) -> dict[str, Study]:
@@ -127,9 +163,8 @@ def _not_on_this_device(settings: Settings) -> str | None:
 
 def _dataset(settings: Settings) -> tuple[str, int]:
     dataset = settings.dataset
-    listing = preflight.list_files(dataset)
-    identity = dataset_identity(dataset, listing)
-    return f"{dataset.source}.{digest(identity)}", preflight.expected_train_images(dataset, listing)
+    outlook = sources.look(dataset)
+    return sources.name_of(dataset, outlook.files), outlook.train_images
 
 
 def _weights(settings: Settings, study: str) -> str:
@@ -152,7 +187,7 @@ def _weights(settings: Settings, study: str) -> str:
     images = settings.dataset
     if code := own_model.sources(name, Path()):
         identity["code"] = own_model.code_sha256(code)
-        identity["images"] = [preflight.expected_classes(images), images.channels, images.image_size]
+        identity["images"] = [sources.look(images).classes, images.channels, images.image_size]
     return f"{slug(name)}-{label}.{digest(identity)}"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from study.artifacts import image as image_file
+from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_earlier, write_plans
 from study.artifacts.run import Run
 from study.artifacts.shelf import last_session
@@ -17,6 +17,7 @@ from study.base import devices
 from study.base.errors import StudyError
 from study.config.load import read_selection
 from study.host.engine import bring, lifetime
+from study.host.engine.engines import engine
 from study.host.engine.place import DEVICES, Place, choose
 from study.host.plan.checks import check_limits, check_training_stack
 from study.host.plan.make import plan_all, read_all
@@ -30,7 +31,7 @@ class Workflow:
     """
 
     plans: list[Plan]
-    results: Path
+    results: Results
     sessions: dict[str, int]
     pending: list[tuple[str, str]]
 
@@ -47,36 +48,32 @@ class Workflow:
 
         These are the records of runs that this machine can make, and those that exist although their device is absent.
         """
-        folder = self.results / study / "records"
-        runs = self.plan(study).runs
-        return [str(folder / run.file) for run in runs if not run.unavailable or (folder / run.file).exists()]
+        wanted = [(run, self.results.record(study, run.file)) for run in self.plan(study).runs]
+        return [str(path) for run, path in wanted if not run.unavailable or path.exists()]
 
     def preparation(self) -> list[str]:
         """Return the paths of every image, every manifest and every decision about weights.
 
         Those that are missing are inputs of each run: a run with preparing jobs of its own would break the order.
         """
-        files = []
+        files: list[Path] = []
         for plan in self.plans:
             for run in self.runs(plan.name):
                 if plan.engine != "none":
-                    files.append(str(image_file.path_of(self.results, run.settings.device)))
-                files.append(f"{self.results}/data/{run.dataset}/manifest.json")
-                files.append(f"{self.results}/{plan.name}/weights/{run.weights}.json")
-        return list(dict.fromkeys(files))
+                    files.append(self.results.image(run.settings.device))
+                files.append(self.results.manifest(run.dataset))
+                files.append(self.results.weights(plan.name, run.weights))
+        return [str(file) for file in dict.fromkeys(files)]
 
     def step_image(self, study: str) -> list[str]:
         """Return the path of the image that prepares the data and weights of ``study``, if it is still to be made."""
         plan = self.plan(study)
         device = plan.preparing_device()
-        return (
-            [] if plan.engine == "none" or device is None else _missing([str(image_file.path_of(self.results, device))])
-        )
+        return [] if plan.engine == "none" or device is None else _missing([str(self.results.image(device))])
 
     def needed(self, study: str, run: str, key: str) -> list[str]:
         """Return the files to be made before a run: none if its record exists, else every missing preparation."""
-        record = self.results / study / "records" / f"{run}.{key}.json"
-        return [] if record.exists() else _missing(self.preparation())
+        return [] if self.results.record(study, f"{run}.{key}.json").exists() else _missing(self.preparation())
 
     def dataset_study(self, dataset: str) -> str:
         """Return the study whose plan describes ``dataset``, preferably one with a run that can be made here."""
@@ -147,18 +144,18 @@ def start(
             write_plans(plans, results)
     except OSError as error:
         raise StudyError(f"{results}: the results folder cannot be written ({error.strerror})") from None
-    folders = {plan.name: results / plan.name / "records" for plan in plans}
+    layout = Results(results)
     pending = [
         (plan.name, run.name)
         for plan in plans
         for run in plan.runs
-        if not run.unavailable and not (folders[plan.name] / run.file).exists()
+        if not run.unavailable and not layout.record(plan.name, run.file).exists()
     ]
     if pending and not read_only:
         check_training_stack(Place(plans[0].engine, plans[0].engine_reason))
         _say_where(plans[0])
-    sessions = {name: last_session(folder) + 1 for name, folder in folders.items()}
-    return Workflow(plans, results, sessions, pending), lock
+    sessions = {plan.name: last_session(layout.records(plan.name)) + 1 for plan in plans}
+    return Workflow(plans, layout, sessions, pending), lock
 
 
 def take_back_to_now(results: Path, studies: list[str]) -> None:
@@ -179,9 +176,9 @@ def take_back_to_now(results: Path, studies: list[str]) -> None:
 def _forget_images(plan: Plan, results: Path) -> None:
     """Remove the description of each image that is outdated or gone, so that Snakemake makes it again."""
     for device, wanted in plan.images.items():
-        path = image_file.path_of(results, device)
+        path = Results(results).image(device)
         gpu = device == "cuda" and devices.absent(device) is None
-        if path.exists() and not bring.is_current(path, plan.engine, wanted, gpu):
+        if path.exists() and not bring.is_current(path, engine(plan.engine), wanted, gpu):
             path.unlink()
 
 
@@ -192,7 +189,7 @@ def _say_where(plan: Plan) -> None:
 
 def lock_results(results: Path) -> FileLock:
     """Return the acquired lock of a results folder. Raise :class:`StudyError` if another process holds it."""
-    lock = FileLock(results / ".lock")
+    lock = FileLock(Results(results).lock)
     try:
         lock.acquire(timeout=0)
     except Timeout:

@@ -10,15 +10,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-from study.artifacts import image as image_file
+from study.artifacts.image import read
+from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.run import Run
 from study.base.errors import StudyError
 from study.host.engine import container, lifetime
 from study.host.engine.container import PROXIES, Mount
+from study.host.engine.engines import engine
 from study.host.engine.mounts import code_mount, own_mounts, settings_inside
 
 CACHE = "/cache"
+
+
+def in_a_logged_container(verb: str, plan: Plan, run: Run, name: str, results: Path, log: Path) -> None:
+    """Call :func:`in_a_container` with the file ``log``, which is written anew."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w", encoding="utf-8") as file:
+        in_a_container(verb, plan, run, name, results, file)
 
 
 def in_a_container(verb: str, plan: Plan, run: Run, name: str, results: Path, log: TextIO) -> None:
@@ -26,24 +35,24 @@ def in_a_container(verb: str, plan: Plan, run: Run, name: str, results: Path, lo
 
     Raise :class:`StudyError` with the step's own message if it fails.
     """
-    image = image_file.read(image_file.path_of(results, plan.preparing_device() or run.settings.device))
+    image = read(Results(results).image(plan.preparing_device() or run.settings.device))
     settings, mounts = settings_inside(run.settings)
     small = plan.model_copy(
         update={"engine": "none", "images": {}, "runs": [run.model_copy(update={"settings": settings})]}
     )
     with lifetime.scratch_folder(results) as scratch:
         inside = scratch / "results"
-        _lend(results, inside, ("weights", "data/downloads", "data/unpacked"))
-        plan_file = inside / plan.name / "plan.json"
+        _lend(results, inside)
+        plan_file = Results(inside).plan(plan.name)
         plan_file.parent.mkdir(parents=True, exist_ok=True)
         plan_file.write_text(small.model_dump_json(), encoding="utf-8")
         plan_file.chmod(0o644)
         _open(inside)
-        at = f"{container.SCRATCH}/results"
-        command = ["python", "-m", "study", verb, f"{at}/{plan.name}/plan.json", name, "--results", at]
+        at = Results(Path(container.SCRATCH, "results"))
+        command = ["python", "-m", "study", verb, str(at.plan(plan.name)), name, "--results", str(at.root)]
         try:
             end, said = lifetime.enter(
-                plan.engine,
+                engine(plan.engine),
                 image.run_as,
                 command,
                 scratch,
@@ -55,8 +64,7 @@ def in_a_container(verb: str, plan: Plan, run: Run, name: str, results: Path, lo
                 passed=[name for name in PROXIES if name in os.environ],
             )
         finally:
-            if verb == "dataset" and run.settings.dataset.source == "search":
-                # Also after a failure, so that no verified picture is downloaded twice.
+            if verb == "dataset":  # also after a failure, so that nothing is downloaded twice
                 _take(inside / "data", results / "data")
         if end.code or end.trouble:
             raise StudyError(end.trouble or _own_error(said))
@@ -76,10 +84,11 @@ def _torch_cache() -> list[Mount]:
     return [Mount(checkpoints.resolve(), f"{CACHE}/hub/checkpoints")] if checkpoints.is_dir() else []
 
 
-def _lend(results: Path, inside: Path, names: Sequence[str]) -> None:
+def _lend(results: Path, inside: Path) -> None:
     """Link the files of earlier downloads into ``inside``, or copy them if the file system has no links."""
-    for name in names:
-        for path in (results / name).rglob("*"):
+    lent = Results(results)
+    for folder in (lent.hub, lent.downloads, lent.unpacked):
+        for path in folder.rglob("*"):
             target = inside / path.relative_to(results)
             if path.is_file():
                 target.parent.mkdir(parents=True, exist_ok=True)

@@ -14,18 +14,19 @@ from typing import Any, TextIO
 import psutil
 from pydantic import ValidationError
 
-from study.artifacts import image as image_file
 from study.artifacts import telemetry
-from study.artifacts.image import Image
+from study.artifacts.image import Image, read
+from study.artifacts.layout import Results
 from study.artifacts.machine import Ceilings
-from study.artifacts.plan import Plan
+from study.artifacts.plan import Plan, read_plan
 from study.artifacts.record import JobResult, Record, without_paths
 from study.artifacts.run import CEILINGS, RESULT, TELEMETRY, Run
 from study.base import devices
 from study.base.errors import StudyError
 from study.base.files import file_sha256, write_new
 from study.base.processes import oom_kills
-from study.host.engine import client, container, lifetime
+from study.host.engine import container, lifetime
+from study.host.engine.engines import engine
 from study.host.engine.lifetime import End
 from study.host.engine.mounts import run_mounts, settings_inside
 from study.host.steps.ending import result_of
@@ -36,16 +37,30 @@ from study.host.supervise import execute
 BUSY_WINDOW_SECONDS = 0.2
 
 
+def measure(plan_file: Path, run: str, results: Path, session: int, log: Path | None, counter: str) -> str:
+    """Execute the planned run called ``run``, write its record, and return a line about it: see :func:`launch`.
+
+    The process's output goes to ``log``, by default a file in ``results``.
+    """
+    plan = read_plan(plan_file)
+    planned = plan.run(run)
+    log = log or Results(results).log(plan.name, f"{planned.name}.{planned.key}")
+    record = launch(plan, planned, results, session, log, counter)
+    told = f"{record.measurement.fit_seconds:.2f} s" if record.measurement else record.message
+    return f"{counter}: {record.run}: {record.outcome}, {told}"
+
+
 def launch(plan: Plan, run: Run, results: Path, session: int, log: Path, counter: str) -> Record:
     """Execute ``run`` in a fresh process, write its record, and return it.
 
     ``counter`` is the progress label for the terminal, e.g. ``run 3 of 10``. Raise :class:`StudyError` if the record
     exists already (it is then kept), or if nothing was started.
     """
-    path = results / plan.name / "records" / run.file
+    files = Results(results)
+    path = files.record(plan.name, run.file)
     if path.exists():
         raise StudyError(f"{path.name}: this record exists already and is kept; see `python -m study retry`")
-    image = None if plan.engine == "none" else image_file.read(image_file.path_of(results, run.settings.device))
+    image = None if plan.engine == "none" else read(files.image(run.settings.device))
     seed = run_seed(plan.study.seed, plan.seed_name(run))
     title = f"{counter}: {run.name}"
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -53,8 +68,8 @@ def launch(plan: Plan, run: Run, results: Path, session: int, log: Path, counter
         with alone_on_this_machine(f"{plan.name}, {title}"):
             version = None
             if image:
-                lifetime.wait_for_turn(plan.engine, title)
-                version = client.version(plan.engine)
+                lifetime.wait_for_turn(engine(plan.engine), title)
+                version = engine(plan.engine).version()
             busy = psutil.cpu_percent(BUSY_WINDOW_SECONDS)
             others = devices.activity(run.settings.training.replicas) if run.settings.device == "cuda" else None
             started, clock = datetime.now(UTC), time.perf_counter()
@@ -65,7 +80,7 @@ def launch(plan: Plan, run: Run, results: Path, session: int, log: Path, counter
             process_seconds = time.perf_counter() - clock
         result = result_of(scratch / RESULT, end, run.settings.limits.memory_gib)
         ceilings = _read_ceilings(scratch / CEILINGS)
-        sampled = _keep_telemetry(scratch / TELEMETRY, telemetry.path_of(results, plan.name, run.file))
+        sampled = _keep_telemetry(scratch / TELEMETRY, files.telemetry(plan.name, run.file))
     record = Record(
         **{name: getattr(result, name) for name in JobResult.model_fields},
         study=plan.name,
@@ -129,7 +144,7 @@ def _in_a_container(
     inside, mounts = settings_inside(run.settings)
     _write_job(scratch, plan, run.model_copy(update={"settings": inside}), seed, "results")
     end, _ = lifetime.enter(
-        plan.engine,
+        engine(plan.engine),
         image.run_as,
         ["python", "-m", "study.training.job", f"{container.SCRATCH}/job.json", container.SCRATCH],
         scratch,

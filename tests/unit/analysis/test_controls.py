@@ -18,6 +18,7 @@ from study.config.study import Study
 from study.host.engine.place import Place
 from study.host.plan.make import make_plan
 from tests.conftest import HERE, study_values, tiny_plan
+from tests.timings import as_timings
 
 
 def rows_of(study: Study, seconds: Any, **columns: Any) -> pd.DataFrame:
@@ -35,7 +36,7 @@ def rows_of(study: Study, seconds: Any, **columns: Any) -> pd.DataFrame:
             }
             | columns
         )  # fmt: skip
-    return pd.DataFrame(rows)
+    return as_timings(rows)
 
 
 def study_of(**changes: Any) -> Study:

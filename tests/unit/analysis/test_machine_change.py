@@ -13,6 +13,7 @@ from study.analysis.stats.machine_change import with_machine
 from study.artifacts.samples import WARM_UP_REPETITIONS, Yardstick
 from study.config.study import Study
 from tests.conftest import study_values
+from tests.timings import as_timings
 
 
 def test_its_value_leaves_out_the_warm_up_and_holds_what_interrupts_it() -> None:
@@ -43,7 +44,7 @@ def simulated(
                 "fit_seconds": seconds, "images_processed": 32, "yardstick_seconds": None if null else 0.002 * state,
             }
         )  # fmt: skip
-    return analyse(study, pd.DataFrame(rows))
+    return analyse(study, as_timings(rows))
 
 
 STEADY = np.ones(10)

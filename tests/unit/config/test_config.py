@@ -1,6 +1,8 @@
+import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml as pyyaml
 
@@ -203,6 +205,17 @@ def test_the_shipped_studies_are_valid_and_the_default_is_quickstart() -> None:
         assert read_study(path.stem, folder, Selection.model_validate({})).question.endswith("?")
     config = strict_yaml.read(folder.parent / "config.yaml")
     assert read_selection(config).studies == ["quickstart"]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "config").rglob("*.yaml")), ids=lambda path: path.name)
+def test_a_shipped_file_names_the_schema_that_an_editor_checks_it_with(path: Path) -> None:
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+    name = first.removeprefix("# yaml-language-server: $schema=")
+    schema = json.loads((path.parent / name).read_text(encoding="utf-8"))
+    values = strict_yaml.read(path)
+    jsonschema.validate(values, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(values | {"colour": "red"}, schema)
 
 
 def test_a_study_that_is_no_yaml_or_holds_a_key_twice_is_one_line(tmp_path: Path) -> None:

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from study.artifacts.manifest import Manifest
 from study.base.errors import StudyError
 from study.config.sections import Dataset
-from study.data import folder, generated, torchvision_sets
-from study.data.decode import decode, open_set
-from study.data.preflight import expected_train_images, list_folder
+from study.data.decode import decode
+from study.data.folder import why_unreadable
+from study.data.generated import patterns, photographs
+from study.data.sources import look, open_set, source_of
 from study.data.splits import assign_splits
 from tests.conftest import write_photos
 
@@ -21,18 +23,23 @@ def dataset(**values: Any) -> Dataset:
     return Dataset.model_validate(values)
 
 
+def make(wanted: Dataset, folder: Path) -> Manifest:
+    """Make the data of ``wanted`` in ``folder``, which is also the folder of results."""
+    return source_of(wanted).make(wanted, folder, folder)
+
+
 def test_photographs_are_the_same_to_the_byte_on_a_second_drawing(tmp_path: Path) -> None:
     wanted = dataset(images=12, image_size=64)
-    first, second = (generated.draw(wanted, tmp_path / name) for name in ("a", "b"))
+    first, second = (make(wanted, tmp_path / name) for name in ("a", "b"))
     assert first == second
-    other = generated.draw(dataset(images=12, image_size=64, seed=7), tmp_path / "c")
+    other = make(dataset(images=12, image_size=64, seed=7), tmp_path / "c")
     assert {item.sha256 for item in other.items}.isdisjoint(item.sha256 for item in first.items)
 
 
 def test_photographs_have_the_size_and_weight_of_photographs() -> None:
     sizes = []
     for number in range(24):
-        image = generated.photograph(42, number)
+        image = photographs.photograph(42, number)
         assert abs(image.width - 400) <= 40
         assert abs(image.height - 300) <= 40
         buffer = io.BytesIO()
@@ -45,7 +52,7 @@ def test_photographs_have_the_size_and_weight_of_photographs() -> None:
 
 def test_no_mean_colour_tells_the_two_classes_apart() -> None:
     """Learnable by shapes, not by colour: the best threshold on any channel's mean misses often."""
-    means = np.array([np.asarray(generated.photograph(1, n)).mean((0, 1)) for n in range(80)])
+    means = np.array([np.asarray(photographs.photograph(1, n)).mean((0, 1)) for n in range(80)])
     bird = np.arange(80) % 2 == 0
     for channel in range(3):
         right = [max(hit, 1 - hit) for cut in means[:, channel] if (hit := ((means[:, channel] > cut) == bird).mean())]
@@ -58,18 +65,18 @@ def test_patterns_take_the_shapes_of_cifar10_and_mnist(tmp_path: Path) -> None:
         ("mnist", {"classes": 10, "images": 60, "channels": 1, "image_size": 28}, (60, 28, 28)),
     ):
         wanted = dataset(**values)
-        manifest = generated.draw(wanted, tmp_path / name)
+        manifest = make(wanted, tmp_path / name)
         assert np.load(tmp_path / name / "images.npy").shape == shape
         images = open_set(manifest, wanted, tmp_path / name, tmp_path)
         assert len(images.train) == manifest.train_images == 50
         assert len(images.valid) == 10
         assert decode(images.stored[0], wanted.channels, wanted.image_size).shape[0] == wanted.channels
-        assert generated.draw(wanted, tmp_path / "again") == manifest
+        assert make(wanted, tmp_path / "again") == manifest
 
 
 def test_patterns_are_learnable_but_not_trivial() -> None:
     """A nearest-mean classifier beats chance and makes mistakes."""
-    images, labels = generated.patterns(dataset(classes=4, images=400, channels=1, image_size=28))
+    images, labels = patterns.patterns(dataset(classes=4, images=400, channels=1, image_size=28))
     flat = images.reshape(400, -1).astype(float)
     means = np.stack([flat[:200][labels[:200] == c].mean(0) for c in range(4)])
     guess = ((flat[200:, None] - means) ** 2).sum(-1).argmin(1)
@@ -124,7 +131,7 @@ def odd_images(where: Path) -> dict[str, Path]:
 
 def test_odd_images_are_decoded_to_the_shape_that_the_model_sees(tmp_path: Path) -> None:
     for name, path in odd_images(tmp_path).items():
-        assert folder.why_unreadable(path) is None, name
+        assert why_unreadable(path) is None, name
         for channels in (1, 3):
             pixels = decode(path, channels, 16)
             assert pixels.shape == (channels, 16, 16), name
@@ -155,7 +162,7 @@ def test_unreadable_files_are_left_out_with_the_reason(photos: Path) -> None:
     whole = (first / "000.jpg").read_bytes()
     (first / "cut.jpg").write_bytes(whole[: len(whole) // 2])
     (first / "notes.txt").write_text("not an image's name")
-    manifest = folder.verify(dataset(source="folder", path=str(photos)))
+    manifest = make(dataset(source="folder", path=str(photos)), photos)
     assert {Path(item.name).name for item in manifest.left_out} == {"text.jpg", "empty.png", "cut.jpg", "notes.txt"}
     assert all(item.reason and str(photos) not in item.reason for item in manifest.left_out)
     assert len(manifest.items) == 20
@@ -172,20 +179,20 @@ def test_damaged_exif_data_leave_the_image_as_it_is(tmp_path: Path) -> None:
     for offset in range(start, start + 26):  # each byte of the header and the one tag, broken in turn
         (tmp_path / "b.jpg").write_bytes(whole[:offset] + b"\xff" + whole[offset + 1 :])
         assert decode(tmp_path / "b.jpg", 3, 8).shape == (3, 8, 8)
-        assert folder.why_unreadable(tmp_path / "b.jpg") is None
+        assert why_unreadable(tmp_path / "b.jpg") is None
 
 
 def test_a_class_whose_files_have_other_endings_is_an_error_that_names_it(photos: Path) -> None:
     (photos / "phone").mkdir()
     (photos / "phone" / "a.heic").write_bytes(b"x")
     with pytest.raises(StudyError, match=r"class 'phone' has 0 image\(s\)"):
-        list_folder(dataset(source="folder", path=str(photos)))
+        look(dataset(source="folder", path=str(photos)))
 
 
 def test_a_bomb_is_left_out_instead_of_filling_the_memory(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
     first = sorted(photos.iterdir())[0]
-    assert "bomb" in str(folder.why_unreadable(first / "000.jpg"))
+    assert "bomb" in str(why_unreadable(first / "000.jpg"))
 
 
 @pytest.mark.parametrize(
@@ -200,7 +207,7 @@ def test_a_folder_that_is_no_dataset_is_one_clear_error(tmp_path: Path, classes:
     (tmp_path / "data").mkdir()
     write_photos(tmp_path / "data", classes)
     with pytest.raises(StudyError) as caught:
-        list_folder(dataset(source="folder", path=str(tmp_path / "data")))
+        look(dataset(source="folder", path=str(tmp_path / "data")))
     assert words in str(caught.value)
     assert "dataset.path" in str(caught.value)
 
@@ -210,22 +217,22 @@ def test_a_class_that_loses_all_its_files_is_an_error_that_names_one(photos: Pat
     for path in first.iterdir():
         path.write_text("broken")
     with pytest.raises(StudyError, match=r"has 0 image\(s\).*10 file\(s\) cannot be decoded, first"):
-        folder.verify(dataset(source="folder", path=str(photos)))
+        make(dataset(source="folder", path=str(photos)), photos)
 
 
 def test_a_folder_that_is_a_file_or_is_not_there_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StudyError, match="it is a file"):
-        list_folder(dataset(source="folder", path=str(tmp_path / "file")))
+        look(dataset(source="folder", path=str(tmp_path / "file")))
     with pytest.raises(StudyError, match="no such folder"):
-        list_folder(dataset(source="folder", path=str(tmp_path / "nowhere")))
+        look(dataset(source="folder", path=str(tmp_path / "nowhere")))
 
 
 def test_the_expected_training_set_is_the_one_of_the_manifest(tmp_path: Path, photos: Path) -> None:
     drawn = dataset(images=30, image_size=64, valid_fraction=0.3)
-    assert expected_train_images(drawn, None) == generated.draw(drawn, tmp_path / "x").train_images
+    assert look(drawn).train_images == make(drawn, tmp_path / "x").train_images
     own = dataset(source="folder", path=str(photos))
-    assert expected_train_images(own, list_folder(own)) == folder.verify(own).train_images
+    assert look(own).train_images == make(own, photos).train_images
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -246,7 +253,7 @@ def test_mnist_is_read_from_disk_packed_or_not(tmp_path: Path, packed: bool) -> 
                 (raw / name).write_bytes(content)
     before = sorted(raw.iterdir())
     wanted = dataset(source="mnist", path=str(tmp_path / "given"), channels=1, image_size=28)
-    manifest = torchvision_sets.fetch(wanted, tmp_path / "results")
+    manifest = make(wanted, tmp_path / "results")
     assert (manifest.train_images, manifest.valid_images, len(manifest.classes)) == (30, 10, 10)
     images = open_set(manifest, wanted, tmp_path, tmp_path / "results")
     assert decode(images.stored[images.valid[0]], 1, 28).shape == (1, 28, 28)
@@ -258,9 +265,9 @@ def test_an_interrupted_unpacking_is_taken_up_again(tmp_path: Path) -> None:
     unpacked = tmp_path / "results" / "data" / "unpacked" / "MNIST" / "raw"
     (unpacked / "t10k-labels-idx1-ubyte").unlink()
     wanted = dataset(source="mnist", path=str(tmp_path / "given"), channels=1, image_size=28)
-    assert torchvision_sets.fetch(wanted, tmp_path / "results").valid_images == 10
+    assert make(wanted, tmp_path / "results").valid_images == 10
 
 
 def test_a_folder_without_mnist_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match=r"dataset\.path.*finds no mnist there"):
-        torchvision_sets.fetch(dataset(source="mnist", path=str(tmp_path)), tmp_path)
+        make(dataset(source="mnist", path=str(tmp_path)), tmp_path)

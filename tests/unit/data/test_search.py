@@ -11,12 +11,13 @@ from PIL import Image
 from study.artifacts.manifest import Manifest, read_manifest
 from study.base.errors import StudyError
 from study.config.sections import Dataset
-from study.data.decode import decode, open_set
+from study.data.decode import decode
 from study.data.search import fetch as search_fetch
 from study.data.search.find import Answer
 from study.data.search.picture import MAX_PIXELS, shrink
 from study.data.search.store import Store
 from study.data.search.web import Bounds
+from study.data.sources import open_set
 from tests.site import Request, Site, drip, picture, redirect, serving
 
 BOUNDS = Bounds(bytes=100_000, seconds=10)

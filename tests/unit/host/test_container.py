@@ -13,7 +13,10 @@ from study.config.load import read_selection
 from study.config.selection import Selection
 from study.config.settings import Settings
 from study.host.engine import client, container, place, strays
+from study.host.engine.base import Engine
 from study.host.engine.container import Box, Mount
+from study.host.engine.docker import Docker
+from study.host.engine.engines import ENGINES, engine
 from study.host.engine.mounts import check_readable, check_visible, own_mounts, settings_inside
 from study.host.engine.place import Place
 from study.host.engine.request import DOCKERFILE, base_of, request
@@ -45,10 +48,54 @@ def mounts(line: list[str]) -> list[list[str]]:
     return [next(csv.reader([value], strict=True)) for value in after(line, "--mount")]
 
 
-@pytest.mark.parametrize("engine", ["docker", "podman"])
-def test_a_run_has_no_network_no_capability_no_writable_root_and_is_not_root(engine: str) -> None:
-    line = container.argv(engine, BOX)
-    assert line[:2] == [engine, "run"]
+DOCKERS = """
+run --name study-measures --cidfile /results/.scratch-1/container-id --init --pull never --log-driver none
+--hostname study-container --workdir /work --user 1000:100 --network none --read-only
+--tmpfs /tmp:rw,exec,nosuid,nodev,mode=1777 --cap-drop ALL --security-opt no-new-privileges --pids-limit 4096
+--security-opt label=disable --shm-size 1073741824 GROUPS --memory 2147483648 --memory-swap 2147483648
+--cpuset-cpus 0,2 GPUS --env HOME=/tmp --env USER=study-user --env CUDA_DEVICE_ORDER=PCI_BUS_ID
+--env MPLCONFIGDIR=/tmp/matplotlib --env PYTHONPATH=/work --env PYTHONUNBUFFERED=1 --env STUDY_CONTAINER=ENGINE
+VARIABLES --env no_proxy --label study.launcher=1.2.3 --mount type=bind,source=/photos,target=/data/photos,readonly
+--mount type=bind,source=/results/.scratch-1/scratch,target=/scratch sha256:1 python -m study.training.job
+"""
+APPTAINERS = """
+--silent exec --containall --cleanenv --no-home --no-privs --pwd /work --net --network none
+--memory 2147483648 --memory-swap 2147483648 --cpuset-cpus 0,2 --nv
+--mount type=bind,source=/photos,target=/data/photos,ro
+--mount type=bind,source=/results/.scratch-1/scratch/tmp,target=/tmp
+--mount type=bind,source=/dev/shm,target=/dev/shm
+--mount type=bind,source=/results/.scratch-1/scratch,target=/scratch sha256:1 env HOME=/tmp USER=study-user
+CUDA_DEVICE_ORDER=PCI_BUS_ID MPLCONFIGDIR=/tmp/matplotlib PYTHONPATH=/work PYTHONUNBUFFERED=1
+STUDY_CONTAINER=apptainer CUDA_VISIBLE_DEVICES=0,1 TORCH_HOME=/cache python -m study.training.job
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "groups", "gpus", "variables"),
+    [
+        ("docker", DOCKERS, "--group-add 7 --group-add 8", '--gpus "device=0,1"', "--env NVIDIA_VISIBLE_DEVICES=0,1 "),
+        ("podman", DOCKERS, "--userns keep-id --group-add keep-groups",
+         "--device nvidia.com/gpu=0 --device nvidia.com/gpu=1", ""),
+        ("apptainer", APPTAINERS, "", "", ""),
+    ],
+)  # fmt: skip
+def test_the_whole_command_line_is_the_one_that_was_reviewed(
+    name: str, text: str, groups: str, gpus: str, variables: str
+) -> None:
+    """What a container may do is this line alone: a change of it is a decision, and is made here too."""
+    text = text.replace("GROUPS", groups).replace("GPUS", gpus).replace("ENGINE", name)
+    text = text.replace("VARIABLES", f"{variables}--env TORCH_HOME=/cache")
+    box = replace(
+        BOX, groups=(7, 8), gpus=("0", "1"), environment={"TORCH_HOME": "/cache"}, passed=["no_proxy"],
+        mounts=[Mount(Path("/photos"), "/data/photos")],
+    )  # fmt: skip
+    assert engine(name).argv(box) == [name, *text.split()]
+
+
+@pytest.mark.parametrize("name", ["docker", "podman"])
+def test_a_run_has_no_network_no_capability_no_writable_root_and_is_not_root(name: str) -> None:
+    line = engine(name).argv(BOX)
+    assert line[:2] == [name, "run"]
     assert after(line, "--network") == ["none"]
     assert after(line, "--cap-drop") == ["ALL"]
     assert after(line, "--user") == ["1000:100"]
@@ -63,36 +110,36 @@ def test_a_run_has_no_network_no_capability_no_writable_root_and_is_not_root(eng
     assert line[-4:] == ["sha256:1", "python", "-m", "study.training.job"]
 
 
-@pytest.mark.parametrize("engine", ["docker", "podman", "apptainer"])
-def test_paths_with_commas_colons_quotes_and_spaces_reach_the_engine_whole(engine: str) -> None:
-    read_only = "ro" if engine == "apptainer" else "readonly"
-    shown = mounts(container.argv(engine, BOX))
+@pytest.mark.parametrize("name", ["docker", "podman", "apptainer"])
+def test_paths_with_commas_colons_quotes_and_spaces_reach_the_engine_whole(name: str) -> None:
+    read_only = "ro" if name == "apptainer" else "readonly"
+    shown = mounts(engine(name).argv(BOX))
     assert ["type=bind", f"source={ODD}", f"target=/data/{ODD.name}", read_only] in shown
     assert ["type=bind", f"source={BOX.scratch}", "target=/scratch"] in shown
 
 
-@pytest.mark.parametrize("engine", ["docker", "podman", "apptainer"])
-def test_a_path_with_a_line_break_is_refused(engine: str) -> None:
+@pytest.mark.parametrize("name", ["docker", "podman", "apptainer"])
+def test_a_path_with_a_line_break_is_refused(name: str) -> None:
     with pytest.raises(StudyError, match="line break"):
-        container.argv(engine, replace(BOX, mounts=[Mount(Path("/a\nb"), "/data/x")]))
+        engine(name).argv(replace(BOX, mounts=[Mount(Path("/a\nb"), "/data/x")]))
 
 
 def test_each_engine_has_its_own_way_to_give_a_gpu() -> None:
     chosen, every = replace(BOX, gpus=("0", "GPU-7")), replace(BOX, gpus=())
-    assert after(container.argv("docker", chosen), "--gpus") == ['"device=0,GPU-7"']
-    assert after(container.argv("docker", every), "--gpus") == ["all"]
-    assert after(container.argv("podman", chosen), "--device") == ["nvidia.com/gpu=0", "nvidia.com/gpu=GPU-7"]
-    assert after(container.argv("podman", every), "--device") == ["nvidia.com/gpu=all"]
-    assert "--nv" in container.argv("apptainer", every)
-    assert "CUDA_VISIBLE_DEVICES=0,GPU-7" in container.argv("apptainer", chosen)
-    for engine in ("docker", "podman", "apptainer"):
-        line = container.argv(engine, BOX)
+    assert after(engine("docker").argv(chosen), "--gpus") == ['"device=0,GPU-7"']
+    assert after(engine("docker").argv(every), "--gpus") == ["all"]
+    assert after(engine("podman").argv(chosen), "--device") == ["nvidia.com/gpu=0", "nvidia.com/gpu=GPU-7"]
+    assert after(engine("podman").argv(every), "--device") == ["nvidia.com/gpu=all"]
+    assert "--nv" in engine("apptainer").argv(every)
+    assert "CUDA_VISIBLE_DEVICES=0,GPU-7" in engine("apptainer").argv(chosen)
+    for name in ENGINES:
+        line = engine(name).argv(BOX)
         assert not {"--gpus", "--device", "--nv"} & set(line)
         assert "CUDA_VISIBLE_DEVICES=" in line
 
 
 def test_apptainer_contains_the_run_and_brings_its_own_tmp_and_shared_memory() -> None:
-    line = container.argv("apptainer", BOX)
+    line = engine("apptainer").argv(BOX)
     assert line[0] == "apptainer"
     assert {"--containall", "--cleanenv", "--no-home", "--no-privs"} <= set(line)
     assert after(line, "--network") == ["none"]
@@ -104,22 +151,22 @@ def test_apptainer_contains_the_run_and_brings_its_own_tmp_and_shared_memory() -
 
 
 def test_a_step_with_network_has_the_hosts_and_nothing_else_changes() -> None:
-    step = container.argv("docker", replace(BOX, network=True))
+    step = engine("docker").argv(replace(BOX, network=True))
     assert after(step, "--network") == ["host"]
-    alone = container.argv("docker", BOX)
+    alone = engine("docker").argv(BOX)
     step[step.index("--network") + 1] = "none"
     assert step == alone
 
 
 def test_what_is_passed_on_stays_out_of_the_command_line() -> None:
-    line = container.argv("docker", replace(BOX, passed=["https_proxy"]))
+    line = engine("docker").argv(replace(BOX, passed=["https_proxy"]))
     assert "https_proxy" in after(line, "--env")
 
 
 def test_groups_of_the_caller_are_kept() -> None:
     grouped = replace(BOX, groups=(7, 8))
-    assert after(container.argv("docker", grouped), "--group-add") == ["7", "8"]
-    assert after(container.argv("podman", grouped), "--group-add") == ["keep-groups"]
+    assert after(engine("docker").argv(grouped), "--group-add") == ["7", "8"]
+    assert after(engine("podman").argv(grouped), "--group-add") == ["keep-groups"]
 
 
 def test_a_link_to_outside_the_folder_is_refused_before_a_container_starts(tmp_path: Path) -> None:
@@ -144,15 +191,15 @@ def test_root_becomes_nobody_inside_and_others_stay_who_they_are() -> None:
 
 
 def test_podman_without_root_keeps_the_callers_number() -> None:
-    assert after(container.argv("podman", BOX), "--userns") == ["keep-id"]
-    assert "--userns" not in container.argv("podman", replace(BOX, user=(65532, 65532)))
-    assert "--userns" not in container.argv("docker", BOX)
+    assert after(engine("podman").argv(BOX), "--userns") == ["keep-id"]
+    assert "--userns" not in engine("podman").argv(replace(BOX, user=(65532, 65532)))
+    assert "--userns" not in engine("docker").argv(BOX)
 
 
 def test_nothing_of_the_callers_environment_reaches_a_container(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.setenv("SECRET", "1")
-    names = {value.split("=")[0] for value in after(container.argv("docker", BOX), "--env")}
+    names = {value.split("=")[0] for value in after(engine("docker").argv(BOX), "--env")}
     assert names == {
         "HOME", "USER", "MPLCONFIGDIR", "PYTHONPATH", "PYTHONUNBUFFERED", "STUDY_CONTAINER", "CUDA_VISIBLE_DEVICES",
         "CUDA_DEVICE_ORDER",
@@ -169,11 +216,6 @@ def test_shared_memory_grows_with_the_loader() -> None:
     assert of(**big | {"loader": {"kind": "device"}}) == max(2**30, 2 * 512 * 3 * 224 * 224 * 4)
     more = big | {"loader": {"workers": 8, "prefetch_factor": 5}}
     assert of(**more) == 2 * (5 * 8 + 1) * 512 * 3 * 224 * 224 * 4
-
-
-def test_the_chosen_gpus_are_those_of_cuda_visible_devices() -> None:
-    assert container.chosen_gpus(None) == ()
-    assert container.chosen_gpus("1, GPU-7") == ("1", "GPU-7")
 
 
 def test_paths_of_the_settings_are_mounted_and_renamed_and_nothing_else_changes(tmp_path: Path) -> None:
@@ -391,7 +433,7 @@ def test_a_launcher_is_known_by_its_number_and_its_start(monkeypatch: pytest.Mon
     }
     removed = []
 
-    def ask(engine: str, *arguments: str, seconds: float = 0.0) -> str:
+    def ask(engine: Engine, *arguments: str, seconds: float = 0.0) -> str:
         if arguments[0] == "ps":
             return "\n".join(labels)
         if arguments[0] == "rm":
@@ -401,8 +443,8 @@ def test_a_launcher_is_known_by_its_number_and_its_start(monkeypatch: pytest.Mon
         config = {"Labels": {container.LAUNCHER: labels[name]}}
         return json.dumps([{"Name": f"/{name}", "Config": config, "State": {"Running": True}}])
 
-    monkeypatch.setattr(client, "ask", ask)
-    assert strays.remove_strays("docker") == ["own", "elsewhere"]
+    monkeypatch.setattr(Docker, "ask", ask)
+    assert strays.remove_strays(engine("docker")) == ["own", "elsewhere"]
     assert removed == ["recycled", "gone", "broken", "restarted"]
 
 

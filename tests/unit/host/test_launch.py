@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from study.artifacts.layout import Results
 from study.artifacts.plan import write_plans
 from study.artifacts.shelf import read_record
 from study.base.errors import StudyError
+from study.cli import main
 from study.host.engine import container
 from study.host.steps import launch
 from study.host.steps.machine_lock import alone_on_this_machine
@@ -77,6 +79,22 @@ def test_progress_is_plain_lines_in_the_log(tmp_path: Path, monkeypatch: pytest.
     launch.launch(plan, plan.runs[0], tmp_path, 1, tmp_path / "run.log", "")
     lines = (tmp_path / "run.log").read_text().splitlines()
     assert lines == ["epoch 1: step 1 of 3", "epoch 2: step 2 of 3", "epoch 3: step 3 of 3", "a warning"]
+
+
+def test_every_file_of_a_run_lies_in_the_results_that_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake(monkeypatch, "print('hello')")
+    plan = tiny_plan()
+    run = plan.runs[0]
+    results, elsewhere = Results(tmp_path / "named"), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    write_plans([plan], results.root)
+    monkeypatch.chdir(elsewhere)
+    assert main(["run", str(results.plan("tiny")), run.name, "--results", str(results.root)]) == 0
+    assert results.record("tiny", run.file).is_file()
+    assert results.log("tiny", f"{run.name}.{run.key}").read_text() == "hello\n"
+    assert list(elsewhere.iterdir()) == []
 
 
 def test_cores_of_snakemake_do_not_reach_the_process_and_a_cpu_run_sees_no_gpu() -> None:

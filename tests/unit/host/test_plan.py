@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from study.artifacts.plan import table
+from study.artifacts.layout import Results
+from study.artifacts.plan import Plan, table
+from study.base.errors import StudyError
 from study.config.study import Study
 from study.host.engine.place import Place
 from study.host.plan.make import make_plan
@@ -147,11 +149,47 @@ def test_levels_are_those_that_were_checked() -> None:
     assert {repr(run.factors["training.learning_rate"]) for run in plan.runs} == {"1.0", "0.1"}
 
 
+def test_levels_that_are_the_same_once_checked_and_a_curve_over_words_are_one_error() -> None:
+    with pytest.raises(StudyError, match=r"factors: \{'training.learning_rate': 1.0\} occur together more than once"):
+        tiny_plan(factors={"training.learning_rate": [1, 1.0]}, curve=None)
+    words = r"study tiny: curve.x: 'model.name' has levels that are not numbers: \['resnet18', 'resnet34'\]"
+    with pytest.raises(StudyError, match=words):
+        tiny_plan(factors={"model.name": ["resnet18", "resnet34"]}, curve={"x": "model.name"})
+
+
+def test_a_run_whose_gpus_are_gone_keeps_its_processes_and_with_them_its_key() -> None:
+    study = Study.model_validate(
+        study_values(
+            training={"loop": "torch", "freeze_epochs": 0, "epochs": 1, "batch_size": 8, "strategy": "ddp"},
+            factors={"device": ["cuda"]}, curve=None,
+        )
+    )  # fmt: skip
+
+    def plan(gpus: int, earlier: Plan | None = None) -> Plan:
+        absent = {"cpu": None, "cuda": None if gpus else "the driver is gone"}
+        return make_plan("tiny", study, Place("none", ""), absent, {"cpu": 2, "cuda": gpus}, earlier)
+
+    (before,) = plan(gpus=4).runs
+    (after,), (unknown,) = plan(0, plan(gpus=4)).runs, plan(0).runs
+    assert (before.settings.training.processes, before.unavailable) == (4, None)
+    assert (after.settings.training.processes, after.unavailable) == (4, "the driver is gone")
+    assert after.file == before.file
+    assert unknown.settings.training.processes == 1
+    assert plan(2).runs[0].unavailable is None
+
+
+def test_an_error_names_the_first_configuration_that_has_one() -> None:
+    """Every check of one configuration comes before any of the next."""
+    levels = {"model.weights": ["none", "/no/such"], "training.batch_size": [4, 10**6]}
+    with pytest.raises(StudyError, match=r"training.batch_size: 1000000 is not allowed"):
+        tiny_plan(factors=levels, training={"freeze_epochs": 0, "epochs": 1, "drop_last": True}, curve=None)
+
+
 def test_a_run_waits_for_missing_preparation_alone(tmp_path: Path) -> None:
     """A manifest that is there is no input, whatever its time: Snakemake deletes a record that is older."""
     plan = tiny_plan()
     run = plan.runs[0]
-    flow = Workflow([plan], tmp_path, {plan.name: 1}, [])
+    flow = Workflow([plan], Results(tmp_path), {plan.name: 1}, [])
     manifest, weights = (tmp_path / "data" / run.dataset / "manifest.json", tmp_path / plan.name / "weights")
     assert flow.needed(plan.name, run.name, run.key) == [str(manifest), str(weights / f"{run.weights}.json")]
     manifest.parent.mkdir(parents=True)

@@ -22,6 +22,7 @@ from study.cli import main
 from study.data.search import fetch as search_fetch
 from study.data.search.find import Answer
 from study.host.engine import lifetime
+from study.host.engine.base import Engine
 from study.host.engine.container import SCRATCH, Mount
 from study.host.engine.lifetime import End
 from study.host.engine.mounts import settings_inside
@@ -163,7 +164,7 @@ class TestTheStepInAContainer:
     @pytest.fixture(autouse=True)
     def _no_engine(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def enter(
-            engine: str, image: str, command: Sequence[str], scratch: Path, mounts: Sequence[Mount], log: TextIO,
+            engine: Engine, image: str, command: Sequence[str], scratch: Path, mounts: Sequence[Mount], log: TextIO,
             title: str, *, network: bool = False, **_: Any,
         ) -> tuple[End, list[str]]:  # fmt: skip
             assert network

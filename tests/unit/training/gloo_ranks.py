@@ -12,7 +12,7 @@ import torch
 from study.artifacts.manifest import read_manifest
 from study.artifacts.run import Run
 from study.artifacts.samples import Measurement
-from study.data.decode import open_set
+from study.data.sources import open_set
 from study.training.loops.contract import TrainingJob
 from study.training.loops.fastai import loop as fastai_loop
 from study.training.loops.loaders import MicroBatches

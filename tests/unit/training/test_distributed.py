@@ -25,7 +25,7 @@ from study.base.errors import StudyError
 from study.config.load import read_selection, read_study
 from study.config.settings import Settings
 from study.config.study import Study
-from study.data import generated
+from study.data.sources import source_of
 from study.host.engine.place import Place
 from study.host.plan import workflow
 from study.host.plan.make import make_plan
@@ -352,7 +352,7 @@ class TestEqualWork:
 
 
 def draw(run: Run, folder: Path) -> None:
-    manifest = generated.draw(run.settings.dataset, folder / run.dataset)
+    manifest = source_of(run.settings.dataset).make(run.settings.dataset, folder / run.dataset, folder)
     (folder / run.dataset / "manifest.json").write_text(manifest.model_dump_json())
 
 

@@ -17,8 +17,7 @@ from study.artifacts.run import Run
 from study.artifacts.samples import Measurement
 from study.base.errors import StudyError
 from study.data import decode as decoding
-from study.data import generated
-from study.data.decode import open_set
+from study.data.sources import open_set, source_of
 from study.training.loops import loaders
 from study.training.loops.contract import TrainingJob
 from study.training.loops.fastai import loop as fastai_loop
@@ -43,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def make_job(folder: Path, run: Run, weights: str = "none") -> TrainingJob:
     settings = run.settings
     target = folder / run.dataset
-    manifest = generated.draw(settings.dataset, target)
+    manifest = source_of(settings.dataset).make(settings.dataset, target, folder)
     decision = pretrained.decide(settings.model.name, weights, settings.seed, folder)
     return TrainingJob(
         settings=settings,

@@ -1,4 +1,4 @@
-"""Images drawn from a seed: birds against the sky, woodland, and small patterns of any class count.
+"""Photographs drawn from a seed: birds against the sky, and woodland.
 
 Each image depends only on the seed and its own number, so a second drawing has the same bytes. Both photograph classes
 share sky, foliage, colour casts and grain, so that no single colour separates them: a network has to look at shapes and
@@ -9,13 +9,13 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter
 
 from study.artifacts.manifest import Manifest
 from study.base.cpus import usable_cpus
 from study.base.processes import die_with_parent
 from study.config.sections import Dataset
+from study.data.generated.noise import field
 from study.data.splits import assign_splits, item_of
 
 Colour = tuple[int, int, int]
@@ -27,11 +27,7 @@ PLUMAGE = ((35, 30, 30), (110, 75, 50), (200, 195, 185), (150, 60, 45), (60, 80,
 
 
 def draw(dataset: Dataset, folder: Path) -> Manifest:
-    """Draw every image of ``dataset`` into ``folder``, and return the manifest that names them."""
-    return _draw_photographs(dataset, folder) if dataset.photographs else _draw_patterns(dataset, folder)
-
-
-def _draw_photographs(dataset: Dataset, folder: Path) -> Manifest:
+    """Draw ``dataset.images`` photographs as JPEG files into ``folder``, and return the manifest that names them."""
     labels = [CLASSES[number % 2] for number in range(dataset.images)]
     names = [f"{label}/{number:05d}.jpg" for number, label in enumerate(labels)]
     for label in CLASSES:
@@ -86,15 +82,6 @@ def photograph(seed: int, number: int) -> Image.Image:
     return _camera(rng, image)
 
 
-def _field(rng: np.random.Generator, width: int, height: int, octaves: tuple[int, ...]) -> NDArray[np.float32]:
-    """Return smooth noise (height, width) float32 in about [-1, 1], the sum of random grids of the given sizes."""
-    total = np.zeros((height, width), np.float32)
-    for octave, cells in enumerate(octaves):
-        grid = rng.uniform(-1, 1, (cells, cells)).astype(np.float32)
-        total += np.asarray(Image.fromarray(grid).resize((width, height), Image.Resampling.BICUBIC)) / 1.6**octave
-    return total / 1.6
-
-
 def _shade(rng: np.random.Generator, colour: Colour, spread: float = 22) -> Colour:
     shaded = np.clip(np.asarray(colour) + rng.normal(0, spread, 3) * [1, 0.8, 1] + rng.normal(0, spread), 0, 255)
     return int(shaded[0]), int(shaded[1]), int(shaded[2])
@@ -107,13 +94,13 @@ def _pick(rng: np.random.Generator, colours: tuple[Colour, ...]) -> Colour:
 def _sky(rng: np.random.Generator, width: int, height: int) -> Image.Image:
     top, bottom = np.asarray(_pick(rng, SKIES)), np.asarray(_pick(rng, SKIES))
     ramp = np.linspace(0, 1, height)[:, None, None]
-    clouds = _field(rng, width, height, (3, 6, 13, 29))[..., None] * rng.uniform(10, 55)
+    clouds = field(rng, width, height, (3, 6, 13, 29))[..., None] * rng.uniform(10, 55)
     return Image.fromarray(np.clip(top * (1 - ramp) + bottom * ramp + clouds, 0, 255).astype(np.uint8))
 
 
 def _foliage_ground(rng: np.random.Generator, width: int, height: int) -> Image.Image:
     first, second = np.asarray(_pick(rng, LEAVES)), np.asarray(_pick(rng, LEAVES))
-    blend = (_field(rng, width, height, (5, 11, 23, 51))[..., None] + 1) / 2
+    blend = (field(rng, width, height, (5, 11, 23, 51))[..., None] + 1) / 2
     light = np.linspace(rng.uniform(-10, 60), rng.uniform(-40, 10), height)[:, None, None]
     return Image.fromarray(np.clip(first * blend + second * (1 - blend) + light, 0, 255).astype(np.uint8))
 
@@ -205,53 +192,6 @@ def _camera(rng: np.random.Generator, image: Image.Image) -> Image.Image:
     """Return the image with grain, exposure and a colour cast, as a camera leaves them."""
     pixels = np.asarray(image, np.float32)
     grain = rng.normal(0, rng.uniform(3, 8), pixels.shape[:2]).astype(np.float32)[..., None]
-    texture = _field(rng, image.width, image.height, (90, 160))[..., None] * rng.uniform(4, 14)
+    texture = field(rng, image.width, image.height, (90, 160))[..., None] * rng.uniform(4, 14)
     cast = rng.normal(1, 0.06, 3).astype(np.float32) * np.float32(rng.uniform(0.75, 1.2))
     return Image.fromarray(np.clip((pixels + grain + texture) * cast, 0, 255).astype(np.uint8))
-
-
-def _draw_patterns(dataset: Dataset, folder: Path) -> Manifest:
-    """Write small images as three arrays: ``images.npy`` (n, h, w) or (n, h, w, 3) uint8, labels, validation mask."""
-    folder.mkdir(parents=True, exist_ok=True)
-    images, labels = patterns(dataset)
-    classes = [f"class{number:03d}" for number in range(dataset.classes)]
-    by_class = {
-        name: [str(i) for i in range(number, dataset.images, dataset.classes)] for number, name in enumerate(classes)
-    }
-    splits = assign_splits(by_class, dataset.valid_fraction, dataset.seed)
-    valid = np.array([splits[str(index)] == "valid" for index in range(dataset.images)])
-    for name, array in (("images", images), ("labels", labels), ("valid", valid)):
-        np.save(folder / f"{name}.npy", array)
-    files = [folder / f"{name}.npy" for name in ("images", "labels", "valid")]
-    return Manifest(
-        source="generated",
-        generated=True,
-        seed=dataset.seed,
-        valid_fraction=dataset.valid_fraction,
-        classes=classes,
-        train_images=int((~valid).sum()),
-        valid_images=int(valid.sum()),
-        items=[item_of(folder, path.name) for path in files],
-    )
-
-
-def patterns(dataset: Dataset) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return images (n, h, w) or (n, h, w, 3) uint8 and labels (n,) int64.
-
-    Each image is its class's smooth template, shifted, scaled and buried in another template and noise.
-    """
-    rng = np.random.default_rng([dataset.seed, dataset.classes])
-    side, channels = dataset.image_size, dataset.channels
-    templates = np.stack(
-        [np.stack([_field(rng, side, side, (4, 7)) for _ in range(channels)], axis=-1) for _ in range(dataset.classes)]
-    )
-    labels = np.arange(dataset.images, dtype=np.int64) % dataset.classes
-    images = np.empty((dataset.images, side, side, channels), np.uint8)
-    reach = max(side // 6, 1)
-    for index, label in enumerate(labels):
-        shift = rng.integers(-reach, reach + 1, 2)
-        other = templates[int(rng.integers(dataset.classes))]
-        signal = np.roll(templates[label], tuple(shift), (0, 1)) * rng.uniform(0.5, 1) + 0.45 * other
-        noise = rng.standard_normal((side, side, channels), dtype=np.float32) * 0.35
-        images[index] = np.clip(128 + 70 * (signal + noise), 0, 255)
-    return (images[..., 0] if channels == 1 else images), labels

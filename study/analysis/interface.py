@@ -1,0 +1,167 @@
+"""What ``import study`` offers: a results folder, opened to be read, and the laws of any table of times."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+
+import pandas as pd
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from study.analysis.figures import drawn
+from study.analysis.figures.style import Drawn, use_style
+from study.analysis.stats.analysis import Analysis, analyse
+from study.analysis.stats.any_table import as_text, checked_table, fit_table
+from study.analysis.stats.curve import CurveFit
+from study.analysis.stats.optimum import Optimum
+from study.analysis.table.files import read_all, read_telemetry
+from study.analysis.table.rows import table
+from study.artifacts.layout import Results
+from study.artifacts.plan import Plan, read_plan
+from study.artifacts.record import Record
+from study.base.errors import StudyError
+
+
+def open(folder: str | PathLike[str]) -> "ResultsFolder":
+    """Return the results folder ``folder``, opened to be read: nothing in it is changed.
+
+    Each of its studies is a folder with a ``plan.json``, and with ``records`` and ``telemetry`` if runs were made, such
+    as ``results`` after ``make study``. Raise :class:`StudyError` if there is no study in it.
+
+    >>> results = open("docs/example-h200")
+    >>> results.studies
+    ['batch-size', 'speedup']
+    >>> results["batch-size"].analysis().groups[0].best
+    '64'
+    """
+    path = Path(folder).expanduser()
+    if not path.is_dir():
+        raise StudyError(f"{path}: not a results folder: no such folder")
+    opened = ResultsFolder(path)
+    if not opened.studies:
+        raise StudyError(f"{path}: not a results folder: it holds no <study>/plan.json")
+    return opened
+
+
+class ResultsFolder:
+    """The studies of a results folder, each by its name in brackets."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.studies = sorted(plan.parent.name for plan in folder.glob("*/plan.json"))
+
+    def __getitem__(self, study: str) -> "StudyResults":
+        """Return the results of one study. Raise :class:`StudyError` for an unknown name, with those allowed."""
+        if study not in self.studies:
+            raise StudyError(f"{self.folder}: no study {study!r}; allowed: {', '.join(self.studies)}")
+        return StudyResults(Results(self.folder), study)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.studies)
+
+    def __repr__(self) -> str:
+        return f"<results of {', '.join(self.studies)}>"
+
+
+class StudyResults:
+    """The results of one study, computed from its plan, records and telemetry as the pipeline computes them.
+
+    Each result is computed at its first use, and kept: open the folder again to see runs that were made since.
+    """
+
+    def __init__(self, files: Results, name: str) -> None:
+        self.name = name
+        self._files = files
+
+    def __repr__(self) -> str:
+        return f"<results of {self.name}: {len(self._records)} of {len(self._plan.runs)} runs>"
+
+    def timings(self) -> pd.DataFrame:
+        """Return the table of timings: one row per planned run, with the columns that docs/timings.md describes.
+
+        >>> times = open("docs/example-h200")["batch-size"].timings()
+        >>> fastest = times.groupby("training.batch_size")["fit_seconds"].min()
+        """
+        return self._timings.copy()
+
+    def records(self) -> dict[str, Record]:
+        """Return the record of each run that has one, by the run's name: the raw samples, and what measured them.
+
+        >>> record = open("docs/example-h200")["batch-size"].records()["bs64-fastai-cuda-r1"]
+        >>> record.outcome, record.settings.training.batch_size
+        ('ok', 64)
+        """
+        return dict(self._records)
+
+    def analysis(self) -> Analysis:
+        """Return what the report says of the study: means with intervals, the laws, what may be the fastest.
+
+        >>> for group in open("docs/example-h200")["batch-size"].analysis().groups:
+        ...     print(group.label, group.best)
+        cuda, fastai 64
+        cuda, torch 64
+        """
+        return self._analysis
+
+    def figure(self, name: str) -> Figure:
+        """Return the figure ``name`` of the report. Raise :class:`StudyError` for an unknown one, with those allowed.
+
+        The caller's matplotlib keeps its backend and its style.
+
+        >>> open("docs/example-h200")["batch-size"].figure("phases").savefig("phases.svg")
+        """
+        if name not in self._figures:
+            raise StudyError(f"figure: {self.name} has no figure {name!r}; allowed: {', '.join(self._figures)}")
+        return self._figures[name].figure
+
+    @cached_property
+    def _plan(self) -> Plan:
+        return read_plan(self._files.plan(self.name))
+
+    @cached_property
+    def _records(self) -> dict[str, Record]:
+        return read_all(self._plan, self._files.records(self.name))
+
+    @cached_property
+    def _timings(self) -> pd.DataFrame:
+        return table(self._plan, self._records, read_telemetry(self._plan, self._records, self._files.root))
+
+    @cached_property
+    def _analysis(self) -> Analysis:
+        return analyse(self._plan.study, self._timings)
+
+    @cached_property
+    def _figures(self) -> dict[str, Drawn]:
+        with rc_context():
+            use_style()
+            records = self._files.records(self.name)
+            return drawn(self._plan, self._timings, self._analysis, records, records.parent / "telemetry")
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a table of times determines. Printed, it is the text of ``study fit FILE.csv``."""
+
+    x: str
+    curve: CurveFit
+    """Every law with its coefficients and intervals, and the name of the best."""
+    optimum: Optimum | None
+    """The values of ``x`` that may be the fastest; None without replicates."""
+
+    def __str__(self) -> str:
+        return as_text(self.curve, self.optimum, self.x)
+
+
+def fit(frame: pd.DataFrame, x: str = "batch_size", y: str = "seconds", block: str | None = None) -> Fit:
+    """Return the laws and the optimum of any table of times: one row per measurement.
+
+    ``x`` and ``y`` are columns of numbers above 0; ``y`` is in seconds. ``block`` is a column that names rows measured
+    together, such as a replicate. Raise :class:`StudyError` for a column or a value that cannot be used.
+
+    >>> times = pd.DataFrame({"batch_size": [16, 32, 64, 128, 256], "seconds": [9.44, 10.50, 7.18, 10.52, 11.35]})
+    >>> fit(times).curve.best
+    'constant'
+    """
+    return Fit(x, *fit_table(checked_table(frame, x, y, block)))

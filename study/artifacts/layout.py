@@ -1,0 +1,117 @@
+"""The layout of a results folder: the path of each file that the pipeline writes and reads."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Results:
+    """The paths in the results folder ``root``. Nothing is read, and no file needs to exist.
+
+    ``study`` is a study's name, ``record`` the file name of a record (:attr:`study.artifacts.run.Run.file`).
+    """
+
+    root: Path = Path("results")
+
+    @property
+    def selection(self) -> Path:
+        """The names of the studies that were started last."""
+        return self.root / "plan.json"
+
+    @property
+    def report(self) -> Path:
+        """The page about every selected study."""
+        return self.root / "report.html"
+
+    @property
+    def lock(self) -> Path:
+        """The lock of a start of the pipeline."""
+        return self.root / ".lock"
+
+    def download_lock(self, source: str) -> Path:
+        """Return the lock of the downloads from a source of images."""
+        return self.root / f".{source}.lock"
+
+    def log(self, *parts: str) -> Path:
+        """Return the log of a step from the parts of its name, as the workflow's rules name it, too."""
+        return self.root / "logs" / Path(*parts[:-1], f"{parts[-1]}.log")
+
+    # The files that studies share.
+
+    @property
+    def hub(self) -> Path:
+        """The folder of torch's downloaded weights."""
+        return self.root / "weights"
+
+    @property
+    def downloads(self) -> Path:
+        """The folder of downloaded data sets and pictures."""
+        return self.root / "data" / "downloads"
+
+    @property
+    def searches(self) -> Path:
+        """The store of what searches found, and of the pictures."""
+        return self.downloads / "search"
+
+    @property
+    def unpacked(self) -> Path:
+        """The folder of data sets that were unpacked from archives elsewhere."""
+        return self.root / "data" / "unpacked"
+
+    def data(self, dataset: str) -> Path:
+        """Return the folder of a dataset."""
+        return self.root / "data" / dataset
+
+    def manifest(self, dataset: str) -> Path:
+        """Return the manifest of a dataset."""
+        return self.data(dataset) / "manifest.json"
+
+    def image(self, device: str) -> Path:
+        """Return the description of a device's image."""
+        return self.root / "images" / f"{device}.json"
+
+    def image_archive(self, device: str) -> Path:
+        """Return the archive of a device's image."""
+        return self.root / "images" / f"{device}.tar"
+
+    def image_file(self, device: str, identity: str) -> Path:
+        """Return Apptainer's file of a device's image."""
+        return self.root / "images" / f"{device}.{identity}.sif"
+
+    # The files of one study.
+
+    def plan(self, study: str) -> Path:
+        """Return the plan of ``study``."""
+        return self.root / study / "plan.json"
+
+    def decisions(self, study: str) -> Path:
+        """Return the folder of the decisions about weights."""
+        return self.root / study / "weights"
+
+    def weights(self, study: str, weights: str) -> Path:
+        """Return the decision about the weights of one model."""
+        return self.decisions(study) / f"{weights}.json"
+
+    def records(self, study: str) -> Path:
+        """Return the folder of the records."""
+        return self.root / study / "records"
+
+    def record(self, study: str, record: str) -> Path:
+        """Return the record of one run."""
+        return self.records(study) / record
+
+    def telemetry(self, study: str, record: str) -> Path:
+        """Return the samples of the run with this record."""
+        return self.root / study / "telemetry" / record.replace(".json", ".parquet")
+
+    def timings(self, study: str) -> Path:
+        """Return the table of the runs."""
+        return self.root / study / "timings.csv"
+
+    def fit(self, study: str) -> Path:
+        """Return the analysis."""
+        return self.root / study / "fit.json"
+
+    def figures(self, study: str) -> Path:
+        """Return the folder of the figures."""
+        return self.root / study / "figures"

@@ -1,0 +1,131 @@
+"""The table of keys that go together, and its check: with some values of other keys, a key may have only some values.
+
+``study/schema.py`` prints the same table into ``config/README.md``.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+from pydantic import BaseModel
+
+from study.config.networks import NETWORKS, is_transfer
+
+
+@dataclass(frozen=True)
+class Values:
+    """Some values of a key: their names, and the test that tells them from all other values."""
+
+    names: str
+    hold: Callable[[Any], bool]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One row: ``key`` has one of the ``allowed`` values while every key of ``when`` has one of its own."""
+
+    key: str
+    allowed: Values
+    when: Mapping[str, Values]
+    why: str = ""
+    """The reason, as a clause that follows "because"; empty where the rule speaks for itself."""
+
+    def is_broken(self, settings: BaseModel) -> bool:
+        """Return whether ``settings`` have the values of ``when``, but none of the allowed ones."""
+        applies = all(values.hold(_value(settings, key)) for key, values in self.when.items())
+        return applies and not self.allowed.hold(_value(settings, self.key))
+
+    def message(self, settings: BaseModel) -> str:
+        """Return the error in one line: key, value, the other keys with their values, the reason, what is allowed."""
+        others = " and ".join(f"{key} {as_yaml(_value(settings, key))}" for key in self.when)
+        reason = f", because {self.why}" if self.why else ""
+        given = _value(settings, self.key)
+        return f"{self.key}: {given!r} is not allowed with {others}{reason}: {self.allowed.names}"
+
+
+def check(settings: BaseModel) -> None:
+    """Raise ValueError with the message of the first rule that ``settings`` break."""
+    for rule in broken(settings):
+        raise ValueError(rule.message(settings))
+
+
+def broken(settings: BaseModel) -> Iterator[Rule]:
+    """Yield every rule that ``settings`` break, in the order of the table."""
+    return (rule for rule in RULES if rule.is_broken(settings))
+
+
+def as_yaml(value: Any) -> str:
+    """Return ``value`` as a study's file has it; ``none`` if there is no value."""
+    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def one_of(*values: Any) -> Values:
+    """Return these values."""
+    return Values(", ".join(map(as_yaml, values)), lambda value: value in values)
+
+
+def _value(settings: BaseModel, key: str) -> Any:
+    return attrgetter(key)(settings)
+
+
+def _shapes() -> Iterator[Rule]:
+    """Yield the rules of the published documents' networks: each is made for one shape of images."""
+    for key in ("channels", "image_size"):
+        for wanted in sorted({getattr(network, key) for network in NETWORKS.values()}):
+            names = [name for name, network in NETWORKS.items() if getattr(network, key) == wanted]
+            why = "its layers are made for one shape of images"
+            yield Rule(f"dataset.{key}", one_of(wanted), {"model.name": one_of(*names)}, why)
+
+
+FOLDER = Values("the path of the folder", bool)
+TERMS = Values(
+    "a term for each class, such as {bird: bird photo, forest: forest photo}, or the manifest of an earlier search as "
+    "dataset.manifest",
+    bool,
+)
+A_FILE = Values("none, or the path of a weights file", lambda weights: weights != "imagenet")
+TORCHVISION = Values("a model of torchvision", is_transfer)
+OTHERS = Values("a model that is not torchvision's", lambda name: not is_transfer(name))
+
+FASTAI = {"training.loop": one_of("fastai")}
+REPLICAS = {"training.strategy": one_of("ddp", "ddp_two_nodes")}
+ALONE = {"loader.kind": one_of("alone")}
+INFERENCE = {"task": one_of("inference")}
+TRAINED_FIRST = "one process of the plain loop first trains the model"
+NO_WORKER = {"loader.workers": one_of(0), "loader.kind": one_of("workers", "alone")}
+
+RULES: tuple[Rule, ...] = (
+    Rule("dataset.path", FOLDER, {"dataset.source": one_of("folder")}),
+    Rule("dataset.terms", TERMS, {"dataset.source": one_of("search"), "dataset.manifest": one_of(None)}),
+    Rule("model.weights", A_FILE, {"model.name": OTHERS}, "only models of torchvision have ImageNet weights"),
+    Rule("training.freeze_epochs", one_of(0), {"model.name": OTHERS}, "such a model is trained whole"),
+    *_shapes(),
+    Rule("loader.kind", one_of("workers"), FASTAI, "fastai brings its own loader"),
+    Rule("loader.kind", one_of("workers", "device"), REPLICAS, "`alone` trains nothing"),
+    Rule("training.compile", one_of(False), REPLICAS, "only one process by itself compiles its model"),
+    Rule("training.compile", one_of(False), FASTAI, "fastai is used as it is"),
+    Rule("training.compile", one_of(False), ALONE, "`alone` trains nothing"),
+    Rule("training.loop", one_of("torch"), INFERENCE, TRAINED_FIRST),
+    Rule("training.strategy", one_of("single"), INFERENCE, TRAINED_FIRST),
+    Rule("training.compile", one_of(False), INFERENCE, TRAINED_FIRST),
+    Rule("loader.kind", one_of("workers", "device"), INFERENCE, "`alone` trains nothing"),
+    Rule("training.precision", one_of("auto", "fp32", "bf16", "fp16"), {"device": one_of("cpu")}, "a CPU has no TF32"),
+    Rule(
+        "training.precision",
+        one_of("auto", "fp32"),
+        FASTAI | {"device": one_of("cpu")},
+        "fastai always trains in fp32 there",
+    ),
+    Rule("training.optimizer", one_of("adamw"), FASTAI, "fastai is used as it is"),
+    Rule("training.gradient_accumulation", one_of(1), FASTAI, "fastai is used as it is"),
+    Rule("training.validation", one_of("epoch"), FASTAI, "fastai is used as it is"),
+    Rule("loader.prefetch_factor", one_of(None), FASTAI, "fastai is used as it is"),
+    Rule("training.schedule", one_of("one_cycle"), FASTAI | {"model.name": TORCHVISION}, "fastai is used as it is"),
+    Rule(
+        "training.schedule", one_of("one_cycle", "constant"), FASTAI | {"model.name": OTHERS}, "fastai is used as it is"
+    ),
+    Rule("loader.prefetch_factor", one_of(None), NO_WORKER, "no worker starts"),
+    Rule("loader.persistent_workers", one_of(False), NO_WORKER, "no worker starts"),
+)
+"""The rules in the order in which they are checked."""

@@ -1,0 +1,44 @@
+"""Images drawn from a seed, without a network: two classes of photographs, or small patterns of any class count."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from study.artifacts.manifest import Manifest
+from study.config.sections import Dataset
+from study.data.preflight import images_a_class, train_images
+from study.data.sources import Outlook, Source
+
+if TYPE_CHECKING:
+    from study.data.decode import ImageSet
+
+
+class Generated(Source):
+    """Images that this project draws. The modules that draw, with NumPy and Pillow, are imported when they are used."""
+
+    code = ("data/generated/*.py", "data/splits.py")
+
+    def keys(self, dataset: Dataset) -> tuple[str, ...]:
+        """Return the keys of the drawing and the split. A photograph has a size of its own, a pattern the model's."""
+        drawn = ("classes", "images", "valid_fraction", "seed")
+        return drawn if dataset.photographs else (*drawn, "channels", "image_size")
+
+    def look(self, dataset: Dataset) -> Outlook:
+        """Return the numbers that the keys ask for."""
+        counts = images_a_class(dataset.images, dataset.classes)
+        return Outlook(dataset.classes, train_images(counts, dataset.valid_fraction))
+
+    def make(self, dataset: Dataset, folder: Path, results: Path) -> Manifest:
+        """Draw every image into ``folder``."""
+        from study.data.generated import patterns, photographs
+
+        return photographs.draw(dataset, folder) if dataset.photographs else patterns.draw(dataset, folder)
+
+    def open(self, manifest: Manifest, dataset: Dataset, folder: Path, results: Path) -> ImageSet:
+        """Return the photographs, or the patterns in their arrays."""
+        from study.data.generated import patterns
+
+        if dataset.photographs:
+            return super().open(manifest, dataset, folder, results)
+        return patterns.opened(manifest, folder)

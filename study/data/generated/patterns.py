@@ -1,0 +1,76 @@
+"""Small images drawn from a seed, of any number of classes, in arrays of the shapes of CIFAR-10 and MNIST."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from study.artifacts.manifest import Manifest
+from study.config.sections import Dataset
+from study.data.decode import ImageSet
+from study.data.generated.noise import field
+from study.data.splits import assign_splits, item_of
+
+ARRAYS = ("images", "labels", "valid")
+"""Names of the files, without ``.npy``."""
+
+
+def draw(dataset: Dataset, folder: Path) -> Manifest:
+    """Write small images as three arrays: ``images.npy`` (n, h, w) or (n, h, w, 3) uint8, labels, validation mask."""
+    folder.mkdir(parents=True, exist_ok=True)
+    images, labels = patterns(dataset)
+    classes = [f"class{number:03d}" for number in range(dataset.classes)]
+    by_class = {
+        name: [str(i) for i in range(number, dataset.images, dataset.classes)] for number, name in enumerate(classes)
+    }
+    splits = assign_splits(by_class, dataset.valid_fraction, dataset.seed)
+    valid = np.array([splits[str(index)] == "valid" for index in range(dataset.images)])
+    arrays: tuple[NDArray[Any], ...] = (images, labels, valid)
+    for name, array in zip(ARRAYS, arrays, strict=True):
+        np.save(folder / f"{name}.npy", array)
+    files = [folder / f"{name}.npy" for name in ARRAYS]
+    return Manifest(
+        source="generated",
+        generated=True,
+        seed=dataset.seed,
+        valid_fraction=dataset.valid_fraction,
+        classes=classes,
+        train_images=int((~valid).sum()),
+        valid_images=int(valid.sum()),
+        items=[item_of(folder, path.name) for path in files],
+    )
+
+
+def patterns(dataset: Dataset) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return images (n, h, w) or (n, h, w, 3) uint8 and labels (n,) int64.
+
+    Each image is its class's smooth template, shifted, scaled and buried in another template and noise.
+    """
+    rng = np.random.default_rng([dataset.seed, dataset.classes])
+    side, channels = dataset.image_size, dataset.channels
+    templates = np.stack(
+        [np.stack([field(rng, side, side, (4, 7)) for _ in range(channels)], axis=-1) for _ in range(dataset.classes)]
+    )
+    labels = np.arange(dataset.images, dtype=np.int64) % dataset.classes
+    images = np.empty((dataset.images, side, side, channels), np.uint8)
+    reach = max(side // 6, 1)
+    for index, label in enumerate(labels):
+        shift = rng.integers(-reach, reach + 1, 2)
+        other = templates[int(rng.integers(dataset.classes))]
+        signal = np.roll(templates[label], tuple(shift), (0, 1)) * rng.uniform(0.5, 1) + 0.45 * other
+        noise = rng.standard_normal((side, side, channels), dtype=np.float32) * 0.35
+        images[index] = np.clip(128 + 70 * (signal + noise), 0, 255)
+    return (images[..., 0] if channels == 1 else images), labels
+
+
+def opened(manifest: Manifest, folder: Path) -> ImageSet:
+    """Return the images that :func:`draw` wrote into ``folder``."""
+    images, labels, valid = (np.load(folder / f"{name}.npy") for name in ARRAYS)
+    return ImageSet(
+        list(images),
+        [int(label) for label in labels],
+        [int(index) for index in np.flatnonzero(~valid)],
+        [int(index) for index in np.flatnonzero(valid)],
+        manifest.classes,
+    )

@@ -1,0 +1,125 @@
+"""The sources of images: what the pipeline asks of a source, and the table of them.
+
+A new source is a subclass of :class:`Source` in a file of its own, a line in :data:`SOURCES`, and its name in
+``dataset.source`` (``study/config/sections.py``). Nothing else compares the name of a source.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from study.artifacts.manifest import Manifest
+from study.base.files import code_sha256, digest
+from study.config.sections import Dataset
+
+if TYPE_CHECKING:
+    from study.data.decode import ImageSet
+
+Files = list[list[Any]]
+"""The user's files that decide the data: for each a list of JSON values, such as [name, bytes, time in ns]."""
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What is known of the data before any image is opened."""
+
+    classes: int
+    train_images: int
+    """Size of the training set if every image can be read, and a search finds all wanted pictures."""
+    files: Files | None = None
+    """None if the user gave no files."""
+
+
+class Source(ABC):
+    """A source of images, as the rest of the pipeline knows it.
+
+    ``folder`` is always the dataset's own folder, ``results/data/<dataset>``.
+    """
+
+    downloads: ClassVar[bool] = False
+    """True if :meth:`make` needs the network and the packages of the training environment.
+
+    It is then called in the image of the runs, if they have one, and never twice at the same time; and a failed call
+    keeps what it brought, below ``results/data``.
+    """
+    code: ClassVar[tuple[str, ...]] = ()
+    """Globs, below the package, of the code that decides the manifest; none if an edit must not make it again."""
+
+    @abstractmethod
+    def keys(self, dataset: Dataset) -> tuple[str, ...]:
+        """Return the keys of ``dataset`` that decide the manifest. All others have no effect on it."""
+
+    @abstractmethod
+    def look(self, dataset: Dataset) -> Outlook:
+        """Return what is known before any work. Raise :class:`StudyError` if the data cannot be had as asked."""
+
+    @abstractmethod
+    def make(self, dataset: Dataset, folder: Path, results: Path) -> Manifest:
+        """Draw, verify or download the images, and return their manifest, which the caller writes."""
+
+    def base(self, dataset: Dataset, folder: Path, results: Path) -> Path:
+        """Return the folder that holds the manifest's files. A run reads it, so a container has to see it."""
+        return folder
+
+    def open(self, manifest: Manifest, dataset: Dataset, folder: Path, results: Path) -> ImageSet:
+        """Return the images of a manifest: by default one file for each item, with its class and split."""
+        from study.data.decode import listed
+
+        return listed(manifest, self.base(dataset, folder, results))
+
+
+SOURCES = {
+    "generated": "study.data.generated:Generated",
+    "folder": "study.data.folder:Folder",
+    "search": "study.data.search.source:Search",
+    "cifar10": "study.data.torchvision_sets:Cifar10",
+    "mnist": "study.data.torchvision_sets:Mnist",
+}
+"""Module and class of each ``dataset.source``. A start of the pipeline imports only the sources that it uses."""
+
+
+def source_of(dataset: Dataset) -> Source:
+    """Return the source that ``dataset`` names."""
+    module, _, name = SOURCES[dataset.source].partition(":")
+    source = getattr(import_module(module), name)()
+    assert isinstance(source, Source)
+    return source
+
+
+def look(dataset: Dataset) -> Outlook:
+    """Return what is known of the data before any work. Raise :class:`StudyError` if they cannot be had as asked."""
+    return source_of(dataset).look(dataset)
+
+
+def name_of(dataset: Dataset, files: Files | None) -> str:
+    """Return the name of the data's folder in ``results/data``. It holds a digest of all that decides the manifest."""
+    source = source_of(dataset)
+    identity: dict[str, Any] = {"source": dataset.source}
+    if files is not None:
+        identity["files"] = files
+    for key in source.keys(dataset):
+        value = getattr(dataset, key)
+        identity[key] = list(value.items()) if isinstance(value, dict) else value  # the order of classes counts
+    if source.code:
+        identity["code"] = code_sha256(source.code)
+    return f"{dataset.source}.{digest(identity)}"
+
+
+def with_effect(values: Mapping[str, Any], datasets: Iterable[Dataset]) -> dict[str, Any]:
+    """Return ``values``, by dotted key, without the keys of a dataset that have no effect on any of ``datasets``."""
+    used = {f"dataset.{key}" for dataset in datasets for key in (*EVERY_RUN, *source_of(dataset).keys(dataset))}
+    return {key: value for key, value in values.items() if key in used or not key.startswith("dataset.")}
+
+
+EVERY_RUN = ("source", "path", "manifest", "channels", "image_size")
+"""Keys of a dataset that every run uses whatever its source: where the images are, and their shape in the model."""
+
+
+def open_set(manifest: Manifest, dataset: Dataset, folder: Path, results: Path) -> ImageSet:
+    """Return the images of a manifest, which lies in ``folder``."""
+    return source_of(dataset).open(manifest, dataset, folder, results)

@@ -1,0 +1,116 @@
+"""What every container engine can be told and asked. Each engine is one class in a file of its own."""
+
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar, TextIO
+
+from study.artifacts.image import Image, ImageRequest
+from study.base.errors import StudyError
+from study.host.engine.client import ANSWER_SECONDS, State, StoredImage, Trouble, ask
+from study.host.engine.container import USER, WORK, Box
+
+
+class Engine(ABC):
+    """A container engine. ``name`` is also the name of its client program, and stands in plans and records."""
+
+    name: ClassVar[str]
+    keeps_containers: ClassVar[bool]
+    """Whether a container outlives its client, with a name, an id and a state. Otherwise the client is the container,
+    and ends with its launcher."""
+
+    @abstractmethod
+    def argv(self, box: Box) -> list[str]:
+        """Return the command line that executes ``box``.
+
+        The container sees only its mounts, and has no capabilities, no writable root, and no network unless ``box``
+        asks for it. Raise :class:`StudyError` if a path cannot be mounted.
+        """
+
+    def for_the_client(self, passed: Mapping[str, str]) -> dict[str, str]:
+        """Return what the client's own environment must hold so that the variables ``passed`` reach the container."""
+        return dict(passed)
+
+    def variables(self, box: Box) -> dict[str, str]:
+        """Return the environment variables of the container. No other variable of the caller reaches it."""
+        values = {
+            "HOME": "/tmp",  # noqa: S108 - fastai and torch.hub write there
+            "USER": USER,
+            "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+            "MPLCONFIGDIR": "/tmp/matplotlib",  # noqa: S108
+            "PYTHONPATH": WORK,
+            "PYTHONUNBUFFERED": "1",
+            "STUDY_CONTAINER": self.name,
+        }
+        gpus = {"CUDA_VISIBLE_DEVICES": ""} if box.gpus is None else self._gpu_variables(box.gpus)
+        return values | gpus | dict(box.environment)
+
+    @abstractmethod
+    def _gpu_variables(self, gpus: tuple[str, ...]) -> dict[str, str]:
+        """Return the variables that give a container the GPUs of these names; empty means all GPUs."""
+
+    def ask(self, *arguments: str, seconds: float = ANSWER_SECONDS) -> str:
+        """Return the client's answer. Raise :class:`StudyError` if it fails or gives none in ``seconds``."""
+        return ask(self.name, *arguments, seconds=seconds)
+
+    def why_not(self) -> Trouble | None:
+        """Return the reason why the engine cannot be used. None if it answers."""
+        if shutil.which(self.name) is None:
+            return Trouble(f"{self.name} is not installed")
+        try:
+            self.version()
+        except StudyError as error:
+            return Trouble(f"{self.name} does not answer", str(error))
+        return None
+
+    @abstractmethod
+    def version(self) -> str:
+        """Return the version of the engine itself, not of its client."""
+
+    def is_rootless(self) -> bool:
+        """Return whether the caller is root inside, while other users inside are unknown here."""
+        return False
+
+    @abstractmethod
+    def gpu_trouble(self) -> Trouble | None:
+        """Return the reason why a container cannot be given a GPU, as far as known before one starts, or None."""
+
+    @abstractmethod
+    def image(self, reference: str) -> StoredImage | None:
+        """Return the image with a reference or an id. None if the engine has none."""
+
+    @abstractmethod
+    def has_image(self, run_as: str) -> bool:
+        """Return whether an image that was found earlier still exists, without reading it."""
+
+    @abstractmethod
+    def image_trouble(self, wanted: ImageRequest, fetch: bool) -> Trouble | None:
+        """Return the reason why the engine cannot get the image. None if it is there or can be built.
+
+        With ``fetch`` a missing image is pulled, because only a pull shows whether it can be pulled.
+        """
+
+    @abstractmethod
+    def build(self, wanted: ImageRequest, log: TextIO) -> float | None:
+        """Build the image if it is missing. Return the duration in seconds, or None if it was there."""
+
+    @abstractmethod
+    def bring(self, wanted: ImageRequest, results: Path, log: TextIO) -> str:
+        """Load, pull or convert the image if it is missing. Return the reference by which the engine knows it."""
+
+    @abstractmethod
+    def save(self, image: Image, target: Path) -> None:
+        """Write the image to ``target`` as an archive, which the key ``images`` takes on another machine."""
+
+    @abstractmethod
+    def containers(self, label: str) -> list[str]:
+        """Return the ids of the containers with ``label``, running or not."""
+
+    @abstractmethod
+    def state(self, identity: str) -> State | None:
+        """Return the state of a container. None if there is none, or if the engine does not answer."""
+
+    @abstractmethod
+    def remove(self, identity: str) -> None:
+        """Stop and remove a container, if it exists and the engine answers."""

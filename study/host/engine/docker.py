@@ -1,0 +1,194 @@
+"""Docker: a daemon that keeps containers and images."""
+
+import json
+import os
+import re
+import shutil
+import sys
+import time
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TextIO
+
+from study import __version__
+from study.artifacts.image import Image, ImageRequest
+from study.base import checkout
+from study.base.errors import StudyError
+from study.base.files import ROOT, file_sha256, whole
+from study.host.engine.arguments import csv_line, each, limits, mounts, pairs
+from study.host.engine.base import Engine
+from study.host.engine.client import BUILD_SECONDS, LOAD_SECONDS, PULL_SECONDS, State, StoredImage, Trouble, last_words
+from study.host.engine.container import HOST, PROXIES, SCRATCH, WORK, Box, Mount, id_file
+from study.host.engine.request import DOCKERFILE, LOCK, TARGETS, base_of
+from study.host.supervise import execute
+
+GPU_TOOLS = ("nvidia-container-runtime-hook", "nvidia-container-cli", "nvidia-ctk", "nvidia-container-toolkit")
+
+
+class Docker(Engine):
+    """Docker, and what other engines with its command line have in common with it."""
+
+    name = "docker"
+    keeps_containers = True
+
+    def argv(self, box: Box) -> list[str]:
+        """Return the command line that executes ``box``: no network, no capabilities, no writable root."""
+        line = [self.name, "run", "--name", box.name, "--cidfile", str(id_file(box.scratch)), "--init"]
+        line += ["--pull", "never", "--log-driver", "none"]
+        line += ["--hostname", HOST, "--workdir", WORK, "--user", "{}:{}".format(*box.user)]
+        line += ["--network", "host" if box.network else "none", "--read-only"]
+        line += ["--tmpfs", "/tmp:rw,exec,nosuid,nodev,mode=1777"]  # noqa: S108 - inside; torch.compile executes there
+        line += ["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--pids-limit", "4096"]
+        # With SELinux a container could not read the user's folders, and relabelling would change the user's folders.
+        line += ["--security-opt", "label=disable", "--shm-size", str(box.shared_memory_bytes)]
+        line += [*self._groups(box), *limits(box)]
+        line += [] if box.gpus is None else self._gpus(box.gpus)
+        line += each("--env", [*pairs(self.variables(box).items()), *box.passed])
+        line += each("--label", pairs(box.labels.items()))
+        line += mounts([*box.mounts, Mount(box.scratch, SCRATCH, writable=True)], "readonly")
+        return [*line, box.image, *box.command]
+
+    def _groups(self, box: Box) -> list[str]:
+        return each("--group-add", map(str, box.groups))
+
+    def _gpus(self, gpus: tuple[str, ...]) -> list[str]:
+        return ["--gpus", csv_line([f"device={','.join(gpus)}"]) if gpus else "all"]
+
+    def _gpu_variables(self, gpus: tuple[str, ...]) -> dict[str, str]:
+        # The toolkit's older hook reads this, and the image sets "all".
+        return {"NVIDIA_VISIBLE_DEVICES": ",".join(gpus) or "all"}
+
+    def version(self) -> str:
+        """Return the version of the daemon."""
+        return self.ask("version", "--format", "{{.Server.Version}}").strip()
+
+    def is_rootless(self) -> bool:
+        """Return whether the daemon runs rootless: the caller is then root inside."""
+        return "rootless" in self._security_options
+
+    @cached_property
+    def _security_options(self) -> str:
+        return self.ask("info", "--format", "{{json .SecurityOptions}}")
+
+    def gpu_trouble(self) -> Trouble | None:
+        """Return a reason if the NVIDIA Container Toolkit is missing, or None."""
+        if any(map(shutil.which, GPU_TOOLS)) or "nvidia" in self.ask("info", "--format", "{{json .Runtimes}}"):
+            return None
+        return Trouble("docker cannot give a container the GPU: the NVIDIA Container Toolkit is not installed")
+
+    def inspect(self, kind: str, name: str) -> dict[str, Any]:
+        """Return the description of an image or a container. Raise :class:`StudyError` if there is none."""
+        values: list[dict[str, Any]] = json.loads(self.ask(kind, "inspect", name))
+        return values[0]
+
+    def image(self, reference: str) -> StoredImage | None:
+        """Return the image with a reference or an id. It runs by its id."""
+        try:
+            values = self.inspect("image", reference)
+        except StudyError:
+            return None
+        identity = "sha256:" + str(values["Id"]).removeprefix("sha256:")
+        digests = [str(digest).rsplit("@", 1)[-1] for digest in values.get("RepoDigests") or []]
+        labels = (values.get("Config") or {}).get("Labels")
+        return StoredImage(identity, identity, next(iter(digests), None), values.get("Created"), labels or {})
+
+    def has_image(self, run_as: str) -> bool:
+        """Return whether the image with this id exists."""
+        return self.image(run_as) is not None
+
+    def image_trouble(self, wanted: ImageRequest, fetch: bool) -> Trouble | None:
+        """Return the reason why neither the image nor its base image is here or can be pulled, or None."""
+        missing = wanted.base_image or wanted.reference
+        if wanted.kind == "archive" or self.image(wanted.reference) or self.image(missing) or not fetch:
+            return None
+        print(f"{self.name}: looking for {missing} in its registry", file=sys.stderr, flush=True)
+        try:
+            self._pull(missing)
+        except StudyError as error:
+            key = f"images.{wanted.device}"
+            reason = (
+                f"the image of {key} is not here and cannot be pulled"
+                if wanted.kind == "reference"
+                else "the base image is not here and cannot be pulled; name one that is here as base_image, or a "
+                f"prebuilt image as {key}"
+            )
+            return Trouble(reason, f"{missing}: {error}")
+        return None
+
+    def build(self, wanted: ImageRequest, log: TextIO) -> float | None:
+        """Build the image from our Dockerfile if it is missing. Return the seconds that it took, or None."""
+        if self.image(wanted.reference):
+            return None
+        begin, title = time.perf_counter(), f"image {wanted.device}"
+        ended = execute(self._build_argv(wanted), os.environ, log, title, timeout_seconds=BUILD_SECONDS)
+        if ended.code:
+            raise StudyError(
+                f"{title}: the build failed: {last_words(ended.tail)}; to run without containers: "
+                "--config container=none"
+            )
+        return time.perf_counter() - begin
+
+    def _build_argv(self, wanted: ImageRequest) -> list[str]:
+        values = {
+            "VERSION": __version__,
+            "REVISION": checkout.commit() or "unknown",
+            "LOCK_SHA256": file_sha256(LOCK),
+        }
+        if wanted.base_image != base_of(DOCKERFILE.read_text(encoding="utf-8")):
+            values["BASE_IMAGE"] = str(wanted.base_image)
+        line = [self.name, "build", "--network", "host", "--target", TARGETS[wanted.device]]
+        line += ["--tag", wanted.reference, "--file", str(DOCKERFILE)]
+        line += each("--build-arg", [*pairs(values.items()), *(name for name in PROXIES if name in os.environ)])
+        return [*line, str(ROOT)]
+
+    def bring(self, wanted: ImageRequest, results: Path, log: TextIO) -> str:
+        """Load or pull the image if it is missing. Return its reference."""
+        if wanted.kind == "archive":
+            return self._load(Path(wanted.reference))
+        if self.image(wanted.reference) is None:
+            self._pull(wanted.reference)
+        return wanted.reference
+
+    def _pull(self, reference: str) -> None:
+        self.ask("pull", "--quiet", reference, seconds=PULL_SECONDS)
+
+    def _load(self, archive: Path) -> str:
+        """Load an archive that ``save`` made, and return the reference of its only image."""
+        said = self.ask("load", "--input", str(archive), seconds=LOAD_SECONDS)
+        loaded = re.findall(r"^Loaded image(?:\(s\))?(?: ID)?: (\S+)", said, re.MULTILINE)
+        if len(loaded) != 1:
+            raise StudyError(f"images: {archive.name!r} holds {len(loaded)} images; allowed: an archive of one image")
+        return str(loaded[0])
+
+    def save(self, image: Image, target: Path) -> None:
+        """Write the image to ``target``, under its reference if it has one."""
+        reference = image.request.reference if image.request.kind != "archive" else image.id
+        with whole(target) as temporary:
+            self.ask("save", "--output", str(temporary), reference, seconds=LOAD_SECONDS)
+
+    def containers(self, label: str) -> list[str]:
+        """Return the ids of the containers with ``label``, running or not."""
+        return self.ask("ps", "--all", "--quiet", "--filter", f"label={label}").split()
+
+    def state(self, identity: str) -> State | None:
+        """Return the state of the container with this id or name. None if there is none or nobody answers."""
+        try:
+            values = self.inspect("container", identity)
+        except StudyError:
+            return None
+        now = values["State"]
+        return State(
+            name=str(values["Name"]).removeprefix("/"),
+            labels=values["Config"].get("Labels") or {},
+            running=bool(now.get("Running")),
+            started=not str(now.get("StartedAt", "")).startswith("0001-"),
+            exit_code=int(now.get("ExitCode", 0)),
+            oom_killed=bool(now.get("OOMKilled")),
+        )
+
+    def remove(self, identity: str) -> None:
+        """Stop and remove a container, if it exists and the daemon answers."""
+        try:
+            self.ask("rm", "--force", "--volumes", identity)
+        except StudyError:
+            return  # no such container; or no answer, and the next start removes the container

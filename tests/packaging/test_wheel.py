@@ -1,0 +1,159 @@
+"""The wheel: what it holds, and what works where it is installed without a checkout."""
+
+import email
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from email.message import Message
+from pathlib import Path
+
+import pytest
+
+import study
+from study.base import strict_yaml
+from tests.conftest import ROOT
+
+EXAMPLE = ROOT / "docs" / "example-h200"
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of a copy of the checkout: a build leaves its own folders beside the sources."""
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    for name in ("study", "tests", "benchmarks", "config", "docker", "workflow"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "certificates"))
+    for name in ("pyproject.toml", "README.md", "LICENSE", "Snakefile", "requirements.lock"):
+        shutil.copy2(ROOT / name, source)
+    options = ["--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(target)]
+    subprocess.run([*PIP, "wheel", str(source), *options], check=True)
+    (found,) = target.iterdir()
+    return found
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel: Path) -> Message:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        return email.message_from_bytes(archive.read(name))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder into which the wheel is installed. The dependencies are this interpreter's."""
+    folder = tmp_path_factory.mktemp("installed")
+    subprocess.run([*PIP, "install", "--no-deps", "--no-index", "--target", str(folder), str(wheel)], check=True)
+    return folder
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """A copy of the committed example's smaller study, without what is computed from its records."""
+    folder = tmp_path / "results" / "speedup"
+    for name in ("records", "telemetry", "weights"):
+        shutil.copytree(EXAMPLE / "speedup" / name, folder / name)
+    shutil.copy2(EXAMPLE / "speedup" / "plan.json", folder)
+    return folder.parent
+
+
+def execute(installed: Path, command: list[str], cwd: Path) -> "subprocess.CompletedProcess[str]":
+    environment = os.environ | {"PYTHONPATH": str(installed)}
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
+
+
+def say(installed: Path, cwd: Path, *arguments: str) -> str:
+    """What the installed command prints; it succeeds."""
+    done = execute(installed, [str(installed / "bin" / "study"), *arguments], cwd)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_wheel_holds_the_package_with_its_data_and_nothing_else(wheel: Path) -> None:
+    files = {path for path in (ROOT / "study").rglob("*") if path.is_file() and path.suffix != ".pyc"}
+    with zipfile.ZipFile(wheel) as archive:
+        held = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert held == {path.relative_to(ROOT).as_posix() for path in files}
+
+
+def test_the_version_is_in_one_place(metadata: Message) -> None:
+    citation = strict_yaml.read(ROOT / "CITATION.cff")
+    assert metadata["Name"] == "training-study"
+    assert metadata["Version"] == study.__version__ == citation["version"]
+    literals = re.findall(r'^version\b.*"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert literals == []
+
+
+def test_the_extras_are_those_of_the_locks(metadata: Message) -> None:
+    assert metadata.get_all("Provides-Extra") == ["train", "dev"]
+    needed = metadata.get_all("Requires-Dist") or []
+    assert not [line for line in needed if line.startswith("torch") and "extra" not in line]
+
+
+def test_the_public_interface_reads_the_example_from_another_folder(installed: Path, tmp_path: Path) -> None:
+    program = f"""
+import json, sys, study
+results = study.open({str(EXAMPLE)!r})
+one = results["batch-size"]
+one.figure("phases").savefig("phases.png")
+print(json.dumps([study.__file__, results.studies, len(one.timings()), len(one.records()),
+                  [group.best for group in one.analysis().groups], "torch" in sys.modules]))
+"""
+    done = execute(installed, [sys.executable, "-c", program], tmp_path)
+    assert done.returncode == 0, done.stderr
+    home = str(installed / "study" / "__init__.py")
+    assert json.loads(done.stdout) == [home, ["batch-size", "speedup"], 50, 50, ["64", "64"], False]
+    assert (tmp_path / "phases.png").stat().st_size > 10_000
+
+
+def test_the_command_makes_a_report_from_records_anywhere(installed: Path, results: Path, tmp_path: Path) -> None:
+    folder = results / "speedup"
+    plan, timings, fit, figures = (str(folder / name) for name in ("plan.json", "timings.csv", "fit.json", "figures"))
+    say(installed, tmp_path, "timings", plan, "--records", str(folder / "records"), "--output", timings)
+    say(installed, tmp_path, "fit", plan, timings, "--output", fit)
+    say(installed, tmp_path, "figures", plan, timings, fit, "--output", figures)
+    say(installed, tmp_path, "report", "speedup", "--results", str(results), "--output", "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "17.3" in page  # CPU over GPU, as the README quotes it
+    assert "data:image/svg+xml" in page
+    assert "<style>" in page
+
+
+def test_the_command_reads_any_table_and_the_claims_and_moves_records_aside(
+    installed: Path, results: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "blog.csv").write_text("batch_size,seconds\n16,9.44\n32,10.50\n64,7.18\n128,10.52\n256,11.35\n")
+    assert "no law beats a constant" in say(installed, tmp_path, "fit", "blog.csv")
+    assert "batch-size" in say(installed, tmp_path, "claims")
+    assert "12 file(s) moved" in say(installed, tmp_path, "retry", "speedup", "--outcome", "ok")
+    assert len(list((results / "speedup" / "records" / "superseded").iterdir())) == 12
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["plan", "quickstart"],
+        ["engine"],
+        ["schema"],
+        ["image", "plan.json", "cpu"],
+        ["run", "plan.json", "device-cpu-r1"],
+    ],
+)
+def test_a_verb_that_needs_the_checkout_says_so(
+    arguments: list[str], installed: Path, results: Path, tmp_path: Path
+) -> None:
+    shutil.copy2(results / "speedup" / "plan.json", tmp_path)
+    done = execute(installed, [str(installed / "bin" / "study"), *arguments], tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: this needs a checkout of the project")
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+def test_the_command_is_called_by_the_name_that_the_user_typed(installed: Path, tmp_path: Path) -> None:
+    assert say(installed, tmp_path, "--help").startswith("usage: study [-h] verb")
+    done = execute(installed, [sys.executable, "-m", "study", "fit", "--help"], tmp_path)
+    assert done.stdout.startswith("usage: python -m study fit [-h]")

@@ -1,0 +1,77 @@
+"""A file appears whole or not at all, and a file that must stay is left alone."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from study.base.errors import StudyError
+from study.base.files import whole, write_if_changed, write_new, write_whole
+
+
+@pytest.mark.parametrize("write", [write_whole, write_if_changed, write_new])
+@pytest.mark.parametrize(("content", "stored"), [("späth\n", "späth\n".encode()), (b"\x00\xff", b"\x00\xff")])
+def test_text_and_bytes_are_written_into_a_new_folder_and_nothing_else_is(
+    tmp_path: Path, write: Callable[[Path, str | bytes], None], content: str | bytes, stored: bytes
+) -> None:
+    path = tmp_path / "new" / ("n" * 200 + ".json")
+    write(path, content)
+    assert path.read_bytes() == stored
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("write", [write_whole, write_if_changed, write_new])
+def test_a_file_gets_the_mode_that_the_user_gives_to_new_files(
+    tmp_path: Path, write: Callable[[Path, str | bytes], None]
+) -> None:
+    before = os.umask(0o027)
+    try:
+        write(tmp_path / "a", "text")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
+
+
+def test_what_fails_half_way_leaves_the_earlier_file_and_nothing_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("earlier")
+    with pytest.raises(ValueError, match="half way"), whole(path) as temporary:
+        temporary.write_text("hal")
+        assert path.read_text() == "earlier"
+        raise ValueError("half way")
+    assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("a.csv", "earlier")]
+
+
+def test_writers_of_one_file_at_a_time_leave_what_one_of_them_wrote(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    texts = [str(number) * 100_000 for number in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda text: write_whole(path, text), texts))
+    assert path.read_text() in texts
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_unchanged_file_keeps_its_time_and_a_damaged_one_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    write_if_changed(path, "text")
+    os.utime(path, ns=(5, 5))
+    write_if_changed(path, "text")
+    assert path.stat().st_mtime_ns == 5
+    path.write_bytes(b"\xff\xfe")
+    write_if_changed(path, "text")
+    assert path.read_text() == "text"
+
+
+def test_of_writers_of_a_new_file_exactly_one_succeeds(tmp_path: Path) -> None:
+    def write(number: int) -> int | None:
+        try:
+            write_new(tmp_path / "a", str(number))
+        except StudyError:
+            return None
+        return number
+
+    with ThreadPoolExecutor(8) as pool:
+        (winner,) = [number for number in pool.map(write, range(8)) if number is not None]
+    assert (tmp_path / "a").read_text() == str(winner)

@@ -1,0 +1,108 @@
+"""The table of keys that go together: each rule is broken by one example, and says what is wrong in one line."""
+
+from typing import Any
+
+import pytest
+
+from study.base.errors import StudyError
+from study.config.load import check_settings
+from study.config.networks import NETWORKS
+from study.config.rules import RULES, Rule, broken
+from study.config.settings import Keys, setting_keys, with_values
+
+OWN = {"model.name": "nets:make", "model.weights": "none", "training.freeze_epochs": 0}
+MNIST = OWN | {"model.name": "mnist_cnn", "dataset.channels": 1, "dataset.image_size": 28}
+LENET = OWN | {"model.name": "lenet_cifar", "dataset.image_size": 32}
+FASTAI = {"training.loop": "fastai"}
+ALONE = {"loader.kind": "alone"}
+DDP = {"training.strategy": "ddp"}
+INFERENCE = {"task": "inference"}
+IDLE = {"loader.workers": 0}
+
+BROKEN: list[tuple[str, dict[str, Any]]] = [
+    ("dataset.path", {"dataset.source": "folder"}),
+    ("dataset.terms", {"dataset.source": "search"}),
+    ("model.weights", OWN | {"model.weights": "imagenet"}),
+    ("training.freeze_epochs", OWN | {"training.freeze_epochs": 1}),
+    ("dataset.channels", MNIST | {"dataset.channels": 3}),
+    ("dataset.image_size", MNIST | {"dataset.image_size": 32}),
+    ("dataset.channels", LENET | {"dataset.channels": 1}),
+    ("dataset.image_size", LENET | {"dataset.image_size": 64}),
+    ("loader.kind", FASTAI | {"loader.kind": "device"}),
+    ("loader.kind", DDP | ALONE),
+    ("training.compile", DDP | {"training.compile": True}),
+    ("training.compile", FASTAI | {"training.compile": True}),
+    ("training.compile", ALONE | {"training.compile": True}),
+    ("training.loop", INFERENCE | FASTAI),
+    ("training.strategy", INFERENCE | DDP),
+    ("training.compile", INFERENCE | {"training.compile": True}),
+    ("loader.kind", INFERENCE | ALONE),
+    ("training.precision", {"training.precision": "tf32"}),
+    ("training.precision", FASTAI | {"training.precision": "bf16"}),
+    ("training.optimizer", FASTAI | {"training.optimizer": "sgd"}),
+    ("training.gradient_accumulation", FASTAI | {"training.gradient_accumulation": 2}),
+    ("training.validation", FASTAI | {"training.validation": "end"}),
+    ("loader.prefetch_factor", FASTAI | {"loader.prefetch_factor": 4}),
+    ("training.schedule", FASTAI | {"training.schedule": "constant"}),
+    ("training.schedule", FASTAI | OWN | {"training.schedule": "cosine"}),
+    ("loader.prefetch_factor", IDLE | {"loader.prefetch_factor": 2}),
+    ("loader.persistent_workers", IDLE | {"loader.persistent_workers": True}),
+]
+
+
+def keys(changes: dict[str, Any]) -> Keys:
+    """Keys that nobody has checked against each other: the defaults, with ``changes``."""
+    return Keys.model_validate(with_values({}, changes))
+
+
+@pytest.mark.parametrize(("key", "changes"), BROKEN)
+def test_a_broken_rule_is_one_line_that_names_both_keys_their_values_and_what_is_allowed(
+    key: str, changes: dict[str, Any]
+) -> None:
+    with pytest.raises(StudyError) as caught:
+        check_settings(with_values({}, changes), "study x")
+    message = str(caught.value)
+    assert "\n" not in message
+    rule = next(broken(keys(changes)))
+    assert rule.key == key
+    assert message == f"study x: {rule.message(keys(changes))}"
+    assert message.startswith(f"study x: {key}: {changes.get(key)!r} is not allowed with ")
+    assert all(f"{other} " in message for other in rule.when)
+    assert message.endswith(f": {rule.allowed.names}")
+
+
+def test_every_rule_has_an_example_that_breaks_it() -> None:
+    found: list[Rule] = [rule for _, changes in BROKEN for rule in broken(keys(changes))]
+    assert [rule for rule in RULES if rule not in found] == []
+
+
+def test_every_rule_names_keys_of_a_run() -> None:
+    assert {key for rule in RULES for key in (rule.key, *rule.when)} <= set(setting_keys())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"dataset.source": "folder", "dataset.path": "photos"},
+        {"dataset.source": "search", "dataset.manifest": "birds.json"},
+        {"dataset.source": "search", "dataset.terms": {"a": "x", "b": "y"}},
+        FASTAI | OWN | {"training.schedule": "constant"},
+        FASTAI | {"device": "cuda", "training.precision": "bf16"},
+        {"device": "cuda", "training.precision": "tf32"},
+        IDLE | {"loader.kind": "device", "loader.prefetch_factor": 2},
+        OWN | {"model.weights": "weights.pt", "dataset.image_size": 100},
+        LENET,
+        MNIST,
+    ],
+)
+def test_keys_that_go_together_break_no_rule(changes: dict[str, Any]) -> None:
+    assert list(broken(keys(changes))) == []
+
+
+def test_every_published_network_takes_one_shape_of_images_alone() -> None:
+    for name, network in NETWORKS.items():
+        fit = OWN | {"model.name": name, "dataset.channels": network.channels, "dataset.image_size": network.image_size}
+        assert list(broken(keys(fit))) == []
+        other = {"dataset.channels": 4 - network.channels, "dataset.image_size": network.image_size + 1}
+        assert {rule.key for rule in broken(keys(fit | other))} == set(other)

@@ -1,0 +1,156 @@
+"""The protocol of a source: one class is all that a new source needs, and the pipeline knows no source by name."""
+
+import re
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from study.artifacts.manifest import Manifest, read_manifest
+from study.artifacts.plan import write_plans
+from study.base.errors import StudyError
+from study.base.files import PACKAGE
+from study.cli import main
+from study.config.sections import Dataset
+from study.data.decode import decode
+from study.data.sources import SOURCES, Outlook, Source, look, name_of, open_set, source_of, with_effect
+from study.data.splits import item_of
+from study.host.engine.mounts import run_mounts
+from study.host.steps import in_image
+from tests.conftest import tiny_plan
+
+SHADES = {"dark": 60, "light": 190}
+
+
+class Toy(Source):
+    """A source of ten plain images, dark or light; an image's number is the seed plus its place."""
+
+    def keys(self, dataset: Dataset) -> tuple[str, ...]:
+        return ("seed",)
+
+    def look(self, dataset: Dataset) -> Outlook:
+        if dataset.seed == 13:
+            raise StudyError("dataset.seed: 13 is not allowed: this toy fears it")
+        return Outlook(len(SHADES), 8)
+
+    def make(self, dataset: Dataset, folder: Path, results: Path) -> Manifest:
+        base = self.base(dataset, folder, results)
+        base.mkdir(parents=True)
+        items = []
+        for place in range(10):
+            label = sorted(SHADES)[place % 2]
+            pixels = np.full((9, 7, 3), SHADES[label] + dataset.seed + place, np.uint8)
+            Image.fromarray(pixels).save(base / f"{place}.png")
+            items.append(item_of(base, f"{place}.png", label, "valid" if place > 7 else "train"))
+        return Manifest(
+            source=dataset.source, generated=False, seed=dataset.seed, valid_fraction=0.2, classes=sorted(SHADES),
+            train_images=8, valid_images=2, items=items,
+        )  # fmt: skip
+
+
+class Away(Toy):
+    """The same, but downloaded, and kept for every dataset."""
+
+    downloads = True
+
+    def base(self, dataset: Dataset, folder: Path, results: Path) -> Path:
+        return results / "data" / "downloads" / "toys"
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The keys of a dataset that comes from the toy, which takes the place of a source by its line in the table."""
+    monkeypatch.setitem(SOURCES, "mnist", f"{__name__}:{Toy.__name__}")
+    return {"source": "mnist", "seed": 1, "image_size": 32}
+
+
+def test_the_table_holds_every_source_that_a_study_may_name() -> None:
+    assert tuple(SOURCES) == get_args(Dataset.model_fields["source"].annotation)
+    for name in SOURCES:
+        source = source_of(Dataset.model_validate({"source": name}))
+        assert set(source.keys(Dataset())) <= set(Dataset.model_fields)
+        assert all(any(PACKAGE.glob(pattern)) for pattern in source.code)
+
+
+def test_one_class_is_planned_made_and_decoded(toy: dict[str, Any], tmp_path: Path) -> None:
+    plan = tiny_plan(dataset=toy, factors={"training.batch_size": [4, 8]})
+    write_plans([plan], tmp_path)
+    (name,) = {run.dataset for run in plan.runs}
+    assert main(["dataset", str(tmp_path / "tiny" / "plan.json"), name, "--results", str(tmp_path)]) == 0
+
+    folder, dataset = tmp_path / "data" / name, plan.runs[0].settings.dataset
+    images = open_set(read_manifest(folder / "manifest.json"), dataset, folder, tmp_path)
+    assert (images.classes, images.labels) == (["dark", "light"], [0, 1] * 5)
+    assert (len(images.train), images.valid) == (8, [8, 9])
+    means = [round(decode(image, 3, 32).mean()) for image in images.stored]
+    assert means == [SHADES[images.classes[label]] + 1 + place for place, label in enumerate(images.labels)]
+
+
+def test_its_checks_and_its_counts_are_those_of_the_plan(toy: dict[str, Any]) -> None:
+    with pytest.raises(StudyError, match=r"dataset\.seed: 13 is not allowed"):
+        tiny_plan(dataset=toy | {"seed": 13})
+    with pytest.raises(StudyError, match=r"training\.batch_size: 16 .* the training set has 8 images"):
+        tiny_plan(dataset=toy, factors={"training.batch_size": [16]})
+
+
+def test_only_the_keys_that_it_uses_make_other_data(toy: dict[str, Any]) -> None:
+    def name(**changes: Any) -> str:
+        dataset = Dataset.model_validate(toy | changes)
+        return name_of(dataset, look(dataset).files)
+
+    assert name() == name(images=20, classes=5, valid_fraction=0.5, path="/unused")
+    assert name() != name(seed=2)
+
+
+def test_a_reduced_key_without_an_effect_on_any_data_is_not_told() -> None:
+    full = {"dataset.images": 9, "dataset.classes": 3, "dataset.image_size": 64, "replicates": 5}
+    drawn, listed = (
+        Dataset.model_validate(values)
+        for values in ({}, {"source": "search", "terms": {"a": "x", "b": "y"}, "manifest": "birds.json"})
+    )
+    assert with_effect(full, [listed]) == {"dataset.image_size": 64, "replicates": 5}
+    assert with_effect(full, [listed, drawn]) == full
+
+
+def test_a_container_sees_what_the_source_keeps_below_the_results(
+    toy: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SOURCES, "mnist", f"{__name__}:{Away.__name__}")
+    run = tiny_plan(dataset=toy).runs[0]
+    kept = tmp_path / "data" / "downloads" / "toys"
+    assert kept not in {mount.source for mount in run_mounts(run, "tiny", tmp_path)}
+    kept.mkdir(parents=True)
+    assert kept in {mount.source for mount in run_mounts(run, "tiny", tmp_path)}
+
+
+@pytest.mark.parametrize("source", [Toy, Away])
+def test_only_a_source_that_downloads_is_made_in_the_image(
+    toy: dict[str, Any], source: type[Source], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SOURCES, "mnist", f"{__name__}:{source.__name__}")
+    entered: list[str] = []
+
+    def enter(verb: str, plan: Any, run: Any, name: str, results: Path, log: Any) -> None:
+        entered.append(name)
+        folder = results / "data" / name
+        manifest = source_of(run.settings.dataset).make(run.settings.dataset, folder, results)
+        folder.mkdir(exist_ok=True)
+        (folder / "manifest.json").write_text(manifest.model_dump_json(), encoding="utf-8")
+
+    monkeypatch.setattr(in_image, "in_a_container", enter)
+    plan = tiny_plan(dataset=toy).model_copy(update={"engine": "docker"})
+    write_plans([plan], tmp_path)
+    name = plan.runs[0].dataset
+    assert main(["dataset", str(tmp_path / "tiny" / "plan.json"), name, "--results", str(tmp_path)]) == 0
+    assert entered == ([name] if source.downloads else [])
+
+
+def test_no_module_outside_the_sources_compares_the_name_of_a_source() -> None:
+    """The configuration may: it says which keys a source needs, and whether its images are drawn."""
+    names = "|".join(SOURCES)
+    compared = re.compile(rf"source\W+(==|!=|in|not in)\W+[\"'(]+({names})\b")
+    files = [path for path in PACKAGE.rglob("*.py") if path.parent.name != "config"]
+    found = {path.relative_to(PACKAGE).as_posix() for path in files if compared.search(path.read_text("utf-8"))}
+    assert found <= {"data/search/earlier.py"}  # a manifest that the user names has to be that of a search

@@ -1,0 +1,80 @@
+"""The engine that `make study` chooses is that of the configuration which Snakemake itself reads."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from study.base.errors import StudyError
+from study.host.plan.configuration import as_snakemake_reads_it
+
+FILES = {
+    "Snakefile": """
+        configfile: "config.yaml"
+        import json, pathlib
+        pathlib.Path("read.json").write_text(json.dumps(config))
+        rule all:
+        """,
+    "config.yaml": "{container: auto, devices: auto, overrides: {replicates: 3}}",
+    "one.yaml": "{container: docker, overrides: {seed: 1}, base_image: one}",
+    "two.json": '{"container": "apptainer", "overrides": {"seed": 2}}',
+    "list.yaml": "[1, 2]",
+    "profiles/default/config.yaml": "quiet: [rules]",
+    "site/config.yaml": "{quiet: [rules], config: [container=podman, devices=cpu]}",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a Snakefile that writes the configuration that it got."""
+    for name, text in FILES.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join(line.strip() for line in text.strip().splitlines()) + "\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("line", "container"),
+    [
+        ("", "auto"),
+        ("--configfile one.yaml", "docker"),
+        ("--config container=none devices=[cpu] overrides={seed:7}", "none"),
+        ("--config container=none -C devices=[cpu]", "auto"),
+        ("--config container=podman --configfile one.yaml two.json", "podman"),
+        ("--configfile one.yaml two.json --cores 1 -- all", "apptainer"),
+        ("--replace-workflow-config --configfile one.yaml", "docker"),
+        ("--profile site", "podman"),
+        ("--profile site --config devices=[cuda]", "auto"),
+        ("--workflow-profile site --configfile one.yaml", "podman"),
+    ],
+)
+def test_the_configuration_is_what_snakemake_hands_to_the_workflow(folder: Path, line: str, container: str) -> None:
+    seen = as_snakemake_reads_it(line.split(), folder / "config.yaml")
+    assert seen["container"] == container
+    command = [sys.executable, "-m", "snakemake", "--dry-run", *line.split()]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    assert seen == json.loads((folder / "read.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("--config container", "have to be defined as name=value pairs"),
+        ("--configfile gone.yaml", "snakemake: gone.yaml: No such file or directory"),
+        ("--configfile list.yaml", "must be given as JSON or YAML with keys at top level"),
+        ("--no-such-option", "snakemake: unrecognized arguments: --no-such-option"),
+        ("--profile nowhere", "snakemake: "),
+    ],
+)
+def test_arguments_that_snakemake_refuses_are_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], line: str, words: str
+) -> None:
+    with pytest.raises(StudyError) as refused:
+        as_snakemake_reads_it(line.split(), folder / "config.yaml")
+    assert words in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert capsys.readouterr() == ("", "")

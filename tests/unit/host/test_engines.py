@@ -1,0 +1,264 @@
+"""What each engine's client is asked, and what its answers become: a script in its place writes down every question."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from study.artifacts.image import Image, ImageRequest
+from study.base.errors import StudyError
+from study.host.engine import container, lifetime, strays
+from study.host.engine.base import Engine
+from study.host.engine.client import StoredImage, Trouble
+from study.host.engine.container import LAUNCHER
+from study.host.engine.docker import Docker
+from study.host.engine.engines import ENGINES, engine
+from study.host.engine.podman import Podman
+
+BUILT = ImageRequest(device="cpu", kind="built", reference="study:cpu-1", base_image="base:1", identity="1")
+REFERENCE = ImageRequest(device="cuda", kind="reference", reference="x/study:2", base_image=None, identity="2")
+ARCHIVE = ImageRequest(device="cpu", kind="archive", reference="/a/study.tar", base_image=None, identity="3")
+KEEP = ("docker", "podman")
+
+
+class Client:
+    """The client of every engine. It answers a question by the first of ``answers`` that begins it, else with 1."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.answers: dict[str, str] = {}
+
+    def says(self, answers: dict[str, str]) -> None:
+        cases = [f"  '{question}'*) cat <<'END'\n{answer}\nEND\n  ;;" for question, answer in answers.items()]
+        lines = ["#!/bin/bash", f"echo \"$*\" >>'{self.folder}/asked'", 'case "$*" in', *cases, "  *) exit 1;;", "esac"]
+        for name in ENGINES:
+            (self.folder / name).write_text("\n".join(lines) + "\n")
+            (self.folder / name).chmod(0o755)
+
+    def asked(self) -> list[str]:
+        path = self.folder / "asked"
+        lines = path.read_text().splitlines() if path.exists() else []
+        path.unlink(missing_ok=True)
+        return lines
+
+
+@pytest.fixture
+def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    made = Client(tmp_path)
+    made.says({})
+    return made
+
+
+def described(wanted: ImageRequest, name: str, run_as: str) -> Image:
+    return Image(
+        request=wanted, engine=name, engine_version="1", id="sha256:9", digest=None, run_as=run_as, created=None,
+        lock_sha256=None, python="3", libraries={}, gpu_seen=False,
+    )  # fmt: skip
+
+
+def test_an_engine_is_known_by_its_name_and_the_host_is_none() -> None:
+    assert list(ENGINES) == ["docker", "podman", "apptainer"]
+    assert all(engine(name).name == name for name in ENGINES)
+    with pytest.raises(StudyError, match=r"container: 'none' is not allowed: docker, podman, apptainer"):
+        engine("none")
+
+
+@pytest.mark.parametrize(
+    ("name", "question", "answer"),
+    [
+        ("docker", "version --format {{.Server.Version}}", "7.1"),
+        ("podman", "info --format {{.Version.Version}}", "7.1"),
+        ("apptainer", "--version", "apptainer version 7.1"),
+    ],
+)
+def test_the_version_is_the_engines_own(name: str, question: str, answer: str, client: Client) -> None:
+    client.says({question: answer})
+    assert (engine(name).version(), engine(name).why_not()) == ("7.1", None)
+    assert client.asked() == [question] * 2
+    client.says({})
+    assert str(engine(name).why_not()).startswith(f"{name} does not answer (`{name} ")
+
+
+def test_only_a_rootless_docker_makes_the_caller_root_inside(client: Client) -> None:
+    client.says({"info --format {{json .SecurityOptions}}": '["name=rootless"]'})
+    docker = Docker()
+    assert docker.is_rootless()
+    assert docker.is_rootless()
+    assert len(client.asked()) == 1  # it does not change while we run
+    assert not Podman().is_rootless()
+    assert not engine("apptainer").is_rootless()
+    assert client.asked() == []
+
+
+def test_podman_needs_a_description_of_the_gpu_and_apptainer_finds_out_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("study.host.engine.podman.CDI_FOLDERS", (str(tmp_path),))
+    assert "there is no CDI description" in str(Podman().gpu_trouble())
+    (tmp_path / "nvidia.yaml").touch()
+    assert Podman().gpu_trouble() is None
+    assert engine("apptainer").gpu_trouble() is None
+
+
+@pytest.mark.parametrize("name", KEEP)
+def test_an_image_is_its_id_its_digest_and_its_labels(name: str, client: Client) -> None:
+    values = {"Id": "9", "RepoDigests": ["x/study@sha256:5"], "Created": "now", "Config": {"Labels": {"a": "b"}}}
+    client.says({"image inspect full": json.dumps([values]), "image inspect bare": '[{"Id": "sha256:9"}]'})
+    assert engine(name).image("full") == StoredImage("sha256:9", "sha256:9", "sha256:5", "now", {"a": "b"})
+    assert engine(name).image("bare") == StoredImage("sha256:9", "sha256:9")
+    assert engine(name).image("absent") is None
+    assert [engine(name).has_image(run_as) for run_as in ("bare", "absent")] == [True, False]
+
+
+def test_an_image_of_apptainer_is_a_file_and_asks_nothing(client: Client, tmp_path: Path) -> None:
+    path = tmp_path / "study.sif"
+    assert engine("apptainer").image(str(path)) is None
+    path.write_bytes(b"1")
+    found = engine("apptainer").image(str(path))
+    assert found
+    assert found.id.startswith("sha256:6b86b273")
+    assert (found.run_as, engine("apptainer").has_image(found.run_as)) == (str(path), True)
+    assert client.asked() == []
+
+
+@pytest.mark.parametrize("name", KEEP)
+def test_an_image_that_is_missing_is_pulled_only_where_that_is_allowed(name: str, client: Client) -> None:
+    assert engine(name).image_trouble(ARCHIVE, fetch=True) is None
+    assert client.asked() == []
+    assert engine(name).image_trouble(BUILT, fetch=False) is None
+    assert client.asked() == ["image inspect study:cpu-1", "image inspect base:1"]
+    trouble = engine(name).image_trouble(BUILT, fetch=True)
+    assert isinstance(trouble, Trouble)
+    assert "the base image is not here and cannot be pulled" in trouble.reason
+    assert trouble.detail == f"base:1: `{name} pull`: no message"
+    assert client.asked()[-1] == "pull --quiet base:1"
+    trouble = engine(name).image_trouble(REFERENCE, fetch=True)
+    assert isinstance(trouble, Trouble)
+    assert trouble.reason == "the image of images.cuda is not here and cannot be pulled"
+    client.says({"pull --quiet x/study:2": ""})
+    assert engine(name).image_trouble(REFERENCE, fetch=True) is None
+
+
+@pytest.mark.parametrize("name", KEEP)
+def test_an_image_is_built_loaded_or_pulled_as_it_was_asked_for(
+    name: str, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in container.PROXIES:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("https_proxy", "http://user:secret@proxy")
+    client.says({"build": "", "load": "Loaded image: study:3", "pull": ""})
+    with (tmp_path / "log").open("w") as log:
+        assert engine(name).build(BUILT, log) is not None
+        inspected, line = client.asked()
+        assert inspected == "image inspect study:cpu-1"
+        assert line.startswith("build --network host --target cpu --tag study:cpu-1 --file ")
+        assert "--build-arg BASE_IMAGE=base:1 --build-arg https_proxy " in line
+        assert "secret" not in line
+        assert engine(name).bring(ARCHIVE, tmp_path, log) == "study:3"
+        assert engine(name).bring(REFERENCE, tmp_path, log) == "x/study:2"
+        assert client.asked() == ["load --input /a/study.tar", "image inspect x/study:2", "pull --quiet x/study:2"]
+        client.says({"image inspect": '[{"Id": "9"}]', "load": "Loaded image: a\nLoaded image: b"})
+        assert engine(name).build(BUILT, log) is None
+        assert engine(name).bring(REFERENCE, tmp_path, log) == "x/study:2"
+        assert client.asked() == ["image inspect study:cpu-1", "image inspect x/study:2"]
+        with pytest.raises(StudyError, match=r"'study.tar' holds 2 images; allowed: an archive of one image"):
+            engine(name).bring(ARCHIVE, tmp_path, log)
+        client.says({})
+        with pytest.raises(StudyError, match=r"image cpu: the build failed: no message; .*container=none"):
+            engine(name).build(BUILT, log)
+
+
+def test_apptainer_makes_its_file_once_from_an_archive_or_a_reference(client: Client, tmp_path: Path) -> None:
+    apptainer = engine("apptainer")
+    (tmp_path / "apptainer").write_text(f'#!/bin/bash\necho "$*" >>\'{tmp_path}/asked\'\ntouch "$3"\n')
+    with (tmp_path / "log").open("w") as log:
+        made = [apptainer.bring(wanted, tmp_path, log) for wanted in (REFERENCE, ARCHIVE, REFERENCE)]
+        images = tmp_path / "images"
+        assert made == [str(images / name) for name in ("cuda.2.sif", "cpu.3.sif", "cuda.2.sif")]
+        asked = [line.split() for line in client.asked()]
+        assert [line[:2] for line in asked] == [["build", "--force"]] * 2
+        assert [line[3] for line in asked] == ["docker://x/study:2", "docker-archive:/a/study.tar"]
+        assert {path.name for path in images.iterdir()} == {"cuda.2.sif", "cpu.3.sif"}
+        given = ARCHIVE.model_copy(update={"reference": "/a/study.sif"})
+        assert apptainer.bring(given, tmp_path, log) == "/a/study.sif"
+        with pytest.raises(StudyError, match=r"apptainer builds no Dockerfile: name a \.sif, .* as images\.cpu"):
+            apptainer.build(BUILT, log)
+        client.says({})
+        with pytest.raises(StudyError, match=r"images\.cuda: apptainer made no image: no message"):
+            apptainer.bring(REFERENCE.model_copy(update={"identity": "4"}), tmp_path, log)
+    assert len(client.asked()) == 1
+
+
+@pytest.mark.parametrize("name", KEEP)
+def test_an_image_is_saved_under_its_name_and_one_from_an_archive_by_its_id(
+    name: str, client: Client, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(f'#!/bin/bash\necho "$*" >>\'{tmp_path}/asked\'\ntouch "$3"\n')
+    target = tmp_path / "images" / "cpu.tar"
+    engine(name).save(described(REFERENCE, name, "sha256:9"), target)
+    assert target.is_file()
+    engine(name).save(described(ARCHIVE, name, "sha256:9"), target)
+    asked = [line.split() for line in client.asked()]
+    assert [(line[:2], line[3]) for line in asked] == [
+        (["save", "--output"], name) for name in ("x/study:2", "sha256:9")
+    ]
+    assert list(target.parent.iterdir()) == [target]
+    with pytest.raises(StudyError, match=r"already a file: cuda\.2\.sif in results/images"):
+        engine("apptainer").save(described(REFERENCE, "apptainer", "/r/images/cuda.2.sif"), target)
+
+
+@pytest.mark.parametrize("name", KEEP)
+def test_containers_of_killed_launchers_are_removed_and_those_at_work_are_named(name: str, client: Client) -> None:
+    def answer(label: str, running: bool) -> str:
+        values = {"Name": "/study-measures", "Config": {"Labels": {LAUNCHER: label}}, "State": {"Running": running}}
+        return json.dumps([values])
+
+    own = strays.launcher_label()
+    gone = ".".join([own.split(".")[0], str(2**22 + 1), "1"])
+    client.says({
+        f"ps --all --quiet --filter label={LAUNCHER}": "one\ntwo\nthree\nlost",
+        "container inspect one": answer(own, True),
+        "container inspect two": answer(own, False),
+        "container inspect three": answer(gone, True),
+        "rm": "",
+    })  # fmt: skip
+    assert strays.remove_strays(engine(name)) == ["study-measures"]
+    assert [line for line in client.asked() if line.startswith("rm")] == ["rm --force --volumes three"]
+
+
+def test_apptainer_keeps_no_containers(client: Client) -> None:
+    assert strays.remove_strays(engine("apptainer")) == []
+    assert engine("apptainer").state("x") is None
+    engine("apptainer").remove("x")
+    assert client.asked() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "passed"),
+    [("docker", "https_proxy"), ("podman", "https_proxy"), ("apptainer", "APPTAINERENV_https_proxy")],
+)
+def test_a_proxy_reaches_the_container_through_the_clients_environment(name: str, passed: str) -> None:
+    assert engine(name).for_the_client({"https_proxy": "http://proxy"}) == {passed: "http://proxy"}
+
+
+@pytest.mark.parametrize("name", list(ENGINES))
+def test_a_container_runs_to_its_end_and_leaves_its_last_lines(name: str, client: Client, tmp_path: Path) -> None:
+    """The client writes the id as docker's does, and ends with a code that only the engine's state corrects."""
+    values = {"Name": "/x", "Config": {}, "State": {"StartedAt": "2026", "ExitCode": 3, "OOMKilled": True}}
+    starts = f"""#!/bin/bash
+echo "$*" >>'{tmp_path}/asked'
+case "$*" in
+  run*) while [ "$1" != --cidfile ]; do shift; done; echo 77 >"$2"; echo said; exit 5;;
+  *exec*) echo said; exit 5;;
+  'container inspect 77') echo '{json.dumps([values])}';;
+  *) echo 1;;
+esac
+"""
+    (tmp_path / name).write_text(starts)
+    at: Engine = type(engine(name))()
+    with lifetime.scratch_folder(tmp_path / "results") as scratch, (tmp_path / "log").open("w") as log:
+        end, said = lifetime.enter(at, "image", ["true"], scratch, [], log, "a test")
+    assert said == ["said"]
+    assert (end.code, end.oom_killed, end.trouble) == ((3, True, None) if name in KEEP else (5, False, None))
+    assert ("rm --force --volumes 77" in client.asked()) == (name in KEEP)

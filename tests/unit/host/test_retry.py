@@ -1,0 +1,74 @@
+"""Records that are moved aside are made again by the next start, and nothing is deleted."""
+
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from study.artifacts.layout import Results
+from study.artifacts.weights import Weights
+from study.base.files import write_new, write_whole
+from study.cli import main
+from tests.conftest import tiny_plan
+from tests.unit.artifacts.test_records import make_record, write_records
+
+FELL_BACK = Weights(
+    model="resnet18",
+    requested="imagenet",
+    kind="random",
+    file=None,
+    sha256=None,
+    body_sha256="0" * 64,
+    reason="ImageNet weights are not available: no network",
+)
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    """Results with a failed, an unavailable and two complete records of the study ``tiny``, one on random weights."""
+    plan, files = tiny_plan(replicates=2), Results(tmp_path)
+    write_records(plan, files.records("tiny"), ["failed", "unavailable", "ok", "ok"])
+    path = files.record("tiny", plan.runs[3].file)
+    path.unlink()
+    write_new(path, make_record(plan, 3).model_copy(update={"weights": FELL_BACK}).model_dump_json())
+    asked = FELL_BACK.model_copy(update={"requested": "none"})
+    for name, decision in {"fell-back": FELL_BACK, "asked-for": asked}.items():
+        write_whole(files.weights("tiny", name), decision.model_dump_json())
+    return files
+
+
+@pytest.mark.parametrize(
+    ("options", "records", "decisions"),
+    [
+        ([], [0, 1], []),
+        (["--outcome", "failed"], [0], []),
+        (["--outcome", "failed", "--outcome", "ok"], [0, 2, 3], []),
+        (["--weights"], [3], ["fell-back.json"]),
+    ],
+)
+def test_the_chosen_records_move_aside_and_the_others_stay(
+    results: Results, capsys: pytest.CaptureFixture[str], options: list[str], records: list[int], decisions: list[str]
+) -> None:
+    names = [run.file for run in tiny_plan(replicates=2).runs]
+    before = {path.name: path.read_bytes() for path in results.root.rglob("*.json")}
+    assert main(["retry", "tiny", "--results", str(results.root), *options]) == 0
+    moved = {path.name for path in results.root.rglob("superseded/*.json")}
+    assert moved == {names[number] for number in records} | set(decisions)
+    assert {path.name: path.read_bytes() for path in results.root.rglob("*.json")} == before
+    said = capsys.readouterr().out.splitlines()
+    assert {line.removeprefix("moved to superseded: ") for line in said[:-1]} == moved
+    assert said[-1] == f"{len(moved)} file(s) moved; the next start makes them again"
+
+
+def test_no_record_moves_while_a_start_is_at_work(results: Results, capsys: pytest.CaptureFixture[str]) -> None:
+    with FileLock(results.lock):
+        assert main(["retry", "tiny", "--results", str(results.root)]) == 1
+    assert "another start of the pipeline is at work in this folder" in capsys.readouterr().err
+    assert not list(results.root.rglob("superseded"))
+
+
+def test_an_unknown_study_is_answered_with_those_that_have_records(
+    results: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["retry", "nope", "--results", str(results.root)]) == 1
+    assert capsys.readouterr().err == "error: retry: no records of a study 'nope'; allowed: tiny\n"

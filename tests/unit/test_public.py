@@ -1,0 +1,147 @@
+"""``import study``: what it offers, and what it leaves unloaded."""
+
+import doctest
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import matplotlib.style
+import pandas as pd
+import pytest
+
+import study
+import study.analysis.interface
+from study.analysis.figures.style import use_style
+from study.analysis.stats.analysis import read_analysis
+from study.analysis.table.files import read_csv
+from study.artifacts.plan import read_plan
+from tests.conftest import ROOT
+
+EXAMPLE = ROOT / "docs" / "example-h200"
+BLOG = pd.DataFrame({"batch_size": [16, 32, 64, 128, 256], "seconds": [9.44, 10.50, 7.18, 10.52, 11.35]})
+
+
+@pytest.fixture(scope="module")
+def batch_size() -> study.StudyResults:
+    return study.open(EXAMPLE)["batch-size"]
+
+
+def loaded_after(program: str) -> set[str]:
+    """The modules that a fresh interpreter has loaded after ``program``, without those that it starts with."""
+    whole = f"import sys; before = set(sys.modules); {program}; print(*(set(sys.modules) - before), sep='\\n')"
+    done = subprocess.run([sys.executable, "-c", whole], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+def test_import_study_loads_nothing_else() -> None:
+    assert loaded_after("import study; study.__version__, dir(study)") == {"study"}
+
+
+def test_no_part_of_the_interface_loads_torch() -> None:
+    loaded = loaded_after(f"import study; study.open({str(EXAMPLE)!r})['speedup'].figure('speedup')")
+    assert "pandas" in loaded
+    assert not {name.partition(".")[0] for name in loaded} & {"torch", "torchvision", "fastai"}
+
+
+def test_every_public_name_is_there_and_described() -> None:
+    for name in study.__all__:
+        assert name in dir(study)
+        assert getattr(study, name).__doc__
+    with pytest.raises(AttributeError, match="no attribute 'openn'"):
+        study.openn  # noqa: B018
+
+
+def test_the_examples_of_the_documents_are_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
+    monkeypatch.chdir(tmp_path)
+    api = doctest.testfile(str(ROOT / "docs" / "api.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
+    for result in (api, doctest.testmod(study), doctest.testmod(study.analysis.interface)):
+        assert result.attempted > 0
+        assert result.failed == 0
+
+
+@pytest.mark.parametrize("name", ["batch-size", "speedup"])
+def test_table_and_analysis_are_those_that_the_pipeline_wrote(name: str) -> None:
+    folder = EXAMPLE / name
+    opened = study.open(EXAMPLE)[name]
+    kept = read_csv(folder / "timings.csv", read_plan(folder / "plan.json").study)
+    pd.testing.assert_frame_equal(opened.timings(), kept, rtol=1e-9)
+    times = [[level.time for level in group.levels] for group in opened.analysis().groups]
+    assert times == [[level.time for level in group.levels] for group in read_analysis(folder / "fit.json").groups]
+    assert len(opened.records()) == len(kept)
+
+
+def test_what_a_caller_does_with_a_table_stays_his_own(batch_size: study.StudyResults) -> None:
+    batch_size.timings()["fit_seconds"] = 0.0
+    batch_size.records().clear()
+    assert batch_size.timings()["fit_seconds"].min() > 0
+    assert len(batch_size.records()) == 50
+
+
+def test_a_figure_leaves_the_callers_matplotlib_alone(batch_size: study.StudyResults, tmp_path: Path) -> None:
+    backend, settings = matplotlib.get_backend(), dict(matplotlib.rcParams)
+    batch_size.figure("phases").savefig(tmp_path / "phases.png", dpi=160)
+    assert (backend, settings) == (matplotlib.get_backend(), dict(matplotlib.rcParams))
+
+
+def test_a_figure_looks_as_in_the_report_whatever_the_callers_style(tmp_path: Path) -> None:
+    for name, use in (("report", use_style), ("own", lambda: matplotlib.style.use("ggplot"))):
+        with matplotlib.rc_context():
+            use()
+            study.open(EXAMPLE)["speedup"].figure("phases").savefig(tmp_path / name, format="png")
+    assert (tmp_path / "own").read_bytes() == (tmp_path / "report").read_bytes()
+
+
+def test_any_table_is_fitted_as_the_command_fits_a_file(tmp_path: Path) -> None:
+    BLOG.to_csv(tmp_path / "blog.csv", index=False)
+    command = [sys.executable, "-m", "study", "fit", str(tmp_path / "blog.csv")]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert str(study.fit(BLOG)) == said.rstrip("\n")
+    assert study.fit(BLOG).optimum is None
+
+
+def test_blocks_are_taken_out_of_a_table() -> None:
+    halves = [BLOG.assign(day=1), BLOG.assign(seconds=2 * BLOG["seconds"], day=2)]
+    assert study.fit(pd.concat(halves), block="day").curve.degrees_of_blocks == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "words"),
+    [
+        ({}, {"x": "size"}, "x: the table has no column 'size'; allowed: batch_size, seconds"),
+        ({}, {"block": "day"}, "block: the table has no column 'day'; allowed: batch_size, seconds"),
+        ({"seconds": ["7", "8", "nine", "10", "11"]}, {}, "the table: row 2, column 'seconds': 'nine' is not allowed"),
+        ({"batch_size": 16}, {}, "x: the table has 5 row(s) with 1 value(s) of 'batch_size'"),
+    ],
+)
+def test_a_table_that_cannot_be_used_is_one_error(
+    change: dict[str, Any], arguments: dict[str, str], words: str
+) -> None:
+    with pytest.raises(study.StudyError) as raised:
+        study.fit(BLOG.assign(**change), **arguments)
+    assert words in str(raised.value)
+
+
+def test_a_folder_without_results_is_one_error(tmp_path: Path) -> None:
+    with pytest.raises(study.StudyError, match=r"not a results folder: it holds no <study>/plan.json"):
+        study.open(tmp_path)
+    with pytest.raises(study.StudyError, match=r"not a results folder: no such folder"):
+        study.open(tmp_path / "results")
+    with pytest.raises(study.StudyError, match=r"not a results folder: it holds no <study>/plan.json"):
+        study.open(EXAMPLE / "batch-size")
+
+
+def test_a_damaged_plan_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / "speedup").mkdir()
+    (tmp_path / "speedup" / "plan.json").write_text("{}")
+    with pytest.raises(study.StudyError, match=r"plan\.json"):
+        study.open(tmp_path)["speedup"].timings()
+
+
+def test_unknown_names_are_errors_that_list_the_allowed(batch_size: study.StudyResults) -> None:
+    with pytest.raises(study.StudyError, match="no study 'batch_size'; allowed: batch-size, speedup"):
+        study.open(EXAMPLE)["batch_size"]
+    with pytest.raises(study.StudyError, match=r"no figure 'phase'; allowed: .*, phases, .*telemetry_cuda"):
+        batch_size.figure("phase")
