@@ -1,4 +1,4 @@
-# The two main commands are `make study` and `make test`. Each installs what it needs, and is quick the second time.
+# The main commands are `make study`, `make check` and `make test`. Each installs what it needs, and is quick afterwards.
 # `make study` installs torch only if no container engine can be used: the images already hold it.
 
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
@@ -7,7 +7,8 @@ VENV := .venv/bin/python
 CORES ?= 1
 
 .DEFAULT_GOAL := study
-.PHONY: study published images images-archive host env test test-gpu example lint format schema lock clean help
+.PHONY: study published images images-archive host env dev check test test-containers test-gpu test-repeat example \
+  lint lint-types format schema lock clean help
 
 study: host  ## Run the selected studies and print the path of the report
 	$(call start,$(ARGS))
@@ -38,6 +39,8 @@ host: .venv/.host  ## Create .venv for the host side only, without torch
 
 env: .venv/.installed  ## Create .venv with everything in requirements.lock
 
+dev: .venv/.dev  ## Create .venv with the tools and the host side, without torch
+
 .venv/bin/python:
 	@test -n "$(PYTHON)" || { echo "error: no Python 3.11, 3.12 or 3.13 found; name one: make PYTHON=/path/to/python" >&2; exit 1; }
 	$(PYTHON) -m venv .venv || { echo "error: $(PYTHON) cannot make an environment; on Debian: apt-get install python3-venv" >&2; exit 1; }
@@ -50,10 +53,37 @@ env: .venv/.installed  ## Create .venv with everything in requirements.lock
 	$(INSTALL) requirements.lock
 	@touch $@ .venv/.host
 
+.venv/.dev: requirements-dev.lock | .venv/bin/python
+	$(INSTALL) requirements-dev.lock
+	@touch $@ .venv/.host
+
 INSTALL = $(VENV) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r
 
-test: env lint  ## Check style and types, and run the tests
-	$(VENV) -m pytest $(ARGS)
+# Two workers, each of one thread: more would only wait for each other on two cores.
+PYTEST := OMP_NUM_THREADS=1 $(VENV) -m pytest --timeout=300
+WORKERS ?= 2
+PARALLEL := -n $(WORKERS) --dist loadgroup
+HOST_TESTS := $(addprefix tests/unit/,base config artifacts host analysis)
+TIMED = begin=$$(date +%s); trap 'echo "make $@: $$(($$(date +%s) - begin)) s"' EXIT
+
+check: dev  ## Check style and types of the host side and the analysis, and run their tests, without torch
+	@$(TIMED); $(MAKE) --no-print-directory lint && \
+	  $(VENV) -m mypy --follow-imports=silent $(addprefix study/,base config artifacts data host analysis) $(HOST_TESTS) && \
+	  $(PYTEST) $(PARALLEL) --without-torch $(HOST_TESTS) $(ARGS)
+
+test: dev env  ## Check style and all types, and run every test but those of containers and of a GPU
+	@$(TIMED); $(MAKE) --no-print-directory lint lint-types && \
+	  $(PYTEST) $(PARALLEL) --ignore=tests/containers --ignore=tests/gpu $(ARGS)
+
+test-containers: dev env  ## Run the tests of containers; they need an engine and a base image (CONTRIBUTING.md)
+	@$(TIMED); $(PYTEST) tests/containers $(ARGS)
+
+RUNS ?= 20
+test-repeat: dev env  ## Run the unit tests 20 times in a row beside a process that keeps a core busy; RUNS=3 for less
+	@$(TIMED); (while :; do :; done) & busy=$$!; trap "kill $$busy" INT TERM; status=0; \
+	  for run in $$(seq $(RUNS)); do echo "run $$run of $(RUNS)"; \
+	    $(PYTEST) $(PARALLEL) tests/unit $(ARGS) || { status=1; break; }; done; \
+	  kill $$busy; exit $$status
 
 test-gpu:  ## Run the tests that need a GPU, one process per file; GPU_PYTHON names another interpreter
 	@for file in tests/gpu/test_*.py; do STUDY_TEST_GPU=1 $(or $(GPU_PYTHON),$(VENV)) -m pytest $$file || exit 1; done
@@ -68,19 +98,22 @@ example: env  ## Recompute the tables, figures and report of the committed examp
 	  done && $$python -m study report batch-size speedup --results . --output report.html && \
 	  rm -f */figures/*.svg */figures/index.json
 
-lint: env  ## Check style and types with ruff, mypy, snakefmt and snakemake --lint
+lint: dev  ## Check the style, the import contracts and the workflow
 	$(VENV) -m ruff check study tests benchmarks
 	$(VENV) -m ruff format --check study tests benchmarks
-	$(VENV) -m mypy
 	$(VENV) -m snakefmt --check Snakefile workflow
+	.venv/bin/lint-imports --no-logo
 	$(VENV) -m snakemake --lint
 
-format: env  ## Format the code in the project's style
+lint-types: dev env  ## Check all types
+	$(VENV) -m mypy
+
+format: dev  ## Format the code in the project's style
 	$(VENV) -m ruff check --fix study tests benchmarks
 	$(VENV) -m ruff format study tests benchmarks
 	$(VENV) -m snakefmt Snakefile workflow
 
-schema: env  ## Write workflow/schemas and config/README.md from the models
+schema: host  ## Write workflow/schemas and config/README.md from the models
 	$(VENV) -m study schema
 
 LOCK := .lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-strip-extras \

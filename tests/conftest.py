@@ -1,7 +1,11 @@
 """Small studies, small images, and a copy of the checkout to run Snakemake in."""
 
 import os
+import shutil
+import sys
 import time
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +19,31 @@ import pytest
 from PIL import Image
 
 from study.artifacts.plan import Plan
+from study.base.files import PACKAGE
 from study.config.study import Study
 from study.host.engine.place import Place
 from study.host.plan.make import make_plan
+
+
+class NoTraining(MetaPathFinder):
+    """Refuses what only the training side may import, whether it is installed or not."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: object = None) -> None:
+        """Raise ``ImportError`` for torch, torchvision and fastai."""
+        if name.partition(".")[0] in ("torch", "torchvision", "fastai"):
+            raise ImportError(f"{name} belongs to the training side, and its tests to tests/unit/training")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option of ``make check``."""
+    parser.addoption("--without-torch", action="store_true", help="fail every test that imports torch or fastai")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse torch before any test module is imported, in each worker, too."""
+    if config.getoption("--without-torch"):
+        sys.meta_path.insert(0, NoTraining())
+
 
 ROOT = Path(__file__).parent.parent
 HERE: dict[str, str | None] = {"cpu": None, "cuda": "no GPU in this test"}
@@ -98,3 +124,12 @@ def write_photos(folder: Path, classes: dict[str, int], size: tuple[int, int] = 
 def photos(tmp_path: Path) -> Path:
     """Two classes of ten photographs, in a folder whose name is not easy."""
     return write_photos(tmp_path / 'my "best" photo\'s 写真', {"oiseau é": 10, "森 's": 10})
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the package, which a test may edit, in the place of the one whose files are in the keys."""
+    copied = tmp_path / "study"
+    shutil.copytree(PACKAGE, copied, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr("study.base.files.PACKAGE", copied)
+    return copied

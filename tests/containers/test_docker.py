@@ -38,6 +38,9 @@ from tests.site import TERMS, listing, serving
 from tests.workflow.conftest import NO_PROXY, OWN_MODEL, RECORDS, Checkout, copy_checkout
 from tests.workflow.test_pipeline import append, read
 
+# They share an engine, in which one container of a run's name may be; and the first of them builds the images.
+pytestmark = [pytest.mark.xdist_group("containers"), pytest.mark.timeout(900)]
+
 Plant = Callable[[str], None]
 DOCKER = Docker()
 FAST = "overrides={training.batch_size: [4], curve: null}"

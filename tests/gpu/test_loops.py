@@ -25,7 +25,8 @@ pytestmark = [
     ),
 ]
 
-SLEEP = 0.02
+SLEEP = 0.1
+"""Planted seconds of the loader for each image; six images a batch."""
 
 
 def gpu_job(folder: Path, loop: str, **changes: Any) -> TrainingJob:
@@ -45,9 +46,9 @@ def phase_seconds(measured: Measurement) -> dict[str, float]:
 def test_a_sleep_in_the_loader_is_a_wait_for_data_and_nothing_else(
     tmp_path: Path, loop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A sleep lasts as long as it was asked to, or longer; nothing else in a step takes as long."""
     job = gpu_job(tmp_path, loop, dataset={"images": 60, "image_size": 40})
     LOOPS[loop](job)  # warm
-    plain = phase_seconds(LOOPS[loop](job))
     decode, stored = decoding.decode, fastai_loop.as_stored
 
     def slow_decode(*arguments: Any) -> NDArray[np.uint8]:
@@ -61,8 +62,8 @@ def test_a_sleep_in_the_loader_is_a_wait_for_data_and_nothing_else(
     monkeypatch.setattr(loaders, "decode", slow_decode)
     monkeypatch.setattr(fastai_loop, "as_stored", slow_stored)
     slept = phase_seconds(LOOPS[loop](job))
-    assert slept["data_wait"] - plain["data_wait"] > 0.9 * 6 * SLEEP
-    assert all(slept[phase] - plain[phase] < 0.2 * 6 * SLEEP for phase in PHASES if phase != "data_wait")
+    assert slept["data_wait"] >= 6 * SLEEP
+    assert all(slept[phase] < 6 * SLEEP for phase in PHASES if phase != "data_wait")
 
 
 @pytest.mark.parametrize("loop", ["torch", "fastai"])

@@ -36,6 +36,7 @@ def append(path: Path, line: str) -> None:
         file.write(f"\n{line}\n")
 
 
+@pytest.mark.xdist_group("one study")
 class TestOneStudyFromStartToEnd:
     def test_the_first_start_measures_every_run_in_the_planned_order(self, shared: Checkout) -> None:
         said = shared.good("overrides={replicates: 2}")

@@ -66,15 +66,15 @@ class Tree:
         for process in (self._root, *self._children):
             try:
                 with process.oneshot():
-                    # A process that ended and was not waited for keeps its number, and holds no memory.
-                    if process is self._root and process.status() == psutil.STATUS_ZOMBIE:
-                        return None
-                    times = process.cpu_times()
-                    resident += process.memory_info().rss
+                    times, memory = process.cpu_times(), process.memory_info().rss
             except psutil.Error:
                 if process is self._root:
                     return None
                 continue
+            # A process that ends gives up its memory first. It keeps its number until it is waited for.
+            if process is self._root and not memory:
+                return None
+            resident += memory
             seconds[process.pid] = times.user + times.system
         # A child counts from when it was first seen: CPU time that it used before belongs to no sample.
         used = sum(value - self._cpu_seconds.get(pid, value) for pid, value in seconds.items())

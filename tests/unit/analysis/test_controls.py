@@ -17,7 +17,6 @@ from study.config.settings import Settings
 from study.config.study import Study
 from study.host.engine.place import Place
 from study.host.plan.make import make_plan
-from study.training.measure import machine
 from tests.conftest import HERE, study_values, tiny_plan
 from tests.timings import as_timings
 
@@ -185,11 +184,3 @@ def test_what_no_level_knows_is_no_row_of_the_table() -> None:
     study = study_of()
     found = analyse(study, rows_of(study, lambda *_: 1.0, energy_joules=50.0, images_per_joule=0.5))
     assert [resource.key for resource in resources(found.groups[0])] == ["energy_joules", "images_per_joule"]
-
-
-def test_a_hypervisor_is_seen_by_its_flag(tmp_path: Any) -> None:
-    for flags, expected in (("fpu sse hypervisor", True), ("fpu sse", False)):
-        (tmp_path / "cpuinfo").write_text(f"processor: 0\nflags\t: {flags}\n")
-        assert machine.virtualised(tmp_path / "cpuinfo") is expected
-    (tmp_path / "arm").write_text("processor: 0\nFeatures: fp asimd\n")
-    assert machine.virtualised(tmp_path / "arm") is None

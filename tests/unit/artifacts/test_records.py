@@ -8,6 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from study.artifacts.machine import Machine
 from study.artifacts.plan import Plan
 from study.artifacts.record import JobResult, Record, Software, without_paths
 from study.artifacts.samples import PHASES, Epoch, Measurement, Memory, Step
@@ -16,12 +17,16 @@ from study.artifacts.weights import Weights
 from study.base.errors import StudyError
 from study.base.files import write_new
 from study.base.privacy import anonymous
-from study.training.measure.machine import describe
 from tests.conftest import ROOT, tiny_plan
 
 WEIGHTS = Weights(
     model="resnet18", requested="none", kind="random", file=None, sha256=None, body_sha256="ab", reason="asked for"
 )
+
+MACHINE = Machine(
+    device_name="Planted CPU", cpu_name="Planted CPU", cpu_cores=1, cpu_threads=2, memory_bytes=2**33, system="Linux",
+    python="3.11.2", libraries={"torch": "2.0", "torchvision": "0.15", "fastai": "2.8", "numpy": "2.0", "pillow": "10"},
+)  # fmt: skip
 
 
 def make_record(plan: Plan, number: int = 0, outcome: str = "ok", fit_seconds: float = 1.0, session: int = 1) -> Record:
@@ -51,7 +56,7 @@ def make_record(plan: Plan, number: int = 0, outcome: str = "ok", fit_seconds: f
         outcome=outcome,  # type: ignore[arg-type]
         message=None if good else "planted",
         measurement=measured if good else None,
-        machine=describe("cpu") if good else None,
+        machine=MACHINE if good else None,
         data=None,
         weights=WEIGHTS,
         study=plan.name,

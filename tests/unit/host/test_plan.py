@@ -1,7 +1,5 @@
 import os
 import re
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -9,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from study.artifacts.layout import Results
-from study.artifacts.plan import Plan, table, write_plans
+from study.artifacts.plan import Plan, table
 from study.base.errors import StudyError
 from study.config.study import Study
 from study.host.engine.place import Place
 from study.host.plan.make import make_plan
 from study.host.plan.workflow import Workflow, take_back_to_now
-from tests.conftest import HERE, ROOT, study_values, tiny_plan, write_photos
+from tests.conftest import HERE, study_values, tiny_plan, write_photos
 
 
 def test_names_are_readable_unique_and_safe() -> None:
@@ -116,17 +114,6 @@ def test_what_a_users_own_model_imports_from_beside_it_is_in_the_key(
     (tmp_path / "other.py").write_text("a = 1")
     assert key() == keys[-1]
     assert len(set(keys)) == 4
-
-
-def test_every_size_of_images_shares_a_decision_that_was_tried_on_the_smallest(tmp_path: Path) -> None:
-    model, factors = {"name": "alexnet", "weights": "none"}, {"dataset.image_size": [64, 32]}
-    plan = tiny_plan(model=model, factors=factors, curve=None)
-    (weights,) = {run.weights for run in plan.runs}
-    write_plans([plan], tmp_path)
-    command = [sys.executable, "-m", "study", "weights", str(tmp_path / "tiny" / "plan.json"), weights]
-    done = subprocess.run([*command, "--results", str(tmp_path)], capture_output=True, text=True, cwd=ROOT)
-    assert done.returncode == 1
-    assert "error: model.name: 'alexnet' fails on images of 3 x 32 x 32" in done.stderr
 
 
 def test_the_table_shows_name_factors_block_and_position() -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from study.artifacts.samples import Measurement, Memory, Replica
 from study.base import devices
 from study.base.errors import StudyError
 from study.config.load import read_selection, read_study
+from study.config.settings import Settings
 from study.config.study import Study
 from study.data.sources import source_of
 from study.host.engine.place import Place
@@ -363,8 +365,30 @@ def curve(measured: Measurement) -> list[float | None]:
     return [loss for epoch in measured.epochs for loss in (epoch.train_loss, epoch.loss_sum, epoch.valid_loss)]
 
 
+class Ended:
+    """An agent that has ended, as ``subprocess.Popen`` shows it."""
+
+    def __init__(self, returncode: int) -> None:
+        self.returncode = returncode
+
+    def poll(self) -> int:
+        return self.returncode
+
+    def wait(self, timeout: float = 0.0) -> int:
+        return self.returncode
+
+    def terminate(self) -> None: ...
+    def kill(self) -> None: ...
+
+
 class TestWhoWasLost:
     """From what ranks and launchers left to one sentence."""
+
+    @pytest.fixture(autouse=True)
+    def _agents(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Each agent that is started has ended already, with a code that the test gives."""
+        self.codes: list[int] = []
+        monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: Ended(self.codes.pop(0)))
 
     def say(self, scratch: Path, rank: int, message: str, outcome: str = "failed") -> None:
         leave(JobResult.model_validate({"outcome": outcome, "message": message}), result_file(scratch, rank))
@@ -375,7 +399,12 @@ class TestWhoWasLost:
         report_file(scratch, node).write_text(json.dumps(codes))
 
     def cause(self, scratch: Path, *codes: int) -> RankFailed:
-        return ranks._cause(scratch, 2, codes, ranks._results(scratch, 2))
+        self.codes += codes
+        strategy = "ddp" if len(codes) == 1 else "ddp_two_nodes"
+        training = {"strategy": strategy, "processes": 2, "freeze_epochs": 0, "batch_size": 4}
+        with pytest.raises(RankFailed) as caught:
+            ranks.train_ranks(scratch / "job.json", scratch, Settings.model_validate({"training": training}))
+        return caught.value
 
     def test_a_killed_rank_and_not_the_one_that_lost_its_connection(self, tmp_path: Path) -> None:
         self.say(tmp_path, 0, "RuntimeError: Connection closed by peer")

@@ -1,6 +1,5 @@
 """A run's key holds the code that the run executes, and no other."""
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -63,15 +62,6 @@ def test_a_new_file_of_the_training_side_is_in_every_key() -> None:
     common = {name for name in everything if not any(f"training/{folder}/" in name for folder in folders)}
     assert common <= files_in_the_key()
     assert common <= files_in_the_key(**INFERENCE)
-
-
-@pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Put a copy of the package, which a test may edit, in the place of the one whose files are in the keys."""
-    copied = tmp_path / "study"
-    shutil.copytree(PACKAGE, copied, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr("study.base.files.PACKAGE", copied)
-    return copied
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import hashlib
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -11,10 +12,12 @@ import torch
 import torchvision.models
 from safetensors.torch import save_file
 
+from study.artifacts.plan import write_plans
 from study.base.errors import StudyError
 from study.config.sections import Model
 from study.training.models import build as models
 from study.training.models import pretrained
+from tests.conftest import ROOT, tiny_plan
 
 
 def test_an_unknown_model_is_named_with_its_neighbours() -> None:
@@ -287,3 +290,14 @@ def test_a_users_own_model_that_cannot_serve_is_one_clear_error(own: Path, name:
 def test_a_users_own_model_that_does_not_take_the_images_says_so(own: Path) -> None:
     with pytest.raises(StudyError, match=r"model\.name: 'nets:good' fails on images of 3 x 9 x 9: "):
         pretrained.decide("nets:good", "none", 1, own, classes=3, channels=3, image_size=9)
+
+
+def test_every_size_of_images_shares_a_decision_that_was_tried_on_the_smallest(tmp_path: Path) -> None:
+    model, factors = {"name": "alexnet", "weights": "none"}, {"dataset.image_size": [64, 32]}
+    plan = tiny_plan(model=model, factors=factors, curve=None)
+    (weights,) = {run.weights for run in plan.runs}
+    write_plans([plan], tmp_path)
+    command = [sys.executable, "-m", "study", "weights", str(tmp_path / "tiny" / "plan.json"), weights]
+    done = subprocess.run([*command, "--results", str(tmp_path)], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 1
+    assert "error: model.name: 'alexnet' fails on images of 3 x 32 x 32" in done.stderr

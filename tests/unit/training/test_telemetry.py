@@ -4,7 +4,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -134,6 +134,25 @@ def test_samples_stay_when_the_watched_process_is_killed_and_the_sampler_ends(tm
     samples = read_samples(path)
     assert len(samples) >= 5
     assert samples["process_resident_bytes"].min() > 150 * MIB
+
+
+def test_a_process_that_has_given_up_its_memory_leaves_no_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between a process's last instruction and its end its number is taken, its state is "running", and its memory is
+    gone."""
+    held = MIB
+
+    class Leaving(psutil.Process):
+        def oneshot(self) -> Any:
+            return nullcontext()
+
+        def memory_info(self) -> Any:
+            return SimpleNamespace(rss=held)
+
+    monkeypatch.setattr(psutil, "Process", Leaving)
+    tree = Tree(os.getpid())
+    assert tree.read(0.0) is not None
+    held = 0
+    assert tree.read(0.1) is None
 
 
 def test_a_sampler_that_is_killed_leaves_what_it_saw(tmp_path: Path) -> None:

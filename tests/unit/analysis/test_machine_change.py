@@ -1,11 +1,10 @@
-"""The yardstick, and what the analysis does with it."""
+"""What the analysis does with the yardstick of each run."""
 
 from statistics import fmean
 
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from study.analysis.stats.analysis import Analysis, analyse
 from study.analysis.stats.contrasts import is_explained, is_unclear
@@ -13,18 +12,8 @@ from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.machine_change import with_machine
 from study.artifacts.samples import WARM_UP_REPETITIONS, Yardstick
 from study.config.study import Study
-from study.training.measure import yardstick
 from tests.conftest import study_values
 from tests.timings import as_timings
-
-
-def test_it_changes_no_generator_and_no_setting() -> None:
-    before, threads = torch.get_rng_state(), torch.get_num_threads()
-    seconds = yardstick.repetitions(torch.device("cpu"))
-    assert torch.equal(torch.get_rng_state(), before)
-    assert torch.get_num_threads() == threads
-    assert len(seconds) == WARM_UP_REPETITIONS + yardstick.REPETITIONS["cpu"]
-    assert min(seconds) > 0
 
 
 def test_its_value_leaves_out_the_warm_up_and_holds_what_interrupts_it() -> None:
