@@ -1,4 +1,4 @@
-"""The generated files: JSON Schemas in ``workflow/schemas`` and the table of keys in ``config/README.md``."""
+"""The generated files: JSON Schemas, the keys in ``config/README.md``, the columns in ``docs/timings.md``."""
 
 import json
 from typing import Any, Literal, get_args, get_origin
@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from study.analysis.stats.analysis import Analysis
+from study.artifacts import timing
 from study.artifacts.image import Image
 from study.artifacts.manifest import Manifest
 from study.artifacts.plan import Plan
@@ -27,6 +28,8 @@ SCHEMAS: dict[str, type[BaseModel]] = {
     "record": Record,
     "fit": Analysis,
 }
+NAMES: dict[type[Any], str] = {int: "whole number", float: "number", str: "text", bool: "`true`, `false`"}
+"""The types as a reader of YAML or of a table knows them."""
 
 
 def generated_files() -> dict[str, str]:
@@ -40,7 +43,7 @@ def generated_files() -> dict[str, str]:
         + "\n"
         for name, model in SCHEMAS.items()
     }
-    return files | {"config/README.md": _readme()}
+    return files | {"config/README.md": _readme(), "docs/timings.md": _timings()}
 
 
 def _readme() -> str:
@@ -68,6 +71,26 @@ def _readme() -> str:
         name = model.__name__.lower()
         sections += [f"### `{name}`", str(model.__doc__).strip(), _table(model.model_fields, f"{name}.")]
     return "\n\n".join(sections) + "\n"
+
+
+def _timings() -> str:
+    rows = ["| column | unit | type | what it is | heading in the report |", "| --- | --- | --- | --- | --- |"]
+    shown = timing.resources()
+    for name, field in timing.Timing.model_fields.items():
+        heading = shown[name].heading if name in shown else ""
+        kind = NAMES[timing.kind(name)]
+        rows.append(f"| `{name}` | {timing.unit(name) or ''} | {kind} | {field.description} | {heading} |")
+    return (
+        "\n\n".join(
+            [
+                "# The columns of `timings.csv`",
+                "`make schema` generates this page from `study/artifacts/timing.py`; a test fails if it differs.",
+                str(timing.Timing.__doc__).replace("\n    ", "\n").strip(),
+                "\n".join(rows),
+            ]
+        )
+        + "\n"
+    )
 
 
 def _table(fields: dict[str, FieldInfo], prefix: str = "") -> str:
@@ -108,5 +131,4 @@ def _words(annotation: Any) -> str:
         return " or ".join(_words(item) for item in inner)
     if annotation is type(None):
         return "none"
-    names = {int: "whole number", float: "number", str: "text", bool: "`true`, `false`"}
-    return names.get(annotation, f"the keys of `{annotation.__name__.lower()}`")
+    return NAMES.get(annotation, f"the keys of `{annotation.__name__.lower()}`")

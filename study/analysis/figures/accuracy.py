@@ -14,12 +14,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     """Every run's final accuracy and the mean of each level; None in a study without a curve, and of inference, whose
     batch size is not what a network learned with."""
     curve = plan.study.curve
-    if (
-        curve is None
-        or curve.y in TOTALS_OF_INFERENCE
-        or "accuracy" not in frame
-        or not frame["accuracy"].notna().any()
-    ):
+    if curve is None or curve.y in TOTALS_OF_INFERENCE or not frame["accuracy"].notna().any():
         return None
     figure = Figure(figsize=(7, 3.6))
     axes = figure.subplots()

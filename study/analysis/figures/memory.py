@@ -93,7 +93,7 @@ def _panel(study: Study, title: str, parts: list[pd.DataFrame], quantities: dict
         prefix = f"{prefix}: " if prefix else ""
         ok = rows[rows["outcome"] == "ok"]
         for quantity, (column, words) in enumerate(quantities.items()):
-            medians = ok.groupby(x)[column].median().dropna() if column in ok else pd.Series(dtype=float)
+            medians = ok.groupby(x)[column].median().dropna()
             if len(medians):
                 panel.lines.append(Line(prefix + words, medians, quantity, level))
         failed = rows.loc[rows["outcome"] == "out_of_memory", x]

@@ -48,8 +48,6 @@ LEAST_SHARE = 0.05
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     """Mean seconds of each phase; None where no successful run has them."""
-    if any(column not in frame for column in COLUMNS):
-        return None
     means = [(group.label, _means(plan.study, rows)) for group, rows in group_rows(plan.study, frame, analysis)]
     panels = [(label, table) for label, table in means if len(table)]
     if not panels:

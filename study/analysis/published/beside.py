@@ -302,17 +302,16 @@ def _not_printed(study: Study, rows: pd.DataFrame) -> list[str]:
 
 
 def _processes(study: Study, usable: pd.DataFrame) -> list[str]:
-    if "training.strategy" not in study.compared or "replicas" not in usable:
+    counts = [str(count) for count in sorted(set(usable["replicas"].dropna().astype(int)))]
+    if "training.strategy" not in study.compared or not counts:
         return []
-    counts = sorted(set(usable["replicas"].dropna().astype(int)))
-    return [f"processes: {listed([str(count) for count in counts])} here, that share each batch"]
+    return [f"processes: {listed(counts)} here, that share each batch"]
 
 
 def _hardware(usable: pd.DataFrame, published: list[str]) -> list[str]:
-    if "device_name" not in usable or usable.empty:
-        return []
+    ours = sorted(set(usable["device_name"].dropna()))
     there = listed(published) if published else "not printed"
-    return [f"hardware: {there} there, {listed(sorted(set(usable['device_name'].dropna())))} here"]
+    return [f"hardware: {there} there, {listed(ours)} here"] if ours else []
 
 
 def _here(study: Study, key: str) -> str:

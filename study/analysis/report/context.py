@@ -291,7 +291,7 @@ def _runs(frame: pd.DataFrame, y: str) -> list[dict[str, Any]]:
         "peak_host_resident_bytes",
         "session",
     ]
-    table = frame.reindex(columns=columns).rename(columns={y: "seconds"})
+    table = frame[columns].rename(columns={y: "seconds"})
     return [
         {str(key): None if pd.isna(value) else value for key, value in row.items()}
         for row in table.to_dict(orient="records")

@@ -30,43 +30,9 @@ from study.analysis.stats.optimum import Optimum, may_be_fastest, optimum_of
 from study.analysis.stats.stability import drift_of, more_replicates
 from study.analysis.stats.step_model import StepModel, step_model
 from study.analysis.stats.usable import Estimate, estimate, mean_of, place_of, usable_runs
+from study.artifacts.timing import resources
 from study.base.strict import Strict
 from study.config.study import Study, shown
-
-RESOURCES = (
-    "replicas",
-    "global_batch_size",
-    "replica_batch_size",
-    "peak_device_allocated_bytes",
-    "peak_all_device_allocated_bytes",
-    "peak_device_used_bytes",
-    "peak_host_resident_bytes",
-    "peak_tree_resident_bytes",
-    "cpu_percent",
-    "gpu_utilisation_percent",
-    "energy_joules",
-    "images_per_joule",
-    "idle_watts",
-    "parameters",
-    "epoch_seconds",
-    "valid_seconds",
-    "flop_per_image",
-    "steady_images_per_second",
-    "flop_per_second",
-    "ceiling_share",
-    "first_batch_seconds",
-    "loader_start_seconds",
-    "warm_up_extra_seconds",
-    "compile_seconds",
-    "latency_p50_seconds",
-    "latency_p90_seconds",
-    "latency_p99_seconds",
-    "fp32_accuracy",
-    "int8_convolutions_share",
-    "conversion_seconds",
-)
-"""Columns of the table of timings that the report shows beside the times."""
-
 
 MachinePart = Literal["explains", "unclear"] | None
 """Whether the machine's change explains the differences between levels, or may; None where they stand without it."""
@@ -315,13 +281,13 @@ def _level(name: str, rows: pd.DataFrame, usable: pd.DataFrame, fits: Fits | Non
         images_per_second=_median(usable, "images_per_second"),
         data_wait_share=_median(usable, "data_wait_share"),
         images_per_epoch=mean_of(usable, "images_per_epoch"),
-        resources={column: value for column in RESOURCES if (value := _median(usable, column)) is not None},
+        resources={column: value for column in resources() if (value := _median(usable, column)) is not None},
         outcomes={str(key): int(value) for key, value in rows["outcome"].value_counts().items()},
     )
 
 
 def _median(frame: pd.DataFrame, column: str) -> float | None:
-    return float(frame[column].median()) if column in frame and frame[column].notna().any() else None
+    return float(frame[column].median()) if frame[column].notna().any() else None
 
 
 def _answers(study: Study, groups: list[Group], ratios: list[Ratio]) -> list[Answer]:

@@ -13,7 +13,7 @@ ALONE, TRAINING, BOTH = "alone", "device", "workers"
 
 def bottlenecks_of(study: Study, usable: pd.DataFrame) -> list[Bottleneck]:
     """Return the bottleneck of each configuration that was run in all three ways, from the usable runs."""
-    if "loader.kind" not in study.factors or "train_seconds" not in usable or usable.empty:
+    if "loader.kind" not in study.factors or usable.empty:
         return []
     others = [key for key in study.compared if key != "loader.kind"]
     found = []

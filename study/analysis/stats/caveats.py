@@ -25,20 +25,21 @@ WAITING_LIMIT = 0.5
 
 def warnings_of(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> list[Caveat]:
     """Return every caveat of a table of timings, whose column ``y`` is analysed along the factor ``x``."""
-    found: list[Caveat] = [*_outcomes(frame), *_replicates(study), *_sessions(frame), *_environment(frame)]
-    if y in frame:
-        usable = frame[(frame["outcome"] == "ok") & frame[y].notna()]
-        found += [
-            *_machine(usable),
-            *_apart(study, usable, x),
-            *_noise(study, usable, y),
-            *_work(usable, x),
-            *_batches(usable),
-            *_waiting(usable),
-            *_steps(usable),
-            *_ceilings(usable),
-        ]
-    return found
+    usable = frame[(frame["outcome"] == "ok") & frame[y].notna()]
+    return [
+        *_outcomes(frame),
+        *_replicates(study),
+        *_sessions(frame),
+        *_environment(frame),
+        *_machine(usable),
+        *_apart(study, usable, x),
+        *_noise(study, usable, y),
+        *_work(usable, x),
+        *_batches(usable),
+        *_waiting(usable),
+        *_steps(usable),
+        *_ceilings(usable),
+    ]
 
 
 def _outcomes(frame: pd.DataFrame) -> Iterator[Caveat]:
@@ -55,8 +56,7 @@ def _replicates(study: Study) -> Iterator[Caveat]:
 
 
 def _sessions(frame: pd.DataFrame) -> Iterator[Caveat]:
-    starts = frame["session"].dropna().nunique() if "session" in frame else 0
-    if starts > 1:
+    if (starts := frame["session"].nunique()) > 1:
         yield findings.SeveralStarts(starts=starts)
 
 
@@ -98,22 +98,18 @@ def _images(frame: pd.DataFrame) -> Iterator[Caveat]:
 
 def _shared_gpu(frame: pd.DataFrame) -> Iterator[Caveat]:
     """Yield the runs that began while others had processes on the GPU, or kept it busy."""
-    if "other_device_processes" not in frame:
-        return
-    shared = frame["other_device_processes"] > 0
-    if "device_percent_before" in frame:
-        shared |= frame["device_percent_before"] >= GPU_BUSY_LIMIT
+    shared = (frame["other_device_processes"] > 0) | (frame["device_percent_before"] >= GPU_BUSY_LIMIT)
     if shared.any():
         yield findings.SharedGpu(runs=int(shared.sum()))
 
 
 def _busy_machine(frame: pd.DataFrame) -> Iterator[Caveat]:
-    if "cpu_percent_before" in frame and (busy := int((frame["cpu_percent_before"] >= BUSY_LIMIT).sum())):
+    if busy := int((frame["cpu_percent_before"] >= BUSY_LIMIT).sum()):
         yield findings.BusyMachine(percent=BUSY_LIMIT, runs=busy)
 
 
 def _throttled(frame: pd.DataFrame) -> Iterator[Caveat]:
-    if "throttle_reasons" in frame and (held := frame["throttle_reasons"].dropna()).any():
+    if len(held := frame["throttle_reasons"].dropna()):
         reasons = sorted({reason for text in held for reason in str(text).split("; ")})
         yield findings.Throttled(runs=len(held), reasons=reasons)
 
@@ -126,21 +122,18 @@ def _device_names(frame: pd.DataFrame) -> Iterator[Caveat]:
 
 def _distinct(frame: pd.DataFrame, column: str) -> list[str]:
     """Return the values of a column of text, sorted, each once."""
-    return sorted(set(frame[column].dropna())) if column in frame else []
+    return sorted(set(frame[column].dropna()))
 
 
 def _by_device(frame: pd.DataFrame, column: str) -> Iterator[tuple[str, list[str]]]:
     """Yield each device with the distinct values of a column of text among its runs."""
-    if column in frame:
-        for device, rows in frame.dropna(subset=[column]).groupby("device"):
-            yield str(device), _distinct(rows, column)
+    for device, rows in frame.dropna(subset=[column]).groupby("device"):
+        yield str(device), _distinct(rows, column)
 
 
 def _machine(usable: pd.DataFrame) -> Iterator[Caveat]:
     """Yield the devices whose yardstick changed while the study was measured."""
     for column in YARDSTICKS:
-        if column not in usable:
-            continue
         for device, rows in usable.dropna(subset=[column]).groupby("device", sort=False):
             low, high = float(rows[column].min()), float(rows[column].max())
             if high >= CHANGE_LIMIT * low:
@@ -186,16 +179,18 @@ def _far_run(name: str, usable: pd.DataFrame, rows: pd.DataFrame, far: pd.DataFr
     """Return what sets a setting's ``far`` runs apart: a warm-up that explains half of the distance, or their place."""
     own = usual = None
     peers = rows.drop(far.index)
-    if len(far) == 1 and "warm_up_extra_seconds" in rows and len(peers):
+    if len(far) == 1 and len(peers):
         warm_up, peers_warm_up = far["warm_up_extra_seconds"].iloc[0], peers["warm_up_extra_seconds"].median()
         distance = far["fit_seconds"].iloc[0] - peers["fit_seconds"].median()
         if warm_up - peers_warm_up >= 0.5 * distance > 0:
             own, usual = float(warm_up), float(peers_warm_up)
-    first = False
-    if {"session", "started"} <= set(usable):
-        firsts = usable.sort_values("started", kind="stable").groupby("session")["run"].first()
-        first = bool(far["run"].isin(firsts).all())
-    return FarRun(setting=name, warm_up_seconds=own, usual_warm_up_seconds=usual, first_of_start=first)
+    firsts = usable.sort_values("started", kind="stable").groupby("session")["run"].first()
+    return FarRun(
+        setting=name,
+        warm_up_seconds=own,
+        usual_warm_up_seconds=usual,
+        first_of_start=bool(far["run"].isin(firsts).all()),
+    )
 
 
 def _label(level: Any) -> str:
@@ -203,26 +198,23 @@ def _label(level: Any) -> str:
 
 
 def _work(usable: pd.DataFrame, x: str | None) -> Iterator[Caveat]:
-    if "images_processed" in usable and usable["images_processed"].nunique() > 1:
-        images = usable["images_processed"]
+    images = usable["images_processed"]
+    if images.nunique() > 1:
         yield findings.UnequalWork(factor=x, least_images=int(images.min()), most_images=int(images.max()))
 
 
 def _batches(usable: pd.DataFrame) -> Iterator[Caveat]:
     """Yield the batch sizes that leave too few steps: a batch that holds all images, or no step after the warm-up."""
-    if "train_images" in usable:
-        whole = usable[usable["training.batch_size"] >= usable["train_images"]]
-        for size in sorted(set(whole["training.batch_size"])):
-            images = int(whole[whole["training.batch_size"] == size]["train_images"].iloc[0])
-            yield findings.WholeBatch(batch_size=int(size), images=images)
-    if "step_seconds" in usable and usable["step_seconds"].isna().any():
-        sizes = sorted(set(usable[usable["step_seconds"].isna()]["training.batch_size"]))
-        yield findings.NoSteadyStep(batch_sizes=[int(size) for size in sizes])
+    whole = usable[usable["training.batch_size"] >= usable["train_images"]]
+    for size, rows in whole.groupby("training.batch_size", sort=True):
+        yield findings.WholeBatch(batch_size=int(str(size)), images=int(rows["train_images"].iloc[0]))
+    # Inference takes no training steps.
+    without = usable[usable["step_seconds"].isna() & usable["steps"].notna()]
+    if len(without):
+        yield findings.NoSteadyStep(batch_sizes=[int(size) for size in sorted(set(without["training.batch_size"]))])
 
 
 def _waiting(usable: pd.DataFrame) -> Iterator[Caveat]:
-    if "data_wait_share" not in usable:
-        return
     if "loader.kind" in usable:
         usable = usable[usable["loader.kind"] != "alone"]  # trains nothing, and waits for nothing else
     for device, rows in usable.groupby("device", sort=False):
@@ -233,17 +225,15 @@ def _waiting(usable: pd.DataFrame) -> Iterator[Caveat]:
 
 def _steps(usable: pd.DataFrame) -> Iterator[Caveat]:
     """Yield the runs that never became steady, and those with steps far longer than their median step."""
-    if "settled" in usable:
-        restless = usable[usable["settled"].astype(str) == "False"]
-        if len(restless):
-            yield findings.NeverSteady(runs=restless["run"].tolist())
-    if "extreme_steps" in usable:
-        extreme = usable[usable["extreme_steps"] > 0]
-        if len(extreme):
-            yield findings.SlowSteps(steps=int(extreme["extreme_steps"].sum()), runs=extreme["run"].tolist())
+    restless = usable[usable["settled"].astype(str) == "False"]
+    if len(restless):
+        yield findings.NeverSteady(runs=restless["run"].tolist())
+    slow = usable[usable["extreme_steps"] > 0]
+    if len(slow):
+        yield findings.SlowSteps(steps=int(slow["extreme_steps"].sum()), runs=slow["run"].tolist())
 
 
 def _ceilings(usable: pd.DataFrame) -> Iterator[Caveat]:
     """Yield the runs above the measured ceiling of the device: it was slower when that was measured."""
-    if "ceiling_share" in usable and len(above := usable[usable["ceiling_share"] > 1]):
+    if len(above := usable[usable["ceiling_share"] > 1]):
         yield findings.AboveCeiling(runs=above["run"].tolist(), share=float(above["ceiling_share"].max()))

@@ -127,10 +127,9 @@ def _work(at: pd.DataFrame, y: str) -> dict[str, Any]:
         "faster_images": mean_of(at, "images_processed_b"),
         "slower_accuracy": accuracy[0],
         "faster_accuracy": accuracy[1],
-        # Inference counts a thousand images everywhere.
-        "same_work": "images_processed_a" not in at
-        or bool((at["images_processed_a"] == at["images_processed_b"]).all()),
-        "same_precision": bool((at["precision_a"] == at["precision_b"]).all()) if "precision_a" in at else True,
+        # Inference counts a thousand images everywhere, and has no images trained on.
+        "same_work": not at["images_processed_a"].sub(at["images_processed_b"]).any(),
+        "same_precision": bool((at["precision_a"] == at["precision_b"]).all()),
         "same_accuracy": _same_accuracy(at) if None not in accuracy else None,
     }
 
@@ -158,8 +157,7 @@ def _adjusted(
     pairs: pd.DataFrame, quotients: Sequence[float], levels: Sequence[Hashable], blocks: Sequence[str]
 ) -> LogModel | None:
     """Return the model of the ratios as if both runs of a pair met the same machine; None where it did not change."""
-    columns = ("machine_a", "machine_b")
-    if any(column not in pairs or pairs[column].isna().any() for column in columns):
+    if pairs[["machine_a", "machine_b"]].isna().any(axis=None):
         return None
     relative = pairs["machine_a"] / pairs["machine_b"]
     if max(relative.max(), 1.0) / min(relative.min(), 1.0) < machine_change.CHANGE_LIMIT:

@@ -13,11 +13,9 @@ def with_machine(frame: pd.DataFrame) -> pd.DataFrame:
 
     A GPU has two yardsticks, its own and that of the CPUs that load its data; the one that changed more counts.
     """
-    if frame.empty or "yardstick_seconds" not in frame:
-        return frame.assign(machine=float("nan"))
     machine = pd.Series(float("nan"), index=frame.index)
     for _, rows in frame.groupby("device", sort=False):
-        states = [relative(rows[column]) for column in YARDSTICKS if column in rows and rows[column].notna().all()]
+        states = [relative(rows[column]) for column in YARDSTICKS if rows[column].notna().all()]
         if states:
             machine.loc[rows.index] = max(states, key=lambda state: state.max() / state.min())
     return frame.assign(machine=machine)

@@ -23,7 +23,7 @@ def drift_of(usable: pd.DataFrame, levels: Sequence[str], y: str) -> Drift | Non
     The slope is that of log seconds over their level's mean on the place in the order, by least squares; it counts
     where its t test finds it at 5%. ``levels`` has one entry for each of the ``usable`` runs.
     """
-    if "started" not in usable or len(usable) < 2 * len(set(levels)) or len(usable) <= len(set(levels)) + 1:
+    if usable["started"].isna().any() or len(usable) < 2 * len(set(levels)) or len(usable) <= len(set(levels)) + 1:
         return None
     order = usable["started"].rank(method="first").to_numpy(float)
     logs = np.log(usable[y].to_numpy(float))

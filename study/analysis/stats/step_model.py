@@ -57,7 +57,7 @@ class StepModel(Strict):
 
 def step_model(frame: pd.DataFrame) -> StepModel | None:
     """Return the model of a group's usable runs; None without step times at three batch sizes."""
-    if any(column not in frame or frame[column].isna().any() for column in COLUMNS):
+    if frame[list(COLUMNS)].isna().any(axis=None):
         return None
     sizes = frame["step_images"].astype(float)
     if sizes.nunique() < 3 or (frame["busy_step_seconds"] <= 0).any():

@@ -24,8 +24,6 @@ def estimate(interval: Interval) -> Estimate:
 
 def usable_runs(frame: pd.DataFrame, y: str) -> pd.DataFrame:
     """Return the successful runs with columns ``session_block`` (session and replicate) and ``machine``."""
-    if y not in frame:
-        return frame.iloc[:0].assign(session_block="")
     usable = frame[(frame["outcome"] == "ok") & frame[y].notna()]
     session = usable["session"].astype(int).astype(str)
     usable = usable.assign(session_block=session + "." + usable["block"].astype(int).astype(str))
@@ -33,8 +31,8 @@ def usable_runs(frame: pd.DataFrame, y: str) -> pd.DataFrame:
 
 
 def mean_of(frame: pd.DataFrame, column: str) -> float | None:
-    """Return the mean of a column; None where it is missing or empty."""
-    return float(frame[column].mean()) if column in frame and frame[column].notna().any() else None
+    """Return the mean of a column; None where it was not measured."""
+    return float(frame[column].mean()) if frame[column].notna().any() else None
 
 
 def place_of(levels: list[Any], level: Any) -> int:

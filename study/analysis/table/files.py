@@ -1,6 +1,7 @@
 """What the table is made of, and the table as a file."""
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -11,6 +12,7 @@ from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.samples import Measurement
 from study.artifacts.shelf import read_record
+from study.artifacts.timing import Timing, dtype, kind
 from study.base.errors import StudyError
 from study.config.study import Study
 
@@ -46,20 +48,26 @@ def _window(measured: Measurement) -> tuple[float, float] | None:
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """Write ``frame``, the table of timings (one row per run), to ``path`` as CSV, in one piece."""
+    """Write ``frame``, the table of timings (one row per run), to ``path`` as CSV, in one piece.
+
+    Whole numbers are written as such, although a column that lacks one holds floats.
+    """
+    whole = {name: "Int64" for name in Timing.model_fields if kind(name) is int}
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.tmp")
-    frame.to_csv(temporary, index=False)
+    frame.astype(whole).to_csv(temporary, index=False)
     temporary.replace(path)
 
 
 def read_csv(path: Path, study: Study) -> pd.DataFrame:
-    """Return the table of timings in ``path``: one row per run, the columns of :func:`table`.
+    """Return the table of timings in ``path``: one row per run, the columns and types of :func:`table`.
 
     Factor levels that are text stay text, also ``NA`` and ``001``. Raise :class:`StudyError` for an unreadable file.
     """
-    text = {key: str for key, levels in study.factors.items() if any(isinstance(level, str) for level in levels)}
+    text = [key for key, levels in study.factors.items() if any(isinstance(level, str) for level in levels)]
+    types: dict[str, Any] = dict.fromkeys(text, str) | {name: dtype(name) for name in Timing.model_fields}
     try:
-        return pd.read_csv(path, dtype=text, keep_default_na=False, na_values=[""])
+        # The copy has one block for each type: the reader leaves a hundred.
+        return pd.read_csv(path, dtype=types, keep_default_na=False, na_values=[""]).copy()
     except (OSError, ValueError) as error:
         raise StudyError(f"{path.name}: cannot be read as a table ({error.__class__.__name__})") from None

@@ -1,6 +1,6 @@
-"""The table of timings: one row for each planned run, one column for each quantity, with units in column names."""
+"""The table of timings: one row for each planned run. Its columns are declared in :mod:`study.artifacts.timing`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from statistics import fmean, median
 from typing import Any
 
@@ -21,8 +21,12 @@ from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.run import Run
 from study.artifacts.samples import PHASES, InferenceSamples, Measurement
+from study.artifacts.timing import Timing, columns, dtype
 from study.config.settings import Settings, get
 from study.config.study import shown
+
+KEYS = ("training.batch_size",)
+"""Dotted keys that are columns of every table, whether they are factors of the study or not."""
 
 
 def table(
@@ -30,15 +34,27 @@ def table(
 ) -> pd.DataFrame:
     """Return the table of timings: one row per planned run, in the planned order.
 
-    Columns: the run's name, key, block and position; its outcome; one column per factor, named by its dotted key; and
-    one per measured quantity, with the unit in its name (``fit_seconds``). A quantity that a run lacks is NaN.
+    The columns are those of :class:`Timing` and one for each factor of the study, named by its dotted key. A quantity
+    that a run lacks is NaN.
     """
-    rows = [
-        _row(plan, run, records.get(run.name)) | _sampled((sampled or {}).get(run.name), run.settings)
-        for run in plan.runs
-    ]
-    frame = _with_shares(pd.DataFrame(rows), ceilings_of(plan, records))
-    return frame.astype(object).where(frame.notna(), float("nan")).infer_objects()
+    ceilings = ceilings_of(plan, records)
+    return as_table(
+        _row(plan, run, records.get(run.name), (sampled or {}).get(run.name), ceilings) for run in plan.runs
+    )
+
+
+def as_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return rows (values by column) as a table with every column of :class:`Timing`, in its order and its types.
+
+    Keys that :class:`Timing` does not declare become columns, too: they are the study's factors.
+    """
+    rows = list(rows)
+    keys = dict.fromkeys(key for row in rows for key in row if key not in Timing.model_fields)
+    frame = pd.DataFrame(rows, columns=columns(keys))
+    types = {name: dtype(name) for name in Timing.model_fields}
+    return (
+        frame.where(frame.notna(), float("nan")).astype(types).copy()
+    )  # the copy has one block for each type, not one for each column
 
 
 def ceilings_of(plan: Plan, records: Mapping[str, Record]) -> dict[tuple[str, str], Ceilings]:
@@ -51,27 +67,33 @@ def ceilings_of(plan: Plan, records: Mapping[str, Record]) -> dict[tuple[str, st
     return found
 
 
-def _with_shares(frame: pd.DataFrame, ceilings: Mapping[tuple[str, str], Ceilings]) -> pd.DataFrame:
-    """Return ``frame``, the table of timings (one row per run), with columns that are computed from others.
+def _row(
+    plan: Plan,
+    run: Run,
+    record: Record | None,
+    summary: TelemetrySummary | None,
+    ceilings: Mapping[tuple[str, str], Ceilings],
+) -> dict[str, Any]:
+    """Return the row of one run: its values by column, the factors' levels as tables show them."""
+    values = _planned(plan, run)
+    if record is None:
+        values |= {"outcome": "unavailable", "message": run.unavailable or "not run yet"}
+    else:
+        values |= _recorded(record) | _sampled(summary, run.settings)
+        measured = record.measurement
+        if measured and measured.inference:
+            values |= _inferred(measured, measured.inference)
+        elif measured:
+            values |= _measured(record, measured)
+        values |= _shares(values, ceilings)
+    factors = {key: get(run.settings, key) for key in (*KEYS, *plan.study.factors)}
+    return Timing.model_validate(values).model_dump() | {
+        key: shown(plan.study, key, level) for key, level in factors.items()
+    }
 
-    ``images_per_joule`` needs the energy. ``ceiling_share`` is the FLOP rate over that of the measured matrix product,
-    and needs ``ceilings`` by (device, precision).
-    """
-    if {"images_processed", "energy_joules"} <= set(frame):
-        frame["images_per_joule"] = frame["images_processed"] / frame["energy_joules"]
-    if "flop_per_second" in frame and ceilings:
-        best = [
-            ceilings[key].product_flop_per_second.best if key in ceilings else float("nan")
-            for key in zip(frame["device"], frame["precision"], strict=True)
-        ]
-        # Each GPU has the ceiling to itself; on a CPU the processes share it.
-        devices = frame["replicas"].where(frame["device"] == "cuda", 1)
-        frame["ceiling_share"] = frame["flop_per_second"] / (best * devices)
-    return frame
 
-
-def _row(plan: Plan, run: Run, record: Record | None) -> dict[str, Any]:
-    row: dict[str, Any] = {
+def _planned(plan: Plan, run: Run) -> dict[str, Any]:
+    return {
         "study": plan.name,
         "run": run.name,
         "key": run.key,
@@ -79,12 +101,12 @@ def _row(plan: Plan, run: Run, record: Record | None) -> dict[str, Any]:
         "position": run.position,
         "device": run.settings.device,
         "precision": run.settings.training.precision,
-        "training.batch_size": run.settings.training.batch_size,
     }
-    row |= {key: shown(plan.study, key, get(run.settings, key)) for key in plan.study.factors}
-    if record is None:
-        return row | {"outcome": "unavailable", "message": run.unavailable or "not run yet"}
-    row |= {
+
+
+def _recorded(record: Record) -> dict[str, Any]:
+    """Return the columns of a run's outcome, and of the machine and the software that it met."""
+    return {
         "outcome": record.outcome,
         "message": record.message,
         "session": record.session,
@@ -101,13 +123,22 @@ def _row(plan: Plan, run: Run, record: Record | None) -> dict[str, Any]:
         "yardstick_seconds": record.yardstick.seconds if record.yardstick else None,
         "host_yardstick_seconds": record.yardstick.host_seconds if record.yardstick else None,
     }
-    measured = record.measurement
-    if measured is None:
-        return row
-    return row | (_inferred(measured, measured.inference) if measured.inference else _measured(record, measured))
+
+
+def _shares(values: Mapping[str, Any], ceilings: Mapping[tuple[str, str], Ceilings]) -> dict[str, Any]:
+    """Return the columns that are computed from other columns and from ``ceilings`` by (device, precision)."""
+    images, joules, rate = (values.get(name) for name in ("images_processed", "energy_joules", "flop_per_second"))
+    ceiling = ceilings.get((values["device"], values["precision"]))
+    # Each GPU has the ceiling to itself; on a CPU the processes share it.
+    devices = values.get("replicas") or 1 if values["device"] == "cuda" else 1
+    return {
+        "images_per_joule": images / joules if images is not None and joules else None,
+        "ceiling_share": rate / (ceiling.product_flop_per_second.best * devices) if rate and ceiling else None,
+    }
 
 
 def _sampled(summary: TelemetrySummary | None, settings: Settings) -> dict[str, Any]:
+    """Return the columns of the samples; none for a run without samples."""
     if summary is None:
         return {}
     energy = summary.gpu_energy if settings.device == "cuda" else summary.cpu_energy
@@ -115,14 +146,18 @@ def _sampled(summary: TelemetrySummary | None, settings: Settings) -> dict[str, 
     resident = None if settings.task == "inference" else summary.peak_process_resident_bytes
     return {
         "cpu_percent": summary.mean_cpu_percent,
+        "process_cpu_percent": summary.mean_process_cpu_percent,
         "peak_tree_resident_bytes": resident,
+        "least_available_memory_bytes": summary.least_available_memory_bytes,
         "gpu_utilisation_percent": summary.mean_gpu_utilisation_percent,
         "peak_device_used_bytes": summary.peak_gpu_memory_used_bytes,
         "peak_device_process_bytes": summary.peak_gpu_process_memory_bytes,
         "sm_clock_mhz": summary.mean_gpu_sm_clock_mhz,
+        "gpu_temperature_celsius": summary.max_gpu_temperature_celsius,
         "throttle_reasons": "; ".join(summary.throttle_reasons or []) or None,
         "energy_joules": energy.joules,
         "energy_method": energy.method,
+        "energy_refused": energy.refused,
     }
 
 

@@ -19,7 +19,6 @@ from study.base.strict import Strict
 SHORTEST_WINDOW_SECONDS = 2.0
 FEWEST_SAMPLES = 10
 LONGEST_HOLE_SECONDS = 1.0
-FEWEST_IDLE_SAMPLES = 5
 IDLE = 0x1
 THROTTLE_WORDS = {
     0x2: "application clocks setting",
@@ -44,10 +43,6 @@ class Energy(Strict):
         None,
         description="`counter`: NVML's energy counter. `power`: NVML's power readings, integrated. `rapl`: the "
         "processor's energy counter.",
-    )
-    idle_watts: float | None = Field(
-        None,
-        description="Median power in watts before the window, start-up included; null with under five samples.",
     )
     refused: str | None = Field(None, description="Reason for the absence of a number, as a sentence.")
 
@@ -114,17 +109,15 @@ def throttle_words(masks: Iterable[int]) -> list[str] | None:
 def _gpu_energy(frame: pd.DataFrame, start: float, end: float) -> Energy:
     """Return the energy of the GPUs from samples (columns ``COLUMNS``), by their counter or else by their power."""
     power = frame[["seconds", "gpu_power_watts"]].dropna()
-    before = power.loc[power["seconds"] < start, "gpu_power_watts"]
-    idle = float(before.median()) if len(before) >= FEWEST_IDLE_SAMPLES else None
     counted = frame[["seconds", "gpu_energy_joules"]].dropna()
     if len(counted):
         found = _by_counter(counted, start, end, "counter")
         # A counter that stands still is broken, as on some virtual GPUs; the power may still be known.
         if found.refused or found.joules or power.empty:
-            return found.model_copy(update={"idle_watts": idle})
+            return found
     if power.empty:
         return Energy(refused="The device reports neither its energy nor its power.")
-    return _by_power(power, start, end).model_copy(update={"idle_watts": idle})
+    return _by_power(power, start, end)
 
 
 def _cpu_energy(frame: pd.DataFrame, start: float, end: float) -> Energy:
@@ -132,12 +125,7 @@ def _cpu_energy(frame: pd.DataFrame, start: float, end: float) -> Energy:
     counted = frame[["seconds", "cpu_package_joules"]].dropna()
     if counted.empty:
         return Energy(refused="The processor's energy counter is not readable here.")
-    before = counted[counted["seconds"] < start]
-    idle = None
-    if len(before) >= FEWEST_IDLE_SAMPLES:
-        # The watts of each interval, so that one busy moment moves the median only a little.
-        idle = _number((before["cpu_package_joules"].diff() / before["seconds"].diff()).median())
-    return _by_counter(counted, start, end, "rapl").model_copy(update={"idle_watts": idle})
+    return _by_counter(counted, start, end, "rapl")
 
 
 def _by_counter(counted: pd.DataFrame, start: float, end: float, method: Literal["counter", "rapl"]) -> Energy:

@@ -11,6 +11,7 @@ from study.analysis.published.table import read_published
 from study.config.load import read_selection, read_study
 from study.config.study import Study
 from tests.conftest import ROOT, study_values
+from tests.timings import as_timings
 
 STUDIES = ROOT / "config" / "studies"
 
@@ -27,7 +28,7 @@ def row(device: str, size: int, block: int, seconds: float, **columns: Any) -> d
 
 
 def device_frame() -> pd.DataFrame:
-    return pd.DataFrame(
+    return as_timings(
         [row(d, 64, b, t * f) for d, t in (("cpu", 100.0), ("cuda", 20.0)) for b, f in enumerate((1.0, 1.1, 0.9))]
     )
 
@@ -70,7 +71,7 @@ def test_a_factor_that_was_not_published_is_taken_at_the_studys_own_value() -> N
         training={"loop": "fastai"},
         loader={"kind": "workers"},
     )
-    frame = pd.DataFrame(
+    frame = as_timings(
         [
             row("cuda", size, block, 10.0 if loop == "fastai" else 1.0, **{"training.loop": loop})
             for size in (16, 64)
@@ -87,7 +88,7 @@ def test_a_factor_that_was_not_published_is_taken_at_the_studys_own_value() -> N
 
 def test_what_was_not_measured_here_is_shown_and_said_to_be_so() -> None:
     study = study_of("batch-size", factors={"training.batch_size": [4, 8]})
-    frame = pd.DataFrame([row("cuda", 4, 1, 1.0), row("cuda", 8, 1, 1.0)])
+    frame = as_timings([row("cuda", 4, 1, 1.0), row("cuda", 8, 1, 1.0)])
     found = beside(study, frame, read_published())
     assert [one.table for one in found] == ["table", "figure"]
     for one in found:
@@ -129,7 +130,7 @@ def test_a_published_setting_that_the_study_does_not_vary_is_matched_by_none_but
         device="cuda",
     )
     rows = [row("cuda", 1000, 1, 4.0, **{"training.strategy": "ddp_two_nodes", "replicas": 2})]
-    frame = pd.DataFrame(rows).assign(train_seconds=4.0, accuracy=0.9)
+    frame = as_timings(rows).assign(train_seconds=4.0, accuracy=0.9)
     found = {one.metric: one for one in beside(study, frame, read_published())}
     ours = {line.label for line in found["fit_time"].rows if line.ours}
     assert "GPU, Tesla T4, batch size 1000, multi worker, custom loop" in ours
@@ -141,7 +142,7 @@ def test_a_published_setting_that_the_study_does_not_vary_is_matched_by_none_but
 
 def test_parameters_follow_from_the_network_wherever_it_trained() -> None:
     study = study_of("lab-model-size", factors={"device": ["cpu"], "model.name": ["lab2_small"]})
-    frame = pd.DataFrame([row("cpu", 4, 1, 5.0, **{"model.name": "lab2_small", "parameters": 30_036.0})])
+    frame = as_timings([row("cpu", 4, 1, 5.0, **{"model.name": "lab2_small", "parameters": 30_036.0})])
     (series,) = [one for one in beside(study, frame, read_published()) if one.metric == "parameters"]
     assert [line.runs for line in series.rows] == [1, 0, 0]
 
@@ -159,7 +160,7 @@ def test_published_conditions_are_keys_of_a_study() -> None:
 
 def test_ours_is_told_in_the_unit_that_the_document_chose() -> None:
     study = study_of("lab-model-size", factors={"model.name": ["lab2_small", "lab2_large"]}, device="cuda")
-    frame = pd.DataFrame(
+    frame = as_timings(
         [
             row("cuda", 64, 1, 5.0, **{"model.name": name, "parameters": float(count)})
             for name, count in (("lab2_small", 30_036), ("lab2_large", 6_693_546))
@@ -177,7 +178,7 @@ def test_ours_is_told_in_the_unit_that_the_document_chose() -> None:
 
 def test_a_time_of_fit_stands_beside_fastais_and_one_of_a_custom_loop_beside_ours() -> None:
     study = read_study("mnist-strategies", STUDIES, read_selection({"studies": ["mnist-strategies"]}))
-    frame = pd.DataFrame(
+    frame = as_timings(
         [
             row("cuda", 1000, 1, seconds, **{"training.loop": loop, "training.strategy": strategy})
             for loop, strategy, seconds in (

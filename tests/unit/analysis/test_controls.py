@@ -21,6 +21,7 @@ from study.host.engine.place import Place
 from study.host.plan.make import make_plan
 from study.training.measure import machine
 from tests.conftest import HERE, study_values, tiny_plan
+from tests.timings import as_timings
 from tests.unit.analysis.found import only
 
 
@@ -39,7 +40,7 @@ def rows_of(study: Study, seconds: Any, **columns: Any) -> pd.DataFrame:
             }
             | columns
         )  # fmt: skip
-    return pd.DataFrame(rows)
+    return as_timings(rows)
 
 
 def study_of(**changes: Any) -> Study:

@@ -76,4 +76,3 @@ def test_two_batch_sizes_or_a_run_without_steps_have_no_step_model() -> None:
     assert step_model(frame[frame["step_images"] < 64]) is None
     frame.loc[0, "busy_step_seconds"] = np.nan
     assert step_model(frame) is None
-    assert step_model(frame.drop(columns="busy_step_seconds")) is None

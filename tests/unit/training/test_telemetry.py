@@ -407,7 +407,6 @@ def test_energy_comes_from_the_counter_where_there_is_one() -> None:
     energy = summarise(samples, 10.05, 20.05).gpu_energy
     assert energy.method == "counter"
     assert energy.joules == pytest.approx(2000)
-    assert energy.idle_watts == 60
     assert energy.refused is None
 
 
@@ -419,14 +418,6 @@ def test_energy_comes_from_the_power_where_no_counter_moves(counter: float | Non
     energy = summarise(samples, 12.03, 22.03).gpu_energy
     assert energy.method == "power"
     assert energy.joules == pytest.approx(10 * (100 + 10 * (17.03 - 10)))
-    assert energy.idle_watts == 40
-
-
-def test_idle_power_needs_five_samples_before_the_window() -> None:
-    seconds = tenths(0, 10)
-    samples = frame(seconds, gpu_power_watts=[100.0] * len(seconds))
-    assert summarise(samples, 0.35, 5.0).gpu_energy.idle_watts is None
-    assert summarise(samples, 0.45, 5.0).gpu_energy.idle_watts == 100
 
 
 @pytest.mark.parametrize("column", ["gpu_power_watts", "gpu_energy_joules", "cpu_package_joules"])
@@ -473,7 +464,6 @@ def test_the_processor_has_its_own_energy() -> None:
     energy = summarise(frame(seconds, cpu_package_joules=counter), 10.0, 20.0).cpu_energy
     assert energy.method == "rapl"
     assert energy.joules == pytest.approx(800)
-    assert energy.idle_watts == pytest.approx(20)
 
 
 def test_throttling_is_told_in_words_and_idling_is_none() -> None:

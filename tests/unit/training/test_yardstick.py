@@ -16,6 +16,7 @@ from study.artifacts.samples import WARM_UP_REPETITIONS, Yardstick
 from study.config.study import Study
 from study.training.measure import yardstick
 from tests.conftest import study_values
+from tests.timings import as_timings
 from tests.unit.analysis.found import only
 
 
@@ -56,7 +57,7 @@ def simulated(
                 "fit_seconds": seconds, "images_processed": 32, "yardstick_seconds": None if null else 0.002 * state,
             }
         )  # fmt: skip
-    return analyse(study, pd.DataFrame(rows))
+    return analyse(study, as_timings(rows))
 
 
 STEADY = np.ones(10)

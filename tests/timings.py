@@ -1,0 +1,19 @@
+"""A table of timings for tests that plant some of its columns."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from study.analysis.table.rows import as_table
+
+
+def as_timings(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return a table with every declared column from rows that have some of them; what they lack is empty."""
+    planned = {
+        "study": "tiny", "key": "00000000", "block": 1, "device": "cpu", "precision": "fp32", "training.batch_size": 4,
+    }  # fmt: skip
+    return as_table(
+        planned | {"position": place, "run": f"run {place}", "outcome": "ok", "session": 1} | dict(row)
+        for place, row in enumerate(rows, start=1)
+    )

@@ -1,0 +1,91 @@
+"""The declared row of the table of timings."""
+
+import re
+from pathlib import Path
+from typing import Any, get_args
+
+import pandas as pd
+import pytest
+from pydantic import ValidationError
+
+from study.analysis.report.resources import SHOW
+from study.analysis.table.files import read_csv, write_csv
+from study.analysis.table.rows import table
+from study.artifacts import timing
+from study.artifacts.plan import Plan
+from study.artifacts.timing import Timing
+from study.config.study import Total
+from tests.conftest import tiny_plan
+from tests.unit.artifacts.test_records import make_record
+
+UNITS = {
+    "seconds": "s", "bytes": "bytes", "percent": "%", "joules": "J", "watts": "W", "mhz": "MHz", "celsius": "°C",
+}  # fmt: skip
+
+
+def written(plan: Plan, path: Path, outcomes: dict[int, str] | None = None) -> pd.DataFrame:
+    """Write the table of a plan whose runs ended as ``outcomes`` says by number (``none``: no record)."""
+    kinds = {number: (outcomes or {}).get(number, "ok") for number in range(len(plan.runs))}
+    records = {
+        run.name: make_record(plan, number, kinds[number])
+        for number, run in enumerate(plan.runs)
+        if kinds[number] != "none"
+    }
+    frame = table(plan, records)
+    write_csv(frame, path)
+    return frame
+
+
+@pytest.mark.parametrize("outcomes", [{}, {0: "failed"}, {0: "none", 1: "none"}, {0: "failed", 1: "failed"}])
+def test_every_column_is_there_in_one_order_and_type_whatever_was_measured(
+    tmp_path: Path, outcomes: dict[int, str]
+) -> None:
+    frame = written(tiny_plan(), tmp_path / "t.csv", outcomes)
+    assert [name for name in frame if name != "training.batch_size"] == list(Timing.model_fields)
+    assert {name: str(frame[name].dtype) for name in Timing.model_fields} == {
+        name: timing.dtype(name) for name in Timing.model_fields
+    }
+
+
+@pytest.mark.parametrize("outcomes", [{}, {0: "failed"}, {0: "none", 1: "none"}])
+def test_a_table_is_read_as_it_was_written(tmp_path: Path, outcomes: dict[int, str]) -> None:
+    plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4], "model.name": ["resnet18", "resnet34"]})
+    frame = written(plan, tmp_path / "t.csv", outcomes)
+    pd.testing.assert_frame_equal(read_csv(tmp_path / "t.csv", plan.study), frame)
+
+
+def test_factors_follow_what_the_plan_says_of_a_run(tmp_path: Path) -> None:
+    frame = written(tiny_plan(factors={"loader.workers": [0], "device": ["cpu"]}, curve=None), tmp_path / "t.csv")
+    names = frame.columns.tolist()
+    assert names[names.index("precision") : names.index("outcome")] == [
+        "precision", "training.batch_size", "loader.workers",
+    ]  # fmt: skip
+
+
+def test_whole_numbers_are_written_as_such_beside_missing_ones(tmp_path: Path) -> None:
+    written(tiny_plan(), tmp_path / "t.csv", {0: "failed"})
+    text = pd.read_csv(tmp_path / "t.csv", dtype=str)
+    assert text["parameters"].dropna().tolist() == ["10"]
+    assert text["session"].tolist() == ["1", "1"]
+
+
+def test_a_column_that_is_not_declared_is_refused() -> None:
+    values: dict[str, Any] = dict.fromkeys(("study", "run", "key", "device", "precision", "outcome"), "x")
+    with pytest.raises(ValidationError, match="fit_second"):
+        Timing.model_validate(values | {"block": 1, "position": 1, "fit_second": 1.0})
+
+
+@pytest.mark.parametrize("name", Timing.model_fields)
+def test_a_columns_name_carries_its_unit_and_it_is_described(name: str) -> None:
+    assert re.fullmatch(r".*\.", Timing.model_fields[name].description or "", re.DOTALL)
+    suffix = name.removesuffix("_before").rsplit("_", 1)[-1]
+    if suffix in UNITS and not name.endswith(("_per_joule", "_per_second")):
+        assert timing.unit(name) == UNITS[suffix]
+
+
+def test_every_total_of_a_study_is_a_column_in_seconds() -> None:
+    assert {timing.unit(name) for name in get_args(Total)} == {"s"}
+
+
+def test_every_way_in_which_a_resource_is_shown_has_its_function() -> None:
+    assert set(SHOW) == set(get_args(timing.Shown))
