@@ -1,4 +1,4 @@
-"""How many times as fast one device is as another, at each level."""
+"""The ratio of times between two levels of the contrast, such as two devices, at each setting."""
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from study.artifacts.plan import Plan
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
-    """Ratios of geometric means with intervals; None where nothing was compared."""
+    """Return ratios of geometric means with intervals; None where nothing was compared."""
     if not analysis.ratios:
         return None
     figure = Figure(figsize=(7, 3.9))

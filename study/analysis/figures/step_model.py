@@ -1,4 +1,4 @@
-"""The step model: its step time beside the measured one, and what an epoch takes beyond its steps."""
+"""The step model: its step time beside the measured one, and the time of an epoch beyond its steps."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ PIECES = (
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
-    """A row a group; None where no step was measured at three batch sizes."""
+    """Return a row for each group; None where no step was measured at three batch sizes."""
     models = [(group.label, group.step) for group in analysis.groups if group.step]
     if not models:
         return None
