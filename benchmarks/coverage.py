@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from study.analysis.stats.curve import CurveFit, fit_curve
+from study.analysis.stats.findings import OtherLaw, PowerLaw, Rise, Turn
 from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.optimum import optimum_of
 
@@ -44,8 +45,8 @@ def holds_alpha(fit: CurveFit, alpha: float) -> bool:
 
 
 def names_a_law(fit: CurveFit) -> bool:
-    """Whether the verdict says that some law but the constant describes the times."""
-    return not fit.verdict.startswith("No law") and "no law describes" not in fit.verdict
+    """Return whether the verdict is that some law other than the constant describes the times."""
+    return isinstance(fit.verdict, PowerLaw | Turn | Rise | OtherLaw)
 
 
 def holds_contrast(sizes: list[float], seconds: list[float], blocks: list[int], truth: str) -> bool:

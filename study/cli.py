@@ -230,7 +230,8 @@ def fit(options: argparse.Namespace) -> None:
 
 
 def _fit_table(options: argparse.Namespace) -> None:
-    from study.analysis.stats.any_table import as_json, as_text, fit_table, read_table
+    from study.analysis.stats.any_table import as_json, fit_table, read_table
+    from study.analysis.wording.any_table import as_text
     from study.base.files import write_if_changed
 
     curve, optimum = fit_table(read_table(options.plan, options.x, options.y, options.block))

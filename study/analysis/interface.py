@@ -13,11 +13,12 @@ from matplotlib.figure import Figure
 from study.analysis.figures import drawn
 from study.analysis.figures.style import Drawn, use_style
 from study.analysis.stats.analysis import Analysis, analyse
-from study.analysis.stats.any_table import as_text, checked_table, fit_table
+from study.analysis.stats.any_table import checked_table, fit_table
 from study.analysis.stats.curve import CurveFit
 from study.analysis.stats.optimum import Optimum
 from study.analysis.table.files import read_all, read_telemetry
 from study.analysis.table.rows import table
+from study.analysis.wording.any_table import as_text
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan
 from study.artifacts.record import Record

@@ -25,7 +25,7 @@ TOTALS = {
 
 
 def device_words(label: str, article: bool = False) -> str:
-    """A device, or levels of which the first is one, as people say it: ``GPU, fp32``, or ``the GPU with fp32``."""
+    """Return a device, or levels that begin with one, in words: ``GPU, fp32``, or ``the GPU with fp32``."""
     names = {"cpu": "CPU", "cuda": "GPU"}
     device, comma, rest = label.partition(", ")
     if device not in names:
@@ -33,33 +33,45 @@ def device_words(label: str, article: bool = False) -> str:
     return f"the {names[device]}{' with ' if comma else ''}{rest}" if article else names[device] + comma + rest
 
 
+def on_device(label: str) -> str:
+    """Return the place of a group, to begin a sentence: ``On the GPU with fp32``, or ``With fp32``."""
+    words = device_words(label, article=True)
+    return f"{'With' if words == label else 'On'} {words}"
+
+
+def setting_words(setting: Mapping[str, str | float]) -> str:
+    """Return levels by their dotted keys in words, numbers with the key's name: ``batch size 64, bf16``."""
+    return ", ".join(
+        device_words(level) if isinstance(level, str) else f"{short_key(key)} {level:g}"
+        for key, level in setting.items()
+    )
+
+
+def total_words(total: str) -> str:
+    """Return the time that a study compares, in words without its unit."""
+    return TOTALS[total].replace(" (s)", "")
+
+
 def short_key(key: str | None) -> str:
-    """A dotted key in words."""
+    """Return a dotted key in words."""
     return SHORT_KEYS.get(str(key), str(key).rsplit(".", 1)[-1].replace("_", " "))
 
 
 def listed(items: Sequence[str]) -> str:
-    """``a, b and c``."""
+    """Return ``a, b and c``."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
 
 
 def number(value: float) -> str:
-    """Three significant digits, without an exponent where it reads well."""
+    """Return three significant digits, without an exponent between 0.0001 and a million."""
     if value == 0 or not 1e-4 <= abs(value) < 1e6:
         return f"{value:.3g}"
     whole = len(str(int(abs(value)))) if abs(value) >= 1 else 0
     return f"{value:.{max(0, 3 - whole)}f}" if whole else f"{value:.3g}"
 
 
-def seconds_words(value: float, low: float | None, high: float | None) -> str:
-    """A time with its interval."""
-    return f"{number(value)} s" + (
-        f" (95%: {number(low)} to {number(high)})" if low is not None and high is not None else ""
-    )
-
-
 def bytes_words(value: float) -> str:
-    """Bytes in MiB or GiB."""
+    """Return bytes in MiB or GiB."""
     return f"{value / 2**30:.2f} GiB" if value >= 2**30 else f"{value / 2**20:.0f} MiB"
 
 
@@ -73,12 +85,12 @@ FORMULAS = {
 
 
 def law_formula(name: str) -> str:
-    """A law as people write it."""
+    """Return the formula of a law."""
     return FORMULAS[name]
 
 
 def coefficients(values: Mapping[str, float], intervals: Mapping[str, Any]) -> str:
-    """``T0 = 5.1 (4.9 to 5.3), A = 250 (unbounded)``: each with its interval."""
+    """Return coefficients with their intervals: ``T0 = 5.1 (4.9 to 5.3), A = 250 (unbounded)``."""
     parts = []
     for name, value in values.items():
         bounds = intervals.get(name)

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from study.analysis.stats.caveats import warnings_of
+from study.analysis.stats.findings import SharedGpu
 from study.analysis.table import files as table_files
 from study.analysis.table import rows
 from study.artifacts.plan import Plan, write_plans
@@ -83,9 +84,7 @@ def test_a_second_process_on_the_gpu_is_flagged(tmp_path: Path, other_process: N
     plan = gpu_plan(tmp_path)
     frame = table(plan, tmp_path)
     print(frame[["other_device_processes", "device_percent_before"]].to_string())
-    assert "Other processes computed on the GPU when 1 run(s) began." in warnings_of(
-        plan.study, frame, "fit_seconds", None
-    )
+    assert SharedGpu(runs=1) in warnings_of(plan.study, frame, "fit_seconds", None)
 
 
 def test_a_gpu_alone_is_not_flagged_and_its_energy_and_ceilings_are_known(tmp_path: Path) -> None:
@@ -95,7 +94,7 @@ def test_a_gpu_alone_is_not_flagged_and_its_energy_and_ceilings_are_known(tmp_pa
     dataset = {"source": "generated", "images": 600, "image_size": 128}
     plan = gpu_plan(tmp_path, dataset=dataset, training=training, loader={"kind": "device"})
     frame = table(plan, tmp_path)
-    assert not [text for text in warnings_of(plan.study, frame, "fit_seconds", None) if "Other processes" in text]
+    assert not [one for one in warnings_of(plan.study, frame, "fit_seconds", None) if isinstance(one, SharedGpu)]
     row = frame.iloc[0]
     print(row.to_string())
     assert row["outcome"] == "ok"

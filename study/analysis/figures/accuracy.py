@@ -1,4 +1,4 @@
-"""Accuracy against the curve's factor: a time alone says nothing about what was learned."""
+"""Accuracy against the curve's factor: a time alone says nothing about the accuracy that was reached."""
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -11,8 +11,10 @@ from study.config.study import TOTALS_OF_INFERENCE
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
-    """Every run's final accuracy and the mean of each level; None in a study without a curve, and of inference, whose
-    batch size is not what a network learned with."""
+    """Return the final accuracy of every run, and the mean of each level.
+
+    It is None in a study without a curve, and in one of inference, whose batch size is not that of the training.
+    """
     curve = plan.study.curve
     if curve is None or curve.y in TOTALS_OF_INFERENCE or not frame["accuracy"].notna().any():
         return None

@@ -1,4 +1,4 @@
-"""The blog's figure: bars with their times beside the line with the optimum marked. A row a device."""
+"""The blog's figure: bars with their times beside the line with the optimum marked; one row for each device."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from study.artifacts.plan import Plan
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
-    """Times against the curve's factor; None in a study without a curve or without a successful run."""
+    """Return times against the curve's factor; None in a study without a curve or without a successful run."""
     curve = plan.study.curve
     groups = [group for group in analysis.groups if group.best]
     if curve is None or not groups:

@@ -17,11 +17,11 @@ from study.artifacts.plan import Plan
 
 LETTERS = 14
 WIDE = 8.0
-"""Ratios that span more than this are drawn on a logarithmic axis."""
+"""Largest ratio over the smallest, from which the axis is logarithmic."""
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
-    """A panel for each published series of which two figures or more were measured; None without one."""
+    """Return a panel for each published series with two or more figures measured here; None without one."""
     if plan.study.published is None:
         return None
     series = [one for one in varied(beside(plan.study, frame, read_published())) if one.metric != "test_accuracy"]
@@ -40,8 +40,8 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
         figure,
         "Beside the published figures",
         "Each figure over the first of its series, published (open) and measured here (filled, with a 95% t interval "
-        "paired within blocks). Ratios, for the hardware differs; the table has the figures themselves, and what else "
-        "differs.",
+        "paired within blocks). The hardware differs, so only ratios are shown; the table has the figures "
+        "themselves, and the other differences.",
         " ".join(f"{one.words}, {one.table}: {_words(one)}." for one in series),
     )
 

@@ -1,4 +1,4 @@
-"""Throughput and latency of inference against batch size: a row a device, a line for each setting beside it."""
+"""Throughput and latency of inference against batch size: one row for each device, one line for each setting."""
 
 from typing import Any
 
@@ -16,12 +16,12 @@ from study.artifacts.plan import Plan
 LATENCIES = ["latency_p50_seconds", "latency_p99_seconds"]
 STROKES = ("-", "--", "-.", ":")
 APART = 0.02
-"""Of the axis, between the marks of two lines at one batch size: bars that lie on each other cannot be read."""
+"""Share of the axis between the marks of two lines at one batch size, so that bars do not overlap."""
 Lines = dict[str, pd.DataFrame]
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
-    """Medians over the runs; None in a study that asks no trained network, or without a numeric curve's factor."""
+    """Return medians over the runs; None in a study without inference, or without a numeric factor of the curve."""
     curve = plan.study.curve
     if curve is None or not pd.api.types.is_numeric_dtype(frame[curve.x]):
         return None
@@ -47,7 +47,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
 
 
 def _panels(plan: Plan, frame: pd.DataFrame, analysis: Analysis, x: str) -> dict[str, Lines]:
-    """For each device the medians by batch size, under what sets a line apart from the others."""
+    """Return for each device the medians by batch size, by the levels that distinguish its line."""
     others = [key for key in plan.study.compared if key not in (x, "device")]
     panels: dict[str, Lines] = {}
     for _, rows in group_rows(plan.study, frame, analysis):
@@ -61,7 +61,7 @@ def _panels(plan: Plan, frame: pd.DataFrame, analysis: Analysis, x: str) -> dict
 
 
 def _latency(axes: Axes, table: pd.DataFrame, shift: float, place: int) -> None:
-    """The median with a bar up to the 99th percentile."""
+    """Draw the median with a bar up to the 99th percentile."""
     middle, high = (1000 * table[column] for column in LATENCIES)
     look = _look(place)
     axes.plot(table.index * shift, middle, **look)
@@ -78,7 +78,7 @@ def _look(place: int) -> dict[str, Any]:
 
 def _caption() -> str:
     return (
-        "A trained network is asked batch after batch, one at a time; the images lie on the device. Left: images over "
+        "A trained network takes one batch after another; the images lie on the device. Left: images over "
         "the time of all timed batches. Right: the median time of a batch, with a bar up to its 99th percentile; "
         "marks at one batch size are set apart to be seen. Each value is the median over the runs, and both scales are "
         "logarithmic. The accuracy is that of the converted network on the validation images."

@@ -1,4 +1,4 @@
-"""The law that describes the times best, with the band of single runs, and what it leaves over."""
+"""The law that describes the times best, with the band of single runs, and its residuals."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from study.artifacts.plan import Plan
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
-    """A row a group: the law and its residuals; None where no law could be compared."""
+    """Return a row for each group, with the law and its residuals; None where no law could be compared."""
     curve = plan.study.curve
     fits = [(group.label, group.curve) for group in analysis.groups if group.curve and group.curve.best]
     if curve is None or not fits:
@@ -37,7 +37,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
         "The law that describes the times best",
         "Points are the means at each level with the blocks taken out. The band holds 95% of single runs if the law is "
         "right (parametric bootstrap, 1000 draws). Right: each mean over the law; bars are 95% of its own noise, so a "
-        "bar that misses zero is what the law cannot describe.",
+        "bar that misses zero is a deviation that the law does not describe.",
         "; ".join(f"{label}: {law_formula(str(fit.best))}, residuals {_range(fit)}" for label, fit in fits) + ".",
     )
 

@@ -1,4 +1,4 @@
-"""Peak memory against the curve's factor: of the device, and of the host that feeds it."""
+"""Peak memory of the device and of its host against the curve's factor."""
 
 from dataclasses import dataclass, field
 from textwrap import fill
@@ -26,7 +26,7 @@ HOST = {
 }
 LINES = ("-", "--", ":", "-.")
 CROSSES = ("x", "+", "1", "2")
-"""For the levels at which memory did not suffice; one for each line style."""
+"""Markers of the levels at which memory did not suffice, one for each line style."""
 GIB = 2**30
 WIDTH, PANEL_HEIGHT = 8.6, 3.2
 LEGEND_LETTERS, LEGEND_LINE = 30, 0.19
@@ -44,16 +44,16 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """A device's memory or its host's."""
+    """A panel with the memory of a device or of its host."""
 
     title: str
     lines: list[Line] = field(default_factory=list)
     failures: dict[str, list[float]] = field(default_factory=dict)
-    """By what the runs ended in, in words: where memory did not suffice."""
+    """Levels at which memory did not suffice, by the outcome of their runs in words."""
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
-    """Medians of the peaks; None without a numeric curve's factor or without data."""
+    """Return medians of the peaks; None without data, or without a numeric factor of the curve."""
     curve = plan.study.curve
     if curve is None or not pd.api.types.is_numeric_dtype(frame[curve.x]):
         return None
@@ -74,7 +74,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
 
 
 def _panels(study: Study, frame: pd.DataFrame, analysis: Analysis, x: str) -> list[Panel]:
-    """For each device its own memory, where it has some, and then the host's."""
+    """Return for each device a panel of its own memory, if it has some, and one of its host's."""
     parts = [rows for _, rows in group_rows(study, frame, analysis)]
     panels = []
     for device in dict.fromkeys(str(rows["device"].iloc[0]) for rows in parts):
@@ -108,12 +108,12 @@ def _legend_lines(panel: Panel) -> int:
 
 
 def _level_words(key: str, level: Any) -> str:
-    """A name speaks for itself; a number does not."""
+    """Return a level in words: a name alone, a number with its key."""
     return level if isinstance(level, str) else f"{short_key(key)} {level}"
 
 
 def _draw_panel(axes: Axes, panel: Panel) -> None:
-    """Colour and marker tell the quantity, the stroke tells the level of the other factors."""
+    """Draw a panel: colour and marker stand for the quantity, the stroke for the levels of the other factors."""
     for line in panel.lines:
         axes.plot(
             line.medians.index,
@@ -154,10 +154,10 @@ def _caption(panels: list[Panel]) -> str:
     if any(label.endswith(HOST["peak_tree_resident_bytes"]) for label in labels):
         text += (
             " The line with the loader's workers comes from samples and counts a page that several processes share "
-            "once in each, so it may exceed what the host really gave."
+            "once in each, so it may exceed the memory that the host really gave."
         )
     if any(panel.failures for panel in panels):
-        text += " A cross, at the height of no value, is a setting with a run that ran out of memory."
+        text += " A cross marks a setting with a run that ran out of memory; its height is no value."
     return text
 
 

@@ -10,7 +10,7 @@ from study.artifacts.plan import Plan
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
-    """Each run's time over its level's mean, in the order of execution; None with fewer than four runs."""
+    """Return each run's time over its level's mean, in the order of execution; None with fewer than four runs."""
     y = analysis.y
     ok = frame[(frame["outcome"] == "ok") & frame[y].notna()].sort_values("started", kind="stable")
     keys = plan.study.compared or ["device"]
@@ -31,7 +31,8 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     return Drawn(
         figure,
         "Order",
-        "Each run's time over the mean of its setting, as executed. A slope or a step is the machine, not the setting.",
+        "Each run's time over the mean of its setting, as executed. A slope or a step comes from the machine, not "
+        "from the setting.",
         f"Relative time of {len(ok)} runs in the order of execution, "
         f"from {relative.min():.2f} to {relative.max():.2f}.",
     )

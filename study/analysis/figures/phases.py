@@ -1,4 +1,4 @@
-"""What a run spends its time on: a stacked bar for each level of the curve's factor, a panel for each group."""
+"""The phases of a run's time: a stacked bar for each level of the curve's factor, a panel for each group."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ from study.config.study import Study, shown
 
 @dataclass(frozen=True)
 class Piece:
-    """One part of a bar. Plain parts differ in lightness and the others in their pattern, so that grey suffices."""
+    """One part of a bar; plain parts differ in lightness, the others in their pattern, so that grey is enough."""
 
     label: str
     colour: str
@@ -34,20 +34,20 @@ PIECES = {
     "other_seconds": Piece("other", "#f7f7f7"),
     "valid_seconds": Piece("validation", COLOURS[4], "xxxx"),
 }
-"""From the bottom of a bar to its top; they add up to ``fit_seconds``."""
+"""The parts from the bottom of a bar to its top; they add up to ``fit_seconds``."""
 COLUMNS = list(PIECES)
 PANEL_WIDTH, PANEL_HEIGHT, LEGEND_WIDTH = 4.2, 3.4, 2.1
 BARS_POINTS, HEIGHT_POINTS = 235, 165
-"""What the bars of one panel have, at least, to share. The layout is not known before it is drawn."""
+"""Smallest width that the bars of one panel share; the layout is not known before it is drawn."""
 BAR_WIDTH = 0.76
 TEXT_POINTS, SHARE_POINTS = 9, 8
 LETTER = 0.62
-"""Width of a letter over the height of the text, rather more than less."""
+"""Width of a letter over the height of the text, rounded up."""
 LEAST_SHARE = 0.05
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
-    """Mean seconds of each phase; None where no successful run has them."""
+    """Return mean seconds of each phase; None where no successful run has them."""
     means = [(group.label, _means(plan.study, rows)) for group, rows in group_rows(plan.study, frame, analysis)]
     panels = [(label, table) for label, table in means if len(table)]
     if not panels:
@@ -69,7 +69,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
 
 
 def group_rows(study: Study, frame: pd.DataFrame, analysis: Analysis) -> list[tuple[Group, pd.DataFrame]]:
-    """Each group of the analysis with its rows of the table."""
+    """Return each group of the analysis with its rows of the table of timings."""
     if study.curve:
         keys = [key for key in study.compared if key != study.curve.x]
     else:
@@ -80,12 +80,12 @@ def group_rows(study: Study, frame: pd.DataFrame, analysis: Analysis) -> list[tu
 
 
 def _bar_keys(study: Study) -> list[str]:
-    """The factors by which the bars of a panel differ; the device has panels of its own."""
+    """Return the factors in which the bars of a panel differ; each device has panels of its own."""
     return [study.curve.x] if study.curve else [key for key in study.compared if key != "device"] or ["device"]
 
 
 def _means(study: Study, rows: pd.DataFrame) -> pd.DataFrame:
-    """A row for each bar by its label, a column for each piece. Of means, unlike medians, the pieces add up."""
+    """Return mean seconds, a row for each bar by its label, a column for each piece; medians would not add up."""
     ok = rows[rows["outcome"] == "ok"].dropna(subset=COLUMNS)
     keys = _bar_keys(study)
     parts = [(level, part[COLUMNS].mean()) for level, part in ok.groupby(keys, dropna=False)]
@@ -127,7 +127,7 @@ def _bars(axes: Axes, table: pd.DataFrame) -> None:
 
 
 def _numbers(axes: Axes, totals: "pd.Series[float]", waits: "pd.Series[float]") -> None:
-    """Each bar's total above it, and inside it the share of waiting where that part has room for the number."""
+    """Write each bar's total above it, and the share of waiting inside it where that part has room for the number."""
     words = [f"{number(total)} s" for total in totals]
     rotation = _rotation(words)
     room = max(map(len, words)) * TEXT_POINTS * LETTER if rotation else TEXT_POINTS
@@ -145,24 +145,24 @@ def _numbers(axes: Axes, totals: "pd.Series[float]", waits: "pd.Series[float]") 
 
 
 def _rotation(labels: list[str]) -> int:
-    """Labels stand upright where the longest line of one has no room above or below its bar."""
+    """Turn labels upright where the longest line of one has no room above or below its bar."""
     longest = max(len(line) for label in labels for line in label.split("\n"))
     return 90 if (longest + 1) * TEXT_POINTS * LETTER > BARS_POINTS / len(labels) else 0
 
 
 def _caption(on_gpu: bool, panels: int) -> str:
     text = (
-        "What the training time consists of, from the bottom up as in the legend. Each piece is its mean over the "
+        "The parts of the training time, from the bottom up as in the legend. Each piece is its mean over the "
         "successful runs, so that the pieces add up to the mean training time, which stands above the bar. A "
         "percentage inside a bar is the share of waiting for data in the whole bar, validation included, given from "
-        "5% up where it has room. Other is what belongs to no step: the epochs' ends, the start and the end of the "
+        "5% up where it has room. Other is the time outside the steps: the epochs' ends, the start and the end of the "
         "loader's workers, the schedule's own work. "
         "A setting without a successful run has no bar."
     )
     if on_gpu:
         text += (
             " On a GPU the phases of a step are in the device's own timeline (CUDA events), so waiting for data is "
-            "the time in which the device stood still for want of data."
+            "the time in which the device had no data to work on."
         )
     return text + (" Each panel has a scale of its own." if panels > 1 else "")
 

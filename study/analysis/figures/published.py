@@ -11,8 +11,10 @@ from study.artifacts.plan import Plan
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
-    """Lines of the published runs and of the groups measured here; None where nothing was published, and of a job
-    at a reduced size, whose times are those of less work."""
+    """Return lines of the published runs and of the groups measured here.
+
+    It is None where nothing was published, and at a reduced size, whose times are those of less work.
+    """
     if plan.study.published is None or plan.study.curve is None or plan.study.full:
         return None
     published = published_times(plan.study.published, analysis.y)
@@ -55,7 +57,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
 
 
 def _gap(published: pd.DataFrame) -> str:
-    """How far two published runs of the same settings lie apart."""
+    """Return a sentence on how far two published runs of the same settings lie apart."""
     wide = published.pivot_table(index="batch_size", columns="table", values="seconds")
     if wide.shape[1] != 2:
         return ""

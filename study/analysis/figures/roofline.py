@@ -1,4 +1,4 @@
-"""The roofline: what was reached under what this machine can do, both measured (Williams, Waterman, Patterson 2009)."""
+"""The roofline: the rate of each configuration under the measured ceilings (Williams, Waterman, Patterson 2009)."""
 
 import math
 from itertools import combinations
@@ -12,14 +12,14 @@ from study.analysis.words import number
 from study.artifacts.machine import Ceilings
 
 LABEL_COLUMN = 1.03
-"""Where the labels begin, as a share of the axes' width."""
+"""Left edge of the labels, as a share of the axes' width."""
 LABEL_GAP = 0.062
-"""Between two labels, as a share of the axes' height: a line of small text at the figure's size."""
+"""Distance between two labels, as a share of the axes' height: a line of small text at the figure's size."""
 PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"))
 
 
 def draw(points: list[tuple[str, float, float]], ceilings: Ceilings, device_name: str) -> Drawn | None:
-    """Points (label, FLOP per byte, FLOP/s) under the two ceilings; None without a point that has both."""
+    """Return points (label, FLOP per byte, FLOP/s) under the two ceilings; None without a point that has both."""
     shown = [point for point in points if all(math.isfinite(value) and value > 0 for value in point[1:])]
     if not shown:
         return None
@@ -36,20 +36,20 @@ def draw(points: list[tuple[str, float, float]], ceilings: Ceilings, device_name
 
 
 def rate_words(value: float, unit: str) -> str:
-    """``51.2 TFLOP/s``."""
+    """Return a rate in words: ``51.2 TFLOP/s``."""
     scale, prefix = next(((scale, prefix) for scale, prefix in PREFIXES if value >= scale), (1.0, ""))
     return f"{number(value / scale)} {prefix}{unit}"
 
 
 def arithmetic_words(ceilings: Ceilings) -> str:
-    """The precision, and what fp32 was computed in where that is something else."""
+    """Return the precision, and the arithmetic of fp32 where that is another."""
     arithmetic = ceilings.product_arithmetic
     precision = "fp32" if ceilings.precision == "auto" else ceilings.precision
     return precision if arithmetic in (precision, "ieee") else f"{precision} computed as {arithmetic.upper()}"
 
 
 def spread(heights: list[float], gap: float, top: float) -> list[float]:
-    """The heights (shares of the axes, any order) moved until they lie a gap apart between 0 and ``top``.
+    """Return the heights (shares of the axes, any order), moved until they lie a gap apart between 0 and ``top``.
 
     Their mean stays where the two ends allow; more labels than fit share the height evenly.
     """
@@ -71,7 +71,7 @@ def spread(heights: list[float], gap: float, top: float) -> list[float]:
 
 
 def uncross(places: list[tuple[float, float]], heights: list[float]) -> list[float]:
-    """The heights, dealt so that no two lines from a place to its label cross.
+    """Return the heights, dealt so that no two lines from a place to its label cross.
 
     Two lines that cross are longer together than the two that do not, so each swap shortens the whole, and it ends.
     """
@@ -85,7 +85,7 @@ def uncross(places: list[tuple[float, float]], heights: list[float]) -> list[flo
 
 
 def _cross(one: tuple[float, float], one_height: float, other: tuple[float, float], other_height: float) -> bool:
-    """Whether the lines from two places to their labels cross: compared where the line further right begins."""
+    """Return whether the lines from two places to their labels cross, at the start of the one further right."""
     if one[0] > other[0]:
         one, one_height, other, other_height = other, other_height, one, one_height
     there = one[1] + (one_height - one[1]) * (other[0] - one[0]) / (LABEL_COLUMN - one[0])
@@ -93,7 +93,7 @@ def _cross(one: tuple[float, float], one_height: float, other: tuple[float, floa
 
 
 def _limits(axes: Axes, points: list[tuple[str, float, float]], ceilings: Ceilings) -> None:
-    """Room for the ridge, a stretch of both roofs, every point, and a line of text above the product's roof."""
+    """Return limits with room for the ridge, part of both roofs, every point, and text above the product's roof."""
     product, copy = ceilings.product_flop_per_second.best, ceilings.copy_bytes_per_second.best
     ridge = product / copy
     left = min(ridge / 30, *(x / 2 for _, x, _ in points))
@@ -131,7 +131,7 @@ def _roof(axes: Axes, ceilings: Ceilings) -> None:
 
 
 def _points(axes: Axes, points: list[tuple[str, float, float]], roof: float) -> None:
-    """Markers, and beside the axes one column of labels, each with a line to its point: a column cannot collide.
+    """Draw markers, and beside the axes one column of labels, each with a line to its point: a column cannot collide.
 
     The column ends below the roof, so that no line crosses the text above it.
     """

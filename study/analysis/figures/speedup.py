@@ -1,4 +1,4 @@
-"""How many times as fast one device is as another, at each level."""
+"""The ratio of times between two levels of the contrast, such as two devices, at each setting."""
 
 import numpy as np
 import pandas as pd
@@ -6,26 +6,27 @@ from matplotlib.figure import Figure
 
 from study.analysis.figures.style import COLOURS, LABEL_BOX, MARKERS, Drawn, batch_axis
 from study.analysis.stats.analysis import Analysis
-from study.analysis.words import TOTALS, device_words, number, short_key
+from study.analysis.stats.contrasts import Ratio
+from study.analysis.words import device_words, number, setting_words, short_key, total_words
 from study.artifacts.plan import Plan
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
-    """Ratios of geometric means with intervals; None where nothing was compared."""
+    """Return ratios of geometric means with intervals; None where nothing was compared."""
     if not analysis.ratios:
         return None
     figure = Figure(figsize=(7, 3.9))
     axes = figure.subplots()
     every = [(ratio.x if ratio.x is not None else float(place), ratio) for place, ratio in enumerate(analysis.ratios)]
-    names = [ratio.label or f"{device_words(ratio.slower)} over {device_words(ratio.faster)}" for _, ratio in every]
-    named = any(ratio.label for ratio in analysis.ratios)  # else the contrast is all that varies
-    lines = list(dict.fromkeys((ratio.slower, ratio.faster, ratio.others) for ratio in analysis.ratios))
+    names = [setting_words(ratio.at) or _levels(ratio) for _, ratio in every]
+    named = any(ratio.at for ratio in analysis.ratios)  # else the contrast is all that varies
+    x_key = plan.study.curve.x if plan.study.curve else None
+    lines = list(dict.fromkeys(_line(ratio, x_key) for ratio in analysis.ratios))
     for index, line in enumerate(lines):
-        mine = [(x, ratio) for x, ratio in every if (ratio.slower, ratio.faster, ratio.others) == line]
+        mine = [(x, ratio) for x, ratio in every if _line(ratio, x_key) == line]
         values = np.array([ratio.ratio.value for _, ratio in mine])
         low = np.array([ratio.ratio.low or ratio.ratio.value for _, ratio in mine])
         high = np.array([ratio.ratio.high or ratio.ratio.value for _, ratio in mine])
-        slower, faster, others = line
         axes.errorbar(
             [x for x, _ in mine],
             values,
@@ -33,7 +34,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
             fmt=("-" if mine[0][1].x is not None else "") + MARKERS[index % len(MARKERS)],
             capsize=4,
             color=COLOURS[index % len(COLOURS)],
-            label=f"{device_words(slower)} over {device_words(faster)}" + (f", {others}" if others else ""),
+            label=", ".join(filter(None, line)),
         )
         if len(lines) > 2 and named:
             continue  # the numbers would lie on each other; the table has them
@@ -49,7 +50,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
             )
     axes.axhline(1, color="0.4", linewidth=1, linestyle=":")
     if all(ratio.x is not None for ratio in analysis.ratios):
-        batch_axis(axes, sorted({x for x, _ in every}), short_key(plan.study.curve.x if plan.study.curve else None))
+        batch_axis(axes, sorted({x for x, _ in every}), short_key(x_key))
     else:
         axes.set_xticks([x for x, _ in every], names)
         axes.set_xlim(-0.5, len(every) - 0.5)
@@ -60,7 +61,18 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     return Drawn(
         figure,
         "Speedup",
-        f"Ratio of the {TOTALS[analysis.y].replace(' (s)', '')}, paired within blocks, with 95% t intervals. The "
+        f"Ratio of the {total_words(analysis.y)}, paired within blocks, with 95% t intervals. The "
         "dotted line is no difference.",
         f"Ratio of times at each level. {text}.",
     )
+
+
+def _levels(ratio: Ratio) -> str:
+    """Return the two levels that a ratio compares."""
+    return f"{device_words(ratio.slower)} over {device_words(ratio.faster)}"
+
+
+def _line(ratio: Ratio, x_key: str | None) -> tuple[str, str]:
+    """Return the levels that a ratio compares, and the other factors that are the same along its line."""
+    others = {key: level for key, level in ratio.at.items() if key != x_key} if x_key else {}
+    return _levels(ratio), setting_words(others)

@@ -1,4 +1,4 @@
-"""The step model: its step time beside the measured one, and what an epoch takes beyond its steps."""
+"""The step model: its step time beside the measured one, and the time of an epoch beyond its steps."""
 
 from typing import Any
 
@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from study.analysis.figures.style import COLOURS, Drawn, batch_axis
 from study.analysis.stats.analysis import Analysis
 from study.analysis.stats.step_model import StepModel
+from study.analysis.wording.steps import step_sentence
 from study.analysis.words import device_words, number, short_key
 from study.artifacts.plan import Plan
 
@@ -21,7 +22,7 @@ PIECES = (
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
-    """A row a group; None where no step was measured at three batch sizes."""
+    """Return a row for each group; None where no step was measured at three batch sizes."""
     models = [(group.label, group.step) for group in analysis.groups if group.step]
     if not models:
         return None
@@ -42,7 +43,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
         "the larger of a launch floor and t0 + t1 b. Right: an epoch of training in which all layers train, "
         "validation apart: the model's steps, waiting for data, and the rest (warm-up, slow steps, the loader's end); "
         "the line is the measured time.",
-        " ".join(model.sentence for _, model in models),
+        " ".join(step_sentence(model, label) for label, model in models),
     )
 
 

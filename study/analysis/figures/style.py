@@ -10,12 +10,12 @@ COLOURS = ("#1f4e79", "#d9822b", "#7fb3d5", "#6b2d5c", "#b8b8b8", "#2e8b57")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 BEST = "#b03a2e"
 LABEL_BOX = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
-"""Keeps a grid line out of a number."""
+"""A white box that keeps grid lines out of a number."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure with what a reader who cannot see it, or the page around it, needs."""
+    """A figure with its title, its caption, and a text for readers who cannot see it."""
 
     figure: Figure
     title: str
@@ -24,7 +24,7 @@ class Drawn:
 
 
 def use_style() -> None:
-    """seaborn's whitegrid, text kept small, and the same bytes for the same data."""
+    """Set seaborn's whitegrid and small text, and make the same data give the same bytes."""
     sns.set_theme(
         context="notebook",
         style="whitegrid",
@@ -44,7 +44,7 @@ def use_style() -> None:
 
 
 def batch_axis(axes: Axes, values: list[float], label: str) -> None:
-    """A logarithmic axis with a tick at each level, and no other."""
+    """Make the axis logarithmic, with a tick at each level and no other."""
     if min(values) > 0:
         axes.set_xscale("log", base=2)
     axes.set_xticks(values, [f"{value:g}" for value in values])

@@ -11,17 +11,17 @@ from matplotlib.figure import Figure
 from study.analysis.figures.style import COLOURS, Drawn
 
 Samples = tuple[str, pd.DataFrame]
-"""What sets a run apart from the others, and its samples."""
+"""The label of a run, and its samples."""
 WIDTH, HEIGHT = 8.0, 3.8
 PANEL_INCHES = 6.3
-"""Width of the panel less a margin: what labels must find room in. The layout is not known before it is drawn."""
+"""Width for labels: the panel's, less a margin; the layout is not known before it is drawn."""
 LABEL_POINTS = 8
 POINTS_DRAWN = 800
-"""Of the whole sweep, so that the file stays small; a short run has a few of its own."""
+"""Number of points over the whole sweep, so that the file stays small; a short run has a few of its own."""
 LEAST_POINTS = 15
 SHORTEST_BIN_SECONDS = 0.1
 LARGEST_SHIFT = 0.04
-"""How far a label lying flat may give way, as a share of the panel; beyond, all stand upright and need less room."""
+"""Largest shift of a flat label, as a share of the panel; beyond it all labels are upright and need less room."""
 GIB = 2**30
 TEXT: dict[str, Any] = {"fontsize": LABEL_POINTS, "va": "bottom"}
 UTILISATION, MEMORY = COLOURS[0], COLOURS[1]
@@ -29,7 +29,7 @@ UTILISATION, MEMORY = COLOURS[0], COLOURS[1]
 
 @dataclass(frozen=True)
 class Source:
-    """Which columns a device's figure shows, in percent and in bytes, and what they are called."""
+    """The columns that a device's figure shows, in percent and in bytes, with their names."""
 
     utilisation: str
     memory: str
@@ -44,7 +44,7 @@ SOURCES = {
 
 
 def draw(samples: Sequence[Samples], device: str, factor: str) -> Drawn | None:
-    """The runs of ``device`` one after another in the order given; None where none has both values.
+    """Return the runs of ``device``, one after another in the order given; None where none has both values.
 
     ``samples`` holds for each run its label and its samples as
     :func:`study.artifacts.telemetry.read_parquet` returns them; ``factor`` says what the labels are.
@@ -87,7 +87,7 @@ def draw(samples: Sequence[Samples], device: str, factor: str) -> Drawn | None:
 
 
 def _values(frame: pd.DataFrame, source: Source) -> pd.DataFrame:
-    """Seconds since the first sample, percent, bytes."""
+    """Return seconds since the first sample, percent and bytes."""
     columns = {source.utilisation: "utilisation", source.memory: "memory"}
     values = frame[["seconds", *columns]].rename(columns=columns).dropna()
     return values.assign(seconds=values["seconds"] - values["seconds"].min())
@@ -109,7 +109,7 @@ def _axes(left: Axes, right: Axes, source: Source, total: float) -> None:
 
 
 def _mark(axes: Axes, labels: list[str], starts: list[float], lengths: list[float], title: str) -> None:
-    """Thin lines between the runs, and above each run its label, led to it where it had to give way."""
+    """Draw thin lines between the runs, and above each run its label, with a line to it where it was shifted."""
     for start in starts[1:]:
         axes.axvline(start, color="0.45", linewidth=0.5)
     total = starts[-1] + lengths[-1]
@@ -128,7 +128,7 @@ def _mark(axes: Axes, labels: list[str], starts: list[float], lengths: list[floa
 
 
 def spread(centres: Sequence[float], widths: Sequence[float]) -> list[float]:
-    """Places from 0 to 1, in the same order and near ``centres``, at which labels of ``widths`` do not overlap.
+    """Return places from 0 to 1, in the same order and near ``centres``, at which labels of ``widths`` do not overlap.
 
     Neighbours that collide become a group about the middle of their centres, which then may collide with the next.
     Labels that are wider than the whole are squeezed evenly.

@@ -1,1 +1,1 @@
-"""What the published documents print, and what the runs here say beside it."""
+"""The figures and claims of published documents, beside the runs here."""

@@ -1,9 +1,9 @@
 """Published figures beside those measured here: the same quantity, its ratio to the series' first, and what differs.
 
-A time on other hardware is no check of ours, a ratio of two times is the nearer to one: both are given.
+A time on other hardware does not check ours, and a ratio of two times comes nearer to that: both are given.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,15 +23,17 @@ METRICS: dict[str, tuple[str, str, float]] = {
     "device_memory_peak": ("peak device memory (MiB)", "peak_device_allocated_bytes", 1 / 2**20),
     "parameters": ("parameters", "parameters", 1.0),
 }
-"""What is compared: its words, the column of the table of timings, what turns ours into the published unit."""
+"""By published metric: its name, the column of the table of timings, and the factor from our unit to the published."""
 UNITS = {"million": 1e-6}
-"""Units that a document chose by itself, and what turns ours into them."""
+"""Factors from our unit to units of single documents."""
 TIMES = ("fit_time", "epoch_time")
+SHARES = ("test_accuracy",)
+"""Metrics without ratios: shares of a whole."""
 STRATEGIES = {"mirrored": "ddp", "multi_worker": "ddp_two_nodes"}
 NAMES = {"fp16_amp": "fp16", "small": "lab2_small", "medium": "lab2_medium", "large": "lab2_large"}
-"""Published levels that are called otherwise here; of the second lab's networks the sizes alone were printed."""
+"""Published levels with another name here; the second lab printed the sizes of its networks only."""
 SETS = {"cifar10": (60_000, 32), "mnist": (70_000, 28), "birds-woodland": (1030, 192)}
-"""Published data sets: images in all, and the pixels of a side that the documents trained on."""
+"""Number of images in a published data set, and the image size in pixels that the documents trained on."""
 CONDITIONS = {
     "device": "device",
     "model": "model.name",
@@ -64,18 +66,19 @@ class Series:
     metric: str
     words: str
     setting: str
-    """What tells the rows apart."""
+    """The conditions in which the rows differ."""
     rows: tuple[Row, ...]
     base: str | None
-    """Label of the row that the ratios are over, the first that was measured here; None of what makes no ratio."""
+    """Label of the row that the ratios are over, the first that was measured here; None if a metric has no ratios."""
     differs: tuple[str, ...]
     notes: tuple[str, ...]
-    """What ``published.csv`` notes on its figures."""
+    """Remarks of ``published.csv`` on its figures."""
     comparable: str
+    """Whether the published figures and ours can be compared, in a sentence."""
 
 
 def beside(study: Study, frame: pd.DataFrame, published: pd.DataFrame) -> list[Series]:
-    """Every series of ``published`` (rows of ``published.csv``) of the study's document, measured here or not."""
+    """Return every series of the study's document in ``published.csv``, whether measured here or not."""
     mine = published[(published["study"] == study.published) & published["metric"].isin(METRICS)]
     mine = mine[mine["value"].notna() & (mine["table"] != "claim")]
     return [
@@ -85,42 +88,20 @@ def beside(study: Study, frame: pd.DataFrame, published: pd.DataFrame) -> list[S
 
 
 def _series(study: Study, usable: pd.DataFrame, rows: pd.DataFrame, metric: str) -> Series:
-    words, _, scale = METRICS[metric]
-    unit = str(rows["unit"].iloc[0])
-    if unit in UNITS:
-        words, scale = f"{words} ({unit})", scale * UNITS[unit]
-    column = _column(study, metric)
-    lines = [int(str(index)) + 2 for index in rows.index]  # the file's first line is its header
-    conditions = [conditions_of(row) for _, row in rows.iterrows()]
-    keys = study.compared
-    if metric == "parameters":  # they follow from the network alone, wherever it trains
-        conditions = [{key: level for key, level in row.items() if key == "model.name"} for row in conditions]
-        keys = [key for key in keys if key == "model.name"]
-    apart = [key for key in CONDITIONS.values() if len({row.get(key) for row in conditions}) > 1]
-    matched = [_matching(study, usable, row, keys, apart) for row in conditions]
-    share, measured = metric == "test_accuracy", any(map(len, matched))
-    base = None if share else next((place for place, runs in enumerate(matched) if len(runs)), 0)
-    values = [float(value) for value in rows["value"]]
+    """Return the published ``rows`` of one metric and table beside the ``usable`` runs at their conditions."""
+    words, scale = _unit(metric, str(rows["unit"].iloc[0]))
+    matched = _matched(study, usable, rows, metric)
+    measured = any(map(len, matched))
     setting, labels = _labels(rows)
+    base = None if metric in SHARES else next((place for place, runs in enumerate(matched) if len(runs)), 0)
+    values = _Values(_column(study, metric), scale, bounded=metric in SHARES)
     return Series(
         source=str(rows["source"].iloc[0]),
         table=str(rows["table"].iloc[0]),
         metric=metric,
         words=words,
         setting=setting,
-        rows=tuple(
-            Row(
-                line=lines[place],
-                label=labels[place],
-                hardware=_text(rows["hardware"].iloc[place]) or device_words(_text(rows["device"].iloc[place])),
-                published=values[place],
-                published_ratio=None if base is None else values[place] / values[base],
-                ours=_mean(runs, column, scale, bounded=share),
-                ours_ratio=None if base is None or place == base else _ratio(runs, matched[base], column),
-                runs=len(runs),
-            )
-            for place, runs in enumerate(matched)
-        ),
+        rows=tuple(_rows(rows, labels, matched, base, values)),
         base=None if base is None else labels[base],
         differs=tuple(_differs(study, usable, rows) if measured and metric != "parameters" else []),
         notes=tuple(dict.fromkeys(note for note in map(_text, rows["note"]) if note)),
@@ -130,8 +111,52 @@ def _series(study: Study, usable: pd.DataFrame, rows: pd.DataFrame, metric: str)
     )
 
 
+@dataclass(frozen=True)
+class _Values:
+    """How a metric is read from runs."""
+
+    column: str
+    scale: float
+    bounded: bool
+    """Whether values are shares of a whole."""
+
+
+def _unit(metric: str, unit: str) -> tuple[str, float]:
+    """Return the metric's name, and the factor from our unit to the published one."""
+    words, _, scale = METRICS[metric]
+    return (f"{words} ({unit})", scale * UNITS[unit]) if unit in UNITS else (words, scale)
+
+
+def _matched(study: Study, usable: pd.DataFrame, rows: pd.DataFrame, metric: str) -> list[pd.DataFrame]:
+    """Return the runs at the conditions of each published row."""
+    conditions, keys = [conditions_of(row) for _, row in rows.iterrows()], study.compared
+    if metric == "parameters":  # they follow from the network alone, wherever it trains
+        conditions = [{key: level for key, level in row.items() if key == "model.name"} for row in conditions]
+        keys = [key for key in keys if key == "model.name"]
+    apart = [key for key in CONDITIONS.values() if len({row.get(key) for row in conditions}) > 1]
+    return [_matching(study, usable, row, keys, apart) for row in conditions]
+
+
+def _rows(
+    rows: pd.DataFrame, labels: Sequence[str], matched: Sequence[pd.DataFrame], base: int | None, values: _Values
+) -> Iterator[Row]:
+    """Yield each published row with its label and ours; ratios are over the row at the place ``base``."""
+    published = [float(value) for value in rows["value"]]
+    for place, ((index, row), runs) in enumerate(zip(rows.iterrows(), matched, strict=True)):
+        yield Row(
+            line=int(str(index)) + 2,  # the file's first line is its header
+            label=labels[place],
+            hardware=_text(row["hardware"]) or device_words(_text(row["device"])),
+            published=published[place],
+            published_ratio=None if base is None else published[place] / published[base],
+            ours=_mean(runs, values),
+            ours_ratio=None if base is None or place == base else _ratio(runs, matched[base], values.column),
+            runs=len(runs),
+        )
+
+
 def _column(study: Study, metric: str) -> str:
-    """The column to set beside a published metric; of a training time the study's own, if that is one of a training."""
+    """Return the column to set beside a published metric; for a training time it is the study's own, if it trains."""
     if metric != "fit_time":
         return METRICS[metric][1]
     total = study.total
@@ -139,7 +164,7 @@ def _column(study: Study, metric: str) -> str:
 
 
 def conditions_of(row: "pd.Series[Any]") -> dict[str, Any]:
-    """A published row's conditions as keys of a study with their levels; what was not printed is left out."""
+    """Return the printed conditions of a published row, as dotted keys with their levels."""
     found: dict[str, Any] = {}
     for name, key in CONDITIONS.items():
         if pd.notna(row[name]):
@@ -156,9 +181,10 @@ def conditions_of(row: "pd.Series[Any]") -> dict[str, Any]:
 def _matching(
     study: Study, usable: pd.DataFrame, conditions: Mapping[str, Any], keys: Sequence[str], apart: Sequence[str]
 ) -> pd.DataFrame:
-    """The runs at those conditions of the ``keys`` that the study varies; at its own value where none is printed.
+    """Return the runs at the ``conditions`` of the study's ``keys``, at its own value where none is printed.
 
-    A condition that tells the figures of a series ``apart`` and that the study does not vary has to be the study's own.
+    A condition in which the figures of a series differ (``apart``) and which the study does not vary has to be the
+    study's own.
     """
     rows = usable
     for key in apart:
@@ -172,7 +198,7 @@ def _matching(
 
 
 def _labels(rows: pd.DataFrame) -> tuple[str, list[str]]:
-    """What tells the rows of a series apart, and each row's words for it."""
+    """Return the conditions in which the rows of a series differ, and each row's words for them."""
     columns = ("device", "hardware", "model", "batch_size", "num_workers", "precision", "strategy")
     names = {"batch_size": "batch size", "num_workers": "loader workers"}
     varying = [name for name in columns if rows[name].nunique(dropna=False) > 1]
@@ -192,21 +218,23 @@ def _labels(rows: pd.DataFrame) -> tuple[str, list[str]]:
     return ", ".join(names.get(name, name) for name in varying) or "setting", labels
 
 
-def _mean(runs: pd.DataFrame, column: str, scale: float, bounded: bool) -> Estimate | None:
-    """Geometric mean with a t interval, in the published unit; the mean alone of what is ``bounded``, a share of all,
-    for which an interval of logarithms would reach beyond it."""
+def _mean(runs: pd.DataFrame, values: _Values) -> Estimate | None:
+    """Return the geometric mean with a t interval, in the published unit.
+
+    A share gets its mean alone: an interval of logarithms would reach beyond the whole.
+    """
     if runs.empty:
         return None
-    values = (runs[column].astype(float) * scale).tolist()
-    if min(values) <= 0:
+    ours = (runs[values.column].astype(float) * values.scale).tolist()
+    if min(ours) <= 0:
         return None
-    if bounded or min(values) == max(values):  # equal values are a count, and no measurement
-        return Estimate(value=sum(values) / len(values), low=None, high=None)
-    return estimate(fit_log_model(values, ["one"] * len(values), runs["session_block"].tolist()).mean("one"))
+    if values.bounded or min(ours) == max(ours):  # equal values are a count, and no measurement
+        return Estimate(value=sum(ours) / len(ours), low=None, high=None)
+    return estimate(fit_log_model(ours, ["one"] * len(ours), runs["session_block"].tolist()).mean("one"))
 
 
 def _ratio(runs: pd.DataFrame, base: pd.DataFrame, column: str) -> Estimate | None:
-    """Geometric mean over that of the base, compared within blocks."""
+    """Return the geometric mean over that of the base, compared within blocks."""
     both = pd.concat([runs, base])
     if runs.empty or runs.index.equals(base.index) or (both[column] <= 0).any():
         return None
@@ -216,45 +244,74 @@ def _ratio(runs: pd.DataFrame, base: pd.DataFrame, column: str) -> Estimate | No
 
 
 def _differs(study: Study, usable: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
-    """What was not the same here, in words."""
-    told = _data_differs(study, sorted({_text(value) for value in rows["dataset"]} - {""}))
-    epochs = sorted({_text(value).removesuffix(".0") for value in rows["epochs"]} - {""})
-    here = str(study.training.epochs)
-    if study.training.freeze_epochs:
-        here = f"{study.training.freeze_epochs} frozen + {study.training.epochs}"
-    if epochs and epochs != [here] and "training.epochs" not in study.factors:
-        told.append(f"epochs: {listed(epochs)} there, {here} here")
-    for key in dict.fromkeys(key for _, row in rows.iterrows() for key in conditions_of(row)):
-        levels = sorted({str(conditions_of(row).get(key)) for _, row in rows.iterrows()} - {"None"})
-        own = _own(study, key)
-        if key not in study.factors and own is not None and levels != [own]:
-            told.append(f"{short_key(key)}: {listed(levels)} there, {own} here")
-    for column, key in (("model", "model.name"), ("batch_size", "training.batch_size")):
-        if rows[column].isna().all():
-            told.append(f"{short_key(key)}: not printed there, {_here(study, key)} here")
-    many = sorted(set(usable["replicas"].dropna().astype(int)))
-    if "training.strategy" in study.compared and many:
-        told.append(f"processes: {listed([str(count) for count in many])} here, that share each batch")
-    hardware = sorted({_text(value) for value in rows["hardware"]} - {""})
-    ours = sorted(set(usable["device_name"].dropna()))
-    if ours:
-        told.append(f"hardware: {listed(hardware) if hardware else 'not printed'} there, {listed(ours)} here")
-    return told
+    """Return what was not the same here, in words."""
+    return [
+        *_data_differs(study, _printed(rows["dataset"])),
+        *_epochs_differ(study, [epochs.removesuffix(".0") for epochs in _printed(rows["epochs"])]),
+        *_conditions_differ(study, rows),
+        *_not_printed(study, rows),
+        *_processes(study, usable),
+        *_hardware(usable, _printed(rows["hardware"])),
+    ]
+
+
+def _printed(column: "pd.Series[Any]") -> list[str]:
+    """Return the values that a document prints, sorted, each once."""
+    return sorted({_text(value) for value in column} - {""})
 
 
 def _data_differs(study: Study, published: list[str]) -> list[str]:
-    """How the images differ: their source, how many, how large."""
+    """Return how the images differ: their source, number and size."""
     data, name = study.dataset, published[0] if published else None
     count, size = SETS.get(str(name), (None, None))
     there = f"{name}, {count} images of {size} px" if count else str(name or "not printed")
     if data.source == name:
         return []
-    if data.drawn and (data.images, data.image_size) == (count, size):
-        return [f"data: {there} there, as many drawn images of that size here"]
-    here = (
-        f"{data.images} drawn images of {data.image_size} px" if data.drawn else f"{data.source}, {data.image_size} px"
-    )
+    drawn = data.drawn
+    if drawn and (data.images, data.image_size) == (count, size):
+        return [f"data: {there} there, the same number of drawn images of that size here"]
+    here = f"{data.images} drawn images of {data.image_size} px" if drawn else f"{data.source}, {data.image_size} px"
     return [f"data: {there} there, {here} here"]
+
+
+def _epochs_differ(study: Study, published: list[str]) -> list[str]:
+    here = str(study.training.epochs)
+    if study.training.freeze_epochs:
+        here = f"{study.training.freeze_epochs} frozen + {study.training.epochs}"
+    same = not published or published == [here] or "training.epochs" in study.factors
+    return [] if same else [f"epochs: {listed(published)} there, {here} here"]
+
+
+def _conditions_differ(study: Study, rows: pd.DataFrame) -> list[str]:
+    """Return the printed conditions that the study does not vary, and has at another level."""
+    conditions = [conditions_of(row) for _, row in rows.iterrows()]
+    told = []
+    for key in dict.fromkeys(key for row in conditions for key in row):
+        levels, own = sorted({str(row[key]) for row in conditions if key in row}), _own(study, key)
+        if key not in study.factors and own is not None and levels != [own]:
+            told.append(f"{short_key(key)}: {listed(levels)} there, {own} here")
+    return told
+
+
+def _not_printed(study: Study, rows: pd.DataFrame) -> list[str]:
+    return [
+        f"{short_key(key)}: not printed there, {_here(study, key)} here"
+        for column, key in (("model", "model.name"), ("batch_size", "training.batch_size"))
+        if rows[column].isna().all()
+    ]
+
+
+def _processes(study: Study, usable: pd.DataFrame) -> list[str]:
+    counts = [str(count) for count in sorted(set(usable["replicas"].dropna().astype(int)))]
+    if "training.strategy" not in study.compared or not counts:
+        return []
+    return [f"processes: {listed(counts)} here, that share each batch"]
+
+
+def _hardware(usable: pd.DataFrame, published: list[str]) -> list[str]:
+    ours = sorted(set(usable["device_name"].dropna()))
+    there = listed(published) if published else "not printed"
+    return [f"hardware: {there} there, {listed(ours)} here"] if ours else []
 
 
 def _here(study: Study, key: str) -> str:
@@ -269,16 +326,17 @@ def _own(study: Study, key: str) -> str | None:
 
 
 def _comparable(study: Study, metric: str, rows: pd.DataFrame) -> str:
+    """Return whether the published figures of a metric can be compared with ours, in a sentence."""
     if metric in TIMES:
-        return "The times are of other hardware and single runs: what can be compared is their ratios."
-    if metric == "test_accuracy":
+        return "The times come from other hardware and from single runs: only their ratios can be compared."
+    if metric in SHARES:
         if study.dataset.drawn:
-            return "Not comparable: accuracies on drawn images say nothing of those on photographs."
+            return "Not comparable: accuracies on drawn images say nothing about accuracies on photographs."
         if study.dataset.source not in set(rows["dataset"]):
-            return "Not comparable: an accuracy holds for the images that it was reached on."
+            return "Not comparable: an accuracy holds for the images on which it was reached."
         return "Comparable where the schedule is the same."
     if metric == "device_memory_peak":
-        return "Comparable in kind: what tensors need depends on the library's version and its algorithms."
+        return "Comparable in kind: the memory of tensors depends on the library's version and its algorithms."
     return "Comparable: it follows from the architecture."
 
 
@@ -287,5 +345,5 @@ def _text(value: object) -> str:
 
 
 def varied(series: Sequence[Series]) -> list[Series]:
-    """Those of several figures, whose ratios can be drawn."""
+    """Return the series with ratios that can be drawn."""
     return [one for one in series if sum(row.ours_ratio is not None for row in one.rows) > 0]

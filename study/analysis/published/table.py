@@ -11,17 +11,19 @@ METRICS = {
     "train_seconds": "fit_time",
     "epoch_seconds": "epoch_time",
 }
-"""What the documents call a total; of the others none is printed."""
+"""The published metric of a total; the documents print no other total."""
 
 
 def read_published() -> pd.DataFrame:
-    """Every published figure, in the order of the file."""
+    """Return every published figure, in the order of the file."""
     return pd.read_csv(FILE)
 
 
 def published_times(study: str, total: str = "fit_seconds") -> pd.DataFrame:
-    """Published times of a study to set beside ``total``: columns ``table``, ``hardware``, ``batch_size``,
-    ``seconds``."""
+    """Return the published times of a study to set beside ``total``.
+
+    Columns: ``table``, ``hardware``, ``batch_size`` and ``seconds``.
+    """
     frame = read_published()
     wanted = (frame["study"] == study) & (frame["metric"] == METRICS.get(total)) & frame["batch_size"].notna()
     rows = frame[wanted].fillna({"hardware": "hardware not printed"})

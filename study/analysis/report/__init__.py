@@ -11,16 +11,17 @@ from study.analysis.published.table import read_published
 from study.analysis.report.context import StudyView, view
 from study.analysis.report.resources import resources
 from study.analysis.stats.analysis import read_analysis
-from study.analysis.stats.step_model import interval_words
 from study.analysis.table.files import read_all, read_csv
-from study.analysis.words import bytes_words, coefficients, device_words, law_formula, number
+from study.analysis.wording.caveats import more_replicates_sentence
+from study.analysis.wording.steps import step_intervals, step_sentence
+from study.analysis.words import bytes_words, coefficients, device_words, law_formula, number, setting_words
 from study.artifacts.layout import Results
 from study.artifacts.plan import read_plan
 from study.base.files import write_whole
 
 
 def render(studies: list[str], results: Path, output: Path) -> None:
-    """Write the report over ``studies`` to ``output``, in one piece."""
+    """Write the report on ``studies`` to ``output``, in one piece."""
     environment = Environment(
         loader=PackageLoader("study.analysis.report"),
         autoescape=True,
@@ -30,7 +31,8 @@ def render(studies: list[str], results: Path, output: Path) -> None:
     )
     environment.filters |= {"number": number, "bytes": bytes_words, "device": device_words}
     environment.filters |= {"resources": resources, "law_formula": law_formula, "coefficients": coefficients}
-    environment.filters |= {"step_intervals": interval_words}
+    environment.filters |= {"setting": setting_words, "more_replicates": more_replicates_sentence}
+    environment.filters |= {"step": step_sentence, "step_intervals": step_intervals}
     template = environment.get_template("report.html.j2")
     text = template.render(studies=[_read(name, results) for name in studies], claims=examine(read_published()))
     write_whole(output, text)

@@ -1,4 +1,4 @@
-"""What the page says about one study, as values for the template."""
+"""The content of the page on one study, as values for the template."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,9 @@ from study.analysis.published.beside import Series, beside
 from study.analysis.published.table import read_published
 from study.analysis.report.epochs import EpochRow, epoch_rows, padded, published_epochs
 from study.analysis.stats.analysis import Analysis
-from study.analysis.words import TOTALS, bytes_words, short_key
+from study.analysis.wording.answer import answer_sentence
+from study.analysis.wording.caveats import caveat_sentence
+from study.analysis.words import bytes_words, short_key, total_words
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.weights import fell_back
@@ -39,28 +41,28 @@ class StudyView:
     counts: str
     beside: list[Series]
     published: str | None
-    """The published study beside this one, whose claims the page shows open."""
+    """The published study beside this one; the page opens the claims of these."""
 
 
 def view(
     plan: Plan, records: dict[str, Record], frame: pd.DataFrame, analysis: Analysis, figures: list[dict[str, str]]
 ) -> StudyView:
-    """Everything that the template shows of one study."""
+    """Return all values that the template shows on one study."""
     study = plan.study
     done = [record for record in records.values() if record.outcome == "ok"]
     return StudyView(
         name=plan.name,
         title=study.title,
         question=study.question,
-        answer=analysis.answer,
+        answer=[answer_sentence(answer) for answer in analysis.answer],
         banners=[*_reduced(study), *_banners(list(records.values()))],
-        warnings=[*analysis.warnings, *_left_out(records)],
+        warnings=[*map(caveat_sentence, analysis.warnings), *_left_out(records)],
         figures=figures,
         analysis=analysis,
         axis=short_key(study.curve.x)
         if study.curve
         else ", ".join(short_key(key) for key in study.compared) or "setting",
-        total=TOTALS[analysis.y].replace(" (s)", ""),
+        total=total_words(analysis.y),
         rate="images/s" if study.total in TOTALS_OF_INFERENCE else "images/s in training",
         facts=_facts(plan, records),
         epochs=_epochs(plan, records),
@@ -72,14 +74,14 @@ def view(
 
 
 def _epochs(plan: Plan, records: dict[str, Record]) -> list[EpochRow]:
-    """Ours, and those that the document beside the study prints."""
+    """Return our epochs, and those that the document beside the study prints."""
     study = plan.study
     ours = [] if study.total in TOTALS_OF_INFERENCE else epoch_rows(plan, records)
     return padded([*ours, *published_epochs(study.published, read_published())]) if ours and study.published else ours
 
 
 def _counts(plan: Plan, done: list[Record]) -> str:
-    """How many runs succeeded, and the accuracy that they reached from which weights."""
+    """Return a sentence on the number of runs that succeeded, their accuracy, and the weights at their start."""
     text = f"{len(done)} of {len(plan.runs)} planned runs succeeded."
     reached = [record.measurement.epochs[-1].accuracy for record in done if record.measurement]
     known = [value for value in reached if value is not None]
@@ -93,7 +95,7 @@ def _counts(plan: Plan, done: list[Record]) -> str:
 
 
 def _reduced(study: Study) -> list[str]:
-    """Which keys a reduced size changed, from what."""
+    """Return a banner that lists the keys of a reduced size with their full values; none at full size."""
     if not study.full:
         return []
     keys = [
@@ -112,9 +114,9 @@ def _banners(records: list[Record]) -> list[str]:
     banners = []
     if any(record.data and record.data.generated for record in records):
         banners.append(
-            "The images are generated, not photographs: times stand, accuracies hold for drawn images alone."
+            "The images are generated, not photographs: the times are valid, the accuracies hold for drawn images only."
         )
-    # A network that is trained whole starts from random weights as a matter of course.
+    # Networks that have no pretrained weights need no banner for random ones.
     weighted = [record for record in records if record.weights and is_transfer(record.settings.model.name)]
     random = [record for record in weighted if record.weights and record.weights.kind == "random"]
     again = (
@@ -124,8 +126,8 @@ def _banners(records: list[Record]) -> list[str]:
         who = "Every run starts" if len(random) == len(weighted) else f"{len(random)} of {len(weighted)} runs start"
         sought = any(record.weights and fell_back(record.weights) for record in random)
         banners.append(
-            f"{who} from random weights ({reason}): times stand, accuracies are not transfer learning."
-            + (again if sought else "")
+            f"{who} from random weights ({reason}): the times are valid, the accuracies are not those of transfer "
+            "learning." + (again if sought else "")
         )
     return banners
 
@@ -138,7 +140,7 @@ def _left_out(records: dict[str, Record]) -> list[str]:
 
 
 def _facts(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
-    """What was run on what, once; what differs between runs is shown with all its values."""
+    """Return name and value of each fact about the runs; a fact that differs between runs has all of its values."""
     study, facts = plan.study, []
     training = study.training
     stages = f"{training.freeze_epochs} frozen and {training.epochs} unfrozen epochs"
@@ -188,7 +190,7 @@ def _facts(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
 
 
 def _training(training: Training) -> str:
-    """What of the training is not the default, each with a comma before it."""
+    """Return the settings of the training that are not the default, each with a comma before it."""
     told = [
         *([training.optimizer] if training.optimizer != "adamw" else []),
         *([f"{training.schedule} learning rate"] if training.schedule != "one_cycle" else []),
@@ -232,7 +234,7 @@ def _device(record: Record) -> str | None:
 
 
 def _arithmetic(record: Record) -> str | None:
-    """What a precision was computed in; nothing of a record that is too old to tell."""
+    """Return the arithmetic of a run's precision; None for a record without it, which is an older one."""
     if record.fp32 is None:
         return None
     names = {"ieee": "IEEE fp32"}

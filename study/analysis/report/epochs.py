@@ -1,4 +1,4 @@
-"""Epoch by epoch: how long each trained, and the losses that a document prints. From records, medians over runs."""
+"""Epoch by epoch: times, losses and accuracy, as medians over the runs of a setting."""
 
 from dataclasses import dataclass
 from statistics import median
@@ -15,16 +15,16 @@ from study.config.study import shown
 
 @dataclass(frozen=True)
 class EpochRow:
-    """One quantity of one setting, a cell an epoch."""
+    """One quantity of one setting, with a cell for each epoch."""
 
     setting: str
     quantity: str
     cells: list[str | None]
-    """None where an epoch has none of it."""
+    """None where an epoch was not measured."""
 
 
 PUBLISHED = {"time": "training (s)", "loss_sum": "training loss, sum over steps"}
-"""What ``published.csv`` gives an epoch: its metric's end, and the quantity."""
+"""Quantities of an epoch in ``published.csv``, by the end of the metric's name."""
 QUANTITIES = (
     ("training (s)", "train_seconds"),
     ("validation (s)", "valid_seconds"),
@@ -36,7 +36,7 @@ QUANTITIES = (
 
 
 def epoch_rows(plan: Plan, records: dict[str, Record]) -> list[EpochRow]:
-    """A row for each setting and each quantity that any of its epochs has."""
+    """Return a row for each setting and each quantity that was measured in any of its epochs."""
     rows = []
     for setting, runs in _by_setting(plan, records).items():
         for words, name in QUANTITIES:
@@ -48,7 +48,7 @@ def epoch_rows(plan: Plan, records: dict[str, Record]) -> list[EpochRow]:
 
 
 def published_epochs(study: str, published: pd.DataFrame) -> list[EpochRow]:
-    """The same of a document that prints its epochs: a row for each of its machines and quantities."""
+    """Return the rows of a document that prints its epochs: one for each of its machines and quantities."""
     parts = published["metric"].str.extract(r"^epoch_(?P<epoch>\d+)_(?P<kind>\w+)$")
     mine = published.join(parts)[(published["study"] == study) & parts["kind"].isin(PUBLISHED)]
     rows = []
@@ -62,20 +62,20 @@ def published_epochs(study: str, published: pd.DataFrame) -> list[EpochRow]:
 
 
 def padded(rows: list[EpochRow]) -> list[EpochRow]:
-    """All as long as the longest."""
+    """Return the rows, each with a cell for every epoch of the longest."""
     longest = max((len(row.cells) for row in rows), default=0)
     return [EpochRow(row.setting, row.quantity, row.cells + [None] * (longest - len(row.cells))) for row in rows]
 
 
 def _cell(name: str, values: list[float]) -> str | None:
-    """The median in words; of a time without a validation, and of a loss that is no finite number, none."""
+    """Return the median in words; None without values, or for the time of a validation that was not made."""
     if not values or (name == "valid_seconds" and not any(values)):
         return None
     return f"{100 * median(values):.1f}%" if name == "accuracy" else number(median(values))
 
 
 def _by_setting(plan: Plan, records: dict[str, Record]) -> dict[str, list[list[Epoch]]]:
-    """The epochs of each successful run, by its setting in words."""
+    """Return the epochs of each successful run, by its setting in words."""
     found: dict[str, list[list[Epoch]]] = {}
     keys, factors = plan.study.compared, plan.study.factors
     for run in sorted(plan.runs, key=lambda run: [factors[key].index(run.factors[key]) for key in keys]):
@@ -88,6 +88,6 @@ def _by_setting(plan: Plan, records: dict[str, Record]) -> dict[str, list[list[E
 
 
 def _words(plan: Plan, key: str, level: object) -> str:
-    """A name speaks for itself; a number does not."""
+    """Return a level in words: a name alone, a number with its key."""
     name = shown(plan.study, key, level)
     return device_words(name) if isinstance(name, str) else f"{short_key(key)} {name}"

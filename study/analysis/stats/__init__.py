@@ -1,1 +1,1 @@
-"""What the timings say, and what they do not. Values in, values out."""
+"""The statistics of a table of timings: values in, values and kinds of findings out, no sentences."""

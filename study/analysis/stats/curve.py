@@ -1,4 +1,4 @@
-"""What the points of T(b) determine, in a table of laws and in one sentence."""
+"""The curve T(b) of a group: every law fitted to its points, and the verdict on what they determine."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from math import sqrt
@@ -6,21 +6,31 @@ from math import sqrt
 import numpy as np
 from pydantic import Field
 
+from study.analysis.stats.findings import (
+    Doubt,
+    Drifted,
+    NoDifference,
+    NoLaw,
+    OtherLaw,
+    PowerLaw,
+    Rise,
+    TooFewPoints,
+    Turn,
+    Unreplicated,
+    Verdict,
+)
 from study.analysis.stats.fits import Band, Bounds, Fitted, Points, band_of, fit_laws, points_of, turn_of
-from study.analysis.stats.laws import by_name
+from study.analysis.stats.laws import CLOSE, by_name
 from study.analysis.stats.log_model import SIGNIFICANCE, fit_log_model, level_test
 from study.analysis.stats.machine_change import CHANGE_LIMIT
-from study.analysis.words import number
 from study.base.strict import Strict
 
 NARROW = 0.5
-"""Widest interval of alpha that is printed: a wider one holds both alpha = 1 and alpha = 0.5."""
-CLOSE = 2.0
-"""Laws within this much of the best criterion are not told from it (Burnham and Anderson 2002)."""
+"""Width of the interval of alpha from which alpha is no finding: it would hold both alpha = 1 and alpha = 0.5."""
 
 
 class CurveFit(Strict):
-    """What the curve's points determine."""
+    """The laws that were fitted to the points of a curve, and the verdict on them."""
 
     observations: int
     batch_sizes: int
@@ -30,12 +40,14 @@ class CurveFit(Strict):
     best: str | None = Field(description="The law with the smallest criterion; null where none has one.")
     points: Points = Field(description="The means that the laws were fitted to, blocks taken out.")
     band: Band | None = Field(description="Of the best law; null without a degree of freedom.")
-    turn: Bounds | None = Field(description="Where the best law turns up again, if it does: 95% of the bootstrap.")
-    verdict: str = Field(description="In words, what the points determine.")
+    turn: Bounds | None = Field(
+        description="Batch sizes from which the best law rises again, 95% of the bootstrap; null where it does not."
+    )
+    verdict: Verdict = Field(description="What the points determine.")
 
     @property
     def power(self) -> Fitted:
-        """The published law."""
+        """The power law, which is the published one."""
         return self.models["power"]
 
 
@@ -45,9 +57,10 @@ def fit_curve(
     blocks: Sequence[Hashable],
     machine_change: float | None = None,
 ) -> CurveFit:
-    """Fit every law to one entry a run. A bare table without blocks gives every run the same block.
+    """Return every law fitted to the runs, with the verdict on what they determine.
 
-    ``machine_change`` is the slowest yardstick over the fastest, where there is one.
+    ``batch_sizes``, ``seconds`` and ``blocks`` have one entry for each run; a table without blocks gives all runs the
+    same one. ``machine_change`` is the slowest yardstick over the fastest, where there is one.
     """
     model = fit_log_model(seconds, batch_sizes, blocks)
     points = points_of(batch_sizes, seconds, model)
@@ -60,8 +73,9 @@ def fit_curve(
     spread = max(points.means) / min(points.means)
     blocks_apart = float(np.exp(np.ptp(model.block_effects))) if model.block_columns else 1.0
     moved = max(machine_change or 1.0, blocks_apart)
-    drifted = (moved, spread) if moved >= CHANGE_LIMIT and moved > spread else None
-    reported, verdict = judge(models, best, differs, turn, drifted)
+    drifted = Drifted(machine_change=moved, level_change=spread) if moved >= CHANGE_LIMIT and moved > spread else None
+    verdict = judge(models, best, differs, turn, drifted)
+    reported = isinstance(verdict, PowerLaw)
     models["power"] = models["power"].model_copy(update={"reported": reported})
     return CurveFit(
         observations=len(seconds),
@@ -82,103 +96,67 @@ def judge(
     best: str | None,
     differs_p: float | None,
     turn: Bounds | None = None,
-    drifted: tuple[float, float] | None = None,
-) -> tuple[bool, str]:
-    """Whether the power law's coefficients are findings, and what the points determine in words.
+    drifted: Drifted | None = None,
+) -> Verdict:
+    """Return what the fitted laws determine; ``best`` is the one with the smallest criterion.
 
-    ``drifted`` holds how far the machine changed and how far the settings differ, where it changed by more.
+    ``drifted`` is the verdict to give where no batch size differs from another, if the machine changed by more than
+    they do.
     """
     if best is None:
-        return False, "The points are too few to compare any law with a constant."
+        return TooFewPoints()
+    beats = _beats_constant(models, best)
     if differs_p is None:
-        return False, "Each batch size was run once, so chance cannot be told from shape" + (
-            ", and no law beats a constant."
-            if best == "constant" or not _beats_constant(models, best)
-            else f"; {LAW_WORDS[best]} follows the points most closely, which replicates would have to confirm."
-        )
-    if differs_p >= SIGNIFICANCE and drifted:
-        return False, (
-            f"No law beats a constant: the machine drifted more than the settings differ ({drifted[0]:.2f}x against "
-            f"{drifted[1]:.2f}x)."
-        )
+        return Unreplicated(law=best if beats else None)
     if differs_p >= SIGNIFICANCE:
-        return False, "No law beats a constant: no batch size differs from another by more than the noise."
-    if not _beats_constant(models, best):
-        return False, "Batch size makes a difference, but no law describes it better than a constant."
-    power = models["power"]
-    doubt = _doubt(power, models[best])
+        return drifted or NoDifference()
+    if not beats:
+        return NoLaw()
+    doubt = _doubt(models["power"], models[best])
     if doubt is None:
-        return True, _power_words(models, best)
-    return False, _best_words(models[best], best, doubt, turn)
-
-
-LAW_WORDS = {
-    "constant": "a constant",
-    "inverse": "T0 + A/b",
-    "power": "the power law",
-    "rise": "a curve that falls and rises again",
-    "hinge": "a curve with a bend",
-}
+        return _power_law(models, best)
+    return _other_law(models, best, doubt, turn)
 
 
 def _beats_constant(models: Mapping[str, Fitted], best: str) -> bool:
+    """Return whether the best law is another than the constant, by more than criteria may differ by chance."""
     constant, other = models["constant"].aicc, models[best].aicc
-    return constant is None or (other is not None and other < constant - CLOSE)
+    return best != "constant" and (constant is None or (other is not None and other < constant - CLOSE))
 
 
-def _doubt(power: Fitted, best: Fitted) -> str | None:
-    """Why the power law's coefficients are no findings; None where they are."""
+def _doubt(power: Fitted, best: Fitted) -> Doubt | None:
+    """Return why the power law's coefficients are no findings; None where they are."""
     interval = power.intervals.get("alpha")
     if power.aicc is None or best.aicc is None or power.aicc > best.aicc + CLOSE:
-        return "another law describes them better"
+        return "another_law"
     if power.lack_of_fit_p is None:
-        return "there are no replicates or too few batch sizes to test it"
+        return "untested"
     if power.lack_of_fit_p < SIGNIFICANCE:
-        return "it misses the times by more than the noise between replicates"
+        return "lack_of_fit"
     if interval is None or interval.low is None or interval.high is None or interval.high - interval.low >= NARROW:
-        return f"the points do not determine its exponent ({interval_words(interval)})"
+        return "wide_interval"
     return None
 
 
-def _power_words(models: Mapping[str, Fitted], best: str) -> str:
-    power = models["power"]
-    values, interval = power.coefficients, power.intervals["alpha"]
-    text = (
-        f"T(b) = {number(values['c'])} / b^{values['alpha']:.2f} + {number(values['Tmin'])} s, "
-        f"with {interval_words(interval)}."
+def _power_law(models: Mapping[str, Fitted], best: str) -> PowerLaw:
+    power, inverse, least = models["power"], models["inverse"].aicc, models[best].aicc
+    return PowerLaw(
+        c=power.coefficients["c"],
+        alpha=power.coefficients["alpha"],
+        alpha_interval=power.intervals["alpha"],
+        least_seconds=power.coefficients["Tmin"],
+        inverse_fits=inverse is not None and least is not None and inverse <= least + CLOSE,
     )
-    inverse, least = models["inverse"].aicc, models[best].aicc
-    if inverse is not None and least is not None and inverse <= least + CLOSE:
-        text += " T0 + A/b describes the times as well: alpha = 1 is not excluded."
-    return text
 
 
-def _best_words(fit: Fitted, best: str, doubt: str, turn: Bounds | None) -> str:
-    """What is said in place of alpha."""
-    values = fit.coefficients
+def _other_law(
+    models: Mapping[str, Fitted],
+    best: str,
+    doubt: Doubt,
+    turn: Bounds | None,
+) -> Turn | Rise | OtherLaw:
+    """Return what is found in place of the power law's exponent."""
+    values = models[best].coefficients
     if best == "rise" and values["g"] > 0:
-        if values["A"] > 0:
-            place = number(sqrt(values["A"] / values["g"]))
-            high = "unbounded" if turn is None or turn.high is None else number(turn.high)
-            bounds = f" (95%: {number(turn.low or 0)} to {high})" if turn else ""
-            return f"The time falls with the batch size and turns up again beyond about {place}{bounds}: no power law."
-        return "The time rises with the batch size: no falling power law."
-    missing = f"The power law's exponent is no finding: {doubt}."
-    if best == "inverse":
-        return (
-            f"A cost a step and a cost an image describe the times best, T(b) = {number(values['T0'])} + "
-            f"{number(values['A'])}/b s. {missing}"
-        )
-    if best == "hinge":
-        bend = number(values["bend"])
-        return f"The times bend at a batch size of about {bend}: a cost a step below, a cost an image above. {missing}"
-    return f"The time falls with the batch size, and the power law describes it best. {missing}"
-
-
-def interval_words(interval: Bounds | None) -> str:
-    """The confidence set on alpha as words."""
-    if interval is None:
-        return "no interval: too few points"
-    low = f"{interval.low:.2f}" if interval.low is not None else "unbounded"
-    high = f"{interval.high:.2f}" if interval.high is not None else "unbounded"
-    return "95% of alpha: unbounded" if low == high == "unbounded" else f"95% of alpha: {low} to {high}"
+        return Turn(batch_size=sqrt(values["A"] / values["g"]), interval=turn) if values["A"] > 0 else Rise()
+    return OtherLaw(law=best, coefficients=values, doubt=doubt, alpha_interval=models["power"].intervals.get("alpha"))

@@ -1,4 +1,4 @@
-"""Every law of T(b) fitted to the points, weighed against the others, with an interval for each coefficient.
+"""The laws of T(b) fitted to the points, each weighed against the others, with an interval for each coefficient.
 
 Errors are multiplicative: every residual is relative to the mean time at its batch size. A block is an effect whose
 degrees of freedom count; it is taken out first, by the model in which every batch size has a mean of its own.
@@ -25,9 +25,8 @@ class Bounds(Strict):
 
 
 class Fitted(Strict):
-    """One candidate law."""
+    """One candidate law, fitted."""
 
-    reads: str = Field(description="What the law would mean.")
     coefficients: dict[str, float]
     intervals: dict[str, Bounds] = Field(
         description="Profile intervals: all values with RSS <= RSSmin (1 + F(0.95; 1, n-p) / (n-p)). Empty without a "
@@ -44,22 +43,22 @@ class Fitted(Strict):
 
 
 class Points(Strict):
-    """Distinct batch sizes with the mean of their times, blocks taken out. ``weights`` are those of the means."""
+    """Distinct batch sizes with the means of their times, blocks taken out, and the weights of these means."""
 
     sizes: list[float]
     means: list[float]
     weights: list[float]
-    pure: float = Field(description="Relative squares within batch sizes.")
+    pure: float = Field(description="Sum of squares within batch sizes, relative to the mean.")
     pure_degrees: int
     count: int = Field(description="Observations less the degrees of freedom of the blocks.")
 
     def arrays(self) -> tuple[Array, Array, Array]:
-        """Sizes, weights, means."""
+        """Return sizes, weights and means, each of shape (m,)."""
         return np.array(self.sizes), np.array(self.weights), np.array(self.means)
 
 
 def points_of(sizes: Sequence[float], seconds: Sequence[float], model: LogModel) -> Points:
-    """Reduce runs to what the laws can tell apart. ``model`` has a level for each batch size."""
+    """Return the means of the runs at each batch size, less the effects of their blocks in ``model``."""
     x, times = np.asarray(sizes, float), np.asarray(seconds, float) / np.exp(model.block_effects)
     distinct, place, counts = np.unique(x, return_inverse=True, return_counts=True)
     means = np.bincount(place, times) / counts
@@ -77,7 +76,7 @@ def points_of(sizes: Sequence[float], seconds: Sequence[float], model: LogModel)
 
 
 def fit_laws(points: Points) -> dict[str, Fitted]:
-    """Every law, with its Akaike weight among them."""
+    """Return every law fitted to the points, with its Akaike weight."""
     fits = {law.name: _fit(law, points) for law in LAWS}
     known = {name: fit.aicc for name, fit in fits.items() if fit.aicc is not None}
     least = min(known.values(), default=0.0)
@@ -100,7 +99,6 @@ def _fit(law: Law, points: Points) -> Fitted:
     if law.non_linear:
         values[law.non_linear] = float(grid[best])
     return Fitted(
-        reads=law.reads,
         coefficients=values,
         intervals=_intervals(law, points, grid, lack + points.pure, parameters),
         rss=rss,
@@ -112,7 +110,7 @@ def _fit(law: Law, points: Points) -> Fitted:
 
 
 def predict(law: Law, fit: Fitted, sizes: Array) -> Array:
-    """Seconds at ``sizes``."""
+    """Return the seconds that a fitted law predicts at ``sizes``, of their shape."""
     value = fit.coefficients[law.non_linear] if law.non_linear else 0.0
     scaled = np.array([fit.coefficients[name] for name in law.linear]) / law.scale(value)
     predicted: Array = law.basis(sizes, np.array([value]))[0] @ scaled
@@ -120,7 +118,7 @@ def predict(law: Law, fit: Fitted, sizes: Array) -> Array:
 
 
 class Band(Strict):
-    """Where 95% of single runs would fall at an average block, by a parametric bootstrap of the law that was chosen."""
+    """The band that holds 95% of single runs at an average block, by a parametric bootstrap of the chosen law."""
 
     x: list[float]
     low: list[float]
@@ -128,8 +126,10 @@ class Band(Strict):
 
 
 def bootstrap(law: Law, fit: Fitted, points: Points) -> tuple[Array, Array, float]:
-    """The law fitted to means that are drawn again from itself: scaled coefficients (d, p), the non-linear one (d,),
-    and the relative noise of a run."""
+    """Return the law fitted to means that are drawn from itself.
+
+    The three parts are scaled coefficients (d, p), the non-linear one (d,), and the relative noise of a run.
+    """
     x, weights, _ = points.arrays()
     rng = np.random.default_rng(SEED)
     noise = float(np.sqrt(fit.rss / (points.count - len(law.coefficients))))
@@ -140,7 +140,7 @@ def bootstrap(law: Law, fit: Fitted, points: Points) -> tuple[Array, Array, floa
 
 
 def band_of(law: Law, fit: Fitted, points: Points) -> Band | None:
-    """The prediction band between the smallest and the largest batch size; None without a degree of freedom."""
+    """Return the prediction band from the smallest to the largest batch size; None without a degree of freedom."""
     if points.count <= len(law.coefficients):
         return None
     coefficients, values, noise = bootstrap(law, fit, points)
@@ -153,7 +153,10 @@ def band_of(law: Law, fit: Fitted, points: Points) -> Band | None:
 
 
 def turn_of(law: Law, fit: Fitted, points: Points) -> Bounds | None:
-    """The batch size at which the rising arm takes over, sqrt(A/g), by the same bootstrap; null where it never does."""
+    """Return an interval of the batch size at which the law rises again, sqrt(A/g), by the same bootstrap.
+
+    It is None where the law never rises, or without a degree of freedom.
+    """
     if law.name != "rise" or points.count <= len(law.coefficients) or fit.coefficients["g"] <= 0:
         return None
     coefficients, _, _ = bootstrap(law, fit, points)
@@ -164,7 +167,7 @@ def turn_of(law: Law, fit: Fitted, points: Points) -> Bounds | None:
 
 
 def aicc(rss: float, observations: int, parameters: int) -> float | None:
-    """n ln(RSS/n) + 2k + 2k(k+1)/(n-k-1) with k = parameters + 1, for the variance counts (Hurvich and Tsai 1989)."""
+    """Return n ln(RSS/n) + 2k + 2k(k+1)/(n-k-1), where k = parameters + 1, for the variance (Hurvich and Tsai 1989)."""
     k = parameters + 1
     if observations - k - 1 <= 0:
         return None
@@ -173,7 +176,7 @@ def aicc(rss: float, observations: int, parameters: int) -> float | None:
 
 
 def _lack_of_fit(lack: float, parameters: int, points: Points) -> float | None:
-    """F = [(SSE - SSPE) / (m - p)] / [SSPE / (n - m)]."""
+    """Return p of F = [(SSE - SSPE) / (m - p)] / [SSPE / (n - m)]; None without replicates or a spare batch size."""
     spare = len(points.sizes) - parameters
     if spare <= 0 or points.pure_degrees <= 0 or points.pure <= 0:
         return None
@@ -196,7 +199,7 @@ def _intervals(law: Law, points: Points, grid: Array, rss: Array, parameters: in
 
 
 def _linear_interval(law: Law, points: Points, index: int, limit: float) -> Bounds:
-    """Where the least squares with one coefficient held cross the limit, below and above the estimate."""
+    """Return the values of one coefficient, around the estimate, at which the least squares cross the limit."""
     x, weights, means = points.arrays()
     grid = law.grid(x)
     basis = law.basis(x, grid)
@@ -233,7 +236,7 @@ def _cross(squares: Callable[[float], float], limit: float, outside: float, insi
 
 
 def _left_out(law: Law, points: Points) -> float | None:
-    """Leave one batch size out, predict it from the others."""
+    """Return the root mean square of the relative errors at each batch size, predicted from the others."""
     x, weights, means = points.arrays()
     if len(x) <= len(law.coefficients):
         return None

@@ -1,8 +1,8 @@
 """The candidate laws of T(b), fitted by weighted least squares with no coefficient below zero.
 
 Every law is linear in its coefficients once its one non-linear parameter, if it has one, is fixed; that parameter is
-profiled on a grid. Runs at one batch size enter by their mean: within a batch size no law can tell them apart, so what
-they differ by is the same for all (the pure error). That keeps ten thousand rows as quick as ten.
+profiled on a grid. Runs at one batch size enter by their mean: no law can tell them apart, so their spread (the pure
+error) is the same for all laws. Ten thousand rows are therefore fitted as quickly as ten.
 """
 
 from collections.abc import Callable
@@ -16,6 +16,8 @@ Array = NDArray[np.float64]
 ALPHAS = np.round(np.concatenate([np.arange(0.02, 1.0, 0.005), np.arange(1.0, 4.0001, 0.01)]), 4)
 REFERENCE = 64.0
 """Batch size by which the basis is scaled, so that its columns are of one size."""
+CLOSE = 2.0
+"""Laws whose criteria differ by less cannot be told apart (Burnham and Anderson 2002)."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,6 @@ class Law:
     """One candidate: ``basis(x, grid)`` has a column for each of ``linear``, for each value of the grid."""
 
     name: str
-    reads: str
     linear: tuple[str, ...]
     basis: Callable[[Array, Array], Array]
     grid: Callable[[Array], Array]
@@ -31,11 +32,11 @@ class Law:
 
     @property
     def coefficients(self) -> tuple[str, ...]:
-        """All of them, the non-linear one last."""
+        """The names of the coefficients, the non-linear one last."""
         return (*self.linear, self.non_linear) if self.non_linear else self.linear
 
     def scale(self, value: float) -> Array:
-        """What turns a scaled coefficient into the printed one, by column."""
+        """The factor of each column, shape (linear,), that turns a scaled coefficient into the printed one."""
         return SCALES[self.name](value)
 
 
@@ -44,30 +45,28 @@ def _none(x: Array) -> Array:
 
 
 def _columns(*columns: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
-    """(grid, x, column)."""
+    """Return a basis of shape (grid, x, column); each column is a function of b / 64 and the grid's value."""
     return lambda x, grid: np.stack(
         [np.broadcast_to(column(x[None, :] / REFERENCE, grid[:, None]), (len(grid), len(x))) for column in columns], -1
     )
 
 
 def _breaks(x: Array) -> Array:
-    """Where the hinge may bend: between the smallest and the largest batch size, on a logarithmic grid."""
+    """Return the batch sizes at which the hinge may bend: a logarithmic grid between the smallest and the largest."""
     low, high = np.log(x.min()), np.log(x.max())
     return np.exp(np.linspace(low, high, 129)[1:-1])
 
 
 LAWS = (
-    Law("constant", "batch size does not matter", ("T0",), _columns(lambda x, _: x**0), _none),
+    Law("constant", ("T0",), _columns(lambda x, _: x**0), _none),
     Law(
         "inverse",
-        "a cost a step and a cost an image",
         ("T0", "A"),
         _columns(lambda x, _: x**0, lambda x, _: 1 / x),
         _none,
     ),
     Law(
         "power",
-        "the published law",
         ("Tmin", "c"),
         _columns(lambda x, _: x**0, lambda x, alpha: x**-alpha),
         lambda x: ALPHAS,
@@ -75,14 +74,12 @@ LAWS = (
     ),
     Law(
         "rise",
-        "a falling and a rising arm",
         ("T0", "A", "g"),
         _columns(lambda x, _: x**0, lambda x, _: 1 / x, lambda x, _: x),
         _none,
     ),
     Law(
         "hinge",
-        "launch-bound, then compute-bound",
         ("T1", "B"),
         _columns(lambda x, bend: np.maximum(bend / REFERENCE / x, 1.0), lambda x, _: 1 / x),
         _breaks,
@@ -99,11 +96,11 @@ SCALES: dict[str, Callable[[float], Array]] = {
 
 
 def solve(gram: Array, moments: Array, squares: Array) -> tuple[Array, Array]:
-    """Non-negative least squares of a few columns, for many problems at once.
+    """Return coefficients (..., p), none of them negative, and weighted residual squares (...) of many small problems.
 
-    ``gram`` is (..., p, p), ``moments`` (..., p), ``squares`` (...): X'WX, X'Wy and y'Wy. Returns the coefficients
-    (..., p) and the weighted residual sum of squares (...). Each subset of columns is solved, and the best without a
-    negative coefficient kept: exact, as scipy's ``nnls`` is, which takes one problem at a time.
+    ``gram`` is X'WX (..., p, p), ``moments`` X'Wy (..., p), ``squares`` y'Wy (...). Each subset of columns is solved,
+    and the best without a negative coefficient is kept. That is exact, as scipy's ``nnls`` is, which takes one problem
+    at a time.
     """
     shape = np.broadcast_shapes(gram.shape[:-2], moments.shape[:-1], squares.shape)
     p = moments.shape[-1]
@@ -125,9 +122,10 @@ def solve(gram: Array, moments: Array, squares: Array) -> tuple[Array, Array]:
 
 
 def profile(law: Law, x: Array, weights: Array, means: Array) -> tuple[Array, Array, Array]:
-    """The grid (k,), and for each of its values the scaled coefficients (..., k, p) and the residual squares (..., k).
+    """Return the grid (k,), and at each of its values scaled coefficients (..., k, p) and residual squares (..., k).
 
-    ``x`` (m,) are distinct batch sizes, ``weights`` (m,) the weights of their mean times ``means`` (..., m).
+    ``x`` (m,) are distinct batch sizes, ``means`` (..., m) their mean seconds, and ``weights`` (m,) the weights of
+    these.
     """
     grid = law.grid(x)
     basis = law.basis(x, grid)
@@ -140,5 +138,5 @@ def profile(law: Law, x: Array, weights: Array, means: Array) -> tuple[Array, Ar
 
 
 def by_name(name: str) -> Law:
-    """The law so called."""
+    """Return the law of that name."""
     return next(law for law in LAWS if law.name == name)

@@ -3,6 +3,8 @@
 Timing errors are multiplicative, so all is done on logarithms. A block (a session's replicate)
 shifts all its runs by one factor; its degree of freedom is counted. What an interrupted session leaves of a block
 has no effect of its own: one run would be fitted exactly, and shift the means of all levels.
+
+The tests compare these models with scipy and lmfit, and count in simulations how often their intervals hold the truth.
 """
 
 from collections import Counter
@@ -16,12 +18,12 @@ from scipy import stats
 CONFIDENCE = 0.95
 SIGNIFICANCE = 0.05
 ROUNDING = 1e-9
-"""Log seconds by which equal times may differ once they were computed."""
+"""Log seconds by which computed times may differ that are equal."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A geometric mean (or ratio) with its interval; the bounds are None where the data give none."""
+    """A geometric mean (or ratio) with its 95% interval; the bounds are None where the data give none."""
 
     value: float
     low: float | None
@@ -36,7 +38,7 @@ class LogModel:
     effects: NDArray[np.float64]
     """Mean log seconds of each level, at the average block."""
     covariance: NDArray[np.float64]
-    """Unscaled: times the residual variance it is the covariance of ``effects``."""
+    """Covariance of ``effects`` over the residual variance."""
     block_effects: NDArray[np.float64]
     """Log effect of the block of each observation; they average to zero over the blocks."""
     coded_blocks: NDArray[np.float64]
@@ -53,13 +55,13 @@ class LogModel:
         return int(self.coded_blocks.shape[1])
 
     def mean(self, level: Hashable) -> Interval:
-        """Geometric mean of a level."""
+        """Return the geometric mean of a level, in seconds."""
         weights = np.zeros(len(self.levels))
         weights[self.levels.index(level)] = 1
         return self._interval(weights)
 
     def ratio(self, level: Hashable, other: Hashable) -> Interval:
-        """Geometric mean of ``level`` over that of ``other``, compared within blocks."""
+        """Return the geometric mean of ``level`` over that of ``other``, compared within blocks."""
         weights = np.zeros(len(self.levels))
         weights[self.levels.index(level)] += 1
         weights[self.levels.index(other)] -= 1
@@ -81,7 +83,7 @@ def fit_log_model(
     covariate: Sequence[float] | None = None,
     centred: bool = True,
 ) -> LogModel:
-    """Least squares of log seconds on levels and blocks.
+    """Return the least squares of log seconds on levels and blocks.
 
     A ``covariate`` (positive; the yardstick's seconds) enters by its logarithm with a slope of its own: how far
     the machine's change moved these times is estimated, and not assumed (analysis of covariance). The levels'
@@ -90,7 +92,7 @@ def fit_log_model(
     ``seconds``, ``levels`` and ``blocks`` hold one entry for each run. Block effects average to zero within
     each set of blocks that share levels. Between sets that share none (a level that was added later and
     measured by itself) nothing tells the machine's change from the level's: it counts as the level's, and
-    :func:`separate_sets` lets a caller warn. A block that holds a single level, or fewer than half of them, is none.
+    :func:`separate_sets` lets a caller warn. A block with a single level, or with fewer than half of them, is ignored.
 
     No mean lies outside the times of its own runs: where one would, because its level is missing in some blocks, the
     model has no blocks, and each mean is that of the runs.
@@ -110,8 +112,11 @@ def _least_squares(
     coded: NDArray[np.float64],
     slope: NDArray[np.float64],
 ) -> tuple[LogModel, bool]:
-    """The model of log seconds on columns of levels, of blocks and of a covariate, if there is one; and whether a mean
-    lies outside its own runs."""
+    """Return the model, and whether one of its means lies outside the times of its own runs.
+
+    ``logs`` (n,) are log seconds; ``dummies``, ``coded`` and ``slope`` are the columns (n, k) of levels, of blocks, and
+    of a covariate if there is one.
+    """
     design = np.hstack([dummies, coded, slope])
     inverse: NDArray[np.float64] = np.linalg.pinv(design.T @ design).astype(np.float64)
     solution = inverse @ design.T @ logs
@@ -132,7 +137,7 @@ def _least_squares(
 
 
 def _outside(logs: NDArray[np.float64], dummies: NDArray[np.float64], block_effects: NDArray[np.float64]) -> bool:
-    """Whether a level's mean at the average block, geometric or arithmetic, lies outside the times of its runs."""
+    """Return whether a level's mean at the average block, geometric or arithmetic, lies outside its runs' times."""
     for own, at_average in ((logs[rows], (logs - block_effects)[rows]) for rows in dummies.T.astype(bool)):
         geometric, arithmetic = at_average.mean(), np.log(np.exp(at_average).mean())
         if geometric < own.min() - ROUNDING or arithmetic > own.max() + ROUNDING:
@@ -147,7 +152,7 @@ def _slope_p(slope: float, unscaled: float, residual: float, degrees: int) -> fl
 
 
 def _covariate_column(covariate: Sequence[float] | None, count: int, centred: bool = True) -> NDArray[np.float64]:
-    """The covariate's logarithms as a column; none without a covariate."""
+    """Return the covariate's logarithms as a column (n, 1), or (n, 0) without a covariate."""
     if covariate is None:
         return np.empty((count, 0))
     logs: NDArray[np.float64] = np.log(np.asarray(covariate, np.float64))
@@ -158,7 +163,7 @@ def _covariate_column(covariate: Sequence[float] | None, count: int, centred: bo
 def separate_sets(
     levels: Sequence[Hashable], blocks: Sequence[Hashable]
 ) -> list[tuple[list[Hashable], list[Hashable]]]:
-    """Levels and blocks in sets that are connected: by a block that holds two levels, a level in two blocks."""
+    """Return levels and blocks in connected sets: a block connects its levels, and a level its blocks."""
     sets: list[tuple[list[Hashable], list[Hashable]]] = []
     for level, block in dict.fromkeys(zip(levels, blocks, strict=True)):
         touched = [item for item in sets if level in item[0] or block in item[1]]
@@ -171,9 +176,9 @@ def separate_sets(
 
 
 def _block_columns(levels: Sequence[Hashable], blocks: Sequence[Hashable]) -> NDArray[np.float64]:
-    """Sum-to-zero coding of the whole blocks within each set that shares levels; a row for each run.
+    """Return the sum-to-zero coding (n, k) of the whole blocks, within each set that shares levels.
 
-    The row of a run outside them is zero: it counts as one at the average block.
+    The row of a run outside whole blocks is zero: it counts as a run at the average block.
     """
     pairs = set(zip(levels, blocks, strict=True))
     held = Counter(block for _, block in pairs)
@@ -199,8 +204,10 @@ def level_test(
     blocks: Sequence[Hashable],
     covariate: Sequence[float] | None = None,
 ) -> float | None:
-    """p of the F test that no level differs from another, blocks (and the covariate) accounted for; None without
-    replicates."""
+    """Return p of the F test that no level differs from another, blocks and the covariate accounted for.
+
+    It is None without replicates.
+    """
     full = fit_log_model(seconds, levels, blocks, covariate)
     if not full.residual_variance or len(full.levels) < 2:
         return None

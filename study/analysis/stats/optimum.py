@@ -1,4 +1,4 @@
-"""Which levels may be the fastest: a set, with the probability of each and the cost of choosing it.
+"""The levels that may be the fastest, with the probability of each and the cost of choosing it.
 
 The set is Hsu's multiple comparisons with the best (Hsu 1984): it holds the truly fastest level with 95% probability,
 whichever it is. A level leaves it where some other is faster by more than the one-sided critical value of the largest
@@ -21,15 +21,15 @@ SEED = 20_240_101
 class Optimum(Strict):
     """The levels that cannot be told from the fastest."""
 
-    indistinguishable: list[str] = Field(description="Holds the truly fastest with 95% probability.")
+    indistinguishable: list[str] = Field(description="Levels that hold the truly fastest one with 95% probability.")
     best_probability: dict[str, float] = Field(
-        description="How often each is the fastest, where the means are drawn again with the noise that they have."
+        description="Share of draws in which a level is the fastest; the means are drawn with their own noise."
     )
     cost: dict[str, float] = Field(description="Time of each level over the smallest mean.")
 
 
 def optimum_of(model: LogModel) -> Optimum | None:
-    """The optimum of a fitted model; None without replicates or without noise."""
+    """Return the optimum of a fitted model; None without replicates or without noise."""
     if not model.residual_variance or not model.levels:  # none, or times without any noise
         return None
     names = [label(level) for level in model.levels]
@@ -50,7 +50,7 @@ def optimum_of(model: LogModel) -> Optimum | None:
 
 
 def may_be_fastest(optimum: Optimum, differs_p: float | None) -> list[str]:
-    """The levels that cannot be told from the fastest: all, where no difference between any shows (the F test).
+    """Return the levels that cannot be told from the fastest: all, where the F test finds no difference.
 
     Without that protection (Fisher's) one in five studies of equal levels would single one out.
     """
@@ -71,5 +71,5 @@ def _may_be_best(index: int, model: LogModel, draws: Array, spread: float) -> bo
 
 
 def label(level: Hashable) -> str:
-    """A level as the report names it."""
+    """Return a level's name."""
     return f"{level:g}" if isinstance(level, float) else str(level)

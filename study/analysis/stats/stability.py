@@ -1,4 +1,4 @@
-"""Whether the runs stayed what they were: drift along the order of execution, and what more replicates would show."""
+"""The drift of times along the order of execution, and the replicates that would tell levels apart."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,20 +7,21 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from study.analysis.stats.findings import Drift, MoreReplicates
 from study.analysis.stats.log_model import CONFIDENCE, SIGNIFICANCE, LogModel
-from study.analysis.words import listed
 
 POWER = 0.8
 """Cohen (1988): four in five studies of that size find the difference."""
 MOST_REPLICATES = 1000
 DRIFT_LIMIT = 0.05
-"""A slope is told from 5% over the study on: half of what pyperf calls an unstable spread (10%)."""
+"""A drift is reported from 5% over the study on: half of what pyperf calls an unstable spread (10%)."""
 
 
-def drift_of(usable: pd.DataFrame, levels: Sequence[str], y: str) -> str | None:
-    """A sentence where the times of one device's runs drift along their order, or None.
+def drift_of(usable: pd.DataFrame, levels: Sequence[str], y: str) -> Drift | None:
+    """Return the drift of one group's times along the order of execution; None where none shows.
 
-    Least squares of each log time over its level's mean on its place in the order; the slope's t test at 5%.
+    The slope is that of log seconds over their level's mean on the place in the order, by least squares; it counts
+    where its t test finds it at 5%. ``levels`` has one entry for each of the ``usable`` runs.
     """
     if usable["started"].isna().any() or len(usable) < 2 * len(set(levels)) or len(usable) <= len(set(levels)) + 1:
         return None
@@ -30,18 +31,12 @@ def drift_of(usable: pd.DataFrame, levels: Sequence[str], y: str) -> str | None:
     design = np.column_stack([*(names == name for name in dict.fromkeys(levels)), order - order.mean()]).astype(float)
     slope, p = _slope(design, logs)
     change = float(np.exp(slope * (len(order) - 1)))
-    if p >= SIGNIFICANCE or max(change, 1 / change) < 1 + DRIFT_LIMIT:
-        return None
-    way = "longer" if change > 1 else "shorter"
-    return (
-        f"Times grow {way} along the order of execution, by {abs(change - 1):.0%} from the first run to the last "
-        f"(p = {p:.2g}, the settings accounted for): the machine drifted. The order was drawn in blocks, so that no "
-        "setting gains by it."
-    )
+    shows = p < SIGNIFICANCE and max(change, 1 / change) >= 1 + DRIFT_LIMIT
+    return Drift(change=change, p=p) if shows else None
 
 
 def _slope(design: np.ndarray[Any, np.dtype[np.float64]], logs: np.ndarray[Any, Any]) -> tuple[float, float]:
-    """The last column's coefficient and the p of its t test."""
+    """Return the coefficient of the last column of ``design`` (n, k), and the p of its t test."""
     inverse = np.linalg.pinv(design.T @ design)
     solution = inverse @ design.T @ logs
     degrees = len(logs) - int(np.linalg.matrix_rank(design))
@@ -53,9 +48,9 @@ def _slope(design: np.ndarray[Any, np.dtype[np.float64]], logs: np.ndarray[Any, 
 
 
 def replicates_needed(log_ratio: float, variance: float, levels: int) -> int | None:
-    """Replicates a level at which a t test at 5% finds ``log_ratio`` with a power of 80%; None beyond 1000.
+    """Return the replicates a level at which a t test at 5% finds ``log_ratio`` with a power of 80%; None beyond 1000.
 
-    Of two levels among ``levels`` in complete blocks, with ``variance`` the residual variance of log seconds:
+    The two levels are among ``levels`` in complete blocks, and ``variance`` is the residual variance of log seconds:
     noncentral t with (levels - 1)(n - 1) degrees of freedom (Cohen 1988).
     """
     for count in range(2, MOST_REPLICATES + 1):
@@ -66,29 +61,25 @@ def replicates_needed(log_ratio: float, variance: float, levels: int) -> int | N
     return None
 
 
-def power_words(model: LogModel, same: Sequence[str], best: str, replicates: int) -> str | None:
-    """How many more replicates would tell the others in the fastest's set from it, if the differences are as measured.
+def more_replicates(model: LogModel, tied: Sequence[str], fastest: str, replicates: int) -> MoreReplicates | None:
+    """Return the replicates that would tell each of the ``tied`` levels from the fastest, beyond those that were made.
 
-    None where nothing is left to tell, or without noise to judge by.
+    It takes the differences to be as measured, and is None where nothing is left to tell, or without noise to judge by.
     """
     names = [str(level) for level in model.levels]
-    if not model.residual_variance or best not in names or len(names) < 2:
+    if not model.residual_variance or fastest not in names or len(names) < 2:
         return None
     effects = dict(zip(names, model.effects.tolist(), strict=True))
-    parts, hopeless = [], []
-    for name in same:
-        if name == best or name not in effects:
+    needed, hopeless = {}, []
+    for name in tied:
+        if name == fastest or name not in effects:
             continue
-        needed = replicates_needed(effects[name] - effects[best], model.residual_variance, len(names))
-        if needed is None:
+        total = replicates_needed(effects[name] - effects[fastest], model.residual_variance, len(names))
+        if total is None:
             hopeless.append(name)
         else:
-            parts.append((max(needed - replicates, 1), name))
-    told = [
-        f"{more} more replicate{'s' * (more > 1)} would separate {best} from {name}" for more, name in sorted(parts)
-    ]
-    told += [f"not even {MOST_REPLICATES} would separate it from {listed(hopeless)}"] if hopeless else []
-    if not told:
+            needed[name] = max(total - replicates, 1)
+    if not needed and not hopeless:
         return None
-    text = f"{listed(told)} (at 95%, with a power of 80%, if the differences are as measured)."
-    return text[0].upper() + text[1:]
+    ranked = dict(sorted(needed.items(), key=lambda item: (item[1], item[0])))
+    return MoreReplicates(fastest=fastest, needed=ranked, hopeless=hopeless, limit=MOST_REPLICATES)

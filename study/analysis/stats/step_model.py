@@ -1,4 +1,4 @@
-"""The step model: step time = max(launch floor, t0 + t1 b), and what an epoch takes beyond its steps.
+"""The step model: step time = max(launch floor, t0 + t1 b), and the time of an epoch beyond its steps.
 
 Divided by b it is the law ``hinge`` of seconds an image, max(A/b, T1 + B/b), whose A is the floor, B t0 and T1 t1; so
 it is fitted as the laws of T(b) are, with relative errors and coefficients that are not negative. Where a bend is not
@@ -12,12 +12,10 @@ import pandas as pd
 from pydantic import Field
 
 from study.analysis.stats.fits import Bounds, Fitted, Points, bootstrap, fit_laws, points_of, predict
-from study.analysis.stats.laws import REFERENCE, Law, by_name
+from study.analysis.stats.laws import CLOSE, REFERENCE, Law, by_name
 from study.analysis.stats.log_model import CONFIDENCE, fit_log_model
-from study.analysis.words import listed, number
 from study.base.strict import Strict
 
-CLOSE = 2.0
 COLUMNS = (
     "busy_step_seconds",
     "step_images",
@@ -29,7 +27,7 @@ Bound = Literal["launch", "compute", "loader"]
 
 
 class StepLevel(Strict):
-    """One batch size: geometric means over its runs, of epochs in which everything trains, validation apart."""
+    """One batch size: geometric means over its runs, in epochs in which all layers train, validation apart."""
 
     batch_size: float
     step_seconds: float = Field(description="The median steady step without its wait for data.")
@@ -38,17 +36,16 @@ class StepLevel(Strict):
     model_epoch_seconds: float = Field(description="Steps times the model's step, and the remainder's smaller one.")
     wait_seconds: float = Field(description="Waiting for data in an epoch, arithmetic mean.")
     other_seconds: float = Field(
-        description="What is neither the model's steps nor waiting: warm-up, slow steps, the loader's end. Negative "
-        "where the model's steps are too long."
+        description="The rest: warm-up, slow steps, the loader's end. Negative where the model's steps are too long."
     )
     bound: Bound = Field(
-        description="`loader`: the epoch waits for data longer than it computes. Else `launch`, where what a step "
-        "costs whatever its size is the larger part of it, or `compute`."
+        description="`loader`: the epoch waits for data longer than it computes. Else `launch`, where the cost of a "
+        "step that does not depend on its size is the larger part, or `compute`."
     )
 
 
 class StepModel(Strict):
-    """Launch floor, t0 and t1 in seconds, with the levels that they explain."""
+    """Launch floor, t0 and t1 in seconds, with the batch sizes that they explain."""
 
     launch_seconds: float | None = Field(description="The floor; null where no bend is shown.")
     step_seconds: float = Field(description="t0: a step's own cost.")
@@ -56,12 +53,11 @@ class StepModel(Strict):
     bend: float | None = Field(description="The batch size at which the floor ends.")
     intervals: dict[str, Bounds] = Field(description="95% of the parametric bootstrap; empty without replicates.")
     levels: list[StepLevel]
-    sentence: str
 
 
-def step_model(frame: pd.DataFrame, where: str) -> StepModel | None:
-    """The model of a group's usable runs, with ``session_block``; None without step times at three batch sizes."""
-    if any(column not in frame or frame[column].isna().any() for column in COLUMNS):
+def step_model(frame: pd.DataFrame) -> StepModel | None:
+    """Return the model of a group's usable runs; None without step times at three batch sizes."""
+    if frame[list(COLUMNS)].isna().any(axis=None):
         return None
     sizes = frame["step_images"].astype(float)
     if sizes.nunique() < 3 or (frame["busy_step_seconds"] <= 0).any():
@@ -80,12 +76,11 @@ def step_model(frame: pd.DataFrame, where: str) -> StepModel | None:
         bend=coefficients["bend"],
         intervals=_intervals(law, fits[law.name], points),
         levels=levels,
-        sentence=_sentence(coefficients, levels, where),
     )
 
 
 def _law(fits: dict[str, Fitted]) -> Law:
-    """The hinge where it beats the line."""
+    """Return the hinge where it beats the line, else the line."""
     line, hinge = fits["inverse"].aicc, fits["hinge"].aicc
     bent = hinge is not None and line is not None and hinge < line - CLOSE
     return by_name("hinge" if bent else "inverse")
@@ -129,7 +124,7 @@ def _level(size: object, rows: pd.DataFrame, law: Law, fit: Fitted, coefficients
 
     modelled = full * step(batch) + (step(rest) if rest >= 1 else 0.0)
     epoch, wait = _geometric(rows["unfrozen_epoch_seconds"]), float(rows["unfrozen_epoch_wait_seconds"].mean())
-    # What does not depend on the images: the floor where it holds, t0 beyond.
+    # The cost that does not depend on the images: the floor where it holds, t0 beyond.
     own = step(batch) - (coefficients["image_seconds"] or 0.0) * batch
     launch = batch < (coefficients["bend"] or 0.0) or own > step(batch) / 2
     bound: Bound = "loader" if wait > modelled else "launch" if launch else "compute"
@@ -147,44 +142,3 @@ def _level(size: object, rows: pd.DataFrame, law: Law, fit: Fitted, coefficients
 
 def _geometric(values: "pd.Series[float]") -> float:
     return float(np.exp(np.log(values.astype(float)).mean()))
-
-
-def _sentence(model: dict[str, float | None], levels: list[StepLevel], where: str) -> str:
-    """What a step costs, and which batch sizes are bound by what, with the numbers behind."""
-    image = f"{number(1000 * (model['image_seconds'] or 0.0))} ms an image"
-    own = f"{number(1000 * (model['step_seconds'] or 0.0))} ms and {image}"
-    floor, bend = model["launch_seconds"], model["bend"]
-    cost = (
-        f"{number(1000 * floor)} ms whatever its size up to about {number(bend)} images, then {own}"
-        if floor is not None and bend is not None
-        else f"{own}; a floor below which it never falls does not show"
-    )
-    parts = []
-    for bound in dict.fromkeys(level.bound for level in levels):
-        mine = [level for level in levels if level.bound == bound]
-        sizes = listed([f"{level.batch_size:g}" for level in mine])
-        parts.append(f"{bound}-bound at batch size {sizes} ({_numbers(mine[-1], at=len(mine) > 1)})")
-    return f"{where} a step takes {cost}. An epoch of training is {'; '.join(parts)}."
-
-
-def _numbers(level: StepLevel, at: bool) -> str:
-    return (
-        f"{f'at {level.batch_size:g} ' if at else ''}{number(level.model_epoch_seconds)} s of "
-        f"{number(level.epoch_seconds)} s are steps, {number(level.wait_seconds)} s waiting for data"
-    )
-
-
-def interval_words(model: StepModel) -> str:
-    """The intervals of the coefficients, in milliseconds but for the bend."""
-    names = {
-        "launch_seconds": "launch floor",
-        "step_seconds": "a step's own cost",
-        "image_seconds": "an image",
-        "bend": "bend",
-    }
-    parts = []
-    for name, words in names.items():
-        if bounds := model.intervals.get(name):
-            scale, unit = (1.0, "") if name == "bend" else (1000.0, " ms")
-            parts.append(f"{words} {number(scale * (bounds.low or 0))} to {number(scale * (bounds.high or 0))}{unit}")
-    return ", ".join(parts)

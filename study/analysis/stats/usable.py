@@ -1,4 +1,4 @@
-"""The runs that an analysis is made of, and an estimate with its interval."""
+"""The runs that an analysis uses, and an estimate with its interval."""
 
 from typing import Any
 
@@ -18,14 +18,12 @@ class Estimate(Strict):
 
 
 def estimate(interval: Interval) -> Estimate:
-    """The interval as a value that is written."""
+    """Return an interval as a model that can be written."""
     return Estimate(value=interval.value, low=interval.low, high=interval.high)
 
 
 def usable_runs(frame: pd.DataFrame, y: str) -> pd.DataFrame:
-    """The successful runs, with the block of the analysis: session and replicate."""
-    if y not in frame:
-        return frame.iloc[:0].assign(session_block="")
+    """Return the successful runs with columns ``session_block`` (session and replicate) and ``machine``."""
     usable = frame[(frame["outcome"] == "ok") & frame[y].notna()]
     session = usable["session"].astype(int).astype(str)
     usable = usable.assign(session_block=session + "." + usable["block"].astype(int).astype(str))
@@ -33,10 +31,10 @@ def usable_runs(frame: pd.DataFrame, y: str) -> pd.DataFrame:
 
 
 def mean_of(frame: pd.DataFrame, column: str) -> float | None:
-    """Mean of a column; None where it is missing or empty."""
-    return float(frame[column].mean()) if column in frame and frame[column].notna().any() else None
+    """Return the mean of a column; None where it was not measured."""
+    return float(frame[column].mean()) if frame[column].notna().any() else None
 
 
 def place_of(levels: list[Any], level: Any) -> int:
-    """The place of a level among the study's: a table hands 1 back as 1.0, and True as text."""
+    """Return the place of a level among the study's; a table reads 1 as 1.0, and True as text."""
     return next(place for place, other in enumerate(levels) if other == level or str(other) == str(level))

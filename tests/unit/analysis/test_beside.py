@@ -108,7 +108,10 @@ def test_as_many_drawn_images_of_that_size_are_told_from_fewer_and_from_other_ph
         return found["fit_time"].differs[0], found["test_accuracy"].comparable
 
     drawn = {"source": "generated", "images": 60000, "image_size": 32}
-    assert told(**drawn)[0] == "data: cifar10, 60000 images of 32 px there, as many drawn images of that size here"
+    assert (
+        told(**drawn)[0]
+        == "data: cifar10, 60000 images of 32 px there, the same number of drawn images of that size here"
+    )
     assert "3000 drawn images of 32 px here" in told(**drawn | {"images": 3000})[0]
     data, accuracy = told(source="folder", path="photos", image_size=64)
     assert data == "data: cifar10, 60000 images of 32 px there, folder, 64 px here"

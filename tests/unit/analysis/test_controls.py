@@ -1,4 +1,4 @@
-"""The null control, the loader apart, what others do on a GPU, and what a run needs: as the report says them."""
+"""The null control, the loader apart, what others do on a GPU, and what a run needs."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -8,8 +8,10 @@ import pandas as pd
 import pytest
 
 from study.analysis.report.resources import resources
-from study.analysis.stats.analysis import Analysis, analyse
+from study.analysis.stats import findings
+from study.analysis.stats.analysis import analyse
 from study.analysis.stats.caveats import warnings_of
+from study.analysis.stats.findings import Bottleneck, NullControl
 from study.base import devices
 from study.base.errors import StudyError
 from study.config.load import check_settings
@@ -19,6 +21,7 @@ from study.host.engine.place import Place
 from study.host.plan.make import make_plan
 from tests.conftest import HERE, study_values, tiny_plan
 from tests.timings import as_timings
+from tests.unit.analysis.found import only
 
 
 def rows_of(study: Study, seconds: Any, **columns: Any) -> pd.DataFrame:
@@ -50,50 +53,58 @@ def test_a_null_control_plans_every_configuration_twice_in_each_block() -> None:
     assert plan.study.compared == ["device", "training.batch_size"]
 
 
-def test_the_null_controls_runs_are_replicates_and_its_ratio_is_said() -> None:
+def test_the_null_controls_runs_are_replicates_and_its_ratio_is_found() -> None:
     study = study_of(null_control=True, replicates=4)
     rng = np.random.default_rng(2)
     frame = rows_of(study, lambda settings, _: settings.training.batch_size * np.exp(rng.normal(0, 0.02)))
     found = analyse(study, frame)
     (group,) = found.groups
     assert [(level.label, level.runs) for level in group.levels] == [("4", 8), ("8", 8)]
-    assert [ratio.label for ratio in found.control] == ["batch size 4", "batch size 8"]
+    assert [ratio.at for ratio in found.control] == [{"training.batch_size": 4.0}, {"training.batch_size": 8.0}]
     assert all(ratio.ratio.value == pytest.approx(1, rel=0.05) for ratio in found.control)
-    assert "Null control: each configuration was run twice" in found.answer[-1]
+    last = found.answer[-1]
+    assert isinstance(last, NullControl)
+    assert (last.at, last.ratio) in [(ratio.at, ratio.ratio.value) for ratio in found.control]
+    assert (last.intervals, last.outside) == (2, 0)
 
 
-def test_a_null_control_that_differs_is_said_to() -> None:
+def test_a_null_control_that_differs_is_found() -> None:
     study = study_of(null_control=True, replicates=4, factors={"device": ["cpu"]}, curve=None)
     found = analyse(study, rows_of(study, lambda settings, n: (2.0 if settings.control == "first" else 1.0) + n / 1000))
-    assert "1 of 1 intervals leave out 1, where one in twenty is to be expected." in found.answer[-1]
+    last = found.answer[-1]
+    assert isinstance(last, NullControl)
+    assert (last.at, last.intervals, last.outside) == ({}, 1, 1)
+    assert last.ratio == pytest.approx(2, rel=0.01)
 
 
-def limits(alone: float, device: float, both: float, noise: float = 0.01) -> Analysis:
+def bottleneck(alone: float, device: float, both: float, noise: float = 0.01) -> Bottleneck:
     study = study_of(
         factors={"device": ["cpu"], "loader.kind": ["workers", "alone", "device"]}, curve=None, replicates=4
     )
     rng = np.random.default_rng(3)
     times = {"alone": alone, "device": device, "workers": both}
-    return analyse(
-        study, rows_of(study, lambda settings, _: times[settings.loader.kind] * np.exp(rng.normal(0, noise)))
-    )
+    frame = rows_of(study, lambda settings, _: times[settings.loader.kind] * np.exp(rng.normal(0, noise)))
+    found = analyse(study, frame).answer[-1]
+    assert isinstance(found, Bottleneck)
+    return found
 
 
 @pytest.mark.parametrize(
-    ("alone", "device", "both", "words"),
-    [
-        (5.0, 0.5, 5.2, "the loader limits the run, and the training could go 10"),
-        (1.0, 4.0, 4.1, "the training limits the run, and the loader could deliver"),
-    ],
+    ("alone", "device", "both", "limit"),
+    [(5.0, 0.5, 5.2, "loader"), (1.0, 4.0, 4.1, "training"), (2.0, 2.0, 3.9, "both")],
 )
-def test_the_slower_of_the_two_limits_the_run(alone: float, device: float, both: float, words: str) -> None:
-    answer = limits(alone, device, both).answer[-1]
-    assert answer.startswith("On the CPU the loader alone takes")
-    assert words in answer
+def test_the_slower_of_the_two_limits_the_run_unless_they_hold_each_other_up(
+    alone: float, device: float, both: float, limit: str
+) -> None:
+    found = bottleneck(alone, device, both)
+    assert (found.at, found.limit) == ({"device": "cpu"}, limit)
+    assert [found.loader_seconds, found.training_seconds, found.both_seconds] == pytest.approx(
+        [alone, device, both], rel=0.02
+    )
 
 
 def test_two_that_cannot_be_told_apart_are_not() -> None:
-    assert "which of the two limits the run cannot be told" in limits(1.0, 1.01, 1.5, noise=0.2).answer[-1]
+    assert bottleneck(1.0, 1.01, 1.5, noise=0.2).limit is None
 
 
 def test_the_loader_alone_compiles_nothing_and_stock_fastai_has_no_such_loader() -> None:
@@ -145,26 +156,26 @@ def test_others_on_the_gpus_that_are_visible_are_seen(
 def test_a_gpu_that_others_use_is_flagged(processes: float, percent: float, flagged: bool) -> None:
     study = study_of()
     frame = rows_of(study, lambda *_: 1.0, other_device_processes=processes, device_percent_before=percent)
-    found = [text for text in warnings_of(study, frame, "fit_seconds", None) if "Other processes" in text]
-    assert bool(found) is flagged
+    found = only(findings.SharedGpu, warnings_of(study, frame, "fit_seconds", None))
+    assert [caveat.runs for caveat in found] == [len(frame)] * flagged
 
 
 def test_a_run_that_never_settled_and_extreme_steps_are_warned_of() -> None:
     study = study_of()
-    found = " ".join(
-        warnings_of(study, rows_of(study, lambda *_: 1.0, settled=False, extreme_steps=3), "fit_seconds", None)
-    )
-    assert "never became steady" in found
-    assert "6 step(s) in" in found
+    frame = rows_of(study, lambda *_: 1.0, settled=False, extreme_steps=3)
+    found = warnings_of(study, frame, "fit_seconds", None)
+    (restless,), (slow,) = only(findings.NeverSteady, found), only(findings.SlowSteps, found)
+    assert restless.runs == slow.runs == frame["run"].tolist()
+    assert slow.steps == 6
 
 
 def test_a_run_above_its_ceiling_says_that_the_ceiling_was_measured_on_a_slower_machine() -> None:
     study = study_of()
     frame = rows_of(study, lambda *_: 1.0).assign(ceiling_share=0.9)
-    assert "matrix product" not in " ".join(warnings_of(study, frame, "fit_seconds", None))
+    assert only(findings.AboveCeiling, warnings_of(study, frame, "fit_seconds", None)) == []
     frame.loc[0, "ceiling_share"] = 3.29
-    found = " ".join(warnings_of(study, frame, "fit_seconds", None))
-    assert "computed faster than the measured matrix product, by up to 3.3x: the machine was slower" in found
+    (found,) = only(findings.AboveCeiling, warnings_of(study, frame, "fit_seconds", None))
+    assert (found.runs, found.share) == ([frame["run"][0]], 3.29)
 
 
 def test_a_far_run_whose_warm_up_explains_it_says_so_and_which_start_it_began() -> None:
@@ -172,12 +183,14 @@ def test_a_far_run_whose_warm_up_explains_it_says_so_and_which_start_it_began() 
     frame = rows_of(study, lambda *_: 1.0)
     frame["started"], frame["warm_up_extra_seconds"] = range(len(frame)), 0.5
     frame.loc[0, ["fit_seconds", "warm_up_extra_seconds"]] = 9.0, 8.5
-    found = next(text for text in warnings_of(study, frame, "fit_seconds", None) if "from the median" in text)
-    assert "(its warm-up took 8.5 s, the others' 0.5 s; the first run of its start)" in found
+    (found,) = only(findings.FarRuns, warnings_of(study, frame, "fit_seconds", None))
+    (far,) = found.settings
+    assert (far.warm_up_seconds, far.usual_warm_up_seconds, far.first_of_start) == (8.5, 0.5, True)
     frame.loc[0, "warm_up_extra_seconds"] = 0.5
     frame["started"] = range(len(frame), 0, -1)
-    found = next(text for text in warnings_of(study, frame, "fit_seconds", None) if "from the median" in text)
-    assert "(" not in found
+    (found,) = only(findings.FarRuns, warnings_of(study, frame, "fit_seconds", None))
+    (far,) = found.settings
+    assert (far.warm_up_seconds, far.usual_warm_up_seconds, far.first_of_start) == (None, None, False)
 
 
 def test_what_no_level_knows_is_no_row_of_the_table() -> None:

@@ -8,12 +8,14 @@ import pytest
 
 from study.analysis.stats.analysis import Analysis, analyse
 from study.analysis.stats.contrasts import is_explained, is_unclear
+from study.analysis.stats.findings import Contrast, Fastest, MachineChanged
 from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.machine_change import with_machine
 from study.artifacts.samples import WARM_UP_REPETITIONS, Yardstick
 from study.config.study import Study
 from tests.conftest import study_values
 from tests.timings import as_timings
+from tests.unit.analysis.found import only
 
 
 def test_its_value_leaves_out_the_warm_up_and_holds_what_interrupts_it() -> None:
@@ -60,12 +62,16 @@ def test_a_change_of_the_machine_that_meets_one_level_alone_is_no_finding() -> N
     assert ratio.ratio.high is not None
     assert ratio.ratio.high < 1  # the raw times would have published it
     assert is_explained(ratio)
-    assert group.explained
-    assert "the machine itself changed by 1.8x" in analysis.answer[0]
-    assert "no difference between the settings is left" in analysis.answer[0]
-    assert "No difference is left once the yardstick accounts for" in analysis.answer[1]
+    assert group.machine == "explains"
+    fastest, contrast = analysis.answer
+    assert isinstance(fastest, Fastest)
+    assert fastest.machine == "explains"
+    assert fastest.machine_change == pytest.approx(1.8)
+    assert isinstance(contrast, Contrast)
+    assert (contrast.explained, contrast.unclear) == ([{}], [])
     assert set(group.indistinguishable) == {"fp32", "bf16"}
-    assert any("The machine itself changed by 1.8x during this study" in warning for warning in analysis.warnings)
+    (changed,) = only(MachineChanged, analysis.warnings)
+    assert changed.slowest_seconds / changed.fastest_seconds == pytest.approx(1.8)
 
 
 def test_a_change_that_two_runs_a_level_cannot_separate_leaves_no_conclusion() -> None:
@@ -75,8 +81,11 @@ def test_a_change_that_two_runs_a_level_cannot_separate_leaves_no_conclusion() -
     assert not (ratio.ratio.low or 0) <= 1 <= (ratio.ratio.high or 9)
     assert ratio.adjusted is None
     assert is_unclear(ratio)
-    assert "too few to tell its part" in analysis.answer[0]
-    assert "no conclusion" in analysis.answer[1]
+    fastest, contrast = analysis.answer
+    assert isinstance(fastest, Fastest)
+    assert fastest.machine == "unclear"
+    assert isinstance(contrast, Contrast)
+    assert (contrast.explained, contrast.unclear) == ([], [{}])
 
 
 def test_a_yardstick_that_the_times_do_not_follow_explains_nothing() -> None:
@@ -85,7 +94,7 @@ def test_a_yardstick_that_the_times_do_not_follow_explains_nothing() -> None:
     explained = 0
     for _ in range(100):
         analysis = simulated(1 / 1.5, np.exp(rng.normal(0, 0.06, 6)), slope=0.0, noise=0.03)
-        explained += analysis.groups[0].explained or is_explained(analysis.ratios[0])
+        explained += analysis.groups[0].machine == "explains" or is_explained(analysis.ratios[0])
     assert explained <= 5
 
 
@@ -93,7 +102,7 @@ def test_a_real_difference_stays_one_on_a_machine_that_wanders() -> None:
     analysis = simulated(0.5, WANDERING)
     (ratio,) = analysis.ratios
     assert not is_explained(ratio)
-    assert not analysis.groups[0].explained
+    assert analysis.groups[0].machine is None
     assert ratio.adjusted is not None
     assert ratio.adjusted.value == pytest.approx(2.0, rel=0.05)
     assert analysis.groups[0].indistinguishable == ["bf16"]
@@ -121,7 +130,7 @@ def test_on_a_steady_machine_nothing_is_adjusted() -> None:
     assert analysis.ratios[0].adjusted is None
     assert analysis.groups[0].levels[0].time_adjusted is None
     assert analysis.groups[0].machine_change == pytest.approx(1.0)
-    assert not any("machine itself" in warning for warning in analysis.warnings)
+    assert not only(MachineChanged, analysis.warnings)
 
 
 def test_records_without_a_yardstick_are_analysed_as_before() -> None:

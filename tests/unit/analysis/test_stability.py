@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 
 from study.analysis.stats.analysis import analyse
-from study.analysis.stats.contrasts import Ratio, contrast_bootstrap, ratio_answer
+from study.analysis.stats.contrasts import Ratio, contrast_bootstrap, contrast_of
 from study.analysis.stats.curve import fit_curve
+from study.analysis.stats.findings import Contrast, Drifted, NoDifference
 from study.analysis.stats.log_model import fit_log_model
-from study.analysis.stats.stability import drift_of, power_words, replicates_needed
+from study.analysis.stats.stability import drift_of, more_replicates, replicates_needed
 from study.config.study import Study
 from tests.conftest import study_values
 from tests.timings import as_timings
@@ -27,14 +28,13 @@ def runs(drift: float = 0.0, noise: float = 0.02, replicates: int = 5, seed: int
     return pd.DataFrame({"started": range(len(levels)), "fit_seconds": seconds}), levels
 
 
-def test_a_planted_drift_along_the_order_is_said_with_its_size() -> None:
-    said = drift_of(*runs(drift=0.3), "fit_seconds")
-    assert said is not None
-    assert "grow longer" in said
-    assert 0.2 < float(said.split("by ")[1].split("%")[0]) / 100 < 0.4
-    shorter = drift_of(*runs(drift=-0.3), "fit_seconds")
+def test_a_planted_drift_along_the_order_is_found_with_its_size() -> None:
+    longer, shorter = drift_of(*runs(drift=0.3), "fit_seconds"), drift_of(*runs(drift=-0.3), "fit_seconds")
+    assert longer is not None
+    assert 1.2 < longer.change < 1.4
+    assert longer.p < 0.05
     assert shorter is not None
-    assert "grow shorter" in shorter
+    assert 0.6 < shorter.change < 0.8
 
 
 def test_runs_that_do_not_drift_are_called_so_in_one_of_twenty_at_most() -> None:
@@ -56,29 +56,34 @@ def test_the_replicates_that_are_needed_are_those_of_cohens_table() -> None:
     assert replicates_needed(0.001, 1.0, 3) is None
 
 
-def test_the_power_statement_names_each_level_that_is_not_told_from_the_best() -> None:
+def test_replicates_are_counted_for_each_level_that_is_not_told_from_the_best() -> None:
     rng = np.random.default_rng(5)
     levels = ["64", "128", "256"] * 4
     means = {"64": 1.0, "128": 1.03, "256": 2.0}
     model = fit_log_model([means[name] * float(np.exp(rng.normal(0, 0.05))) for name in levels], levels, [0] * 12)
-    said = power_words(model, ["64", "128"], "64", 4)
-    assert said is not None
-    assert "would separate 64 from 128 (at 95%, with a power of 80%" in said
-    assert "256" not in said
-    assert power_words(model, ["64"], "64", 4) is None
+    found = more_replicates(model, ["64", "128"], "64", 4)
+    assert found is not None
+    assert model.residual_variance is not None
+    needed = replicates_needed(float(model.effects[1] - model.effects[0]), model.residual_variance, 3)
+    assert needed is not None
+    assert (found.fastest, found.needed, found.hopeless) == ("64", {"128": needed - 4}, [])
+    assert more_replicates(model, ["64"], "64", 4) is None
 
 
-def test_a_machine_that_drifted_more_than_the_settings_differ_is_said_in_place_of_a_law() -> None:
+def test_a_machine_that_drifted_more_than_the_settings_differ_is_found_in_place_of_a_law() -> None:
     rng = np.random.default_rng(2)
     sizes = np.tile([16.0, 32, 64, 128], 4)
     blocks = np.repeat(np.arange(4), 4)
     seconds = np.exp(rng.normal(0, 0.02, 16)) * np.array([1.0, 1.5, 1.1, 2.0])[blocks]
     verdict = fit_curve(sizes.tolist(), seconds.tolist(), blocks.tolist()).verdict
-    assert "No law beats a constant: the machine drifted more than the settings differ (2." in verdict
+    assert isinstance(verdict, Drifted)
+    assert 1.9 < verdict.machine_change < 2.2
+    assert verdict.level_change < 1.1
     still = fit_curve(sizes.tolist(), np.exp(rng.normal(0, 0.02, 16)).tolist(), blocks.tolist()).verdict
-    assert "drifted" not in still
+    assert isinstance(still, NoDifference)
     told = fit_curve(sizes.tolist(), np.exp(rng.normal(0, 0.02, 16)).tolist(), [0] * 16, machine_change=1.4).verdict
-    assert "(1.40x against" in told
+    assert isinstance(told, Drifted)
+    assert told.machine_change == 1.4
 
 
 def contrasted(replicates: int, **columns: Any) -> list[Ratio]:
@@ -109,21 +114,32 @@ def test_a_ratio_comes_with_its_two_times_and_the_work_that_they_did() -> None:
     assert ratio.ratio.value == pytest.approx(2, rel=0.02)
     assert ratio.slower_seconds / ratio.faster_seconds == pytest.approx(ratio.ratio.value)
     assert (ratio.slower_images, ratio.faster_images) == (32, 32)
-    said = ratio_answer([ratio], "training.batch_size")
-    assert f"{ratio.slower_seconds:.2f} s over {ratio.faster_seconds:.2f} s" in said or "2.0" in said
-    assert "They did not" not in said
+    found = contrast_of([ratio], "training.batch_size")
+    assert found.least == found.most
+    assert (found.slower, found.faster, found.least.ratio) == ("4", "8", ratio.ratio)
+    assert doubts(found) == set()
+
+
+def doubts(found: Contrast) -> set[str]:
+    """What makes the two times no times of the same work."""
+    told = {"images": not found.same_images, "precision": not found.same_precision, "accuracy": bool(found.accuracies)}
+    return {name for name, differs in told.items() if differs}
 
 
 @pytest.mark.parametrize(
-    ("columns", "words"),
+    ("column", "levels", "doubt"),
     [
-        ({"images_processed": (32, 24)}, "They did not train on equally many images."),
-        ({"precision": ("fp32", "bf16")}, "They did not compute in the same precision."),
-        ({"accuracy": (0.9, 0.5)}, "They did not reach the same accuracy: 90% and 50%."),
+        ("images_processed", (32, 24), "images"),
+        ("precision", ("fp32", "bf16"), "precision"),
+        ("accuracy", (0.9, 0.5), "accuracy"),
     ],
 )
-def test_work_that_differs_is_said_beside_the_ratio(columns: dict[str, Any], words: str) -> None:
-    assert words in ratio_answer(contrasted(4, **columns), "training.batch_size")
+def test_work_that_differs_stands_beside_the_ratio(column: str, levels: tuple[Any, Any], doubt: str) -> None:
+    found = contrast_of(contrasted(4, **{column: levels}), "training.batch_size")
+    assert doubts(found) == {doubt}
+    if found.accuracies:
+        assert found.accuracies.slower == pytest.approx(0.9, abs=0.01)
+        assert found.accuracies.faster == pytest.approx(0.5, abs=0.01)
 
 
 def test_accuracies_within_their_noise_are_not_called_different() -> None:

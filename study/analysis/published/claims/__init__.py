@@ -1,4 +1,7 @@
-"""Each published claim beside what the figures printed with it support. Pure: a table of figures in, sentences out."""
+"""The published claims, each with what the figures printed beside it support.
+
+Pure functions: a table of figures in, sentences out. The wording of a claim is its substance.
+"""
 
 from collections.abc import Sequence
 
@@ -11,7 +14,7 @@ from study.base.errors import StudyError
 
 
 def examine(frame: pd.DataFrame) -> list[Claim]:
-    """Every claim among the published figures, in their order; ``frame`` is ``published.csv`` as it is read."""
+    """Return every claim among the published figures, in their order; ``frame`` is ``published.csv`` as it is read."""
     rows = printed(frame)
     claims: list[Claim] = []
     # A document claims by what it derives from its figures: ratios of devices, and shares of the best batch size.
@@ -26,7 +29,7 @@ def examine(frame: pd.DataFrame) -> list[Claim]:
 
 
 def chosen(claims: Sequence[Claim], study: str | None) -> list[Claim]:
-    """Those of one study, or all."""
+    """Return the claims of one study, or all."""
     known = list(dict.fromkeys(claim.study for claim in claims))
     if study is not None and study not in known:
         raise StudyError(f"--study: no claim of a study {study!r}; allowed: {', '.join(known)}")
@@ -34,7 +37,7 @@ def chosen(claims: Sequence[Claim], study: str | None) -> list[Claim]:
 
 
 def as_text(claims: Sequence[Claim]) -> str:
-    """What the report's section says, for a terminal."""
+    """Return the report's section of claims as text for a terminal."""
     blocks = []
     for claim in claims:
         lines = [f"{claim.study}: {claim.published}", f"  {claim.verdict}", f"  Claim of {claim.source}, {claim.where}"]

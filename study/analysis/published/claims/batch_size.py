@@ -8,6 +8,7 @@ from study.analysis.published.claims.printed import NO_NOISE, Claim, Printed, ag
 from study.analysis.stats.curve import CurveFit, fit_curve
 from study.analysis.stats.log_model import SIGNIFICANCE, fit_log_model
 from study.analysis.stats.optimum import Optimum, may_be_fastest, optimum_of
+from study.analysis.wording.verdict import verdict_sentence
 from study.analysis.words import listed, number
 
 Tables = Mapping[str, Sequence[Printed]]
@@ -15,7 +16,7 @@ Tables = Mapping[str, Sequence[Printed]]
 
 
 def examine_optimum(shares: Sequence[Printed], times: Sequence[Printed]) -> Claim:
-    """A claimed optimum beside what the times of the study's runs determine.
+    """Return a claimed optimum beside the one that the times of the study's runs determine.
 
     ``shares`` are the claim: the percentages of the best speed that one table prints beside its times.
     """
@@ -50,7 +51,7 @@ def examine_optimum(shares: Sequence[Printed], times: Sequence[Printed]) -> Clai
 
 @dataclass(frozen=True)
 class _Found:
-    """What the statistics of a study measured here say of the published runs."""
+    """The published runs, analysed as runs measured here are."""
 
     alone: dict[str, CurveFit]
     together: CurveFit
@@ -58,7 +59,7 @@ class _Found:
 
 
 def _found(tables: Tables) -> _Found:
-    """Each table alone, and all together with each as a block: one start of the machine for all its batch sizes."""
+    """Fit each table alone, and all together, where each table is a block: one start for all of its batch sizes."""
     runs = [row for rows in tables.values() for row in rows]
     levels = [f"{row.batch_size:g}" for row in runs]
     model = fit_log_model([row.value for row in runs], levels, [row.table for row in runs])
@@ -77,7 +78,7 @@ def _least(rows: Sequence[Printed]) -> Printed:
 
 
 def _shares(best: Printed, shares: Sequence[Printed], tables: Tables) -> str:
-    """Whether the printed shares follow from the times printed beside them."""
+    """Return a sentence on whether the printed shares follow from the times printed beside them."""
     times = {row.batch_size: row for row in tables.get(best.table, []) if row.source == best.source}
     wrong = [
         f"{plain(row.value)}% at {row.batch_size:g}"
@@ -90,7 +91,7 @@ def _shares(best: Printed, shares: Sequence[Printed], tables: Tables) -> str:
 
 
 def _depth(name: str, rows: Sequence[Printed]) -> str:
-    """How far the fastest point lies below the ends of its curve, and below the next."""
+    """Return a sentence on how far the fastest point lies below the ends of its curve, and below the next."""
     fastest, *others = sorted(rows, key=lambda row: row.value)
     ordered = sorted(rows, key=lambda row: row.batch_size or 0)
     ends = [f"{number(end.value - fastest.value)} s below {end.batch_size:g}" for end in (ordered[0], ordered[-1])]
@@ -101,13 +102,13 @@ def _depth(name: str, rows: Sequence[Printed]) -> str:
 
 
 def _nearest_end(rows: Sequence[Printed]) -> float:
-    """The depth of a U: how far the fastest point lies below the lower of the two ends."""
+    """Return the depth of a U in seconds: how far the fastest point lies below the lower of the two ends."""
     ordered = sorted(rows, key=lambda row: row.batch_size or 0)
     return min(ordered[0].value, ordered[-1].value) - _least(rows).value
 
 
 def _gaps(tables: Tables) -> dict[str, float]:
-    """Seconds between the two runs at each batch size; nothing but for two runs."""
+    """Return the seconds between two runs at each batch size; empty unless there are two runs."""
     if len(tables) != 2:
         return {}
     one, other = ({f"{row.batch_size:g}": row.value for row in rows} for rows in tables.values())
@@ -115,7 +116,7 @@ def _gaps(tables: Tables) -> dict[str, float]:
 
 
 def _apart(size: str, tables: Tables) -> list[str]:
-    """How far two runs of the same settings differ, against the depth of the curve."""
+    """Return sentences on how far two runs of the same settings differ, against the depth of the curve."""
     found = _gaps(tables)
     if not found:
         return []
@@ -136,22 +137,24 @@ def _apart(size: str, tables: Tables) -> list[str]:
 
 
 def _laws(found: _Found) -> list[str]:
-    """What the laws say of each run, and of all together."""
+    """Return the verdict on the curve of each run, and of all together."""
     alone: dict[str, list[str]] = {}
     for name, fit in found.alone.items():
         without = sum(law.aicc is None for law in fit.models.values())
         few = f" {fit.observations} points are too few to weigh {without} of the {len(fit.models)} laws."
-        alone.setdefault(fit.verdict + few * bool(without), []).append(f"the {name}")
+        alone.setdefault(verdict_sentence(fit.verdict) + few * bool(without), []).append(f"the {name}")
     sentences = [f"Of {listed(names)} alone: {text}" for text, names in alone.items()]
     fit = found.together
     if fit.degrees_of_blocks and fit.differs_p is not None:
         power = "" if fit.power.reported else " The exponent of the published power law is no finding."
-        sentences.append(f"Together, each run a block (p = {number(fit.differs_p)}): {fit.verdict}{power}")
+        sentences.append(
+            f"Together, each run a block (p = {number(fit.differs_p)}): {verdict_sentence(fit.verdict)}{power}"
+        )
     return sentences
 
 
 def _fastest(optimum: Optimum | None) -> list[str]:
-    """Which batch sizes may be the fastest."""
+    """Return a sentence on the batch sizes that may be the fastest."""
     if optimum is None:
         return ["Which batch size is the fastest cannot be told from chance: none was run again."]
     most, share = max(optimum.best_probability.items(), key=lambda item: item[1])
@@ -162,7 +165,7 @@ def _fastest(optimum: Optimum | None) -> list[str]:
 
 
 def _verdict(size: str, tables: Tables, found: _Found) -> str:
-    """Whether the claimed batch size is the one that the times determine."""
+    """Return a sentence on whether the claimed batch size is the one that the times determine."""
     sizes = len(found.together.points.sizes)
     if found.optimum is None or found.together.differs_p is None:
         return f"Not established: {size} is the smallest of {sizes} single times. {NO_NOISE}."

@@ -10,7 +10,7 @@ from study.analysis.words import listed, number
 
 
 def examine_speedup(claim: Printed, times: Sequence[Printed], epochs: Sequence[Printed]) -> Claim:
-    """A claimed ratio beside those of the study's printed times; ``epochs`` are what the log prints of each epoch."""
+    """Return a claimed ratio beside those of the study's printed times; ``epochs`` are the rows of single epochs."""
     cpu = next((row for row in times if row.device == "cpu" and row.source == claim.source), None)
     gpus = [row for row in times if cpu and row.device == "cuda" and row.epochs == cpu.epochs]
     own = [row for row in gpus if row.source == claim.source]
@@ -42,7 +42,7 @@ def _over_median(cpu: Printed, gpus: Sequence[Printed]) -> str:
 
 
 def _over(cpu: Printed, gpus: Sequence[Printed]) -> str:
-    """The CPU's time over the GPU runs of one table."""
+    """Return a sentence on the CPU's time over the GPU runs of one table."""
     ranked = sorted(gpus, key=lambda row: row.value)
     fastest, slowest = ranked[0], ranked[-1]
     first = f"{plain(fastest.value)} s ({fastest.table}: {fastest.on})"
@@ -57,12 +57,12 @@ def _over(cpu: Printed, gpus: Sequence[Printed]) -> str:
 
 
 def _twins(row: Printed, gpus: Sequence[Printed]) -> list[Printed]:
-    """Other runs of the same setting."""
+    """Return other runs of the same setting."""
     return [other for other in gpus if other != row and other.on == row.on]
 
 
 def _again(claim: Printed, cpu: Printed, gpus: Sequence[Printed]) -> list[str]:
-    """The interval that the claimed ratio gets where a setting was run again."""
+    """Return sentences on the interval of the claimed ratio, for settings that were run again."""
     sentences = []
     for row in gpus:
         twins = _twins(row, gpus)
@@ -80,7 +80,7 @@ def _again(claim: Printed, cpu: Printed, gpus: Sequence[Printed]) -> list[str]:
 
 
 def _epochs(claim: Printed, epochs: Sequence[Printed]) -> list[str]:
-    """How many epochs the log has, and the ratio in each where it prints their times."""
+    """Return sentences on the number of epochs in the log, and on the ratio in each where it prints their times."""
     count = len({re.sub(r"\D", "", row.metric) for row in epochs})
     sentences = [f"The log prints {count} epochs of each run."] if count else []
     gpu = {row.metric: row for row in epochs if row.device == "cuda"}
@@ -97,7 +97,7 @@ def _epochs(claim: Printed, epochs: Sequence[Printed]) -> list[str]:
 
 
 def _verdict(claim: Printed, cpu: Printed, own: Sequence[Printed], gpus: Sequence[Printed]) -> str:
-    """``own`` are the GPU times of the claim's document, ``gpus`` those of every document of the study."""
+    """Return the verdict; ``own`` are the GPU times of the claim's document, ``gpus`` those of all documents."""
     said = plain(claim.value)
     row = next((gpu for gpu in own if agrees(claim, cpu, gpu)), None)
     if row is None:
@@ -120,12 +120,12 @@ def _verdict(claim: Printed, cpu: Printed, own: Sequence[Printed], gpus: Sequenc
 
 
 def _like(claim: Printed, over: Printed, under: Printed) -> str:
-    """A ratio with as many digits as the claim."""
+    """Return a ratio with the number of digits of the claim."""
     return str(Decimal(_value(over, under)).quantize(Decimal(plain(claim.value))))
 
 
 def _elsewhere(cpu: Printed, row: Printed, own: Sequence[Printed]) -> str:
-    """The same setting on other hardware."""
+    """Return sentences on the same setting on other hardware."""
     same = [
         other
         for other in own

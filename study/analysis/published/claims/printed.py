@@ -1,4 +1,4 @@
-"""A printed figure, an examined claim, and what both kinds of claim need."""
+"""A printed figure, an examined claim, and what the examination of each kind of claim needs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Printed:
 
     @property
     def on(self) -> str:
-        """Hardware, batch size and strategy, as far as they are printed."""
+        """Hardware, batch size and strategy, as far as they are printed, in words."""
         strategy = "" if self.strategy in (None, "single") else str(self.strategy)
         parts = [
             self.hardware or device_words(self.device or ""),
@@ -43,16 +43,16 @@ class Printed:
 
     @property
     def half(self) -> float:
-        """Half a unit of the last printed digit: what rounding may have taken or added.
+        """Half a unit of the last printed digit: the largest change by rounding.
 
-        The file's numbers do not keep a last digit that is a zero: there it is more, and agreement the easier.
+        The file's numbers do not keep a last digit of zero; the value is then too large, and agreement too easy.
         """
         return 0.5 * 10.0 ** int(Decimal(plain(self.value)).as_tuple().exponent)
 
 
 @dataclass(frozen=True)
 class Used:
-    """A printed figure that an examination used, and what follows from it."""
+    """A printed figure that an examination used, and the value that follows from it."""
 
     line: int
     words: str
@@ -67,24 +67,24 @@ class Claim:
     study: str
     source: str
     published: str
-    """What is claimed."""
+    """The claim, as a sentence."""
     given: tuple[str, ...]
-    """What the figures give, a sentence each."""
+    """Sentences on what the figures give."""
     verdict: str
     gives: str
-    """Heading of what follows from each figure used."""
+    """Heading of the values that follow from the figures used."""
     used: tuple[Used, ...]
     lines: tuple[int, ...]
-    """Of the claim itself."""
+    """Lines of the claim itself in the file."""
 
     @property
     def where(self) -> str:
-        """The claim's own lines in words."""
+        """The lines of the claim, in words."""
         return f"line{'s' * (len(self.lines) > 1)} {listed([str(line) for line in self.lines])} of published.csv"
 
 
 def printed(frame: pd.DataFrame) -> list[Printed]:
-    """The rows of ``published.csv`` that hold a value; the file's first line is its header."""
+    """Return the rows of ``published.csv`` that hold a value; the file's first line is its header."""
     names = list(Printed.__dataclass_fields__)[1:]
     table = frame[names].astype(object)
     rows = table.where(table.notna(), None).to_dict(orient="records")
@@ -96,34 +96,34 @@ def printed(frame: pd.DataFrame) -> list[Printed]:
 
 
 def ratio(over: Sequence[float], under: Sequence[float]) -> Interval:
-    """Geometric mean over geometric mean; no interval where each is a single time."""
+    """Return geometric mean over geometric mean; it has no interval where each is a single time."""
     levels = ["over"] * len(over) + ["under"] * len(under)
     return fit_log_model([*over, *under], levels, [""] * len(levels)).ratio("over", "under")
 
 
 def agrees(claim: Printed, over: Printed, under: Printed, unit: float = 1.0) -> bool:
-    """Whether times that round to the printed ones can give a ratio (in ``unit``) that rounds to the claimed one."""
+    """Return whether times that round to the printed ones can give a ratio (in ``unit``) that rounds to the claim."""
     least = ratio([over.value - over.half], [under.value + under.half]).value / unit
     most = ratio([over.value + over.half], [under.value - under.half]).value / unit
     return least <= claim.value + claim.half and most >= claim.value - claim.half
 
 
 def used(row: Printed, gives: str) -> Used:
-    """A time that an examination used."""
+    """Return a time that an examination used."""
     return Used(row.line, f"{row.table}: {row.on}", f"{plain(row.value)} s", gives)
 
 
 def notes(rows: Sequence[Printed]) -> list[str]:
-    """What ``published.csv`` notes beside the times, once."""
+    """Return the remarks of ``published.csv`` on the times, each once."""
     distinct = list(dict.fromkeys(row.note for row in rows if row.note))
     return [f"Noted beside the times: {'; '.join(distinct)}."] if distinct else []
 
 
 def plain(value: float) -> str:
-    """A figure as it was printed, without what floating point adds."""
+    """Return a figure as it was printed, without digits that floating point adds."""
     return f"{value:.10g}"
 
 
 def four(value: float) -> str:
-    """A ratio with one digit more than documents claim."""
+    """Return a ratio with one digit more than documents claim."""
     return f"{value:.4g}"

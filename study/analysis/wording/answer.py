@@ -1,0 +1,159 @@
+"""The answer to a study's question, in words."""
+
+from collections.abc import Sequence
+from functools import singledispatch
+
+from study.analysis.stats import findings
+from study.analysis.stats.findings import Answer, RatioAt, Setting
+from study.analysis.stats.usable import Estimate
+from study.analysis.wording.verdict import verdict_sentence
+from study.analysis.words import (
+    device_words,
+    listed,
+    number,
+    on_device,
+    setting_words,
+    short_key,
+    total_words,
+)
+
+
+@singledispatch
+def answer_sentence(answer: Answer) -> str:
+    """Return one statement of the answer as sentences."""
+    raise NotImplementedError(f"no sentence for {type(answer).__name__}")
+
+
+@answer_sentence.register
+def _nothing_succeeded(answer: findings.NothingSucceeded) -> str:
+    if answer.group is None:
+        return "No run has succeeded yet, so there is no answer."
+    return f"{on_device(answer.group)} no run has succeeded."
+
+
+@answer_sentence.register
+def _only_level(answer: findings.OnlyLevel) -> str:
+    return f"{on_device(answer.group)} it takes {_seconds(answer.time)}."
+
+
+@answer_sentence.register
+def _smallest(answer: findings.Smallest) -> str:
+    return (
+        f"{on_device(answer.group)} the smallest {total_words(answer.total)} is that of "
+        f"{_level(answer.factor, answer.level)}, {_seconds(answer.time)}. With one run for each setting it cannot "
+        "be told which is the fastest."
+    )
+
+
+@answer_sentence.register
+def _fastest(answer: findings.Fastest) -> str:
+    text = f"{on_device(answer.group)} the fastest is {_level(answer.factor, answer.level)}, {_seconds(answer.time)};"
+    changed = f"but the machine itself changed by {answer.machine_change or 1:.1f}x during these runs"
+    if answer.machine == "explains":
+        return f"{text} {changed}, and no difference between the settings is left once the yardstick accounts for that."
+    if answer.machine == "unclear":
+        return f"{text} {changed}, and they are too few to tell its part in the differences between the settings."
+    told = (
+        f"{listed(answer.tied)} cannot be told from it"
+        if answer.tied
+        else "every other setting is slower by more than the noise between runs"
+    )
+    return f"{text} {told}." + (f" {verdict_sentence(answer.curve)}" if answer.curve else "")
+
+
+def _seconds(time: Estimate) -> str:
+    """Return a time with its interval."""
+    if time.low is None or time.high is None:
+        return f"{number(time.value)} s"
+    return f"{number(time.value)} s (95%: {number(time.low)} to {number(time.high)})"
+
+
+def _level(factor: str | None, level: str) -> str:
+    return f"{short_key(factor)} {level}" if factor else level
+
+
+@answer_sentence.register
+def _contrast(answer: findings.Contrast) -> str:
+    if answer.contrast == "device":
+        slower, faster = device_words(answer.slower, article=True), device_words(answer.faster, article=True)
+        text = f"The time on {slower} over the time on {faster} is"
+    else:
+        text = f"The time with {short_key(answer.contrast)} {answer.slower} over that with {answer.faster} is"
+    if answer.least == answer.most:
+        text = f"{text} {_ratio(answer.least)}."
+    else:
+        text = f"{text} between {_ratio(answer.least)} and {_ratio(answer.most)}."
+    return " ".join([text, *_doubts(answer)])
+
+
+def _ratio(ratio: RatioAt) -> str:
+    """Return a ratio with its interval, its two times and its setting."""
+    value = ratio.ratio
+    bounds = f"95%: {value.low:.3g} to {value.high:.3g}; " if value.low is not None else ""
+    times = f"{number(ratio.slower_seconds)} s over {number(ratio.faster_seconds)} s"
+    return f"{value.value:.3g} ({bounds}{times}){_at([ratio.at])}"
+
+
+def _doubts(answer: findings.Contrast) -> list[str]:
+    """Return why the two times may not be of the same work, or not of the same machine."""
+    found = [] if answer.same_images else ["They did not train on the same number of images."]
+    if not answer.same_precision:
+        found.append("They did not compute in the same precision.")
+    if pair := answer.accuracies:
+        found.append(f"They did not reach the same accuracy:{_at([pair.at])} {pair.slower:.0%} and {pair.faster:.0%}.")
+    if answer.explained:
+        found.append(
+            f"No difference is left{_at(answer.explained)} once the yardstick accounts for the machine's own change."
+        )
+    if answer.unclear:
+        found.append(
+            f"The machine itself changed{_at(answer.unclear)}, and the runs are too few to tell its part: no "
+            "conclusion."
+        )
+    return found
+
+
+def _at(settings: Sequence[Setting]) -> str:
+    """Return ``at`` with the settings, and nothing where they are not told apart."""
+    return f" at {listed([setting_words(setting) for setting in settings])}" if settings[0] else ""
+
+
+@answer_sentence.register
+def _bottleneck(answer: findings.Bottleneck) -> str:
+    loader, training = answer.loader_seconds, answer.training_seconds
+    text = (
+        f"{_where(answer.at)} loader alone takes {number(loader)} s, training on images that lie on the device "
+        f"{number(training)} s, and both together {number(answer.both_seconds)} s (validation apart): "
+    )
+    if answer.limit == "both":
+        return f"{text}they hold each other up, on the same processors or by turns, and neither alone limits the run."
+    if answer.limit == "loader":
+        return f"{text}the loader limits the run; the training could go {number(loader / training)} times as fast."
+    if answer.limit == "training":
+        return f"{text}the training limits the run; the loader could deliver {number(training / loader)} times as fast."
+    return f"{text}it cannot be told which of the two limits the run."
+
+
+def _where(at: Setting) -> str:
+    words = [
+        device_words(str(level), article=True) if key == "device" else f"{short_key(key)} {_value(level)}"
+        for key, level in at.items()
+    ]
+    return f"On {', '.join(words)} the" if "device" in at else f"With {', '.join(words)} the" if words else "The"
+
+
+def _value(level: str | float) -> str:
+    return level if isinstance(level, str) else f"{level:g}"
+
+
+@answer_sentence.register
+def _null_control(answer: findings.NullControl) -> str:
+    text = (
+        "Null control: each configuration was run twice, as if it were two. The ratio of the two is furthest from 1"
+        f"{_at([answer.at])}, with {answer.ratio:.3g}; "
+    )
+    if not answer.intervals:
+        return f"{text}without replicates there is no interval."
+    if not answer.outside:
+        return f"{text}no interval excludes 1."
+    return f"{text}{answer.outside} of {answer.intervals} intervals exclude 1, where one in twenty is to be expected."

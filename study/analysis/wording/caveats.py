@@ -1,0 +1,202 @@
+"""What a reader must know before believing the numbers, in words."""
+
+from collections.abc import Sequence
+from functools import singledispatch
+
+from study.analysis.stats import findings
+from study.analysis.stats.findings import Caveat, FarRun, MoreReplicates
+from study.analysis.words import device_words, listed, short_key
+
+FEW_RUNS = 4
+"""Runs up to this number are named, more are counted."""
+
+
+@singledispatch
+def caveat_sentence(caveat: Caveat) -> str:
+    """Return a caveat as a sentence or two."""
+    raise NotImplementedError(f"no sentence for {type(caveat).__name__}")
+
+
+@caveat_sentence.register
+def _unsuccessful(caveat: findings.Unsuccessful) -> str:
+    outcome = caveat.outcome.replace("_", " ").capitalize()
+    return f"{outcome}: {_runs(caveat.runs)} ({caveat.message or 'no reason recorded'})."
+
+
+@caveat_sentence.register
+def _few_replicates(caveat: findings.FewReplicates) -> str:
+    return f"{caveat.replicates} run(s) for each setting: an interval is worth reading from three on."
+
+
+@caveat_sentence.register
+def _several_starts(caveat: findings.SeveralStarts) -> str:
+    return f"The runs come from {caveat.starts} starts of the pipeline; the machine may have changed in between."
+
+
+@caveat_sentence.register
+def _mixed_software(caveat: findings.MixedSoftware) -> str:
+    return f"The runs used different software: {'; '.join(caveat.software)}."
+
+
+@caveat_sentence.register
+def _mixed_weights(caveat: findings.MixedWeights) -> str:
+    return f"The runs used different starting weights: {'; '.join(caveat.weights)}."
+
+
+@caveat_sentence.register
+def _unrepeated_training(caveat: findings.UnrepeatedTraining) -> str:
+    return (
+        f"Training did not repeat itself on {_device(caveat.device)}: its runs measured {caveat.weights} different "
+        "sets of weights, so that a difference in accuracy may be theirs."
+    )
+
+
+@caveat_sentence.register
+def _mixed_images(caveat: findings.MixedImages) -> str:
+    return f"The runs on {_device(caveat.device)} used different images: {', '.join(caveat.images)}."
+
+
+@caveat_sentence.register
+def _shared_gpu(caveat: findings.SharedGpu) -> str:
+    return f"Other processes computed on the GPU when {caveat.runs} run(s) began."
+
+
+@caveat_sentence.register
+def _busy_machine(caveat: findings.BusyMachine) -> str:
+    return (
+        f"The machine was busy with other work ({caveat.percent:g}% of its CPUs or more) when {caveat.runs} run(s) "
+        "began."
+    )
+
+
+@caveat_sentence.register
+def _throttled(caveat: findings.Throttled) -> str:
+    return f"The GPU's clock was held down in {caveat.runs} run(s): {listed(caveat.reasons)}."
+
+
+@caveat_sentence.register
+def _mixed_machines(caveat: findings.MixedMachines) -> str:
+    return f"The runs on {_device(caveat.device)} come from different machines: {'; '.join(caveat.names)}."
+
+
+@caveat_sentence.register
+def _machine_changed(caveat: findings.MachineChanged) -> str:
+    low, high = caveat.fastest_seconds, caveat.slowest_seconds
+    where = f"the CPUs beside {_device(caveat.device)}" if caveat.host else _device(caveat.device)
+    return (
+        f"The machine itself changed by {high / low:.1f}x during this study: the same reference workload on {where} "
+        f"took {1000 * low:.3g} to {1000 * high:.3g} ms. Where the runs suffice, the tables show times with and "
+        "without that change."
+    )
+
+
+@caveat_sentence.register
+def _separate_starts(caveat: findings.SeparateStarts) -> str:
+    return (
+        f"These sets of {short_key(caveat.factor)} were measured in separate starts of the pipeline "
+        f"({'; '.join(map(listed, caveat.sets))}): a difference between the sets may be the machine's. To measure them "
+        "together, move their records aside with `python -m study retry --outcome ok`."
+    )
+
+
+@caveat_sentence.register
+def _wide_spread(caveat: findings.WideSpread) -> str:
+    told = "; ".join(f"{setting} ({spread:.0%})" for setting, spread in caveat.spreads.items())
+    return f"The standard deviation between runs is {caveat.limit:.0%} of the mean or more: {told}."
+
+
+@caveat_sentence.register
+def _far_runs(caveat: findings.FarRuns) -> str:
+    told = "; ".join(f"{far.setting}{_reasons(far)}" for far in caveat.settings)
+    return f"A run lies {caveat.limit:.0%} or more from the median: {told}."
+
+
+def _reasons(far: FarRun) -> str:
+    told = []
+    if far.warm_up_seconds is not None and far.usual_warm_up_seconds is not None:
+        told.append(f"its warm-up took {far.warm_up_seconds:.3g} s, the others' {far.usual_warm_up_seconds:.3g} s")
+    if far.first_of_start:
+        told.append("the first run of its start")
+    return f" ({'; '.join(told)})" if told else ""
+
+
+@caveat_sentence.register
+def _unequal_work(caveat: findings.UnequalWork) -> str:
+    along = f" along {short_key(caveat.factor)}" if caveat.factor else ""
+    return (
+        f"The settings do different amounts of work{along}: {caveat.least_images} to {caveat.most_images} images in "
+        "the whole schedule, because the last partial batch is dropped or kept."
+    )
+
+
+@caveat_sentence.register
+def _whole_batch(caveat: findings.WholeBatch) -> str:
+    return f"Batch size {caveat.batch_size}: one batch holds the whole training set of {caveat.images} images."
+
+
+@caveat_sentence.register
+def _no_steady_step(caveat: findings.NoSteadyStep) -> str:
+    return f"Batch size {_sizes(caveat.batch_sizes)}: no step is left after the warm-up."
+
+
+@caveat_sentence.register
+def _waits_for_data(caveat: findings.WaitsForData) -> str:
+    return (
+        f"On {_device(caveat.device)} training waits for data at least half of the time at batch size "
+        f"{_sizes(caveat.batch_sizes)}: these times are the loader's more than the device's."
+    )
+
+
+@caveat_sentence.register
+def _never_steady(caveat: findings.NeverSteady) -> str:
+    return f"{_runs(caveat.runs)} never became steady: the step time still changed at the end."
+
+
+@caveat_sentence.register
+def _slow_steps(caveat: findings.SlowSteps) -> str:
+    return (
+        f"Some steps took at least 50% longer than the median step of their run: {caveat.steps} step(s) in "
+        f"{_runs(caveat.runs)}."
+    )
+
+
+@caveat_sentence.register
+def _above_ceiling(caveat: findings.AboveCeiling) -> str:
+    return (
+        f"{_runs(caveat.runs)} computed faster than the measured matrix product, by up to {caveat.share:.1f}x: the "
+        "machine was slower when that was measured, and shares of it are not valid."
+    )
+
+
+@caveat_sentence.register
+def _drift(caveat: findings.Drift) -> str:
+    way = "longer" if caveat.change > 1 else "shorter"
+    return (
+        f"Times grow {way} along the order of execution, by {abs(caveat.change - 1):.0%} from the first run to the "
+        f"last (p = {caveat.p:.2g}, the settings accounted for): the machine drifted. The order was drawn in blocks, "
+        "so that no setting gains by it."
+    )
+
+
+def more_replicates_sentence(found: MoreReplicates) -> str:
+    """Return how many more replicates would tell the fastest level from those tied with it."""
+    told = [
+        f"{more} more replicate{'s' * (more > 1)} would separate {found.fastest} from {level}"
+        for level, more in found.needed.items()
+    ]
+    if found.hopeless:
+        told.append(f"not even {found.limit} would separate {found.fastest} from {listed(found.hopeless)}")
+    text = f"{listed(told)} (at 95%, with a power of 80%, if the differences are as measured)."
+    return text[0].upper() + text[1:]
+
+
+def _device(device: str) -> str:
+    return device_words(device, article=True)
+
+
+def _sizes(batch_sizes: Sequence[int]) -> str:
+    return listed([str(size) for size in batch_sizes])
+
+
+def _runs(runs: Sequence[str]) -> str:
+    return listed(runs) if len(runs) <= FEW_RUNS else f"{len(runs)} runs"

@@ -1,0 +1,48 @@
+"""The step model in words: what a step costs, and what bounds an epoch."""
+
+from study.analysis.stats.step_model import StepLevel, StepModel
+from study.analysis.words import listed, number, on_device
+
+COEFFICIENTS = {
+    "launch_seconds": "launch floor",
+    "step_seconds": "a step's own cost",
+    "image_seconds": "an image",
+    "bend": "bend",
+}
+
+
+def step_sentence(model: StepModel, group: str) -> str:
+    """Return what a step costs in a group, and which batch sizes are bound by what, with the numbers behind."""
+    own = f"{_milliseconds(model.step_seconds)} and {_milliseconds(model.image_seconds)} for each image"
+    cost = f"{own}; a floor below which it never falls does not show"
+    if model.launch_seconds is not None and model.bend is not None:
+        floor = _milliseconds(model.launch_seconds)
+        cost = f"{floor} whatever its size up to about {number(model.bend)} images, then {own}"
+    parts = []
+    for bound in dict.fromkeys(level.bound for level in model.levels):
+        levels = [level for level in model.levels if level.bound == bound]
+        sizes = listed([f"{level.batch_size:g}" for level in levels])
+        parts.append(f"{bound}-bound at batch size {sizes} ({_epoch(levels[-1], named=len(levels) > 1)})")
+    return f"{on_device(group)} a step takes {cost}. An epoch of training is {'; '.join(parts)}."
+
+
+def _epoch(level: StepLevel, named: bool) -> str:
+    """Return the parts of an epoch; ``named`` says at which batch size."""
+    return (
+        f"{f'at {level.batch_size:g} ' if named else ''}{number(level.model_epoch_seconds)} s of "
+        f"{number(level.epoch_seconds)} s are steps, {number(level.wait_seconds)} s waiting for data"
+    )
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{number(1000 * seconds)} ms"
+
+
+def step_intervals(model: StepModel) -> str:
+    """Return the intervals of the coefficients, in milliseconds except for the bend."""
+    parts = []
+    for name, words in COEFFICIENTS.items():
+        if bounds := model.intervals.get(name):
+            scale, unit = (1.0, "") if name == "bend" else (1000.0, " ms")
+            parts.append(f"{words} {number(scale * (bounds.low or 0))} to {number(scale * (bounds.high or 0))}{unit}")
+    return ", ".join(parts)

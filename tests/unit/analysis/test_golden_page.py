@@ -1,0 +1,283 @@
+"""One golden page: the words of a small report that holds every kind of finding.
+
+Other tests check values and kinds. After a change of words, write the page again, and read the difference:
+
+    python -m tests.unit.analysis.test_golden_page
+"""
+
+import json
+import re
+from html.parser import HTMLParser
+from itertools import groupby
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import get_args
+
+import pytest
+
+from study.analysis.report import render
+from study.analysis.stats import findings
+from study.analysis.stats.analysis import Analysis, analyse
+from study.analysis.stats.findings import Answer, Caveat, MoreReplicates, Verdict
+from study.analysis.stats.fits import Bounds
+from study.analysis.stats.usable import Estimate
+from study.analysis.table.files import read_all, read_csv, write_csv
+from study.analysis.table.rows import table
+from study.analysis.wording.answer import answer_sentence
+from study.analysis.wording.caveats import caveat_sentence
+from study.analysis.wording.verdict import verdict_sentence
+from study.artifacts.machine import Machine
+from study.artifacts.plan import Plan, write_plans
+from study.artifacts.record import DataUsed, Record
+from study.artifacts.samples import PHASES
+from study.base.files import write_new
+from tests.conftest import tiny_plan
+from tests.unit.analysis.test_report import with_gpu
+from tests.unit.artifacts.test_records import make_record
+
+NUMBER = re.compile(r"-?\d[\d.,]*(e-?\d+)?")
+GOLDEN = Path(__file__).with_name("golden_page.txt")
+BATCH = "training.batch_size"
+TIME, LONE = Estimate(value=9.4567, low=8.58, high=10.4), Estimate(value=9.4567, low=None, high=None)
+ALPHA, WIDE = Bounds(low=0.42, high=0.61), Bounds(low=None, high=2.5)
+INVERSE, POWER = {"T0": 5.1, "A": 243.0}, {"c": 15.0, "alpha": 0.5, "Tmin": 5.0}
+
+VERDICTS: list[Verdict] = [
+    findings.TooFewPoints(),
+    findings.Unreplicated(law=None),
+    findings.Unreplicated(law="inverse"),
+    findings.Drifted(machine_change=1.4, level_change=1.05),
+    findings.NoDifference(),
+    findings.NoLaw(),
+    findings.PowerLaw(c=15.0, alpha=0.5, alpha_interval=ALPHA, least_seconds=5.0, inverse_fits=False),
+    findings.PowerLaw(c=15.0, alpha=0.9, alpha_interval=ALPHA, least_seconds=5.0, inverse_fits=True),
+    findings.Turn(batch_size=58.87, interval=None),
+    findings.Turn(batch_size=58.87, interval=Bounds(low=51.7, high=None)),
+    findings.Rise(),
+    findings.OtherLaw(law="inverse", coefficients=INVERSE, doubt="another_law", alpha_interval=ALPHA),
+    findings.OtherLaw(law="hinge", coefficients={"bend": 62.6}, doubt="lack_of_fit", alpha_interval=ALPHA),
+    findings.OtherLaw(law="power", coefficients=POWER, doubt="untested", alpha_interval=None),
+    findings.OtherLaw(law="power", coefficients=POWER, doubt="wide_interval", alpha_interval=WIDE),
+]
+
+
+def fastest(**changes: object) -> findings.Fastest:
+    plain = findings.Fastest(
+        group="cuda, fastai",
+        factor=BATCH,
+        level="64",
+        time=TIME,
+        tied=[],
+        machine=None,
+        machine_change=1.26,
+        curve=None,
+    )
+    return plain.model_copy(update=changes)
+
+
+LOADER, EVERYWHERE = findings.Setting({BATCH: 64.0, "loader.kind": "workers"}), findings.Setting()
+RATIO = findings.RatioAt(at=LOADER, ratio=TIME, slower_seconds=45.3, faster_seconds=4.79)
+CONTRAST = findings.Contrast(
+    contrast="device",
+    slower="cpu",
+    faster="cuda",
+    least=RATIO,
+    most=findings.RatioAt(at={BATCH: 128.0}, ratio=LONE, slower_seconds=37.6, faster_seconds=3.98),
+    same_images=False,
+    same_precision=False,
+    accuracies=findings.Accuracies(at=LOADER, slower=0.9, faster=0.5),
+    explained=[LOADER],
+    unclear=[LOADER, {BATCH: 128.0}],
+)
+OF_PRECISION = findings.Contrast(
+    contrast="training.precision",
+    slower="fp32",
+    faster="bf16",
+    least=RATIO.model_copy(update={"at": EVERYWHERE}),
+    most=RATIO.model_copy(update={"at": EVERYWHERE}),
+    same_images=True,
+    same_precision=True,
+    accuracies=None,
+    explained=[],
+    unclear=[EVERYWHERE],
+)
+BOTTLENECK = findings.Bottleneck(
+    at={"device": "cuda"}, loader_seconds=5.0, training_seconds=0.5, both_seconds=5.2, limit="loader"
+)
+ANSWERS: list[Answer] = [
+    findings.NothingSucceeded(group=None),
+    findings.NothingSucceeded(group="cpu"),
+    findings.OnlyLevel(group="cuda, fp32", time=TIME),
+    findings.Smallest(group="fp32", total="fit_seconds", factor="loader.workers", level="4", time=LONE),
+    fastest(),
+    fastest(tied=["16", "32", "128"], factor=None, level="fp32, 64"),
+    fastest(machine="explains"),
+    fastest(machine="unclear"),
+    *(fastest(tied=["32"], curve=verdict) for verdict in VERDICTS),
+    CONTRAST,
+    OF_PRECISION,
+    BOTTLENECK,
+    BOTTLENECK.model_copy(update={"at": {BATCH: 64.0}, "limit": "training", "training_seconds": 50.0}),
+    BOTTLENECK.model_copy(update={"at": EVERYWHERE, "limit": "both"}),
+    BOTTLENECK.model_copy(update={"limit": None}),
+    findings.NullControl(at=LOADER, ratio=1.031, intervals=4, outside=0),
+    findings.NullControl(at=EVERYWHERE, ratio=1.031, intervals=4, outside=1),
+    findings.NullControl(at=EVERYWHERE, ratio=1.031, intervals=0, outside=0),
+]
+FEW, MANY = ["bs16-r1", "bs32-r1"], [f"bs16-r{block}" for block in range(5)]
+CAVEATS: list[Caveat] = [
+    findings.Unsuccessful(outcome="out_of_memory", message="the GPU had 2 GiB", runs=FEW),
+    findings.Unsuccessful(outcome="failed", message=None, runs=MANY),
+    findings.FewReplicates(replicates=2),
+    findings.SeveralStarts(starts=4),
+    findings.MixedSoftware(software=["torch 2.11.0", "torch 2.15.0"]),
+    findings.MixedWeights(weights=["imagenet", "random"]),
+    findings.UnrepeatedTraining(device="cuda", weights=2),
+    findings.MixedImages(device="cuda", images=["0123456789ab", "ba9876543210"]),
+    findings.SharedGpu(runs=3),
+    findings.BusyMachine(percent=25, runs=2),
+    findings.Throttled(runs=2, reasons=["power cap", "thermal slowdown"]),
+    findings.MixedMachines(device="cuda", names=["NVIDIA A100", "NVIDIA H200"]),
+    findings.MachineChanged(device="cuda", host=False, fastest_seconds=0.00178, slowest_seconds=0.00254),
+    findings.MachineChanged(device="cuda", host=True, fastest_seconds=0.00178, slowest_seconds=0.00254),
+    findings.SeparateStarts(factor=BATCH, sets=[["16", "32"], ["512"]]),
+    findings.WideSpread(limit=0.1, spreads={"cuda, 16": 0.25, "cuda, 32": 0.44}),
+    findings.FarRuns(
+        limit=0.5,
+        settings=[
+            findings.FarRun(setting="16", warm_up_seconds=10.1, usual_warm_up_seconds=1.6, first_of_start=True),
+            findings.FarRun(setting="32", warm_up_seconds=None, usual_warm_up_seconds=None, first_of_start=False),
+        ],
+    ),
+    findings.UnequalWork(factor=BATCH, least_images=3072, most_images=3264),
+    findings.UnequalWork(factor=None, least_images=3072, most_images=3264),
+    findings.WholeBatch(batch_size=256, images=200),
+    findings.NoSteadyStep(batch_sizes=[128, 256]),
+    findings.WaitsForData(device="cuda", batch_sizes=[256]),
+    findings.NeverSteady(runs=FEW),
+    findings.SlowSteps(steps=6, runs=MANY),
+    findings.AboveCeiling(runs=FEW, share=3.29),
+    findings.Drift(change=1.3, p=0.012),
+    findings.Drift(change=0.8, p=0.0001),
+]
+NEEDED = [
+    MoreReplicates(fastest="64", needed={"128": 1, "32": 73}, hopeless=["16"], limit=1000),
+    MoreReplicates(fastest="4", needed={}, hopeless=["8", "16"], limit=1000),
+]
+
+
+def planned() -> Plan:
+    """Four batch sizes on two devices, beside a published document."""
+    factors = {"device": ["cpu", "cuda"], BATCH: [16, 32, 64, 128]}
+    data = {"source": "generated", "images": 200, "image_size": 40}
+    return with_gpu(tiny_plan(factors=factors, replicates=3, contrast="device", published="batch-size", dataset=data))
+
+
+def recorded(plan: Plan, number: int) -> Record:
+    """A record whose times follow from its settings, with a little noise; nothing of this machine is in it."""
+    run = plan.runs[number]
+    size, device = run.settings.training.batch_size, run.settings.device
+    noise = 1 + 0.01 * (3 * number % 7)
+    step = max(0.010, 0.002 + 0.0002 * size) * noise * (10 if device == "cpu" else 1)
+    record = make_record(plan, number, fit_seconds=noise * (5 + 240 / size) * (10 if device == "cpu" else 1))
+    assert record.measurement is not None
+    phases = {f"{phase}_seconds": step / len(PHASES) for phase in PHASES}
+    measured = record.measurement.model_copy(
+        update={
+            "steps": [one.model_copy(update=phases | {"images": size}) for one in record.measurement.steps],
+            "epochs": [one.model_copy(update={"images": 2 * size}) for one in record.measurement.epochs],
+        }
+    )
+    machine = Machine(
+        device_name="a CPU" if device == "cpu" else "a GPU", cpu_name="a CPU", cpu_cores=8, cpu_threads=16,
+        cpu_max_mhz=3000.0, cpu_governor=None, memory_bytes=2**34, system="Linux", python="3.11.9",
+        libraries={"torch": "2.15.0"},
+    )  # fmt: skip
+    data = DataUsed(
+        source="generated", generated=True, sha256="0123456789abcdef", classes=["a", "b"], train_images=16,
+        valid_images=4, left_out=1,
+    )  # fmt: skip
+    return record.model_copy(update={"measurement": measured, "machine": machine, "data": data})
+
+
+def with_every_finding(analysis: Analysis) -> Analysis:
+    """The analysis, whose statements and caveats are every kind of finding."""
+    groups = [
+        group.model_copy(update={"more_replicates": needed})
+        for group, needed in zip(analysis.groups, NEEDED, strict=True)
+    ]
+    return analysis.model_copy(update={"answer": ANSWERS, "warnings": CAVEATS, "groups": groups})
+
+
+def page(results: Path) -> str:
+    """The words of the report, a line for each element; the examined claims follow from a file alone, and are left
+    out."""
+    plan = planned()
+    folder = results / plan.name
+    write_plans([plan], results)
+    for number, run in enumerate(plan.runs):
+        write_new(folder / "records" / run.file, recorded(plan, number).model_dump_json())
+    write_csv(table(plan, read_all(plan, folder / "records")), folder / "timings.csv")
+    analysis = with_every_finding(analyse(plan.study, read_csv(folder / "timings.csv", plan.study)))
+    (folder / "fit.json").write_text(analysis.model_dump_json())
+    (folder / "figures").mkdir()
+    (folder / "figures" / "index.json").write_text(json.dumps([]))
+    render([plan.name], results, results / "report.html")
+    text = Words((results / "report.html").read_text(encoding="utf-8")).text()
+    return text.split("Claims re-examined")[0].rstrip() + "\n"
+
+
+class Words(HTMLParser):
+    """The text of a page: a line for each row of a table, and for each other element."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.parts: list[str] = []
+        self.style = False
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.style = tag == "style"
+        self.parts.append(" | " if tag in ("td", "th") else "\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.style = False
+
+    def handle_data(self, data: str) -> None:
+        if not self.style:
+            self.parts.append(" ".join(data.split()) + " " * data.endswith(" "))
+
+    def text(self) -> str:
+        """Return the lines that hold words; in tables numbers are ``#``, and rows that are then equal are one."""
+        lines = (re.sub(r" +", " ", line).strip() for line in "".join(self.parts).splitlines())
+        blocks = groupby((line for line in lines if line.strip("| ")), key=lambda line: line.startswith("|"))
+        return "\n".join(
+            line
+            for in_table, block in blocks
+            for line in (dict.fromkeys(NUMBER.sub("#", row) for row in block) if in_table else block)
+        )
+
+
+@pytest.mark.parametrize(
+    ("union", "examples", "sentence"),
+    [
+        (Verdict, VERDICTS, verdict_sentence),
+        (Answer, ANSWERS, answer_sentence),
+        (Caveat, CAVEATS, caveat_sentence),
+    ],
+)  # fmt: skip
+def test_every_kind_of_finding_has_a_sentence_and_stands_on_the_golden_page(
+    union: object, examples: list[object], sentence: object
+) -> None:
+    kinds = set(get_args(get_args(union)[0]))
+    assert kinds == {type(example) for example in examples}
+    assert kinds <= set(sentence.registry)  # type: ignore[attr-defined]
+
+
+def test_the_page_says_what_the_golden_page_says(tmp_path: Path) -> None:
+    assert page(tmp_path).splitlines() == GOLDEN.read_text(encoding="utf-8").splitlines()
+
+
+if __name__ == "__main__":
+    with TemporaryDirectory() as folder:
+        GOLDEN.write_text(page(Path(folder)), encoding="utf-8")
