@@ -125,7 +125,7 @@ class StudyResults:
 
     @cached_property
     def _timings(self) -> pd.DataFrame:
-        return table(self._plan, self._records, read_telemetry(self._plan, self._records, self._folder.parent))
+        return table(self._plan, self._records, read_telemetry(self._plan, self._records, self._folder / "telemetry"))
 
     @cached_property
     def _analysis(self) -> Analysis:

@@ -1,3 +1,4 @@
+import json
 import re
 import subprocess
 import sys
@@ -49,7 +50,7 @@ def test_an_error_is_one_line_and_the_exit_code_says_so(
         (["image", "PLAN", "cpu"], "images: runs execute on the host (asked for), which needs no image"),
         (["archive", "cpu"], "images/cpu.json: cannot be read (No such file or directory); make it with: make images"),
         (["dataset", "PLAN", "nope"], "dataset: tiny plans no dataset 'nope'; allowed: generated."),
-        (["weights", "PLAN", "nope"], "weights: tiny plans no weights 'nope'; allowed: resnet18-none."),
+        (["weights", "PLAN", "nope"], "weights: tiny plans no weights 'nope'; allowed: small_net-none."),
         (["run", "PLAN", "nope"], "run: tiny plans no run 'nope'; allowed: bs"),
         (["run", "PLAN", "EVERY", "--log", "FILE/x/y.log"], "FILE/x: Not a directory"),
         *(([verb, "GONE", "cpu"], "gone/plan.json: cannot be read") for verb in ("image", "dataset", "weights", "run")),
@@ -104,3 +105,17 @@ def test_the_locks_name_no_host_and_pin_every_line_with_a_hash() -> None:
     full = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     full_pins = {re.sub(r"\[.*?\]", "", line).split(" ")[0] for line in full.splitlines()}
     assert {re.sub(r"\[.*?\]", "", line).split(" ")[0] for line in host.splitlines() if "==" in line} <= full_pins
+
+
+def test_figures_have_rooflines_and_telemetry_wherever_they_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from matplotlib.figure import Figure
+
+    monkeypatch.setattr(Figure, "savefig", lambda *arguments, **options: None)
+    folder = ROOT / "docs" / "example-h200" / "speedup"
+    files = [str(folder / name) for name in ("plan.json", "timings.csv", "fit.json")]
+    folders = ["--records", str(folder / "records"), "--telemetry", str(folder / "telemetry")]
+    assert main(["figures", *files, *folders, "--output", str(tmp_path / "elsewhere")]) == 0
+    drawn = {figure["name"] for figure in json.loads((tmp_path / "elsewhere" / "index.json").read_text())}
+    assert drawn == {path.stem for path in (folder / "figures").glob("*.png")}
