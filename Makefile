@@ -92,9 +92,10 @@ EXAMPLE := docs/example-h200
 
 example: env  ## Recompute the tables, figures and report of the committed example from its records
 	@cd $(EXAMPLE) && export PYTHONPATH=$(CURDIR) && python=$(CURDIR)/$(VENV) && for study in batch-size speedup; do \
-	  $$python -m study timings $$study/plan.json --records $$study/records --output $$study/timings.csv && \
+	  $$python -m study timings $$study/plan.json --records $$study/records --telemetry $$study/telemetry --output $$study/timings.csv && \
 	  $$python -m study fit $$study/plan.json $$study/timings.csv --output $$study/fit.json && \
-	  $$python -m study figures $$study/plan.json $$study/timings.csv $$study/fit.json --output $$study/figures || exit 1; \
+	  $$python -m study figures $$study/plan.json $$study/timings.csv $$study/fit.json --records $$study/records --telemetry $$study/telemetry \
+	    --output $$study/figures || exit 1; \
 	  done && $$python -m study report batch-size speedup --results . --output report.html && \
 	  rm -f */figures/*.svg */figures/index.json
 

@@ -81,6 +81,8 @@ def argument(*names: str, **settings: Any) -> Argument:
 
 PLAN = argument("plan", type=Path, help="a study's plan.json")
 TIMINGS = argument("timings", type=Path, help="a study's timings.csv")
+RECORDS = argument("--records", type=Path, required=True, metavar="FOLDER", help="folder of the study's records")
+TELEMETRY = argument("--telemetry", type=Path, required=True, metavar="FOLDER", help="folder of the runs' samples")
 DEVICE = argument("device", choices=["cpu", "cuda"])
 RESULTS = argument(
     "--results", type=Path, default=Path("results"), metavar="FOLDER", help="folder of the results (default: results)"
@@ -187,20 +189,16 @@ def run(options: argparse.Namespace) -> str:
 
 @verb(
     PLAN,
-    argument("--records", type=Path, required=True, metavar="FOLDER", help="folder of the study's records"),
+    RECORDS,
+    TELEMETRY,
     argument("--output", type=Path, required=True, metavar="FILE", help="CSV file to write"),
     LOG,
 )
 def timings(options: argparse.Namespace) -> None:
     """Gather the records of a plan into one table."""
-    from study.analysis.table.files import read_all, read_telemetry, write_csv
-    from study.analysis.table.rows import table
-    from study.artifacts.plan import read_plan
+    from study.analysis.table.step import write_timings
 
-    planned = read_plan(options.plan)
-    records = read_all(planned, options.records)
-    sampled = read_telemetry(planned, records, options.records.parent.parent)
-    write_csv(table(planned, records, sampled), options.output)
+    write_timings(options.plan, options.records, options.telemetry, options.output)
 
 
 @verb(
@@ -218,15 +216,9 @@ def fit(options: argparse.Namespace) -> None:
         return _fit_table(options)
     if options.output is None:
         raise StudyError("--output: missing: name the file to write")
-    from study.analysis.stats.analysis import analyse
-    from study.analysis.table.files import read_csv
-    from study.artifacts.plan import read_plan
-    from study.base.files import write_if_changed
+    from study.analysis.stats.step import write_fit
 
-    planned = read_plan(options.plan)
-    analysis = analyse(planned.study, read_csv(options.timings, planned.study))
-    options.output.unlink(missing_ok=True)  # so that the file gets a new time even if nothing changed
-    write_if_changed(options.output, analysis.model_dump_json(indent=1))
+    write_fit(options.plan, options.timings, options.output)
 
 
 def _fit_table(options: argparse.Namespace) -> None:
@@ -244,18 +236,16 @@ def _fit_table(options: argparse.Namespace) -> None:
     PLAN,
     TIMINGS,
     argument("fit", type=Path, help="a study's fit.json"),
+    RECORDS,
+    TELEMETRY,
     argument("--output", type=Path, required=True, metavar="FOLDER", help="folder of the figures"),
     LOG,
 )
 def figures(options: argparse.Namespace) -> None:
     """Draw the figures of a study as SVG and PNG."""
-    from study.analysis.figures import draw_all
-    from study.analysis.stats.analysis import read_analysis
-    from study.analysis.table.files import read_csv
-    from study.artifacts.plan import read_plan
+    from study.analysis.figures.step import write_figures
 
-    planned = read_plan(options.plan)
-    draw_all(planned, read_csv(options.timings, planned.study), read_analysis(options.fit), options.output)
+    write_figures(options.plan, options.timings, options.fit, options.records, options.telemetry, options.output)
 
 
 @verb(argument("--study", help="only the claims of this published study"))
@@ -275,7 +265,7 @@ def claims(options: argparse.Namespace) -> None:
 )
 def report(options: argparse.Namespace) -> None:
     """Render one self-contained page about every selected study."""
-    from study.analysis.report import render
+    from study.analysis.report.step import render
 
     render(options.studies, options.results, options.output)
 
@@ -310,7 +300,7 @@ def retry(options: argparse.Namespace) -> None:
 
 @verb()
 def schema(options: argparse.Namespace) -> None:
-    """Write workflow/schemas and config/README.md from the models."""
+    """Write workflow/schemas, config/README.md and docs/timings.md from the models."""
     from study.base import checkout
     from study.base.files import write_whole
     from study.schema import generated_files

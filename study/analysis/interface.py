@@ -127,7 +127,8 @@ class StudyResults:
 
     @cached_property
     def _timings(self) -> pd.DataFrame:
-        return table(self._plan, self._records, read_telemetry(self._plan, self._records, self._files.root))
+        telemetry = self._files.telemetry_folder(self.name)
+        return table(self._plan, self._records, read_telemetry(self._plan, self._records, telemetry))
 
     @cached_property
     def _analysis(self) -> Analysis:

@@ -100,9 +100,13 @@ class Results:
         """Return the record of one run."""
         return self.records(study) / record
 
+    def telemetry_folder(self, study: str) -> Path:
+        """Return the folder of the samples."""
+        return self.root / study / "telemetry"
+
     def telemetry(self, study: str, record: str) -> Path:
         """Return the samples of the run with this record."""
-        return self.root / study / "telemetry" / record.replace(".json", ".parquet")
+        return self.telemetry_folder(study) / record.replace(".json", ".parquet")
 
     def timings(self, study: str) -> Path:
         """Return the table of the runs."""

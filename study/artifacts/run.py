@@ -28,6 +28,11 @@ class Run(Strict):
         """File name of the record."""
         return f"{self.name}.{self.key}.json"
 
+    @property
+    def telemetry_file(self) -> str:
+        """File name of the samples."""
+        return f"{self.name}.{self.key}.parquet"
+
 
 class Job(Strict):
     """The order of a launcher to a training process. Paths are relative to the working directory."""

@@ -3,7 +3,6 @@
 No torch is needed and nothing is imported: the imports are read from the text of the files.
 """
 
-import ast
 import hashlib
 import importlib.util
 import sys
@@ -11,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from study.base.errors import StudyError
+from study.base.imports import imported
 from study.config.networks import is_own
 
 
@@ -76,15 +76,7 @@ def _imported(path: Path) -> list[str]:
     """Return the first names of all imports anywhere in the files; relative imports stay in the package."""
     tops: dict[str, None] = {}
     for file in _files(path):
-        try:
-            tree = ast.parse(file.read_bytes())
-        except (SyntaxError, ValueError):  # the import itself reports the error
-            continue
-        for node in ast.walk(tree):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                names = [node.module]
-            tops |= dict.fromkeys(name.partition(".")[0] for name in names)
+        tops |= dict.fromkeys(name.partition(".")[0] for name in imported(file))
     return list(tops)
 
 

@@ -77,7 +77,7 @@ def table(plan: Plan, results: Path) -> pd.DataFrame:
     records = {
         run.name: launch.launch(plan, run, results, 1, results / "run.log", f"run {run.position}") for run in plan.runs
     }
-    return rows.table(plan, records, table_files.read_telemetry(plan, records, results))
+    return rows.table(plan, records, table_files.read_telemetry(plan, records, results / plan.name / "telemetry"))
 
 
 def test_a_second_process_on_the_gpu_is_flagged(tmp_path: Path, other_process: None) -> None:

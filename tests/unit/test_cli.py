@@ -1,3 +1,4 @@
+import json
 import re
 import subprocess
 import sys
@@ -104,3 +105,17 @@ def test_the_locks_name_no_host_and_pin_every_line_with_a_hash() -> None:
     full = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     full_pins = {re.sub(r"\[.*?\]", "", line).split(" ")[0] for line in full.splitlines()}
     assert {re.sub(r"\[.*?\]", "", line).split(" ")[0] for line in host.splitlines() if "==" in line} <= full_pins
+
+
+def test_figures_have_rooflines_and_telemetry_wherever_they_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from matplotlib.figure import Figure
+
+    monkeypatch.setattr(Figure, "savefig", lambda *arguments, **options: None)
+    folder = ROOT / "docs" / "example-h200" / "speedup"
+    files = [str(folder / name) for name in ("plan.json", "timings.csv", "fit.json")]
+    folders = ["--records", str(folder / "records"), "--telemetry", str(folder / "telemetry")]
+    assert main(["figures", *files, *folders, "--output", str(tmp_path / "elsewhere")]) == 0
+    drawn = {figure["name"] for figure in json.loads((tmp_path / "elsewhere" / "index.json").read_text())}
+    assert drawn == {path.stem for path in (folder / "figures").glob("*.png")}

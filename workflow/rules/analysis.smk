@@ -1,25 +1,26 @@
-# The analysis. Each output depends only on the plan and on the records that it names.
+# The analysis. Each output depends only on the files that its rule names, the code of its step among them.
 
 
 rule timings:
     input:
         plan="results/{study}/plan.json",
         records=lambda wc: FLOW.records(wc.study),
-        code=code("analysis/table/*.py"),
+        telemetry=lambda wc: FLOW.telemetry(wc.study),
+        code=code("study.analysis.table.step"),
     output:
         "results/{study}/timings.csv",
     log:
         "results/logs/{study}/timings.log",
     shell:
         "exec python -m study timings {input.plan:q} --records results/{wildcards.study}/records"
-        " --output {output:q} --log {log:q}"
+        " --telemetry results/{wildcards.study}/telemetry --output {output:q} --log {log:q}"
 
 
 rule fit:
     input:
         plan="results/{study}/plan.json",
         timings="results/{study}/timings.csv",
-        code=code("analysis/stats/*.py", "analysis/words.py"),
+        code=code("study.analysis.stats.step"),
     output:
         "results/{study}/fit.json",
     log:
@@ -33,7 +34,9 @@ rule figures:
         plan="results/{study}/plan.json",
         timings="results/{study}/timings.csv",
         fit="results/{study}/fit.json",
-        code=code("analysis/figures/*.py", "analysis/published/*"),
+        records=lambda wc: FLOW.records(wc.study),
+        telemetry=lambda wc: FLOW.telemetry(wc.study),
+        code=code("study.analysis.figures.step"),
     output:
         report(
             directory("results/{study}/figures"),
@@ -44,4 +47,6 @@ rule figures:
     log:
         "results/logs/{study}/figures.log",
     shell:
-        "exec python -m study figures {input.plan:q} {input.timings:q} {input.fit:q} --output {output:q} --log {log:q}"
+        "exec python -m study figures {input.plan:q} {input.timings:q} {input.fit:q}"
+        " --records results/{wildcards.study}/records --telemetry results/{wildcards.study}/telemetry"
+        " --output {output:q} --log {log:q}"

@@ -7,6 +7,7 @@ BASE = Path(str(workflow.basedir))
 sys.path.insert(0, str(BASE))
 from snakemake.settings.types import DeploymentMethod
 from study.base.errors import StudyError
+from study.base.imports import closure
 from study.host.plan.workflow import start, use_this_checkout
 
 use_this_checkout(BASE)
@@ -34,6 +35,6 @@ wildcard_constraints:
     device="cpu|cuda",
 
 
-def code(*patterns):
-    """Return the modules that an analysis step runs: an edit of one makes only that step's outputs again."""
-    return sorted(str(path) for pattern in patterns for path in BASE.glob(f"study/{pattern}"))
+def code(module):
+    """Return the files that an analysis step needs, by its module: an edit of one makes the step's output again."""
+    return [str(path) for path in closure(module, BASE)]

@@ -7,7 +7,9 @@ rule report:
         timings=expand("results/{study}/timings.csv", study=STUDIES),
         fits=expand("results/{study}/fit.json", study=STUDIES),
         figures=expand("results/{study}/figures", study=STUDIES),
-        code=code("analysis/report/*.py", "analysis/report/templates/*"),
+        plans=expand("results/{study}/plan.json", study=STUDIES),
+        records=[FLOW.records(study) for study in STUDIES],
+        code=code("study.analysis.report.step"),
     output:
         "results/report.html",
     log:

@@ -1,14 +1,10 @@
-"""Figures: a table and an analysis in, a figure out. Files are touched in :func:`draw_all` alone."""
+"""Figures: a table and an analysis in, a figure out. ``step`` writes them."""
 
-import json
-import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from study.analysis.figures import (
     accuracy,
@@ -25,7 +21,7 @@ from study.analysis.figures import (
     step_model,
     utilisation,
 )
-from study.analysis.figures.style import Drawn, use_style
+from study.analysis.figures.style import Drawn
 from study.analysis.stats.analysis import Analysis
 from study.analysis.table.files import read_all
 from study.analysis.table.rows import ceilings_of
@@ -50,22 +46,6 @@ MODULES: tuple[tuple[str, Callable[[Plan, pd.DataFrame, Analysis], Drawn | None]
 )
 
 
-def draw_all(plan: Plan, frame: pd.DataFrame, analysis: Analysis, folder: Path) -> None:
-    """Draw what the study has figures for, and list them in ``index.json``; the folder appears whole or not at all."""
-    use_style()
-    figures = drawn(plan, frame, analysis, folder.parent / "records", folder.parent / "telemetry")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=".figures-", dir=folder.parent))
-    temporary.chmod(0o755)
-    index = []
-    for name, figure in figures.items():
-        _save(figure.figure, temporary / name)
-        index.append({"name": name, "title": figure.title, "caption": figure.caption, "alt": figure.alt})
-    (temporary / "index.json").write_text(json.dumps(index, indent=1, ensure_ascii=False), encoding="utf-8")
-    shutil.rmtree(folder, ignore_errors=True)
-    temporary.rename(folder)
-
-
 def drawn(plan: Plan, frame: pd.DataFrame, analysis: Analysis, records: Path, telemetry: Path) -> dict[str, Drawn]:
     """Return every figure that the study has, by name, in the order of the report.
 
@@ -78,12 +58,10 @@ def drawn(plan: Plan, frame: pd.DataFrame, analysis: Analysis, records: Path, te
 
 def _telemetry(plan: Plan, frame: pd.DataFrame, folder: Path) -> list[tuple[str, Drawn | None]]:
     """A monitor's view of each device: the samples of every run that has some, in the order of execution."""
-    if "started" not in frame:
-        return []
     keys = [key for key in plan.study.compared if key != "device"] or ["training.batch_size"]
     x = next((key for key in keys if key == (plan.study.curve.x if plan.study.curve else None)), keys[0])
     labels = {run.name: str(shown(plan.study, x, get(run.settings, x))) for run in plan.runs}
-    files = {run.name: folder / run.file.replace(".json", ".parquet") for run in plan.runs}
+    files = {run.name: folder / run.telemetry_file for run in plan.runs}
     figures = []
     for device, rows in frame[frame["outcome"] == "ok"].sort_values("started", kind="stable").groupby("device"):
         samples = [(labels[name], read_parquet(files[name])) for name in rows["run"] if files[name].is_file()]
@@ -93,8 +71,6 @@ def _telemetry(plan: Plan, frame: pd.DataFrame, folder: Path) -> list[tuple[str,
 
 def _rooflines(plan: Plan, frame: pd.DataFrame, folder: Path) -> list[tuple[str, Drawn | None]]:
     """Each configuration under what its device can do in its precision, where that was measured."""
-    if "flop_per_second" not in frame:
-        return []
     keys = [key for key in plan.study.compared if key not in ("device", "training.precision")]
     records = read_all(plan, folder)
     names: dict[str, str] = {r.settings.device: r.machine.device_name for r in records.values() if r.machine}
@@ -112,8 +88,3 @@ def _rooflines(plan: Plan, frame: pd.DataFrame, folder: Path) -> list[tuple[str,
 def _level(level: Any) -> str:
     parts = level if isinstance(level, tuple) else (level,)
     return ", ".join(f"{part:g}" if isinstance(part, float) else str(part) for part in parts)
-
-
-def _save(figure: Figure, path: Path) -> None:
-    figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
-    figure.savefig(path.with_suffix(".png"), dpi=160)

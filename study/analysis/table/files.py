@@ -8,7 +8,6 @@ import pandas as pd
 from study.analysis.table import telemetry as telemetry_table
 from study.analysis.table.telemetry import TelemetrySummary
 from study.artifacts import telemetry
-from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.samples import Measurement
@@ -27,14 +26,14 @@ def read_all(plan: Plan, folder: Path) -> dict[str, Record]:
     return {run.name: read_record(folder / run.file) for run in plan.runs if (folder / run.file).exists()}
 
 
-def read_telemetry(plan: Plan, records: dict[str, Record], results: Path) -> dict[str, TelemetrySummary]:
-    """Return the summary of each run's telemetry while it trained (or inferred), by the run's name.
+def read_telemetry(plan: Plan, records: dict[str, Record], folder: Path) -> dict[str, TelemetrySummary]:
+    """Return the summary of each run's telemetry in ``folder`` while it trained (or inferred), by the run's name.
 
     Runs without a measurement or without samples are left out.
     """
     found = {}
     for run in plan.runs:
-        record, path = records.get(run.name), Results(results).telemetry(plan.name, run.file)
+        record, path = records.get(run.name), folder / run.telemetry_file
         window = _window(record.measurement) if record and record.measurement else None
         if window and path.is_file():
             found[run.name] = telemetry_table.summarise(telemetry.read_parquet(path), *window)

@@ -51,6 +51,11 @@ class Workflow:
         wanted = [(run, self.results.record(study, run.file)) for run in self.plan(study).runs]
         return [str(path) for run, path in wanted if not run.unavailable or path.exists()]
 
+    def telemetry(self, study: str) -> list[str]:
+        """Return the path of each file with the samples of a run of ``study`` that exists: a run may have none."""
+        files = [self.results.telemetry(study, run.file) for run in self.plan(study).runs]
+        return [str(path) for path in files if path.exists()]
+
     def preparation(self) -> list[str]:
         """Return the paths of every image, every manifest and every decision about weights.
 

@@ -31,7 +31,7 @@ def plan() -> Plan:
 @pytest.fixture(scope="module")
 def frame(plan: Plan) -> pd.DataFrame:
     records = table_files.read_all(plan, FOLDER / "records")
-    return rows.table(plan, records, table_files.read_telemetry(plan, records, EXAMPLE))
+    return rows.table(plan, records, table_files.read_telemetry(plan, records, FOLDER / "telemetry"))
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from study.analysis.figures import draw_all
-from study.analysis.report import render
+from study.analysis.figures.step import write_figures
 from study.analysis.report.resources import resources
+from study.analysis.report.step import render
 from study.analysis.stats import findings
 from study.analysis.stats.analysis import Analysis, analyse
 from study.analysis.table.files import read_all, read_csv, write_csv
@@ -51,7 +51,9 @@ def finish(plan: Plan, results: Path, figures: bool = True) -> Analysis:
     analysis = analyse(plan.study, read_csv(folder / "timings.csv", plan.study))
     (folder / "fit.json").write_text(analysis.model_dump_json())
     if figures:
-        draw_all(plan, read_csv(folder / "timings.csv", plan.study), analysis, folder / "figures")
+        write_figures(
+            *(folder / name for name in ("plan.json", "timings.csv", "fit.json", "records", "telemetry", "figures"))
+        )
     else:
         (folder / "figures").mkdir(exist_ok=True)
         (folder / "figures" / "index.json").write_text("[]")

@@ -1,0 +1,75 @@
+"""The files that a module needs, by the imports in their text: nothing is imported."""
+
+import ast
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+
+def imported(file: Path, in_functions: bool = True) -> list[str]:
+    """Return the dotted names that a Python file imports; none if it is no valid Python.
+
+    ``from a import b`` gives ``a`` and ``a.b``, because ``b`` may be a module. Relative imports and those for type
+    checking alone are left out, and without ``in_functions`` those that only a called function executes.
+    """
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError):  # the import itself reports the error
+        return []
+    return list(dict.fromkeys(_names([tree], in_functions)))
+
+
+def _names(nodes: Iterable[ast.AST], in_functions: bool) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            if node.module and not node.level:
+                yield from (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
+        elif isinstance(node, ast.If) and _is_for_types(node.test):
+            yield from _names(node.orelse, in_functions)
+        elif in_functions or not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield from _names(ast.iter_child_nodes(node), in_functions)
+
+
+def _is_for_types(test: ast.expr) -> bool:
+    """Return whether a condition is ``TYPE_CHECKING`` or ``typing.TYPE_CHECKING``."""
+    return "TYPE_CHECKING" in (getattr(test, "id", None), getattr(test, "attr", None))
+
+
+def closure(module: str, folder: Path) -> list[Path]:
+    """Return the files that ``module`` needs of its own distribution, whose top package lies in ``folder``.
+
+    These are the modules that it imports, directly or not, also inside functions; the packages that hold them, whose
+    functions are not called and therefore import nothing; and the data files of the modules' packages.
+    """
+    top = module.partition(".")[0]
+    found: dict[Path, bool] = {}  # whether the functions of a file may be called
+    waiting = [(module, True)]
+    while waiting:
+        name, called = waiting.pop()
+        file = _file(name, folder) if name.partition(".")[0] == top else None
+        if file is None or found.get(file, False) or (file in found and not called):
+            continue
+        found[file] = called
+        waiting += [(other, True) for other in imported(file, in_functions=called)]
+        if "." in name:
+            waiting.append((name.rpartition(".")[0], False))
+    packages = {file.parent for file, called in found.items() if called}
+    return sorted({*found, *(data for package in packages for data in _data(package))})
+
+
+def _file(name: str, folder: Path) -> Path | None:
+    """Return the file of a module or of a package, or None if ``name`` is neither: a function, say."""
+    path = folder.joinpath(*name.split("."))
+    return next((file for file in (path / "__init__.py", path.with_suffix(".py")) if file.is_file()), None)
+
+
+def _data(package: Path) -> Iterator[Path]:
+    """Yield the files in a package's folder that are no Python, those of folders that are no packages included."""
+    for path in package.iterdir():
+        if path.name.startswith((".", "__pycache__")):
+            continue
+        if path.is_dir() and not (path / "__init__.py").is_file():
+            yield from _data(path)
+        elif path.is_file() and path.suffix != ".py":
+            yield path
