@@ -31,7 +31,7 @@ from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import DataUsed, Record
 from study.artifacts.samples import PHASES
 from study.base.files import write_new
-from tests.conftest import tiny_plan
+from tests.conftest import TRANSFER, tiny_plan
 from tests.unit.analysis.test_report import with_gpu
 from tests.unit.artifacts.test_records import make_record
 
@@ -170,7 +170,8 @@ def planned() -> Plan:
     """Four batch sizes on two devices, beside a published document."""
     factors = {"device": ["cpu", "cuda"], BATCH: [16, 32, 64, 128]}
     data = {"source": "generated", "images": 200, "image_size": 40}
-    return with_gpu(tiny_plan(factors=factors, replicates=3, contrast="device", published="batch-size", dataset=data))
+    values = TRANSFER | {"dataset": data, "factors": factors, "contrast": "device", "published": "batch-size"}
+    return with_gpu(tiny_plan(**values, replicates=3))
 
 
 def recorded(plan: Plan, number: int) -> Record:
