@@ -15,7 +15,7 @@ from typing import get_args
 
 import pytest
 
-from study.analysis.report import render
+from study.analysis.report.step import render
 from study.analysis.stats import findings
 from study.analysis.stats.analysis import Analysis, analyse
 from study.analysis.stats.findings import Answer, Caveat, MoreReplicates, Verdict
