@@ -132,6 +132,13 @@ def copy_checkout(root: Path) -> Checkout:
     return checkout
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give each test that starts pipelines a longer limit: beside other work on the machine it takes minutes."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.timeout(900))
+
+
 @pytest.fixture
 def checkout(tmp_path: Path) -> Checkout:
     """A fresh copy for one test."""

@@ -132,15 +132,20 @@ class TestOneStudyFromStartToEnd:
 
 
 def test_a_killed_start_loses_the_interrupted_run_alone(ready: Checkout) -> None:
-    ready.study("tiny", factors={"device": ["cpu"], "training.batch_size": [4, 8, 16]}, curve=None)
+    """The second run stands still in a step until its start is killed."""
+    ready.plant('while Path("held").exists() and any(Path("results/tiny/records").glob("*.json")): time.sleep(0.1)')
+    factors = {"device": ["cpu"], "training.batch_size": [4, 8, 16]}
+    ready.study("tiny", model=OWN_MODEL, factors=factors, curve=None)
+    (ready.root / "held").touch()
     process = ready.start()
     try:
-        _wait_for(lambda: len(ready.records()) == 1 and _jobs(ready.root), 180)
+        _wait_for(lambda: ready.records() and _jobs(ready.root), 240)
         process.send_signal(signal.SIGKILL)
         process.wait()
         _wait_for(lambda: not _jobs(ready.root), 20)  # nothing measures on unseen
     finally:
         process.kill()
+    (ready.root / "held").unlink()
     before = ready.records()
     assert len(before) == 1
     ready.good(extra=RECORDS)
