@@ -20,6 +20,7 @@ LAYOUT = {
         FILES.timings("{study}"),
         FILES.fit("{study}"),
         FILES.figures("{study}"),
+        FILES.telemetry_folder("{study}"),
         FILES.log("data", "{dataset}"),
         FILES.log("images", "{device}"),
         FILES.log("{study}", "weights", "{weights}"),
