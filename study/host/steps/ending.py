@@ -9,6 +9,9 @@ from study.artifacts.record import JobResult
 from study.base.privacy import anonymous
 from study.host.engine.lifetime import End
 
+KILLED = ("is killed by signal", "ended by SIGKILL")
+"""Words in the message of a process that lost another one: torch's of a loader's worker, ours of a rank."""
+
 
 def result_of(path: Path, end: End, memory_gib: float | None = None) -> JobResult:
     """Return the result that the process wrote to ``path``, or else an outcome derived from ``end``.
@@ -18,7 +21,8 @@ def result_of(path: Path, end: End, memory_gib: float | None = None) -> JobResul
     if path.is_file():
         try:
             result = JobResult.model_validate_json(path.read_text(encoding="utf-8"))
-            if result.outcome == "failed" and end.oom_killed:  # a worker of the loader was killed, not the process
+            # On the host the kernel counts for the whole machine: a failure of its own is not another's lack of memory.
+            if result.outcome == "failed" and end.oom_killed and any(word in str(result.message) for word in KILLED):
                 return result.model_copy(update={"outcome": "out_of_memory"})
             return result
         except (OSError, ValidationError) as error:

@@ -45,6 +45,7 @@ def test_every_end_of_a_process_becomes_a_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, outcome: str, words: str
 ) -> None:
     fake(monkeypatch, code)
+    monkeypatch.setattr(launch, "oom_kills", lambda: 7)  # what else this machine kills is not the subject
     plan = tiny_plan()
     run = plan.runs[0]
     launch.launch(plan, run, tmp_path, 4, tmp_path / "run.log", "run 1 of 2")
@@ -140,6 +141,18 @@ def test_a_killed_worker_of_the_loader_is_out_of_memory_too(tmp_path: Path, monk
     record = launch.launch(plan, plan.runs[0], tmp_path, 1, tmp_path / "run.log", "")
     assert record.outcome == "out_of_memory"
     assert "DataLoader worker" in str(record.message)
+
+
+def test_a_run_that_failed_by_itself_is_not_out_of_memory_because_another_process_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = {"outcome": "failed", "message": "ValueError: planted"}
+    fake(monkeypatch, f"(scratch / 'result.json').write_text({json.dumps(json.dumps(failed))})")
+    counts = iter([7, 8])
+    monkeypatch.setattr(launch, "oom_kills", lambda: next(counts))
+    plan = tiny_plan()
+    record = launch.launch(plan, plan.runs[0], tmp_path, 1, tmp_path / "run.log", "")
+    assert record.outcome == "failed"
 
 
 def test_a_second_pipeline_waits_for_its_turn_and_says_so(
