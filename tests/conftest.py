@@ -45,6 +45,13 @@ def pytest_configure(config: pytest.Config) -> None:
         sys.meta_path.insert(0, NoTraining())
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Stop if tests that belong to one group would run on several workers, as a new pytest once did in silence."""
+    grouped = [item for item in session.items if item.get_closest_marker("xdist_group")]
+    if session.config.getoption("loadgroup", False) and not all("@" in item.nodeid for item in grouped):
+        pytest.exit("this pytest-xdist does not keep the groups of tests together with this pytest", returncode=4)
+
+
 ROOT = Path(__file__).parent.parent
 HERE: dict[str, str | None] = {"cpu": None, "cuda": "no GPU in this test"}
 
