@@ -39,7 +39,7 @@ from tests.workflow.conftest import NO_PROXY, OWN_MODEL, RECORDS, Checkout, copy
 from tests.workflow.test_pipeline import append, read
 
 # They share an engine, in which one container of a run's name may be; and the first of them builds the images.
-pytestmark = [pytest.mark.xdist_group("containers"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.xdist_group("containers"), pytest.mark.timeout(1800)]
 
 Plant = Callable[[str], None]
 DOCKER = Docker()
