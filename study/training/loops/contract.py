@@ -15,7 +15,7 @@ from study.training.loops.replicas import Replicas
 from study.training.measure.clock import EpochTimes
 from study.training.measure.flops import flops_of_step
 from study.training.measure.warm_up import mark_warm_up
-from study.training.models.build import State, input_channels
+from study.training.models import build as models
 
 MOMENTS = {"adamw": 2, "adam": 2, "sgd": 1}
 """Number of values that the optimizer keeps for each trained parameter."""
@@ -36,11 +36,23 @@ class TrainingJob:
     settings: Settings
     images: ImageSet
     weights: Weights
-    state: State | None
+    state: models.State | None
     device: torch.device
     seed: int
     progress: Progress
     replicas: Replicas = field(default_factory=Replicas)
+
+
+def model_of(job: TrainingJob) -> nn.Module:
+    """Return the job's network with its head, on the CPU; the body starts from the state or the settings' seed."""
+    return models.build(
+        job.settings.model.name,
+        classes=len(job.images.classes),
+        channels=job.settings.dataset.channels,
+        seed=job.settings.seed,
+        head_seed=job.seed,
+        state=job.state,
+    )
 
 
 def stage_names(settings: Settings) -> list[str]:
@@ -118,7 +130,7 @@ def count_flops(model: nn.Module, job: TrainingJob, freeze: Callable[[bool], Non
     """
     settings = job.settings
     size, batch = settings.dataset.image_size, min(settings.training.replica_batch_size, len(job.images.train))
-    fed = input_channels(settings.model.name, settings.dataset.channels)
+    fed = models.input_channels(settings.model.name, settings.dataset.channels)
     channels = next((m.in_channels for m in model.modules() if isinstance(m, nn.Conv2d)), fed)
     inputs = torch.empty(batch, channels, size, size, device="meta")
     labels = torch.zeros(batch, dtype=torch.int64, device="meta")

@@ -132,27 +132,24 @@ def test_a_look_writes_only_the_plans_that_are_missing(tmp_path: Path) -> None:
     assert (tmp_path / "other" / "plan.json") in after
 
 
-def test_a_killed_worker_of_the_loader_is_out_of_memory_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    failed = {"outcome": "failed", "message": "DataLoader worker (pid 1) is killed by signal: Killed."}
-    fake(monkeypatch, f"(scratch / 'result.json').write_text({json.dumps(json.dumps(failed))})")
-    counts = iter([7, 8])
-    monkeypatch.setattr(launch, "oom_kills", lambda: next(counts))
-    plan = tiny_plan()
-    record = launch.launch(plan, plan.runs[0], tmp_path, 1, tmp_path / "run.log", "")
-    assert record.outcome == "out_of_memory"
-    assert "DataLoader worker" in str(record.message)
-
-
-def test_a_run_that_failed_by_itself_is_not_out_of_memory_because_another_process_was_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("message", "outcome"),
+    [
+        ("DataLoader worker (pid 1) is killed by signal: Killed.", "out_of_memory"),
+        ("ValueError: planted", "failed"),
+    ],
+)
+def test_a_kill_by_the_kernel_is_the_end_only_of_a_run_that_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message: str, outcome: str
 ) -> None:
-    failed = {"outcome": "failed", "message": "ValueError: planted"}
+    failed = {"outcome": "failed", "message": message}
     fake(monkeypatch, f"(scratch / 'result.json').write_text({json.dumps(json.dumps(failed))})")
     counts = iter([7, 8])
     monkeypatch.setattr(launch, "oom_kills", lambda: next(counts))
     plan = tiny_plan()
     record = launch.launch(plan, plan.runs[0], tmp_path, 1, tmp_path / "run.log", "")
-    assert record.outcome == "failed"
+    assert record.outcome == outcome
+    assert message in str(record.message)
 
 
 def test_a_second_pipeline_waits_for_its_turn_and_says_so(

@@ -35,7 +35,16 @@ from study.artifacts.samples import Measurement
 from study.config.networks import is_transfer
 from study.config.settings import Settings
 from study.data.decode import Stored, to_channels
-from study.training.loops.contract import Losses, Reached, TrainingJob, count_flops, epochs_of, finite, stage_names
+from study.training.loops.contract import (
+    Losses,
+    Reached,
+    TrainingJob,
+    count_flops,
+    epochs_of,
+    finite,
+    model_of,
+    stage_names,
+)
 from study.training.loops.fastai.replicas import Together, replica_loader
 from study.training.loops.image_count import count_for, own_account
 from study.training.loops.loaders import workers_of
@@ -193,18 +202,9 @@ def make_learner(job: TrainingJob, dataloaders: Any) -> Learner:
 
 def _learner(job: TrainingJob, dataloaders: Any) -> Learner:
     """Return a learner of a whole network on images in the network's own normalisation."""
-    settings = job.settings
-    name, channels = settings.model.name, settings.dataset.channels
-    model = models.build(
-        name,
-        classes=len(job.images.classes),
-        channels=channels,
-        seed=settings.seed,
-        head_seed=job.seed,
-        state=job.state,
-    )
-    dataloaders.add_tfms([Normalize.from_stats(*models.normalisation(name, channels))], "after_batch")
-    return Learner(dataloaders, model, metrics=error_rate)
+    statistics = models.normalisation(job.settings.model.name, job.settings.dataset.channels)
+    dataloaders.add_tfms([Normalize.from_stats(*statistics)], "after_batch")
+    return Learner(dataloaders, model_of(job), metrics=error_rate)
 
 
 def _transfer_learner(job: TrainingJob, dataloaders: Any) -> Learner:

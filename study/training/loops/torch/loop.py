@@ -17,6 +17,7 @@ from study.training.loops.contract import (
     epochs_of,
     finite,
     mean_loss,
+    model_of,
     stage_names,
     validates,
 )
@@ -38,14 +39,7 @@ class Trainer:
         self.job, self.loaders = job, loaders
         settings, device = job.settings, job.device
         name, channels = settings.model.name, settings.dataset.channels
-        model = models.build(
-            name,
-            classes=len(job.images.classes),
-            channels=channels,
-            seed=settings.seed,
-            head_seed=job.seed,
-            state=job.state,
-        )
+        model = model_of(job)
         self.body_sha256 = models.body_sha256(models.body_state(model, name))
         self.eager = model.to(device)
         self.groups = layer_groups(self.eager) if is_transfer(name) else [names_of(self.eager)]
