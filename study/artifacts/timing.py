@@ -57,6 +57,8 @@ class Timing(Strict):
     message: str | None = Field(None, description="Reason for an outcome other than `ok`.")
     session: int | None = Field(None, description="Number of the start of the pipeline that measured the run.")
     started: str | None = Field(None, description="Start of the run in UTC, ISO 8601.")
+    primed: bool | None = Field(None, description="Whether a primer ran before, in the same start on the same device.")
+    set_aside: str | None = Field(None, description="Why the run is not analysed; empty for a run that counts.")
     process_seconds: Seconds = Field(None, description="Time of the whole process, start-up and imports included.")
 
     device_name: str | None = Field(None, description="Name of the GPU or of the processor.")

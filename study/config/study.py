@@ -47,6 +47,12 @@ class Study(Keys):
     replicates: int = Field(
         3, ge=1, le=1000, description="Number of runs of each configuration, one in each randomised block."
     )
+    equivalence_margin: float = Field(
+        0.05,
+        gt=0,
+        le=1,
+        description="Two times are called equivalent if their ratio is shown to lie within 1 + this and its reciprocal.",
+    )
     curve: Curve | None = Field(None, description="The time and the factor of the fit; none for no fit.")
     time: Total | None = Field(
         None,

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from study.analysis.stats.log_model import fit_log_model
-from study.analysis.stats.usable import Estimate, estimate, usable_runs
+from study.analysis.stats.usable import Estimate, estimate, marked, usable_runs
 from study.analysis.words import device_words, listed, short_key
 from study.config.settings import get
 from study.config.study import Study
@@ -79,6 +79,7 @@ class Series:
 
 def beside(study: Study, frame: pd.DataFrame, published: pd.DataFrame) -> list[Series]:
     """Return every series of the study's document in ``published.csv``, whether measured here or not."""
+    frame = marked(study, frame)
     mine = published[(published["study"] == study.published) & published["metric"].isin(METRICS)]
     mine = mine[mine["value"].notna() & (mine["table"] != "claim")]
     return [

@@ -12,7 +12,7 @@ from study.analysis.report.context import StudyView, view
 from study.analysis.report.resources import resources
 from study.analysis.stats.analysis import read_analysis
 from study.analysis.table.files import read_all, read_csv
-from study.analysis.wording.caveats import more_replicates_sentence
+from study.analysis.wording.caveats import sensitivity_sentence
 from study.analysis.wording.steps import step_intervals, step_sentence
 from study.analysis.words import bytes_words, coefficients, device_words, law_formula, number, setting_words
 from study.artifacts.layout import Results
@@ -31,7 +31,7 @@ def render(studies: list[str], results: Path, output: Path) -> None:
     )
     environment.filters |= {"number": number, "bytes": bytes_words, "device": device_words}
     environment.filters |= {"resources": resources, "law_formula": law_formula, "coefficients": coefficients}
-    environment.filters |= {"setting": setting_words, "more_replicates": more_replicates_sentence}
+    environment.filters |= {"setting": setting_words, "sensitivity": sensitivity_sentence}
     environment.filters |= {"step": step_sentence, "step_intervals": step_intervals}
     template = environment.get_template("report.html.j2")
     text = template.render(studies=[_read(name, results) for name in studies], claims=examine(read_published()))

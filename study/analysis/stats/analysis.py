@@ -3,33 +3,33 @@
 The analysis returns values and kinds of findings; ``study.analysis.wording`` makes sentences of them.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
 from pydantic import Field
 
-from study.analysis.stats import machine_change
+from study.analysis.stats import gate, machine_change
 from study.analysis.stats.bottleneck import bottlenecks_of
 from study.analysis.stats.caveats import warnings_of
 from study.analysis.stats.contrasts import Ratio, contrasts_of, control_of, ratios_of
 from study.analysis.stats.curve import CurveFit, fit_curve
+from study.analysis.stats.equivalence import Sensitivity, equivalent_to, sensitivity_of
 from study.analysis.stats.findings import (
     Answer,
+    CannotSay,
     Caveat,
     Drift,
     Fastest,
-    MoreReplicates,
     NothingSucceeded,
     OnlyLevel,
-    Smallest,
 )
-from study.analysis.stats.log_model import SIGNIFICANCE, LogModel, fit_log_model, level_test
+from study.analysis.stats.groups import Fits, GroupFit, groups_of
+from study.analysis.stats.log_model import SIGNIFICANCE, fit_log_model
 from study.analysis.stats.optimum import Optimum, may_be_fastest, optimum_of
-from study.analysis.stats.stability import drift_of, more_replicates
+from study.analysis.stats.stability import drift_of
 from study.analysis.stats.step_model import StepModel, step_model
-from study.analysis.stats.usable import Estimate, estimate, mean_of, place_of, usable_runs
+from study.analysis.stats.usable import FAR, Estimate, estimate, keys_of, marked, mean_of, place_of, usable_runs
 from study.artifacts.timing import resources
 from study.base.strict import Strict
 from study.config.study import Study, shown
@@ -43,8 +43,15 @@ class Level(Strict):
 
     label: str = Field(description="The level on the curve's axis, or the levels of all factors.")
     x: float | None = Field(description="The curve's factor; null in a study without a curve.")
-    runs: int = Field(description="Successful runs.")
-    time: Estimate | None = Field(description="Seconds; null where no run succeeded.")
+    runs: int = Field(description="Runs that count: they succeeded, and none is set aside.")
+    set_aside: dict[str, int] = Field(description="Number of successful runs that do not count, by reason.")
+    time: Estimate | None = Field(
+        description="Seconds; null where no run counts, and without bounds where the mean is not determined."
+    )
+    undetermined: gate.Undetermined | None = Field(description="Why the mean is not determined; null where it is.")
+    time_with_far: Estimate | None = Field(
+        description="Seconds with the far runs among the others; null where no far run was set aside."
+    )
     time_adjusted: Estimate | None = Field(
         description="Seconds with the machine's change accounted for by the yardstick; null where it did not change."
     )
@@ -86,7 +93,10 @@ class Group(Strict):
         "it. `unclear`: the machine changed, and the runs are too few to tell its part in the levels' difference.",
     )
     curve: CurveFit | None = Field(None, description="Null with fewer than three levels, or without a curve.")
-    more_replicates: MoreReplicates | None = Field(None, description="Null where no level is tied with the fastest.")
+    equivalent: list[str] = Field(
+        default=[], description="Levels whose time is shown to be that of the fastest, within the study's margin."
+    )
+    sensitivity: Sensitivity | None = Field(None, description="Null without replicates, or with a single level.")
     drift: Drift | None = Field(None, description="Null where the times do not drift along the order of execution.")
     step: StepModel | None = Field(
         None, description="Null where the curve is not over the batch size, or nothing trains."
@@ -107,15 +117,11 @@ class Analysis(Strict):
 def analyse(study: Study, frame: pd.DataFrame) -> Analysis:
     """Return the analysis of one study's table of timings, which has a row for each planned run."""
     y = study.total
-    x = study.curve.x if study.curve else None
-    group_keys = [key for key in study.compared if (key != x if x else key == "device")]
-    groups = [
-        _group(study, label, part, x, y)
-        for label, part in _split(frame, group_keys, study)
-        if (part["outcome"] != "unavailable").any()
-    ]
-    ratios = ratios_of(study, frame, y, x, study.contrast) if study.contrast else []
-    control = ratios_of(study, frame, y, x, "control") if "control" in study.factors else []
+    frame = marked(study, frame)
+    fitted = groups_of(study, frame, y)
+    groups = [_group(study, group, y) for group in fitted]
+    ratios = ratios_of(study, fitted, y, study.contrast) if study.contrast else []
+    control = ratios_of(study, fitted, y, "control") if "control" in study.factors else []
     return Analysis(
         y=y,
         groups=groups,
@@ -126,7 +132,10 @@ def analyse(study: Study, frame: pd.DataFrame) -> Analysis:
             *bottlenecks_of(study, usable_runs(frame, y)),
             *([control_of(control)] if control else []),
         ],
-        warnings=[*warnings_of(study, frame, y, x), *(group.drift for group in groups if group.drift)],
+        warnings=[
+            *warnings_of(study, frame, y, study.curve.x if study.curve else None),
+            *(group.drift for group in groups if group.drift),
+        ],
     )
 
 
@@ -135,80 +144,35 @@ def read_analysis(path: Path) -> Analysis:
     return Analysis.model_validate_json(path.read_text(encoding="utf-8"))
 
 
-def _split(frame: pd.DataFrame, keys: list[str], study: Study) -> list[tuple[str, pd.DataFrame]]:
-    """Return the parts of the table that differ in none of ``keys``, in the order of the study's levels."""
-    if not keys:
-        return [(str(frame["device"].iloc[0]), frame)]
-    parts = [(level, part) for level, part in frame.groupby(keys, sort=False, dropna=False)]
-    orders = [[shown(study, key, level) for level in study.factors[key]] for key in keys]
-    parts.sort(key=lambda item: [place_of(order, name) for order, name in zip(orders, item[0], strict=True)])
-    return [(", ".join(map(str, level)), part) for level, part in parts]
-
-
-def _group(study: Study, label: str, part: pd.DataFrame, x: str | None, y: str) -> Group:
-    """Return the analysis of one group, from its rows of the table of timings."""
-    keys = [x] if x else [key for key in study.compared if key != "device"]
-    part = part.assign(level=part.apply(lambda row: _level_label(row, keys), axis=1))
-    usable = usable_runs(part, y)
-    if usable.empty:
-        return Group(label=label, levels=_levels(study, part, usable, None, keys, x))
-    fits = _fit(usable, y)
-    levels = _levels(study, part, usable, fits, keys, x)
-    timed = {level.label: level.time.value for level in levels if level.time}
-    best, tied = min(timed, key=timed.__getitem__), _tied(list(timed), fits)
-    change = machine_change.change(usable)
+def _group(study: Study, group: GroupFit, y: str) -> Group:
+    """Return the analysis of one group."""
+    x = study.curve.x if study.curve else None
+    levels = _levels(study, group, y)
+    fits = group.fits
+    if fits is None:
+        return Group(label=group.label, levels=levels)
+    clean = group.clean
+    told = {level.label: level.time.value for level in levels if level.time and not level.undetermined}
+    best = min(told, key=told.__getitem__) if told else None
+    timed = [level.label for level in levels if level.time]
     curve = None
     if x and len(timed) >= 3:
-        curve = fit_curve(usable[x].tolist(), usable[y].tolist(), usable["session_block"].tolist(), change)
+        curve = fit_curve(
+            clean[x].tolist(), clean[y].tolist(), clean["session_block"].tolist(), clean["session"].tolist()
+        )
     return Group(
-        label=label,
+        label=group.label,
         levels=levels,
         best=best,
-        indistinguishable=tied,
+        indistinguishable=_tied(timed, fits),
         optimum=fits.optimum,
-        machine_change=change,
+        machine_change=machine_change.change(clean),
         machine=_verdict(fits),
         curve=curve,
-        more_replicates=more_replicates(fits.raw, tied, best, int(usable.groupby("level").size().max())),
-        drift=drift_of(usable, usable["level"].tolist(), y),
-        step=step_model(usable) if x == "training.batch_size" else None,
-    )
-
-
-@dataclass(frozen=True)
-class Fits:
-    """A group's times, fitted as they were measured, and with the machine's change accounted for."""
-
-    raw: LogModel
-    differs_p: float | None
-    """p of the F test that no level differs from another; None without replicates."""
-    optimum: Optimum | None
-    changed: bool
-    """Whether the machine changed by more than the yardstick's own noise."""
-    adjusted: LogModel | None
-    """Means on an unchanged machine; None where it did not change, or too few runs are left to tell its part."""
-    adjusted_differs_p: float | None
-    """The same F test with the machine's change accounted for."""
-
-
-def _fit(usable: pd.DataFrame, y: str) -> Fits:
-    """Return the two models of log seconds of a group's successful runs: level + block, and level + block + machine.
-
-    The second one has the yardstick as a covariate, with a slope of its own: the times may follow the machine's
-    change in part, or not at all.
-    """
-    times, levels, blocks = usable[y].tolist(), usable["level"].tolist(), usable["session_block"].tolist()
-    raw = fit_log_model(times, levels, blocks)
-    yardstick = machine_change.covariate(usable)
-    adjusted = fit_log_model(times, levels, blocks, yardstick) if yardstick else None
-    adjusted = adjusted if adjusted and adjusted.degrees > 0 else None
-    return Fits(
-        raw=raw,
-        differs_p=level_test(times, levels, blocks),
-        optimum=optimum_of(raw),
-        changed=yardstick is not None,
-        adjusted=adjusted,
-        adjusted_differs_p=level_test(times, levels, blocks, yardstick) if adjusted else None,
+        equivalent=equivalent_to(fits.raw, best, study.equivalence_margin) if best else [],
+        sensitivity=sensitivity_of(fits.raw, study.equivalence_margin),
+        drift=drift_of(clean, y),
+        step=step_model(clean) if x == "training.batch_size" else None,
     )
 
 
@@ -241,16 +205,27 @@ def _tied(levels: list[str], fits: Fits) -> list[str]:
     return [level for level in levels if level in tied]
 
 
-def _levels(
-    study: Study, part: pd.DataFrame, usable: pd.DataFrame, fits: Fits | None, keys: list[str], x: str | None
-) -> list[Level]:
-    """Return the levels of a group along the curve's factor ``x``, or as the study lists those of ``keys``."""
+def _levels(study: Study, group: GroupFit, y: str) -> list[Level]:
+    """Return the levels of a group along the curve's factor, or as the study lists those of its other factors."""
+    with_far = _with_far(group, y)
+    x = study.curve.x if study.curve else None
     levels = [
-        _level(str(name), rows, usable[usable["level"] == name], fits, x)
-        for name, rows in part.groupby("level", sort=False)
+        _level(str(name), rows, group, with_far.get(str(name)), x)
+        for name, rows in group.part.groupby("level", sort=False)
     ]
-    order = _levels_in_order(part, keys, study)
+    order = _levels_in_order(group.part, keys_of(study)[0], study)
     return sorted(levels, key=lambda level: level.x or 0 if x else order.index(level.label))
+
+
+def _with_far(group: GroupFit, y: str) -> dict[str, Estimate]:
+    """Return the mean of each level that has a far run, as it would be with that run."""
+    part = group.part
+    far = part["set_aside"] == FAR
+    if not far.any():
+        return {}
+    every = usable_runs(part.assign(set_aside=part["set_aside"].where(~far, None)), y)
+    model = fit_log_model(*(every[name].tolist() for name in (y, "level", "session_block", "session")))
+    return {str(level): estimate(model.mean(level)) for level in part.loc[far, "level"].unique()}
 
 
 def _levels_in_order(part: pd.DataFrame, keys: list[str], study: Study) -> list[str]:
@@ -264,25 +239,28 @@ def _levels_in_order(part: pd.DataFrame, keys: list[str], study: Study) -> list[
     return [labels[at] for at in sorted(range(len(labels)), key=places.__getitem__)]
 
 
-def _level_label(row: "pd.Series[Any]", keys: list[str]) -> str:
-    return ", ".join(f"{row[key]:g}" if isinstance(row[key], float) else str(row[key]) for key in keys) or "the run"
-
-
-def _level(name: str, rows: pd.DataFrame, usable: pd.DataFrame, fits: Fits | None, x: str | None) -> Level:
-    """Return one level, from all of its ``rows`` and from those that are ``usable``."""
-    timed = fits if len(usable) else None
+def _level(name: str, rows: pd.DataFrame, group: GroupFit, with_far: Estimate | None, x: str | None) -> Level:
+    """Return one level, from all of its ``rows`` and from those that count."""
+    clean = group.clean[group.clean["level"] == name]
+    adjusted = group.fits.adjusted if group.fits and name in group.times else None
+    left = rows[(rows["outcome"] == "ok") & rows["set_aside"].notna()]
     return Level(
         label=name,
         x=float(rows[x].iloc[0]) if x else None,
-        runs=len(usable),
-        time=estimate(timed.raw.mean(name)) if timed else None,
-        time_adjusted=estimate(timed.adjusted.mean(name)) if timed and timed.adjusted else None,
-        accuracy=mean_of(usable, "accuracy"),
-        images_per_second=_median(usable, "images_per_second"),
-        data_wait_share=_median(usable, "data_wait_share"),
-        images_per_epoch=mean_of(usable, "images_per_epoch"),
-        resources={column: value for column in resources() if (value := _median(usable, column)) is not None},
-        outcomes={str(key): int(value) for key, value in rows["outcome"].value_counts().items()},
+        runs=len(clean),
+        set_aside={str(reason): int(count) for reason, count in left["set_aside"].value_counts().items()},
+        time=group.times.get(name),
+        undetermined=group.undetermined.get(name),
+        time_with_far=with_far,
+        time_adjusted=estimate(adjusted.mean(name)) if adjusted and name not in group.undetermined else None,
+        accuracy=mean_of(clean, "accuracy"),
+        images_per_second=_median(clean, "images_per_second"),
+        data_wait_share=_median(clean, "data_wait_share"),
+        images_per_epoch=mean_of(clean, "images_per_epoch"),
+        resources={column: value for column in resources() if (value := _median(clean, column)) is not None},
+        outcomes={
+            str(key): int(value) for key, value in rows.drop_duplicates("run")["outcome"].value_counts().items()
+        },
     )
 
 
@@ -292,30 +270,50 @@ def _median(frame: pd.DataFrame, column: str) -> float | None:
 
 def _answers(study: Study, groups: list[Group], ratios: list[Ratio]) -> list[Answer]:
     """Return the answer of each group, and of each level of the contrast."""
-    keys = [study.curve.x] if study.curve else [key for key in study.compared if key != "device"]
+    keys = keys_of(study)[0]
     factor = keys[0] if len(keys) == 1 else None
     return [
-        *(_group_answer(group, factor, study.total) for group in groups),
+        *(_group_answer(group, factor) for group in groups),
         *contrasts_of(ratios, str(study.contrast)),
     ]
 
 
-def _group_answer(group: Group, factor: str | None, y: str) -> Answer:
+def _group_answer(group: Group, factor: str | None) -> Answer:
     """Return the fastest level of a group with what can be said of it; ``factor`` is what its levels differ in."""
-    best = next((level for level in group.levels if level.label == group.best), None)
-    if best is None or best.time is None:
+    timed = [level for level in group.levels if level.time]
+    if not timed:
         return NothingSucceeded(group=group.label)
+    best = next((level for level in timed if level.label == group.best), None)
+    open_levels = {level.label: level.undetermined for level in timed if level.undetermined}
+    if best is None or any(_may_win(level, best) for level in timed if level.undetermined):
+        counts = {level.label: level.runs for level in timed}
+        return CannotSay(
+            group=group.label,
+            factor=factor,
+            reasons=open_levels,
+            runs={name: counts[name] for name in open_levels},
+            more_runs=gate.more_runs(counts, open_levels),
+        )
+    assert best.time is not None
     if len(group.levels) == 1:
         return OnlyLevel(group=group.label, time=best.time)
-    if best.runs < 2:
-        return Smallest(group=group.label, total=y, factor=factor, level=best.label, time=best.time)
     return Fastest(
         group=group.label,
         factor=factor,
         level=best.label,
         time=best.time,
+        accuracy=best.accuracy,
         tied=[label for label in group.indistinguishable if label != best.label],
+        equivalent=group.equivalent,
+        left_out=list(open_levels),
         machine=group.machine,
         machine_change=group.machine_change,
         curve=group.curve.verdict if group.curve and group.machine is None else None,
     )
+
+
+def _may_win(level: Level, best: Level) -> bool:
+    """Return whether a level whose mean is not determined may be faster than the best of the others."""
+    if level.time is None or best.time is None:
+        return False
+    return level.time.value <= (best.time.high or best.time.value)

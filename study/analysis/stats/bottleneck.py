@@ -22,7 +22,7 @@ def bottlenecks_of(study: Study, usable: pd.DataFrame) -> list[Bottleneck]:
         if {ALONE, TRAINING, BOTH} <= set(kinds):
             parts = level if isinstance(level, tuple) else (level,)
             at: Setting = {key: str(part) for key, part in zip(others, parts, strict=True)}
-            model = fit_log_model(rows["train_seconds"].tolist(), kinds, rows["session_block"].tolist())
+            model = fit_log_model(rows["train_seconds"].tolist(), kinds, rows["session_block"].tolist(), rows["session"].tolist())
             found.append(_bottleneck(at, model))
     return found
 

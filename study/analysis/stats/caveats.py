@@ -1,20 +1,18 @@
 """What a reader must know before believing the numbers."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from study.analysis.stats import findings
-from study.analysis.stats.findings import Caveat, FarRun
-from study.analysis.stats.log_model import separate_sets
+from study.analysis.stats.findings import Caveat, SetAsideRun
 from study.analysis.stats.machine_change import CHANGE_LIMIT, YARDSTICKS
 from study.config.study import Study
 
 SPREAD_LIMIT = 0.10
 """pyperf flags a standard deviation of 10% of the mean."""
-EXTREME_LIMIT = 0.50
-"""pyperf flags an extreme 50% from the median."""
 PROCESS_MINIMUM = 3
 BUSY_LIMIT = 25
 """Percent of the whole machine: a quarter of two cores is a process that never rests on half of one."""
@@ -24,8 +22,9 @@ WAITING_LIMIT = 0.5
 
 
 def warnings_of(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> list[Caveat]:
-    """Return every caveat of a table of timings, whose column ``y`` is analysed along the factor ``x``."""
-    usable = frame[(frame["outcome"] == "ok") & frame[y].notna()]
+    """Return every caveat of a marked table of timings, whose column ``y`` is analysed along the factor ``x``."""
+    done = frame[(frame["outcome"] == "ok") & frame[y].notna()]
+    usable = done[done["set_aside"].isna()]
     return [
         *_outcomes(frame),
         *_replicates(study),
@@ -33,6 +32,7 @@ def warnings_of(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> lis
         *_environment(frame),
         *_machine(usable),
         *_apart(study, usable, x),
+        *_set_aside(study, done, y),
         *_noise(study, usable, y),
         *_work(usable, x),
         *_batches(usable),
@@ -153,44 +153,63 @@ def _apart(study: Study, usable: pd.DataFrame, x: str | None) -> Iterator[Caveat
     keys = [key for key in study.compared if key != x]
     for part in [part for _, part in usable.groupby(keys, sort=False)] if keys else [usable]:
         blocks = part["session"].astype(int).astype(str) + "." + part["block"].astype(int).astype(str)
-        sets = [[str(level) for level in levels] for levels, _ in separate_sets(part[x].tolist(), blocks.tolist())]
+        sets = [[str(level) for level in levels] for levels in separate_sets(part[x].tolist(), blocks.tolist())]
         if len(sets) > 1 and sets not in told:
             told.append(sets)
             yield findings.SeparateStarts(factor=x, sets=sets)
 
 
-def _noise(study: Study, usable: pd.DataFrame, y: str) -> Iterator[Caveat]:
-    """Yield the settings whose runs spread widely, and those with a run far from the median."""
-    spreads, far_runs = {}, []
-    for level, rows in usable.groupby(study.compared or ["device"], sort=False):
-        times, name = rows[y], _label(level)
-        if len(times) >= 2 and times.std() >= SPREAD_LIMIT * times.mean():
-            spreads[name] = float(times.std() / times.mean())
-        far = abs(times - times.median()) >= EXTREME_LIMIT * times.median()
-        if len(times) >= 3 and far.any():
-            far_runs.append(_far_run(name, usable, rows, rows[far]))
-    if spreads:
-        yield findings.WideSpread(limit=SPREAD_LIMIT, spreads=spreads)
-    if far_runs:
-        yield findings.FarRuns(limit=EXTREME_LIMIT, settings=far_runs)
+def _set_aside(study: Study, done: pd.DataFrame, y: str) -> Iterator[Caveat]:
+    """Yield the runs that succeeded and are not analysed."""
+    left = done[done["set_aside"].notna()]
+    if left.empty:
+        return
+    keys = study.compared or ["device"]
+    settings = {level: rows for level, rows in done[done["set_aside"].isna()].groupby(keys)}
+    found = []
+    for level, rows in left.groupby(keys, sort=False):
+        peers = settings.get(level, done.iloc[:0])
+        found += [_set_aside_run(_label(level), run, peers, y) for _, run in rows.iterrows()]
+    yield findings.SetAsideRuns(runs=found, of=len(done))
 
 
-def _far_run(name: str, usable: pd.DataFrame, rows: pd.DataFrame, far: pd.DataFrame) -> FarRun:
-    """Return what sets a setting's ``far`` runs apart: a warm-up that explains half of the distance, or their place."""
+def _set_aside_run(setting: str, run: "pd.Series[Any]", peers: pd.DataFrame, y: str) -> SetAsideRun:
+    """Return a run beside the ``peers`` that count; its warm-up where that explains half of the distance."""
     own = usual = None
-    peers = rows.drop(far.index)
-    if len(far) == 1 and len(peers):
-        warm_up, peers_warm_up = far["warm_up_extra_seconds"].iloc[0], peers["warm_up_extra_seconds"].median()
-        distance = far["fit_seconds"].iloc[0] - peers["fit_seconds"].median()
-        if warm_up - peers_warm_up >= 0.5 * distance > 0:
+    if len(peers):
+        warm_up, peers_warm_up = run["warm_up_extra_seconds"], peers["warm_up_extra_seconds"].median()
+        if warm_up - peers_warm_up >= 0.5 * (run["fit_seconds"] - peers["fit_seconds"].median()) > 0:
             own, usual = float(warm_up), float(peers_warm_up)
-    firsts = usable.sort_values("started", kind="stable").groupby("session")["run"].first()
-    return FarRun(
-        setting=name,
+    return SetAsideRun(
+        run=str(run["run"]),
+        setting=setting,
+        reason=str(run["set_aside"]),
+        seconds=float(run[y]),
+        mean_seconds=float(np.exp(np.log(peers[y]).mean())) if len(peers) else None,
         warm_up_seconds=own,
         usual_warm_up_seconds=usual,
-        first_of_start=bool(far["run"].isin(firsts).all()),
     )
+
+
+def separate_sets(levels: Sequence[Hashable], blocks: Sequence[Hashable]) -> list[list[Hashable]]:
+    """Return the levels in connected sets: a block connects its levels."""
+    sets: list[tuple[set[Hashable], set[Hashable]]] = []
+    for level, block in dict.fromkeys(zip(levels, blocks, strict=True)):
+        touched = [item for item in sets if level in item[0] or block in item[1]]
+        merged = ({level}.union(*(item[0] for item in touched)), {block}.union(*(item[1] for item in touched)))
+        sets = [item for item in sets if item not in touched] + [merged]
+    return [[level for level in dict.fromkeys(levels) if level in members] for members, _ in sets]
+
+
+def _noise(study: Study, usable: pd.DataFrame, y: str) -> Iterator[Caveat]:
+    """Yield the settings whose runs spread widely."""
+    spreads = {}
+    for level, rows in usable.groupby(study.compared or ["device"], sort=False):
+        times = rows[y]
+        if len(times) >= 2 and times.std() >= SPREAD_LIMIT * times.mean():
+            spreads[_label(level)] = float(times.std() / times.mean())
+    if spreads:
+        yield findings.WideSpread(limit=SPREAD_LIMIT, spreads=spreads)
 
 
 def _label(level: Any) -> str:

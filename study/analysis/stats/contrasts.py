@@ -1,4 +1,4 @@
-"""Ratios of times between two levels of a factor: paired within blocks, with their two times and the work done."""
+"""Ratios of times between two levels of a factor: the quotient of their two means, with the noise of pairs in blocks."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -11,8 +11,11 @@ from scipy import stats
 
 from study.analysis.stats import machine_change
 from study.analysis.stats.findings import Accuracies, Contrast, NullControl, RatioAt, Setting
-from study.analysis.stats.log_model import SIGNIFICANCE, LogModel, fit_log_model
-from study.analysis.stats.usable import Estimate, estimate, mean_of, place_of, usable_runs
+from study.analysis.stats.groups import GroupFit
+from study.analysis.stats.log_model import CONFIDENCE, SIGNIFICANCE, LogModel, fit_log_model
+from study.analysis.stats.mixed_model import Array
+from study.analysis.stats.optimum import draws
+from study.analysis.stats.usable import Estimate, estimate, mean_of, place_of
 from study.base.strict import Strict
 from study.config.study import Study, shown
 
@@ -28,15 +31,19 @@ class Ratio(Strict):
     x: float | None = Field(description="Level of the curve's factor; null in a study without a curve.")
     slower: str
     faster: str
-    ratio: Estimate
+    ratio: Estimate = Field(description="The quotient of the two means; no bounds where one is not determined.")
+    together: Estimate = Field(
+        description="The same with bounds that hold for all settings of this contrast at once, with 95% probability: an "
+        "extreme of several ratios is read with these."
+    )
     adjusted: Estimate | None = Field(
         description="With the machine's change accounted for; null where it did not change."
     )
     follows_machine: bool | None = Field(
         description="Whether these ratios are shown to follow the yardstick; null where it did not change."
     )
-    slower_seconds: float = Field(description="Geometric mean of the pairs' times at `slower`.")
-    faster_seconds: float = Field(description="Geometric mean of the pairs' times at `faster`.")
+    slower_seconds: float = Field(description="Mean time at `slower`, as in its group.")
+    faster_seconds: float = Field(description="Mean time at `faster`, as in its group.")
     slower_images: float | None = Field(description="Images trained on, mean over the pairs; null for inference.")
     faster_images: float | None
     slower_accuracy: float | None = Field(description="Mean accuracy reached, 0 to 1.")
@@ -53,9 +60,13 @@ class Ratio(Strict):
     )
 
 
-def ratios_of(study: Study, frame: pd.DataFrame, y: str, x: str | None, contrast: str) -> list[Ratio]:
+def ratios_of(study: Study, groups: Sequence[GroupFit], y: str, contrast: str) -> list[Ratio]:
     """Return the time ``y`` at the contrast's first level over that at each other, for every setting of the others."""
-    usable = usable_runs(frame, y)
+    x = study.curve.x if study.curve else None
+    clean = [group.clean.assign(group=place) for place, group in enumerate(groups) if group.fits]
+    if not clean:
+        return []
+    usable = pd.concat(clean)
     names = [str(shown(study, contrast, level)) for level in study.factors[contrast]]
     levels = [name for name in names if (usable[contrast].astype(str) == name).any()]
     # A factor with one level is the same in every ratio, and tells none apart.
@@ -66,7 +77,7 @@ def ratios_of(study: Study, frame: pd.DataFrame, y: str, x: str | None, contrast
         pairs = _pairs(study, usable, contrast, levels[0], other)
         if len(pairs):
             settings = [_setting(row, keys, x) for _, row in pairs.iterrows()]
-            found += _ratios(pairs, settings, y, x, levels[0], other)
+            found += _ratios(pairs, settings, groups, y, x, levels[0], other)
     return sorted(found, key=lambda ratio: (ratio.faster, ratio.x or 0))
 
 
@@ -78,7 +89,7 @@ def _pairs(study: Study, usable: pd.DataFrame, contrast: str, slower: str, faste
     others = [key for key in study.compared if key != contrast]
     twins = ["control"] if "control" in study.factors and contrast != "control" else []
     a, b = (usable[usable[contrast].astype(str) == level] for level in (slower, faster))
-    pairs = a.merge(b, on=[*others, *twins, "session_block"], suffixes=("_a", "_b"))
+    pairs = a.merge(b, on=[*others, *twins, "session", "session_block"], suffixes=("_a", "_b"))
     orders = {key: [shown(study, key, level) for level in study.factors[key]] for key in others}
     places = [[place_of(orders[key], row[key]) for key in others] for _, row in pairs.iterrows()]
     return pairs.iloc[sorted(range(len(pairs)), key=places.__getitem__)]
@@ -90,39 +101,111 @@ def _setting(row: "pd.Series[Any]", keys: Sequence[str], x: str | None) -> Setti
 
 
 def _ratios(
-    pairs: pd.DataFrame, settings: list[Setting], y: str, x: str | None, slower: str, faster: str
+    pairs: pd.DataFrame,
+    settings: list[Setting],
+    groups: Sequence[GroupFit],
+    y: str,
+    x: str | None,
+    slower: str,
+    faster: str,
 ) -> list[Ratio]:
     """Return one ratio for each distinct setting; ``settings`` has one entry for each of the ``pairs``."""
     levels = [tuple(setting.items()) for setting in settings]
-    # The ratio of the means within blocks: a block's own factor cancels, what is left is the noise.
+    # Within a block its own factor cancels; what is left is the noise.
     quotients, blocks = (pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist(), pairs["session_block"].tolist()
-    model = fit_log_model(quotients, levels, blocks)
-    adjusted = _adjusted(pairs, quotients, levels, blocks)
+    starts = pairs["session"].tolist()
+    paired = fit_log_model(quotients, levels, blocks, starts)
+    adjusted = _adjusted(pairs, quotients, levels, blocks, starts)
+    noises = {level: _noise(pairs[[other == level for other in levels]], groups, paired, level) for level in paired.levels}
+    critical = _critical([noise for noise in noises.values() if noise], paired)
     found = []
     for level in dict.fromkeys(levels):
         at = pairs[[other == level for other in levels]]
+        times = _times(at, groups, y)
         found.append(
             Ratio(
                 at=dict(level),
                 x=float(at[x].iloc[0]) if x and x in at else None,
                 slower=slower,
                 faster=faster,
-                ratio=estimate(model.mean(level)),
-                adjusted=estimate(adjusted.mean(level)) if adjusted and adjusted.degrees > 0 else None,
+                ratio=_estimate(times, noises[level], None),
+                together=_estimate(times, noises[level], critical),
+                adjusted=estimate(adjusted.mean(level)) if adjusted and adjusted.spare > 0 else None,
                 follows_machine=_follows(adjusted),
                 bootstrap=contrast_bootstrap(at[f"{y}_a"] / at[f"{y}_b"]),
-                **_work(at, y),
+                slower_seconds=times[0],
+                faster_seconds=times[1],
+                **_work(at),
             )
         )
     return found
 
 
-def _work(at: pd.DataFrame, y: str) -> dict[str, Any]:
-    """Return the two times of a ratio, and the work that was done in them."""
+Noise = tuple[float, float]
+"""The standard error of a log ratio, and its degrees of freedom."""
+
+
+def _times(at: pd.DataFrame, groups: Sequence[GroupFit], y: str) -> tuple[float, float]:
+    """Return the two mean times of a setting; those of a null control are the pairs' own, for both are one level."""
+    ends = [(int(at[f"group_{side}"].iloc[0]), str(at[f"level_{side}"].iloc[0])) for side in "ab"]
+    if ends[0] == ends[1]:
+        a, b = (float(np.exp(np.log(at[f"{y}_{side}"]).mean())) for side in "ab")
+        return a, b
+    first, second = (groups[place].times[level].value for place, level in ends)
+    return first, second
+
+
+def _noise(at: pd.DataFrame, groups: Sequence[GroupFit], paired: LogModel, setting: Hashable) -> Noise | None:
+    """Return the noise of the log ratio at one setting; None where a mean is not determined, or without replicates.
+
+    Two levels of one group have theirs from the group's model. Those of two groups, whose blocks may shift each by
+    itself, have that of the pairs; with one pair, that of two independent means.
+    """
+    (a, first), (b, second) = (
+        (groups[int(at[f"group_{side}"].iloc[0])], str(at[f"level_{side}"].iloc[0])) for side in "ab"
+    )
+    if first in a.undetermined or second in b.undetermined or a.fits is None or b.fits is None:
+        return None
+    models = a.fits.raw, b.fits.raw
+    if a is b and first != second:
+        weights = models[0].weights(first, second)
+        return (models[0].error(weights), models[0].degrees(weights)) if models[0].spare > 0 else None
+    if len(at) > 1 and paired.spare > 0:
+        weights = paired.weights(setting)
+        return paired.error(weights), paired.degrees(weights)
+    if min(model.spare for model in models) <= 0:
+        return None
+    ends = [(model, model.weights(level)) for model, level in zip(models, (first, second), strict=True)]
+    error = math.hypot(*(model.error(weights) for model, weights in ends))
+    return error, min(model.degrees(weights) for model, weights in ends)
+
+
+def _critical(noises: Sequence[Noise], paired: LogModel) -> float | None:
+    """Return the critical value with which all intervals hold at once: that of the largest of correlated t values."""
+    if not noises:
+        return None
+    degrees = float(np.median([degrees for _, degrees in noises]))
+    covariance: Array = paired.covariance
+    errors = np.sqrt(np.diag(covariance))
+    if len(noises) < len(errors) or not errors.all():
+        share = CONFIDENCE ** (1 / len(noises))  # independent (Sidak 1967)
+        return float(stats.t.ppf((1 + share) / 2, degrees))
+    return float(np.quantile(np.abs(draws(covariance / np.outer(errors, errors), degrees)).max(1), CONFIDENCE))
+
+
+def _estimate(times: tuple[float, float], noise: Noise | None, critical: float | None) -> Estimate:
+    value = times[0] / times[1]
+    if noise is None:
+        return Estimate(value=value, low=None, high=None)
+    error, degrees = noise
+    reach = error * (float(stats.t.ppf((1 + CONFIDENCE) / 2, degrees)) if critical is None else critical)
+    return Estimate(value=value, low=value * math.exp(-reach), high=value * math.exp(reach))
+
+
+def _work(at: pd.DataFrame) -> dict[str, Any]:
+    """Return the work that was done on both sides of a ratio."""
     accuracy = [mean_of(at, f"accuracy_{side}") for side in "ab"]
     return {
-        "slower_seconds": float(np.exp(np.log(at[f"{y}_a"]).mean())),
-        "faster_seconds": float(np.exp(np.log(at[f"{y}_b"]).mean())),
         "slower_images": mean_of(at, "images_processed_a"),
         "faster_images": mean_of(at, "images_processed_b"),
         "slower_accuracy": accuracy[0],
@@ -154,7 +237,11 @@ def contrast_bootstrap(quotients: "pd.Series[float]") -> Estimate | None:
 
 
 def _adjusted(
-    pairs: pd.DataFrame, quotients: Sequence[float], levels: Sequence[Hashable], blocks: Sequence[str]
+    pairs: pd.DataFrame,
+    quotients: Sequence[float],
+    levels: Sequence[Hashable],
+    blocks: Sequence[str],
+    starts: Sequence[Hashable],
 ) -> LogModel | None:
     """Return the model of the ratios as if both runs of a pair met the same machine; None where it did not change."""
     if pairs[["machine_a", "machine_b"]].isna().any(axis=None):
@@ -162,7 +249,7 @@ def _adjusted(
     relative = pairs["machine_a"] / pairs["machine_b"]
     if max(relative.max(), 1.0) / min(relative.min(), 1.0) < machine_change.CHANGE_LIMIT:
         return None
-    return fit_log_model(quotients, levels, blocks, relative.tolist(), centred=False)
+    return fit_log_model(quotients, levels, blocks, starts, relative.tolist(), centred=False)
 
 
 def _follows(adjusted: LogModel | None) -> bool | None:
@@ -212,7 +299,7 @@ def contrast_of(ratios: Sequence[Ratio], contrast: str) -> Contrast:
 
 def _ratio_at(ratio: Ratio) -> RatioAt:
     return RatioAt(
-        at=ratio.at, ratio=ratio.ratio, slower_seconds=ratio.slower_seconds, faster_seconds=ratio.faster_seconds
+        at=ratio.at, ratio=ratio.ratio, together=ratio.together, slower_seconds=ratio.slower_seconds, faster_seconds=ratio.faster_seconds
     )
 
 

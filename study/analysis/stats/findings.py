@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from study.analysis.stats.fits import Bounds
+from study.analysis.stats.gate import Undetermined
 from study.analysis.stats.usable import Estimate
 from study.base.strict import Strict
 
@@ -118,15 +119,15 @@ class OnlyLevel(Strict):
     time: Estimate
 
 
-class Smallest(Strict):
-    """The smallest of times that were measured once each."""
+class CannotSay(Strict):
+    """The means of some levels are not determined, and one of these levels may be the fastest."""
 
-    kind: Literal["smallest"] = "smallest"
+    kind: Literal["cannot_say"] = "cannot_say"
     group: str
-    total: str = Field(description="Column of the table of timings that is compared.")
     factor: str | None = Field(description="Null where the levels differ in several factors.")
-    level: str
-    time: Estimate
+    reasons: dict[str, Undetermined] = Field(description="By level.")
+    runs: dict[str, int] = Field(description="Runs that count, by level.")
+    more_runs: int = Field(description="More runs a level that could determine them.")
 
 
 class Fastest(Strict):
@@ -137,7 +138,10 @@ class Fastest(Strict):
     factor: str | None = Field(description="Null where the levels differ in several factors.")
     level: str
     time: Estimate
+    accuracy: float | None = Field(description="Mean over the runs, 0 to 1.")
     tied: list[str] = Field(description="Levels that cannot be told from the fastest.")
+    equivalent: list[str] = Field(description="Those of them whose time is the same within the study's margin.")
+    left_out: list[str] = Field(description="Levels whose means are not determined, and which are slower.")
     machine: Literal["explains", "unclear"] | None = Field(
         description="`explains`: the levels differ only until the machine's change is accounted for. `unclear`: the "
         "runs are too few to tell the machine's part in the differences."
@@ -151,6 +155,7 @@ class RatioAt(Strict):
 
     at: Setting
     ratio: Estimate
+    together: Estimate = Field(description="With bounds that hold for all settings at once.")
     slower_seconds: float
     faster_seconds: float
 
@@ -201,7 +206,7 @@ class NullControl(Strict):
 
 
 Answer = Annotated[
-    NothingSucceeded | OnlyLevel | Smallest | Fastest | Contrast | Bottleneck | NullControl,
+    NothingSucceeded | OnlyLevel | CannotSay | Fastest | Contrast | Bottleneck | NullControl,
     Field(discriminator="kind"),
 ]
 """One statement of the answer."""
@@ -320,21 +325,24 @@ class WideSpread(Strict):
     spreads: dict[str, float] = Field(description="Standard deviation over the mean, by setting.")
 
 
-class FarRun(Strict):
-    """A setting with runs far from its median, and what sets them apart."""
+class SetAsideRun(Strict):
+    """A run that is not analysed."""
 
+    run: str
     setting: str
+    reason: str
+    seconds: float
+    mean_seconds: float | None = Field(description="Geometric mean of the runs of its setting that count.")
     warm_up_seconds: float | None = Field(description="Null where the warm-up does not explain the distance.")
     usual_warm_up_seconds: float | None
-    first_of_start: bool = Field(description="Whether each of them is the first run of a start of the pipeline.")
 
 
-class FarRuns(Strict):
-    """Runs far from the median of their setting."""
+class SetAsideRuns(Strict):
+    """Runs that are kept, shown and not analysed, by the rules that were declared before any run."""
 
-    kind: Literal["far_runs"] = "far_runs"
-    limit: float = Field(description="Distance over the median, from which a run is far.")
-    settings: list[FarRun]
+    kind: Literal["set_aside_runs"] = "set_aside_runs"
+    runs: list[SetAsideRun]
+    of: int = Field(description="Number of successful runs.")
 
 
 class UnequalWork(Strict):
@@ -415,7 +423,7 @@ Caveat = Annotated[
     | MachineChanged
     | SeparateStarts
     | WideSpread
-    | FarRuns
+    | SetAsideRuns
     | UnequalWork
     | WholeBatch
     | NoSteadyStep
@@ -427,12 +435,3 @@ Caveat = Annotated[
     Field(discriminator="kind"),
 ]
 """One thing that a reader must know before believing the numbers."""
-
-
-class MoreReplicates(Strict):
-    """How many more replicates would tell the fastest level from those tied with it, with a power of 80% at 95%."""
-
-    fastest: str
-    needed: dict[str, int] = Field(description="By level, the smallest number first.")
-    hopeless: list[str] = Field(description="Levels that no number of replicates up to the limit would tell from it.")
-    limit: int = Field(description="The largest number that was tried.")

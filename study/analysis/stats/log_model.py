@@ -1,24 +1,26 @@
-"""Geometric means and t intervals from log T = configuration + block, with pooled residual variance.
+"""Geometric means and their intervals from log T = level + start + block + noise, with random starts and blocks.
 
-Timing errors are multiplicative, so all is done on logarithms. A block (a session's replicate)
-shifts all its runs by one factor; its degree of freedom is counted. What an interrupted session leaves of a block
-has no effect of its own: one run would be fitted exactly, and shift the means of all levels.
+Timing errors are multiplicative, so all is done on logarithms. A start of the pipeline shifts all its runs by one
+factor, and a block of runs within it by another. Both are random, so that a level's interval covers the states of the
+machine that the study met, while ratios are compared within blocks, and a block of one run says little.
 
-The tests compare these models with scipy and lmfit, and count in simulations how often their intervals hold the truth.
+Degrees of freedom are Satterthwaite's (1946). The tests compare the model with the analysis of variance of whole blocks,
+and ``benchmarks.coverage`` counts how often the intervals hold the truth.
 """
 
-from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
+
+from study.analysis.stats.mixed_model import Array, Groups, MixedFit, fit_mixed, places
 
 CONFIDENCE = 0.95
 SIGNIFICANCE = 0.05
-ROUNDING = 1e-9
-"""Log seconds by which computed times may differ that are equal."""
+UNEVEN = 0.10
+"""p below which levels have a noise of their own: a missed difference costs more than a few degrees of freedom."""
 
 
 @dataclass(frozen=True)
@@ -32,191 +34,167 @@ class Interval:
 
 @dataclass(frozen=True)
 class LogModel:
-    """The fitted additive model of log seconds."""
+    """The fitted model of log seconds."""
 
     levels: list[Hashable]
-    effects: NDArray[np.float64]
-    """Mean log seconds of each level, at the average block."""
-    covariance: NDArray[np.float64]
-    """Covariance of ``effects`` over the residual variance."""
-    block_effects: NDArray[np.float64]
-    """Log effect of the block of each observation; they average to zero over the blocks."""
-    coded_blocks: NDArray[np.float64]
-    """Columns of the blocks in the design, a row for each observation; none where the model has no blocks."""
-    residual_variance: float | None
-    degrees: int
-    """Residual degrees of freedom."""
-    covariate_p: float | None = None
-    """p of the t test that the covariate moves nothing; None without one, or without a degree of freedom."""
+    counts: Array
+    """Runs (m,) of each level."""
+    fit: MixedFit
+    """The levels are the first coefficients."""
+    noises: Array
+    """Variance (m,) of the noise of each level; all are equal unless their spreads are shown to differ."""
 
     @property
-    def block_columns(self) -> int:
-        """Degrees of freedom that the blocks took."""
-        return int(self.coded_blocks.shape[1])
+    def effects(self) -> Array:
+        """Mean log seconds (m,) of each level, at the average state of the machine."""
+        return self.fit.beta[: len(self.levels)]
+
+    @property
+    def spare(self) -> int:
+        """Runs less the fixed coefficients: without one there is no interval."""
+        return self.fit.spare
+
+    @property
+    def uneven(self) -> bool:
+        """Whether each level has a noise of its own."""
+        return bool(np.ptp(self.noises) > 0)
+
+    @cached_property
+    def covariance(self) -> Array:
+        """Covariance (m, m) of ``effects``."""
+        count = len(self.levels)
+        shared = self.fit.covariance[:count, :count]
+        if not self.uneven:
+            return shared
+        values, vectors = np.linalg.eigh(shared - np.diag(self.fit.variances["noise"] / self.counts))
+        return (vectors * np.maximum(values, 0)) @ vectors.T + np.diag(self.noises / self.counts)
+
+    def weights(self, level: Hashable, other: Hashable | None = None) -> Array:
+        """Return the weights (m,) of a level's mean, or of its difference from another's."""
+        weights = np.zeros(len(self.levels))
+        weights[self.levels.index(level)] += 1
+        if other is not None:
+            weights[self.levels.index(other)] -= 1
+        return weights
 
     def mean(self, level: Hashable) -> Interval:
-        """Return the geometric mean of a level, in seconds."""
-        weights = np.zeros(len(self.levels))
-        weights[self.levels.index(level)] = 1
-        return self._interval(weights)
+        """Return the geometric mean of a level, in seconds: its typical time over the states of the machine."""
+        return self.interval(self.weights(level))
 
     def ratio(self, level: Hashable, other: Hashable) -> Interval:
         """Return the geometric mean of ``level`` over that of ``other``, compared within blocks."""
-        weights = np.zeros(len(self.levels))
-        weights[self.levels.index(level)] += 1
-        weights[self.levels.index(other)] -= 1
-        return self._interval(weights)
+        return self.interval(self.weights(level, other))
 
-    def _interval(self, weights: NDArray[np.float64]) -> Interval:
+    def error(self, weights: Array) -> float:
+        """Return the standard error of a weighted sum of the effects, in log seconds."""
+        return float(np.sqrt(max(weights @ self.covariance @ weights, 0.0)))
+
+    def degrees(self, weights: Array) -> float:
+        """Return Satterthwaite's degrees of freedom of the variance of a weighted sum of the effects."""
+        whole = np.zeros(len(self.fit.beta))
+        whole[: len(weights)] = weights
+        scatter = self.fit.scatter(whole)
+        if self.uneven:
+            own = weights**2 * self.noises / self.counts
+            runs = self.spare / self.counts.sum() * self.counts  # the degrees that are left to each level
+            scatter = self.fit.scatter(whole, 1) + float((2 * own**2 / np.maximum(runs, 1)).sum())
+        variance = self.error(weights) ** 2
+        return float(np.clip(2 * variance**2 / scatter, 1.0, self.spare)) if scatter > 0 else float(max(self.spare, 0))
+
+    def interval(self, weights: Array, critical: float | None = None) -> Interval:
+        """Return the exponential of a weighted sum of the effects; ``critical`` replaces the quantile of t."""
         estimate = float(weights @ self.effects)
-        if self.residual_variance is None:
+        if self.spare <= 0:
             return Interval(float(np.exp(estimate)), None, None)
-        error = float(np.sqrt(self.residual_variance * (weights @ self.covariance @ weights)))
-        reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, self.degrees)) * error
-        return Interval(float(np.exp(estimate)), float(np.exp(estimate - reach)), float(np.exp(estimate + reach)))
+        quantile = stats.t.ppf((1 + CONFIDENCE) / 2, self.degrees(weights)) if critical is None else critical
+        reach = float(quantile) * self.error(weights)
+        with np.errstate(over="ignore"):
+            return Interval(float(np.exp(estimate)), float(np.exp(estimate - reach)), float(np.exp(estimate + reach)))
+
+    @cached_property
+    def pair_degrees(self) -> float:
+        """The median, over all pairs of levels, of the degrees of freedom of their difference."""
+        pairs = [self.weights(a, b) for place, a in enumerate(self.levels) for b in self.levels[:place]]
+        return float(np.median([self.degrees(pair) for pair in pairs])) if pairs else float(max(self.spare, 0))
+
+    @property
+    def covariate_p(self) -> float | None:
+        """p of the t test that the covariate moves nothing; None without one, or without a degree of freedom."""
+        last = np.zeros(len(self.fit.beta))
+        last[-1] = 1
+        variance, scatter = float(self.fit.covariance[-1, -1]), self.fit.scatter(last)
+        if len(self.fit.beta) == len(self.levels) or self.spare <= 0 or variance <= 0:
+            return None
+        degrees = float(np.clip(2 * variance**2 / scatter, 1.0, self.spare)) if scatter > 0 else self.spare
+        return float(2 * stats.t.sf(abs(self.fit.beta[-1]) / np.sqrt(variance), degrees))
 
 
 def fit_log_model(
     seconds: Sequence[float],
     levels: Sequence[Hashable],
     blocks: Sequence[Hashable],
+    starts: Sequence[Hashable] | None = None,
     covariate: Sequence[float] | None = None,
     centred: bool = True,
 ) -> LogModel:
-    """Return the least squares of log seconds on levels and blocks.
+    """Return the model of log seconds by level, with random blocks, and random starts where they are given.
+
+    ``seconds``, ``levels``, ``blocks`` and ``starts`` hold one entry for each run; a block belongs to one start.
+    Where the spread of the levels is shown to differ, each level has a noise of its own (Welch 1938).
 
     A ``covariate`` (positive; the yardstick's seconds) enters by its logarithm with a slope of its own: how far
     the machine's change moved these times is estimated, and not assumed (analysis of covariance). The levels'
     effects are those at its mean, or at one where it is not ``centred``.
-
-    ``seconds``, ``levels`` and ``blocks`` hold one entry for each run. Block effects average to zero within
-    each set of blocks that share levels. Between sets that share none (a level that was added later and
-    measured by itself) nothing tells the machine's change from the level's: it counts as the level's, and
-    :func:`separate_sets` lets a caller warn. A block with a single level, or with fewer than half of them, is ignored.
-
-    No mean lies outside the times of its own runs: where one would, because its level is missing in some blocks, the
-    model has no blocks, and each mean is that of the runs.
     """
-    names = list(dict.fromkeys(levels))
-    dummies = np.array([[float(level == name) for name in names] for level in levels])
-    slope = _covariate_column(covariate, len(seconds), centred)
-    logs = np.log(np.asarray(seconds, float))
-    model, outside = _least_squares(logs, names, dummies, _block_columns(levels, blocks), slope)
-    return _least_squares(logs, names, dummies, np.empty((len(logs), 0)), slope)[0] if outside else model
-
-
-def _least_squares(
-    logs: NDArray[np.float64],
-    names: list[Hashable],
-    dummies: NDArray[np.float64],
-    coded: NDArray[np.float64],
-    slope: NDArray[np.float64],
-) -> tuple[LogModel, bool]:
-    """Return the model, and whether one of its means lies outside the times of its own runs.
-
-    ``logs`` (n,) are log seconds; ``dummies``, ``coded`` and ``slope`` are the columns (n, k) of levels, of blocks, and
-    of a covariate if there is one.
-    """
-    design = np.hstack([dummies, coded, slope])
-    inverse: NDArray[np.float64] = np.linalg.pinv(design.T @ design).astype(np.float64)
-    solution = inverse @ design.T @ logs
-    degrees = len(logs) - int(np.linalg.matrix_rank(design))
-    residual = float(((logs - design @ solution) ** 2).sum())
-    block_effects = coded @ solution[len(names) : len(names) + coded.shape[1]]
-    model = LogModel(
-        levels=names,
-        effects=solution[: len(names)],
-        covariance=inverse[: len(names), : len(names)],
-        block_effects=block_effects,
-        coded_blocks=coded,
-        residual_variance=residual / degrees if degrees > 0 else None,
-        degrees=degrees,
-        covariate_p=_slope_p(float(solution[-1]), float(inverse[-1, -1]), residual, degrees) if slope.size else None,
+    level_places = places(levels)
+    dummies = np.eye(int(level_places.max()) + 1)[level_places]
+    fixed = dummies if covariate is None else np.column_stack([dummies, _slope(covariate, centred)])
+    starts = [0] * len(seconds) if starts is None else starts
+    nested = list(zip(starts, blocks, strict=True))
+    fit = fit_mixed(
+        np.log(np.asarray(seconds, float)), fixed, [Groups("block", places(nested)), Groups("start", places(starts))]
     )
-    return model, _outside(logs - slope @ solution[len(names) + coded.shape[1] :], dummies, block_effects)
+    return LogModel(list(dict.fromkeys(levels)), dummies.sum(0), fit, _noises(fit, level_places))
 
 
-def _outside(logs: NDArray[np.float64], dummies: NDArray[np.float64], block_effects: NDArray[np.float64]) -> bool:
-    """Return whether a level's mean at the average block, geometric or arithmetic, lies outside its runs' times."""
-    for own, at_average in ((logs[rows], (logs - block_effects)[rows]) for rows in dummies.T.astype(bool)):
-        geometric, arithmetic = at_average.mean(), np.log(np.exp(at_average).mean())
-        if geometric < own.min() - ROUNDING or arithmetic > own.max() + ROUNDING:
-            return True
-    return False
+def _slope(covariate: Sequence[float], centred: bool) -> Array:
+    logs: Array = np.log(np.asarray(covariate, float))
+    return logs - logs.mean() if centred else logs
 
 
-def _slope_p(slope: float, unscaled: float, residual: float, degrees: int) -> float | None:
-    if degrees <= 0 or residual <= 0 or unscaled <= 0:
-        return None
-    return float(2 * stats.t.sf(abs(slope) / np.sqrt(residual / degrees * unscaled), degrees))
+def _noises(fit: MixedFit, level_places: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Array:
+    """Return the variance (m,) of each level's noise: the common one unless the sizes of the residuals differ.
 
-
-def _covariate_column(covariate: Sequence[float] | None, count: int, centred: bool = True) -> NDArray[np.float64]:
-    """Return the covariate's logarithms as a column (n, 1), or (n, 0) without a covariate."""
-    if covariate is None:
-        return np.empty((count, 0))
-    logs: NDArray[np.float64] = np.log(np.asarray(covariate, np.float64))
-    column: NDArray[np.float64] = (logs - logs.mean() if centred else logs)[:, None]
-    return column
-
-
-def separate_sets(
-    levels: Sequence[Hashable], blocks: Sequence[Hashable]
-) -> list[tuple[list[Hashable], list[Hashable]]]:
-    """Return levels and blocks in connected sets: a block connects its levels, and a level its blocks."""
-    sets: list[tuple[list[Hashable], list[Hashable]]] = []
-    for level, block in dict.fromkeys(zip(levels, blocks, strict=True)):
-        touched = [item for item in sets if level in item[0] or block in item[1]]
-        merged = (
-            list(dict.fromkeys([*(name for item in touched for name in item[0]), level])),
-            list(dict.fromkeys([*(name for item in touched for name in item[1]), block])),
-        )
-        sets = [item for item in sets if item not in touched] + [merged]
-    return sets
-
-
-def _block_columns(levels: Sequence[Hashable], blocks: Sequence[Hashable]) -> NDArray[np.float64]:
-    """Return the sum-to-zero coding (n, k) of the whole blocks, within each set that shares levels.
-
-    The row of a run outside whole blocks is zero: it counts as a run at the average block.
+    The test is an analysis of variance of the residuals' sizes (Levene 1960).
     """
-    pairs = set(zip(levels, blocks, strict=True))
-    held = Counter(block for _, block in pairs)
-    least = max(2.0, len(set(levels)) / 2)
-    kept = [(level, block) for level, block in zip(levels, blocks, strict=True) if held[block] >= least]
-    coded = [members for _, members in separate_sets([level for level, _ in kept], [block for _, block in kept])]
-    columns = np.zeros((len(blocks), sum(len(members) - 1 for members in coded)))
-    first = 0
-    for members in coded:
-        last = first + len(members) - 1
-        for row, block in enumerate(blocks):
-            if block == members[-1]:
-                columns[row, first:last] = -1
-            elif block in members:
-                columns[row, first + members.index(block)] = 1
-        first = last
-    return columns
+    counts = np.bincount(level_places)
+    noise = fit.variances["noise"]
+    common: Array = np.full(len(counts), noise)
+    if len(counts) < 2 or counts.min() < 2 or noise <= 0 or fit.spare < len(counts):
+        return common
+    sizes = [np.abs(fit.residuals[level_places == level]) for level in range(len(counts))]
+    if np.ptp(np.concatenate(sizes)) == 0 or stats.f_oneway(*sizes).pvalue >= UNEVEN:
+        return common
+    squares = np.array([float((size**2).mean()) for size in sizes])
+    # Residuals are smaller than the noise, because the coefficients follow it: all by one factor.
+    return squares * noise * float(counts.sum()) / float((squares * counts).sum())
 
 
-def level_test(
-    seconds: Sequence[float],
-    levels: Sequence[Hashable],
-    blocks: Sequence[Hashable],
-    covariate: Sequence[float] | None = None,
-) -> float | None:
-    """Return p of the F test that no level differs from another, blocks and the covariate accounted for.
+def level_test(model: LogModel) -> float | None:
+    """Return p of the F test that no level differs from another; None without replicates or noise.
 
-    It is None without replicates.
+    Its degrees of freedom are Fai and Cornelius' (1996).
     """
-    full = fit_log_model(seconds, levels, blocks, covariate)
-    if not full.residual_variance or len(full.levels) < 2:
+    count = len(model.levels)
+    if count < 2 or model.spare <= 0 or model.fit.variances["noise"] <= 0:
         return None
-    columns = [np.ones((len(seconds), 1)), full.coded_blocks, _covariate_column(covariate, len(seconds))]
-    bare = np.hstack(columns)
-    logs = np.log(np.asarray(seconds, float))
-    residual = float(((logs - bare @ np.linalg.lstsq(bare, logs, rcond=None)[0]) ** 2).sum())
-    extra = len(seconds) - int(np.linalg.matrix_rank(bare)) - full.degrees
-    if not extra:  # the covariate tells the levels apart by itself
+    differences = np.hstack([np.ones((count - 1, 1)), -np.eye(count - 1)])
+    variances, directions = np.linalg.eigh(differences @ model.covariance @ differences.T)
+    if variances.min() <= 0:
         return None
-    between = (residual - full.residual_variance * full.degrees) / extra
-    return float(stats.f.sf(between / full.residual_variance, extra, full.degrees))
+    rows = directions.T @ differences
+    squares = (rows @ model.effects) ** 2 / variances
+    degrees = np.array([model.degrees(row) for row in rows])
+    expected = float((degrees / (degrees - 2)).sum()) if degrees.min() > 2 else 0.0
+    spare = 2 * expected / (expected - count + 1) if expected > count - 1 else float(degrees.min())
+    return float(stats.f.sf(squares.mean(), count - 1, spare))

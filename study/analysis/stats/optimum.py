@@ -2,7 +2,7 @@
 
 The set is Hsu's multiple comparisons with the best (Hsu 1984): it holds the truly fastest level with 95% probability,
 whichever it is. A level leaves it where some other is faster by more than the one-sided critical value of the largest
-of its differences, which share its own mean and the residual variance (Dunnett's, for any design).
+of its differences, which share its own mean and the noise (Dunnett's, for any design).
 """
 
 from collections.abc import Hashable
@@ -10,8 +10,8 @@ from collections.abc import Hashable
 import numpy as np
 from pydantic import Field
 
-from study.analysis.stats.laws import Array
 from study.analysis.stats.log_model import CONFIDENCE, SIGNIFICANCE, LogModel
+from study.analysis.stats.mixed_model import Array
 from study.base.strict import Strict
 
 DRAWS = 40_000
@@ -30,23 +30,30 @@ class Optimum(Strict):
 
 def optimum_of(model: LogModel) -> Optimum | None:
     """Return the optimum of a fitted model; None without replicates or without noise."""
-    if not model.residual_variance or not model.levels:  # none, or times without any noise
+    if not has_noise(model):
         return None
     names = [label(level) for level in model.levels]
-    rng = np.random.default_rng(SEED)
-    # Where the residual variance is estimated, its own error is drawn too: a multivariate t.
-    normal = rng.multivariate_normal(np.zeros(len(names)), model.covariance, DRAWS, method="svd")
-    wobble = np.sqrt(rng.chisquare(model.degrees, DRAWS) / model.degrees)
-    spread = float(np.sqrt(model.residual_variance))
-    means = model.effects + normal * spread / wobble[:, None]
-    shares = np.bincount(means.argmin(1), minlength=len(names)) / DRAWS
-    kept = [name for index, name in enumerate(names) if _may_be_best(index, model, normal / wobble[:, None], spread)]
+    drawn = draws(model.covariance, model.pair_degrees)
+    shares = np.bincount((model.effects + drawn).argmin(1), minlength=len(names)) / DRAWS
+    kept = [name for index, name in enumerate(names) if _may_be_best(index, model, drawn)]
     least = float(model.effects.min())
     return Optimum(
         indistinguishable=kept,
         best_probability=dict(zip(names, shares.tolist(), strict=True)),
         cost=dict(zip(names, np.exp(model.effects - least).tolist(), strict=True)),
     )
+
+
+def has_noise(model: LogModel) -> bool:
+    """Return whether there are replicates, and noise between them."""
+    return model.spare > 0 and float(np.diag(model.covariance).max()) > 0
+
+
+def draws(covariance: Array, degrees: float) -> Array:
+    """Return draws, shape (DRAWS, k), of a multivariate t: a normal of that covariance whose scale was estimated."""
+    rng = np.random.default_rng(SEED)
+    normal = rng.multivariate_normal(np.zeros(len(covariance)), covariance, DRAWS, method="svd")
+    return normal / np.sqrt(rng.chisquare(degrees, DRAWS) / degrees)[:, None]
 
 
 def may_be_fastest(optimum: Optimum, differs_p: float | None) -> list[str]:
@@ -59,15 +66,15 @@ def may_be_fastest(optimum: Optimum, differs_p: float | None) -> list[str]:
     return optimum.indistinguishable
 
 
-def _may_be_best(index: int, model: LogModel, draws: Array, spread: float) -> bool:
+def _may_be_best(index: int, model: LogModel, drawn: Array) -> bool:
     others = [other for other in range(len(model.levels)) if other != index]
     if not others:
         return True
-    c = model.covariance
-    errors = np.sqrt(np.array([c[index, index] + c[other, other] - 2 * c[index, other] for other in others]))
-    largest = ((draws[:, [index]] - draws[:, others]) / errors).max(1)
+    names = model.levels
+    errors = np.array([model.error(model.weights(names[index], names[other])) for other in others])
+    largest = ((drawn[:, [index]] - drawn[:, others]) / errors).max(1)
     critical = float(np.quantile(largest, CONFIDENCE))
-    return bool(((model.effects[index] - model.effects[others]) / (errors * spread) <= critical).all())
+    return bool(((model.effects[index] - model.effects[others]) / errors <= critical).all())
 
 
 def label(level: Hashable) -> str:

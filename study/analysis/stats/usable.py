@@ -1,12 +1,17 @@
-"""The runs that an analysis uses, and an estimate with its interval."""
+"""The runs that an analysis uses, those that it sets aside, and an estimate with its interval."""
 
 from typing import Any
 
 import pandas as pd
 
 from study.analysis.stats import machine_change
+from study.analysis.stats.far_runs import far_runs
 from study.analysis.stats.log_model import Interval
 from study.base.strict import Strict
+from study.config.study import Study
+
+FIRST, FAR = "first of its start", "far"
+"""Reasons beside those of the table itself, by which a run is set aside."""
 
 
 class Estimate(Strict):
@@ -22,9 +27,38 @@ def estimate(interval: Interval) -> Estimate:
     return Estimate(value=interval.value, low=interval.low, high=interval.high)
 
 
+def marked(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with every reason in its column ``set_aside``: null for a run that counts.
+
+    To the reasons of the table come two that were declared before any run. Where no primer ran, the first run of each
+    start on each device is set aside; then the runs that are far by the rule of ``far_runs``, within each group of
+    settings that differ in the curve's factor alone.
+    """
+    y = study.total
+    frame = frame.assign(set_aside=frame["set_aside"].astype(object).where(frame["set_aside"].notna(), None))
+    begun = frame[frame["started"].notna()].sort_values("started", kind="stable")
+    firsts = begun.groupby(["session", "device"], sort=False).head(1)
+    cold = firsts[firsts["set_aside"].isna() & (firsts["primed"].astype(str) != "True")]
+    frame.loc[cold.index, "set_aside"] = FIRST
+    usable = usable_runs(frame, y)
+    level_keys, group_keys = keys_of(study)
+    for _, rows in usable.groupby(group_keys, sort=False) if group_keys else [("", usable)]:
+        levels = list(rows[level_keys].itertuples(index=False, name=None)) if level_keys else [0] * len(rows)
+        far = far_runs(rows[y].tolist(), levels, rows["session_block"].tolist())
+        frame.loc[rows.index[far], "set_aside"] = FAR
+    return frame
+
+
+def keys_of(study: Study) -> tuple[list[str], list[str]]:
+    """Return the factors that tell the levels of a group apart, and those that tell the groups apart."""
+    if study.curve:
+        return [study.curve.x], [key for key in study.compared if key != study.curve.x]
+    return [key for key in study.compared if key != "device"], [key for key in study.compared if key == "device"]
+
+
 def usable_runs(frame: pd.DataFrame, y: str) -> pd.DataFrame:
-    """Return the successful runs with columns ``session_block`` (session and replicate) and ``machine``."""
-    usable = frame[(frame["outcome"] == "ok") & frame[y].notna()]
+    """Return the runs that count, with columns ``session_block`` (session and replicate) and ``machine``."""
+    usable = frame[(frame["outcome"] == "ok") & frame[y].notna() & frame["set_aside"].isna()]
     session = usable["session"].astype(int).astype(str)
     usable = usable.assign(session_block=session + "." + usable["block"].astype(int).astype(str))
     return machine_change.with_machine(usable)

@@ -37,17 +37,45 @@ def _only_level(answer: findings.OnlyLevel) -> str:
 
 
 @answer_sentence.register
-def _smallest(answer: findings.Smallest) -> str:
+def _cannot_say(answer: findings.CannotSay) -> str:
+    levels = {
+        reason: [level for level in answer.reasons if answer.reasons[level] == reason]
+        for reason in dict.fromkeys(answer.reasons.values())
+    }
+    if len(levels) == 1 and len(answer.reasons) == len(answer.runs) and "few_runs" in levels:
+        told = f"{_counts(answer)} clean runs a setting tell nothing"
+    else:
+        told = "; ".join(f"{listed(_levels(answer.factor, names))}: {WHY[reason]}" for reason, names in levels.items())
+    more = f"{answer.more_runs} more run{'s' * (answer.more_runs > 1)}"
     return (
-        f"{on_device(answer.group)} the smallest {total_words(answer.total)} is that of "
-        f"{_level(answer.factor, answer.level)}, {_seconds(answer.time)}. With one run for each setting it cannot "
-        "be told which is the fastest."
+        f"{on_device(answer.group)} it cannot be said which is the fastest: {told}. To decide it, make at least {more} "
+        "of each setting (`replicates`), on a quiet machine."
     )
+
+
+WHY = {
+    "few_runs": "fewer than three clean runs",
+    "one_block": "all runs in one block",
+    "outside_runs": "the mean lies outside its own runs, which met another state of the machine than the others'",
+    "wide_interval": "the interval of the mean is wider than a factor of ten",
+}
+
+
+def _counts(answer: findings.CannotSay) -> str:
+    return " to ".join(str(count) for count in dict.fromkeys([min(answer.runs.values()), max(answer.runs.values())]))
+
+
+def _levels(factor: str | None, levels: Sequence[str]) -> list[str]:
+    return [_level(factor, levels[0]), *levels[1:]]
 
 
 @answer_sentence.register
 def _fastest(answer: findings.Fastest) -> str:
-    text = f"{on_device(answer.group)} the fastest is {_level(answer.factor, answer.level)}, {_seconds(answer.time)};"
+    reached = f", accuracy {answer.accuracy:.0%}" if answer.accuracy is not None else ""
+    text = (
+        f"{on_device(answer.group)} the fastest is {_level(answer.factor, answer.level)}, "
+        f"{_seconds(answer.time)}{reached};"
+    )
     changed = f"but the machine itself changed by {answer.machine_change or 1:.1f}x during these runs"
     if answer.machine == "explains":
         return f"{text} {changed}, and no difference between the settings is left once the yardstick accounts for that."
@@ -58,6 +86,11 @@ def _fastest(answer: findings.Fastest) -> str:
         if answer.tied
         else "every other setting is slower by more than the noise between runs"
     )
+    same = [level for level in answer.tied if level in answer.equivalent]
+    if same:
+        told += f", and {listed(same)} {'take' if len(same) > 1 else 'takes'} the same time within the study's margin"
+    if answer.left_out:
+        told += f"; the {'means' if len(answer.left_out) > 1 else 'mean'} of {listed(answer.left_out)} cannot be told"
     return f"{text} {told}." + (f" {verdict_sentence(answer.curve)}" if answer.curve else "")
 
 
@@ -80,18 +113,18 @@ def _contrast(answer: findings.Contrast) -> str:
     else:
         text = f"The time with {short_key(answer.contrast)} {answer.slower} over that with {answer.faster} is"
     if answer.least == answer.most:
-        text = f"{text} {_ratio(answer.least)}."
+        text = f"{text} {_ratio(answer.least, True)}."
     else:
-        text = f"{text} between {_ratio(answer.least)} and {_ratio(answer.most)}."
+        text = f"{text} between {_ratio(answer.least, False)} and {_ratio(answer.most, False)}."
     return " ".join([text, *_doubts(answer)])
 
 
-def _ratio(ratio: RatioAt) -> str:
-    """Return a ratio with its interval, its two times and its setting."""
-    value = ratio.ratio
+def _ratio(ratio: RatioAt, alone: bool) -> str:
+    """Return a ratio with its interval, its two times and its setting; one of several has bounds that hold for all."""
+    value = ratio.ratio if alone else ratio.together
     bounds = f"95%: {value.low:.3g} to {value.high:.3g}; " if value.low is not None else ""
     times = f"{number(ratio.slower_seconds)} s over {number(ratio.faster_seconds)} s"
-    return f"{value.value:.3g} ({bounds}{times}){_at([ratio.at])}"
+    return f"{number(value.value)} ({bounds}{times}){_at([ratio.at])}"
 
 
 def _doubts(answer: findings.Contrast) -> list[str]:

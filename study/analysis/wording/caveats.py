@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from functools import singledispatch
 
 from study.analysis.stats import findings
-from study.analysis.stats.findings import Caveat, FarRun, MoreReplicates
-from study.analysis.words import device_words, listed, short_key
+from study.analysis.stats.equivalence import Sensitivity
+from study.analysis.stats.findings import Caveat, SetAsideRun
+from study.analysis.stats.usable import FAR, FIRST
+from study.analysis.words import device_words, listed, number, short_key
 
 FEW_RUNS = 4
 """Runs up to this number are named, more are counted."""
@@ -106,18 +108,24 @@ def _wide_spread(caveat: findings.WideSpread) -> str:
 
 
 @caveat_sentence.register
-def _far_runs(caveat: findings.FarRuns) -> str:
-    told = "; ".join(f"{far.setting}{_reasons(far)}" for far in caveat.settings)
-    return f"A run lies {caveat.limit:.0%} or more from the median: {told}."
+def _set_aside_runs(caveat: findings.SetAsideRuns) -> str:
+    told = "; ".join(f"{run.run}, {_reason(run)}" for run in caveat.runs)
+    return (
+        f"{len(caveat.runs)} of {caveat.of} runs are kept and shown but not analysed, by rules that were fixed before "
+        f"any run: {told}."
+    )
 
 
-def _reasons(far: FarRun) -> str:
-    told = []
-    if far.warm_up_seconds is not None and far.usual_warm_up_seconds is not None:
-        told.append(f"its warm-up took {far.warm_up_seconds:.3g} s, the others' {far.usual_warm_up_seconds:.3g} s")
-    if far.first_of_start:
-        told.append("the first run of its start")
-    return f" ({'; '.join(told)})" if told else ""
+def _reason(run: SetAsideRun) -> str:
+    reason = {FIRST: "the first of its start, with no primer before it", FAR: "far from the others"}.get(
+        run.reason, run.reason
+    )
+    beside = f", {number(run.seconds)} s" + (f" against {number(run.mean_seconds)} s" if run.mean_seconds else "")
+    if run.warm_up_seconds is None or run.usual_warm_up_seconds is None:
+        return reason + beside
+    return (
+        f"{reason}{beside} (its warm-up took {run.warm_up_seconds:.3g} s, the others' {run.usual_warm_up_seconds:.3g} s)"
+    )
 
 
 @caveat_sentence.register
@@ -173,21 +181,20 @@ def _drift(caveat: findings.Drift) -> str:
     way = "longer" if caveat.change > 1 else "shorter"
     return (
         f"Times grow {way} along the order of execution, by {abs(caveat.change - 1):.0%} from the first run to the "
-        f"last (p = {caveat.p:.2g}, the settings accounted for): the machine drifted. The order was drawn in blocks, "
-        "so that no setting gains by it."
+        f"last (p = {caveat.p:.2g}, settings, blocks and starts accounted for): the machine drifted. Each block holds "
+        "every setting once, in an order drawn anew."
     )
 
 
-def more_replicates_sentence(found: MoreReplicates) -> str:
-    """Return how many more replicates would tell the fastest level from those tied with it."""
-    told = [
-        f"{more} more replicate{'s' * (more > 1)} would separate {found.fastest} from {level}"
-        for level, more in found.needed.items()
-    ]
-    if found.hopeless:
-        told.append(f"not even {found.limit} would separate {found.fastest} from {listed(found.hopeless)}")
-    text = f"{listed(told)} (at 95%, with a power of 80%, if the differences are as measured)."
-    return text[0].upper() + text[1:]
+def sensitivity_sentence(found: Sensitivity) -> str:
+    """Return what a study of this size could have seen, and how to see more."""
+    seen = f"A study like this one ({found.blocks} blocks) finds ratios from {found.smallest_ratio:.3g} on"
+    margin = f"a difference of {found.margin:.0%}"
+    if found.smallest_ratio <= 1 + found.margin:
+        return f"{seen}, with a power of 80%: {margin} would have shown."
+    if found.blocks_for_margin is None:
+        return f"{seen}, with a power of 80%; no number of blocks up to 1000 finds {margin}."
+    return f"{seen}, with a power of 80%; {margin} takes {found.blocks_for_margin} blocks (`replicates`)."
 
 
 def _device(device: str) -> str:

@@ -1,0 +1,68 @@
+"""Equivalence within a margin, and what a study of this size and this noise could have seen."""
+
+import math
+
+from pydantic import Field
+from scipy import stats
+
+from study.analysis.stats.log_model import CONFIDENCE, SIGNIFICANCE, LogModel
+from study.base.strict import Strict
+
+POWER = 0.8
+"""Cohen (1988): four in five studies of that size find the difference."""
+MOST_BLOCKS = 1000
+
+
+class Sensitivity(Strict):
+    """What comparisons within blocks can tell, by the noise that was measured."""
+
+    smallest_ratio: float = Field(
+        description="The smallest ratio of two levels' times that four in five studies like this one find, at 95%."
+    )
+    margin: float = Field(description="The study's margin of equivalence.")
+    blocks: int = Field(description="Blocks in which the levels were measured: clean runs a level, on the average.")
+    blocks_for_margin: int | None = Field(
+        description="Blocks with which four in five studies find a ratio as large as the margin; null beyond 1000."
+    )
+
+
+def equivalent_to(model: LogModel, best: str, margin: float) -> list[str]:
+    """Return the levels whose ratio to ``best`` is shown to lie within 1 + ``margin`` and its reciprocal.
+
+    These are two one-sided t tests at 5% (Schuirmann 1987). Each level is compared with the fastest by itself.
+    """
+    if model.spare <= 0:
+        return []
+    found = []
+    for level in model.levels:
+        if level == best:
+            continue
+        weights = model.weights(level, best)
+        error = model.error(weights)
+        reach = float(stats.t.ppf(1 - SIGNIFICANCE, model.degrees(weights))) * error
+        if error > 0 and abs(float(weights @ model.effects)) + reach <= math.log1p(margin):
+            found.append(str(level))
+    return found
+
+
+def sensitivity_of(model: LogModel, margin: float) -> Sensitivity | None:
+    """Return what a difference between two levels must be to be seen; None without replicates or a second level."""
+    noise = float(model.noises.mean())
+    if model.spare <= 0 or noise <= 0 or len(model.levels) < 2:
+        return None
+    levels, blocks = len(model.levels), float(model.counts.mean())
+    return Sensitivity(
+        smallest_ratio=math.exp(_smallest(noise, levels, blocks)),
+        margin=margin,
+        blocks=round(blocks),
+        blocks_for_margin=next(
+            (count for count in range(2, MOST_BLOCKS + 1) if _smallest(noise, levels, count) <= math.log1p(margin)), None
+        ),
+    )
+
+
+def _smallest(noise: float, levels: int, blocks: float) -> float:
+    """Return the log ratio that a t test at 5% finds with a power of 80%, in complete blocks."""
+    degrees = max((levels - 1) * (blocks - 1), 1)
+    quantiles = float(stats.t.ppf((1 + CONFIDENCE) / 2, degrees) + stats.t.ppf(POWER, degrees))
+    return quantiles * math.sqrt(2 * noise / blocks)

@@ -1,0 +1,36 @@
+"""The gate: the numbers of a level that nobody could use are not printed, and no verdict rests on them."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import pandas as pd
+
+from study.analysis.stats.log_model import Interval
+
+LEAST_RUNS = 3
+WIDEST = 10.0
+"""An interval whose bounds differ by a larger factor says nothing that anybody could use."""
+ROUNDING = 1e-9
+
+Undetermined = Literal["few_runs", "one_block", "outside_runs", "wide_interval"]
+"""Why a level's mean is not determined: fewer than three clean runs; all of them in one block; a mean outside the times of
+its own runs, because its runs met another state of the machine than the others'; or an interval wider than a factor
+of ten."""
+
+
+def undetermined(mean: Interval, times: "pd.Series[float]", blocks: "pd.Series[str]") -> Undetermined | None:
+    """Return why the mean of a level is not determined by its clean runs; None if it is."""
+    if len(times) < LEAST_RUNS:
+        return "few_runs"
+    if blocks.nunique() < 2:
+        return "one_block"
+    if not times.min() * (1 - ROUNDING) <= mean.value <= times.max() * (1 + ROUNDING):
+        return "outside_runs"
+    if mean.low is not None and mean.high is not None and mean.high > WIDEST * mean.low:
+        return "wide_interval"
+    return None
+
+
+def more_runs(counts: Mapping[str, int], reasons: Mapping[str, Undetermined]) -> int:
+    """Return the smallest number of more runs a level that could determine every level; ``counts`` are clean runs."""
+    return max(max(LEAST_RUNS - counts[level], 1) for level in reasons)

@@ -1,0 +1,108 @@
+"""The groups of a study: levels that differ in one factor, with the one model from which all their numbers come."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from study.analysis.stats import machine_change
+from study.analysis.stats.gate import Undetermined, undetermined
+from study.analysis.stats.log_model import LogModel, fit_log_model, level_test
+from study.analysis.stats.optimum import Optimum, optimum_of
+from study.analysis.stats.usable import Estimate, estimate, keys_of, place_of, usable_runs
+from study.config.study import Study, shown
+
+
+@dataclass(frozen=True)
+class Fits:
+    """A group's times, fitted as they were measured, and with the machine's change accounted for."""
+
+    raw: LogModel
+    differs_p: float | None
+    """p of the F test that no level differs from another; None without replicates."""
+    optimum: Optimum | None
+    changed: bool
+    """Whether the machine changed by more than the yardstick's own noise."""
+    adjusted: LogModel | None
+    """Means on an unchanged machine; None where it did not change, or too few runs are left to tell its part."""
+    adjusted_differs_p: float | None
+    """The same F test with the machine's change accounted for."""
+
+
+@dataclass(frozen=True)
+class GroupFit:
+    """One group: its rows of the table, those of them that count, and the models fitted to these."""
+
+    label: str
+    part: pd.DataFrame
+    """All rows, with a column ``level``."""
+    clean: pd.DataFrame
+    """The runs that count."""
+    fits: Fits | None
+    """None where no run counts."""
+    times: dict[str, Estimate] = field(default_factory=dict)
+    """The mean of each level with a run that counts, in seconds; without bounds where it is not determined."""
+    undetermined: dict[str, Undetermined] = field(default_factory=dict)
+
+
+def groups_of(study: Study, frame: pd.DataFrame, y: str) -> list[GroupFit]:
+    """Return the groups of a marked table that have a run which this machine could make, in the study's order."""
+    level_keys, group_keys = keys_of(study)
+    return [
+        _group(label, part.assign(level=part.apply(lambda row: _level_label(row, level_keys), axis=1)), y)
+        for label, part in _split(frame, group_keys, study)
+        if (part["outcome"] != "unavailable").any()
+    ]
+
+
+def _split(frame: pd.DataFrame, keys: list[str], study: Study) -> list[tuple[str, pd.DataFrame]]:
+    """Return the parts of the table that differ in none of ``keys``, in the order of the study's levels."""
+    if not keys:
+        return [(str(frame["device"].iloc[0]), frame)]
+    parts = [(level, part) for level, part in frame.groupby(keys, sort=False, dropna=False)]
+    orders = [[shown(study, key, level) for level in study.factors[key]] for key in keys]
+    parts.sort(key=lambda item: [place_of(order, name) for order, name in zip(orders, item[0], strict=True)])
+    return [(", ".join(map(str, level)), part) for level, part in parts]
+
+
+def _level_label(row: "pd.Series[Any]", keys: list[str]) -> str:
+    return ", ".join(f"{row[key]:g}" if isinstance(row[key], float) else str(row[key]) for key in keys) or "the run"
+
+
+def _group(label: str, part: pd.DataFrame, y: str) -> GroupFit:
+    clean = usable_runs(part, y)
+    if clean.empty:
+        return GroupFit(label, part, clean, None)
+    fits = fit_group(clean, y)
+    times, reasons = {}, {}
+    for level, rows in clean.groupby("level", sort=False):
+        name, mean = str(level), fits.raw.mean(str(level))
+        reason = undetermined(mean, rows[y], rows["session_block"])
+        if reason:
+            reasons[name] = reason
+            times[name] = Estimate(value=float(np.exp(np.log(rows[y]).mean())), low=None, high=None)
+        else:
+            times[name] = estimate(mean)
+    return GroupFit(label, part, clean, fits, times, reasons)
+
+
+def fit_group(clean: pd.DataFrame, y: str) -> Fits:
+    """Return the models of log seconds ``y`` of a group's clean runs, without and with the machine as a covariate.
+
+    The second one has the yardstick as a covariate, with a slope of its own: the times may follow the machine's
+    change in part, or not at all.
+    """
+    columns = [clean[name].tolist() for name in (y, "level", "session_block", "session")]
+    raw = fit_log_model(*columns)
+    yardstick = machine_change.covariate(clean)
+    adjusted = fit_log_model(*columns, yardstick) if yardstick else None
+    adjusted = adjusted if adjusted and adjusted.spare > 0 else None
+    return Fits(
+        raw=raw,
+        differs_p=level_test(raw),
+        optimum=optimum_of(raw),
+        changed=yardstick is not None,
+        adjusted=adjusted,
+        adjusted_differs_p=level_test(adjusted) if adjusted else None,
+    )

@@ -1,0 +1,206 @@
+"""A linear mixed model with nested random factors, fitted in time linear in the observations.
+
+The variances are those of restricted maximum likelihood (Patterson and Thompson 1971). The covariance of the
+coefficients is Kenward and Roger's (1997), which adds what the estimates of the variances miss in few observations.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize
+
+Array = NDArray[np.float64]
+MANY_GROUPS = 2000
+"""Groups from which the degrees of freedom no longer matter; the matrices of their traces would fill the memory."""
+ROUNDING = 1e-20
+"""Share of the sum of squares below which a residual is rounding."""
+
+
+@dataclass(frozen=True)
+class Groups:
+    """A random factor: the place (n,) of each observation among its groups."""
+
+    name: str
+    places: NDArray[np.int64]
+
+    @property
+    def count(self) -> int:
+        """Number of groups."""
+        return int(self.places.max()) + 1
+
+    def sums(self, values: Array) -> Array:
+        """Return the sum over each group of rows, shape (groups, k), of ``values`` (n, k)."""
+        totals = np.zeros((self.count, values.shape[1]))
+        np.add.at(totals, self.places, values)
+        return totals
+
+    def matrix(self) -> Array:
+        """Return the indicators of the groups, shape (n, groups)."""
+        return np.eye(self.count)[self.places]
+
+
+@dataclass(frozen=True)
+class MixedFit:
+    """The coefficients of the fixed part, the variances of the random one, and what few observations need."""
+
+    beta: Array
+    """Coefficients (p,)."""
+    covariance: Array
+    """Kenward and Roger's covariance (p, p) of ``beta``."""
+    variances: dict[str, float]
+    """The variance of the ``noise``, then that of each random factor that can be told from it."""
+    shifts: Array
+    """Best linear predictor (n,) of the random part of each observation, without its noise."""
+    residuals: Array
+    """Each observation (n,) less its fixed and its predicted random part."""
+    spare: int
+    """Observations less the rank of the fixed part."""
+    slopes: Array
+    """Derivative (variances, p, p) of the plain covariance of ``beta`` on each variance; empty where not needed."""
+    spread: Array
+    """Covariance of the estimated variances: twice the inverse of their expected information."""
+
+    def scatter(self, weights: Array, first: int = 0) -> float:
+        """Return the variance of the estimated variance of ``weights`` (p,) times beta, from the ``first`` variance on."""
+        if len(self.slopes) == 0:
+            return 0.0
+        slopes = np.einsum("i,kij,j->k", weights, self.slopes, weights)[first:]
+        return float(slopes @ self.spread[first:, first:] @ slopes)
+
+
+def places(values: Sequence[Hashable]) -> NDArray[np.int64]:
+    """Return the place of each value among the distinct ones, in the order of their first appearance."""
+    index: dict[Hashable, int] = {}
+    return np.array([index.setdefault(value, len(index)) for value in values], np.int64)
+
+
+def fit_mixed(y: Array, x: Array, candidates: Sequence[Groups]) -> MixedFit:
+    """Return the fit of ``y`` (n,) on the columns of ``x`` (n, p), with random factors.
+
+    Each of the ``candidates`` is nested in the next. Those that the data cannot tell from the noise, from each other
+    or from ``x`` are left out.
+    """
+    rank, random = int(np.linalg.matrix_rank(x)), list[Groups]()
+    for groups in candidates:
+        finer = min([len(y), *(item.count for item in random)])
+        if 1 < groups.count < finer and _adds(x, rank, groups):
+            random.append(groups)
+    return _Restricted(y, x, len(y) - rank, random).fit()
+
+
+def _adds(x: Array, rank: int, groups: Groups) -> bool:
+    return groups.count > MANY_GROUPS or int(np.linalg.matrix_rank(np.hstack([x, groups.matrix()]))) > rank
+
+
+class _Restricted:
+    """Restricted likelihood of y = X beta + random factors + noise.
+
+    ``ratios`` are the variances of the factors over that of the noise. The inverse of the covariance V has a closed
+    form, because the factors are nested: the finest is taken out first, then the next.
+    """
+
+    def __init__(self, y: Array, x: Array, spare: int, random: list[Groups]) -> None:
+        self.y, self.x, self.spare, self.random = y, x, spare, random
+        self.both = np.column_stack([x, y])
+
+    def solve(self, ratios: Array, values: Array) -> tuple[Array, float]:
+        """Return V^-1 ``values`` (n, k) and the logarithm of the determinant of V, both for a noise of variance 1."""
+        solved, determinant, column = values, 0.0, np.ones((len(self.y), 1))
+        for groups, ratio in zip(self.random, ratios, strict=True):
+            weights = groups.sums(column)  # z'A^-1z of each group, A being what is already taken out
+            scale = ratio / (1 + ratio * weights)
+            solved = solved - column * (scale * groups.sums(solved))[groups.places]
+            determinant += float(np.log1p(ratio * weights).sum())
+            column = column - column * (scale * weights)[groups.places]
+        return solved, determinant
+
+    def moments(self, ratios: Array) -> tuple[Array, Array, float, float]:
+        """Return (X'V^-1X)^+, beta, the residual y'Py, and the logarithm of |V| |X'V^-1X|."""
+        solved, determinant = self.solve(ratios, self.both)
+        products = self.both.T @ solved
+        gram, right = products[:-1, :-1], products[:-1, -1]
+        inverse: Array = np.linalg.pinv(gram, hermitian=True)
+        beta = inverse @ right
+        eigenvalues = np.linalg.eigvalsh(gram)
+        kept = eigenvalues[eigenvalues > eigenvalues.max() * 1e-10]
+        return inverse, beta, float(products[-1, -1] - right @ beta), determinant + float(np.log(kept).sum())
+
+    def deviance(self, roots: Array) -> float:
+        """Return -2 log restricted likelihood, but for a constant, at ``roots``, whose squares are the ratios."""
+        *_, residual, determinants = self.moments(roots**2)
+        return float(self.spare * np.log(max(residual, 1e-300)) + determinants)
+
+    def ratios(self) -> Array:
+        """Return the ratios at which the restricted likelihood is largest; zero is allowed."""
+        none = np.zeros(len(self.random))
+        squares = float(((self.y - self.y.mean()) ** 2).sum())
+        if not self.random or self.spare <= 1 or self.moments(none)[2] <= ROUNDING * squares:
+            return none
+        bounds = [(0.0, 1e3)] * len(none)
+        found = [
+            optimize.minimize(self.deviance, none + begin, method="L-BFGS-B", bounds=bounds) for begin in (0.3, 1.5)
+        ]
+        best = min(found, key=lambda result: float(result.fun))
+        return none if self.deviance(none) <= float(best.fun) else np.asarray(best.x, float) ** 2
+
+    def fit(self) -> MixedFit:
+        """Return the fit at the largest restricted likelihood."""
+        ratios = self.ratios()
+        inverse, beta, residual, _ = self.moments(ratios)
+        noise = max(residual, 0.0) / self.spare if self.spare > 0 else 0.0
+        left = self.y - self.x @ beta
+        solved, _ = self.solve(ratios, left[:, None])
+        shifts = np.zeros(len(left))
+        for groups, ratio in zip(self.random, ratios, strict=True):
+            shifts += ratio * groups.sums(solved)[groups.places, 0]
+        covariance, slopes, spread = self.small_sample(ratios, noise, inverse * noise)
+        named = zip(self.random, ratios, strict=True)
+        return MixedFit(
+            beta=beta,
+            covariance=covariance,
+            variances={"noise": noise} | {groups.name: noise * float(ratio) for groups, ratio in named},
+            shifts=shifts,
+            residuals=left - shifts,
+            spare=self.spare,
+            slopes=slopes,
+            spread=spread,
+        )
+
+    def small_sample(self, ratios: Array, noise: float, plain: Array) -> tuple[Array, Array, Array]:
+        """Return Kenward and Roger's covariance, the slopes of the plain one, and the variances' spread.
+
+        Of the matrices P_i = X'V^-1 V_i V^-1 X and Q_ij = X'V^-1 V_i V^-1 V_j V^-1 X, where V is the sum of s_i V_i,
+        those of the noise follow from the others, and so does its information.
+        """
+        if noise <= 0 or self.spare <= 0 or any(groups.count > MANY_GROUPS for groups in self.random):
+            return plain, np.empty((0, *plain.shape)), np.empty((0, 0))
+        factors, count = range(len(self.random)), len(self.random) + 1
+        s = noise * ratios
+        z = [groups.matrix() for groups in self.random]
+        solved = [self.solve(ratios, part)[0] / noise for part in z]
+        zx = [part.T @ self.x for part in solved]
+        zz = [[a.T @ b for b in solved] for a in z]
+        p = np.zeros((count, *plain.shape))
+        q = np.zeros((count, count, *plain.shape))
+        information = np.zeros((count, count))
+        for i in factors:
+            p[i + 1] = zx[i].T @ zx[i]
+            for j in factors:
+                q[i + 1, j + 1] = zx[i].T @ zz[i][j] @ zx[j]
+                information[i + 1, j + 1] = ((zz[i][j] - zx[i] @ plain @ zx[j].T) ** 2).sum()
+        p[0] = (np.linalg.pinv(plain, hermitian=True) - np.tensordot(s, p[1:], 1)) / noise
+        for i in factors:
+            q[i + 1, 0] = (p[i + 1] - np.tensordot(s, q[i + 1, 1:], 1)) / noise
+            q[0, i + 1] = q[i + 1, 0].T
+            trace = float(np.trace(zz[i][i] - zx[i] @ plain @ zx[i].T))
+            information[0, i + 1] = information[i + 1, 0] = (trace - s @ information[i + 1, 1:]) / noise
+        q[0, 0] = (p[0] - np.tensordot(s, q[0, 1:], 1)) / noise
+        # The trace of PVPV is the number of spare observations.
+        rest = 2 * noise * s @ information[0, 1:] + s @ information[1:, 1:] @ s
+        information[0, 0] = (self.spare - rest) / noise**2
+        spread: Array = 2 * np.linalg.pinv(information, hermitian=True)
+        inner = np.einsum("ij,ijkl->kl", spread, q - np.einsum("ikl,lm,jmn->ijkn", p, plain, p))
+        adjusted = plain + 2 * plain @ inner @ plain
+        return (adjusted + adjusted.T) / 2, np.array([plain @ part @ plain for part in p]), spread
