@@ -207,6 +207,7 @@ def timings(options: argparse.Namespace) -> None:
     argument("--x", default="batch_size", help="column on the horizontal axis (default: batch_size)"),
     argument("--y", default="seconds", help="column of times in seconds (default: seconds)"),
     argument("--block", help="column that names rows measured together, such as a replicate"),
+    argument("--session", help="column that names the start in which a row was measured; its blocks are its own"),
     argument("--output", type=Path, metavar="FILE", help="JSON file to write; required for a study"),
     LOG,
 )
@@ -222,11 +223,13 @@ def fit(options: argparse.Namespace) -> None:
 
 
 def _fit_table(options: argparse.Namespace) -> None:
-    from study.analysis.stats.any_table import as_json, fit_table, read_table
+    from study.analysis.stats.any_table import as_json, checked_table, fit_table
+    from study.analysis.table.any_csv import read_csv
     from study.analysis.wording.any_table import as_text
     from study.base.files import write_if_changed
 
-    curve, optimum = fit_table(read_table(options.plan, options.x, options.y, options.block))
+    columns = (options.x, options.y, options.block, options.session)
+    curve, optimum = fit_table(checked_table(read_csv(options.plan), *columns, options.plan.name, "--"))
     print(as_text(curve, optimum, options.x))
     if options.output:
         write_if_changed(options.output, json.dumps(as_json(curve, optimum), indent=1, allow_nan=False))

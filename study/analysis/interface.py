@@ -156,14 +156,21 @@ class Fit:
         return as_text(self.curve, self.optimum, self.x)
 
 
-def fit(frame: pd.DataFrame, x: str = "batch_size", y: str = "seconds", block: str | None = None) -> Fit:
+def fit(
+    frame: pd.DataFrame,
+    x: str = "batch_size",
+    y: str = "seconds",
+    block: str | None = None,
+    session: str | None = None,
+) -> Fit:
     """Return the laws and the optimum of any table of times: one row per measurement.
 
     ``x`` and ``y`` are columns of numbers above 0; ``y`` is in seconds. ``block`` is a column that names rows measured
-    together, such as a replicate. Raise :class:`StudyError` for a column or a value that cannot be used.
+    together, such as a replicate, and ``session`` one that names the start in which a row was measured. Raise
+    :class:`StudyError` for a column or a value that cannot be used.
 
     >>> times = pd.DataFrame({"batch_size": [16, 32, 64, 128, 256], "seconds": [9.44, 10.50, 7.18, 10.52, 11.35]})
     >>> fit(times).curve.best
     'constant'
     """
-    return Fit(x, *fit_table(checked_table(frame, x, y, block)))
+    return Fit(x, *fit_table(checked_table(frame, x, y, block, session)))

@@ -89,17 +89,24 @@ def law_formula(name: str) -> str:
     return FORMULAS[name]
 
 
+WIDE = 10.0
+"""The largest over the smallest value of an interval, from which it determines nothing."""
+
+
+def determined(low: float | None, high: float | None) -> bool:
+    """Return whether an interval says anything: it has two ends, and they differ by less than a factor of ten."""
+    return low is not None and high is not None and high < WIDE * low
+
+
 def coefficients(values: Mapping[str, float], intervals: Mapping[str, Any]) -> str:
-    """Return coefficients with their intervals: ``T0 = 5.1 (4.9 to 5.3), A = 250 (unbounded)``."""
+    """Return coefficients with their intervals: ``T0 = 5.1 (4.9 to 5.3), A not determined``."""
     parts = []
     for name, value in values.items():
         bounds = intervals.get(name)
         if bounds is None:
-            interval = "no interval"
-        elif bounds.low is None and bounds.high is None:
-            interval = "unbounded"
+            parts.append(f"{name} = {number(value)} (no interval)")
+        elif determined(bounds.low, bounds.high):
+            parts.append(f"{name} = {number(value)} ({number(bounds.low)} to {number(bounds.high)})")
         else:
-            low = "unbounded" if bounds.low is None else number(bounds.low)
-            interval = f"{low} to {'unbounded' if bounds.high is None else number(bounds.high)}"
-        parts.append(f"{name} = {number(value)} ({interval})")
+            parts.append(f"{name} not determined")
     return ", ".join(parts)

@@ -36,8 +36,8 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
         figure,
         "The law that describes the times best",
         "Points are the means at each level with the blocks taken out. The band holds 95% of single runs if the law is "
-        "right (parametric bootstrap, 1000 draws). Right: each mean over the law; bars are 95% of its own noise, so a "
-        "bar that misses zero is a deviation that the law does not describe.",
+        "right. Right: each mean over the law; bars are 95% of its own noise, so a bar that misses zero is a deviation "
+        "that the law does not describe.",
         "; ".join(f"{label}: {law_formula(str(fit.best))}, residuals {_range(fit)}" for label, fit in fits) + ".",
     )
 
@@ -56,12 +56,9 @@ def _law(axes: Axes, fit: CurveFit) -> None:
 
 def _residuals(axes: Axes, fit: CurveFit) -> None:
     residuals = _percent(fit)
-    noise = np.sqrt(fit.points.pure / fit.points.pure_degrees) if fit.points.pure_degrees > 0 else 0.0
-    counts = np.array(fit.points.weights) * np.array(fit.points.means) ** 2
+    errors = np.array(fit.points.errors or [0.0] * len(residuals))
     axes.axhline(0, color="0.4", linewidth=1, linestyle=":")
-    axes.errorbar(
-        fit.points.sizes, residuals, 196 * noise / np.sqrt(counts), fmt="o", color=COLOURS[0], capsize=4, linewidth=1.2
-    )
+    axes.errorbar(fit.points.sizes, residuals, 196 * errors, fmt="o", color=COLOURS[0], capsize=4, linewidth=1.2)
 
 
 def _percent(fit: CurveFit) -> "np.ndarray[Any, np.dtype[np.float64]]":

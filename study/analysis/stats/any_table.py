@@ -1,67 +1,118 @@
 """The laws and the optimum of any table of times: no plan, no records, no torch."""
 
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from study.analysis.stats.curve import CurveFit, fit_curve
 from study.analysis.stats.log_model import fit_log_model
-from study.analysis.stats.optimum import Optimum, may_be_fastest, optimum_of
+from study.analysis.stats.optimum import Optimum, label, may_be_fastest, optimum_of
 from study.base.errors import StudyError
 
-
-def read_table(path: Path, x: str, y: str, block: str | None) -> pd.DataFrame:
-    """Return columns ``x``, ``y`` and ``block`` of a CSV file; one clear error names a bad column or line."""
-    try:
-        frame = pd.read_csv(path)
-    except FileNotFoundError:
-        raise StudyError(f"{path}: no such file") from None
-    except (OSError, ValueError) as error:
-        raise StudyError(f"{path.name}: cannot be read as a table ({str(error).splitlines()[0]})") from None
-    frame.index = pd.RangeIndex(2, len(frame) + 2, name="line")
-    return checked_table(frame, x, y, block, path.name, "--")
+MOST_SIZES = 100
+"""Distinct values of x up to which a table is fitted."""
+MOST_BLOCKS = 200
+LEAST, MOST = 1e-9, 1e12
+"""Numbers that a table may hold: seconds and sizes of what can be run, in any usual unit."""
+SHOWN = 40
+"""Characters of a bad value that an error shows."""
 
 
 def checked_table(
-    frame: pd.DataFrame, x: str, y: str, block: str | None, name: str = "the table", prefix: str = ""
+    frame: pd.DataFrame,
+    x: str,
+    y: str,
+    block: str | None = None,
+    session: str | None = None,
+    name: str = "the table",
+    prefix: str = "",
 ) -> pd.DataFrame:
-    """Return the columns ``x``, ``y`` and ``block`` of a table, under these three names.
+    """Return columns ``x`` and ``y`` of a table under these names, and ``block``, which names runs measured together.
 
-    Raise :class:`StudyError` for one that is missing, or is not of numbers above 0. ``name`` is the table's in errors,
-    and ``prefix`` stands there before the three keys.
+    A block is the repetition ``block`` of the start ``session``, whichever of the two is given. Raise
+    :class:`StudyError` for a column that is missing or twice there, for a value that cannot be used, and for blocks
+    that go with x. ``name`` is the table's in errors, and ``prefix`` stands there before the keys.
     """
-    for key, column in (("x", x), ("y", y), ("block", block)):
-        if column is not None and column not in frame:
+    columns = {"x": x, "y": y, "session": session, "block": block}
+    given = {key: column for key, column in columns.items() if column is not None}
+    for key, column in given.items():
+        if column not in frame:
             raise StudyError(f"{prefix}{key}: {name} has no column {column!r}; allowed: {', '.join(map(str, frame))}")
+        if isinstance(frame[column], pd.DataFrame):
+            raise StudyError(f"{prefix}{key}: {name} has several columns {column!r}: give each a name of its own")
     table = pd.DataFrame({"x": _numbers(frame[x], name), "y": _numbers(frame[y], name)})
-    table["block"] = frame[block].astype(str) if block else ""
-    if table["x"].nunique() < 2:
-        raise StudyError(
-            f"{prefix}x: {name} has {len(table)} row(s) with {table['x'].nunique()} value(s) of {x!r}; "
-            "a curve needs at least two"
-        )
+    parts = [_names(frame[given[key]], name) for key in ("session", "block") if key in given]
+    table["block"] = list(zip(*parts, strict=True)) if parts else ""
+    _check_sizes(table, x, name, prefix)
+    if parts:
+        _check_blocks(table, given, name, prefix)
     return table
 
 
 def _numbers(column: "pd.Series[Any]", name: str) -> "pd.Series[float]":
-    """Return a column as positive numbers. Raise :class:`StudyError` that names the first row with another value."""
+    """Return a column as numbers in range. Raise :class:`StudyError` that names the first row with another value."""
     values = pd.to_numeric(column, errors="coerce").astype(float)
     wrong = ~np.isfinite(values) | (values <= 0)
+    _refuse(column, wrong, name, "give a number above 0")
+    _refuse(column, (values < LEAST) | (values > MOST), name, f"give {LEAST:g} to {MOST:g}, in another unit if need be")
+    return values
+
+
+def _names(column: "pd.Series[Any]", name: str) -> "pd.Series[str]":
+    """Return a column as names. Raise :class:`StudyError` that names the first row without one."""
+    names = column.astype(str).str.strip()
+    _refuse(column, column.isna() | (names == ""), name, "name what the row was measured with")
+    return names
+
+
+def _refuse(column: "pd.Series[Any]", wrong: "pd.Series[bool]", name: str, advice: str) -> None:
+    """Raise :class:`StudyError` for the first wrong row, if there is one."""
     if wrong.any():
         place = int(np.flatnonzero(wrong)[0])
+        value = repr(column.iloc[place])
+        shown = value if len(value) <= SHOWN else f"{value[:SHOWN]}... ({len(value) - 2} characters)"
         raise StudyError(
-            f"{name}: {column.index.name or 'row'} {column.index[place]}, column {column.name!r}: "
-            f"{str(column.iloc[place])!r} is not allowed: give a number above 0"
+            f"{name}: {column.index.name or 'row'} {column.index[place]}, column {column.name!r}: {shown} is not "
+            f"allowed: {advice}"
         )
-    return values
+
+
+def _check_sizes(table: pd.DataFrame, x: str, name: str, prefix: str) -> None:
+    """Raise :class:`StudyError` for too few or too many values of x."""
+    sizes = table["x"].nunique()
+    told = f"{prefix}x: {name} has {len(table)} row(s) with {sizes} value(s) of {x!r}"
+    if sizes < 2:
+        raise StudyError(f"{told}; a curve needs at least two")
+    if sizes > MOST_SIZES:
+        raise StudyError(f"{told}; at most {MOST_SIZES} are allowed: choose some, or round them")
+
+
+def _check_blocks(table: pd.DataFrame, given: Mapping[str, str], name: str, prefix: str) -> None:
+    """Raise :class:`StudyError` for too many blocks, and where they go with x: a difference may be the one's or the
+    other's."""
+    keys = [key for key in ("session", "block") if key in given]
+    told = f"{prefix}{keys[-1]}: {name}: {' and '.join(repr(given[key]) for key in keys)}"
+    (size, sizes), (block, blocks) = (pd.factorize(table[key]) for key in ("x", "block"))
+    if len(blocks) > MOST_BLOCKS:
+        raise StudyError(f"{told} name {len(blocks)} blocks; at most {MOST_BLOCKS} are allowed")
+    shared = coo_array((np.ones(len(table)), (size, block + len(sizes))), shape=2 * (len(sizes) + len(blocks),))
+    count, sets = connected_components(shared, directed=False)
+    if count > 1:
+        one, other = (label(float(sizes[sets[: len(sizes)] == part].min())) for part in (0, 1))
+        raise StudyError(
+            f"{told}: blocks go with {given['x']!r}: {one} and {other} share none, nor does a chain of blocks join "
+            "them, so their difference may be the blocks'. Leave the blocks out to fit all rows as one"
+        )
 
 
 def fit_table(table: pd.DataFrame) -> tuple[CurveFit, Optimum | None]:
     """Return the curve and the optimum of a table with columns ``x``, ``y`` and ``block``."""
     x, y, blocks = table["x"].tolist(), table["y"].tolist(), table["block"].tolist()
-    fit, optimum = fit_curve(x, y, blocks), optimum_of(fit_log_model(y, [f"{value:g}" for value in x], blocks))
+    fit, optimum = fit_curve(x, y, blocks), optimum_of(fit_log_model(y, [label(value) for value in x], blocks))
     may = may_be_fastest(optimum, fit.differs_p) if optimum else []
     return fit, optimum.model_copy(update={"indistinguishable": may}) if optimum else None
 

@@ -1,15 +1,16 @@
 """The curve T(b) of a group: every law fitted to its points, and the verdict on what they determine."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from math import sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from study.analysis.stats.findings import (
     Doubt,
     Drifted,
     NoDifference,
+    Noise,
     NoLaw,
     OtherLaw,
     PowerLaw,
@@ -19,12 +20,16 @@ from study.analysis.stats.findings import (
     Unreplicated,
     Verdict,
 )
-from study.analysis.stats.fits import Band, Bounds, Fitted, Points, band_of, fit_laws, points_of, turn_of
-from study.analysis.stats.laws import CLOSE, by_name
-from study.analysis.stats.log_model import SIGNIFICANCE, fit_log_model, level_test
+from study.analysis.stats.fits import Band, Fitted, Points, band_of, fit_laws, points_of
+from study.analysis.stats.laws import CLOSE, Array, by_name
+from study.analysis.stats.log_means import LogMeans
+from study.analysis.stats.log_model import SIGNIFICANCE, LogModel, fit_log_model, level_test
 from study.analysis.stats.machine_change import CHANGE_LIMIT
+from study.analysis.stats.noise import noise_of
+from study.analysis.stats.optimum import may_be_fastest, optimum_of
 from study.base.strict import Strict
 
+Places = NDArray[np.intp]
 NARROW = 0.5
 """Width of the interval of alpha from which alpha is no finding: it would hold both alpha = 1 and alpha = 0.5."""
 
@@ -40,9 +45,7 @@ class CurveFit(Strict):
     best: str | None = Field(description="The law with the smallest criterion; null where none has one.")
     points: Points = Field(description="The means that the laws were fitted to, blocks taken out.")
     band: Band | None = Field(description="Of the best law; null without a degree of freedom.")
-    turn: Bounds | None = Field(
-        description="Batch sizes from which the best law rises again, 95% of the bootstrap; null where it does not."
-    )
+    noise: Noise | None = Field(description="Whether the relative noise is even; null where the runs cannot tell.")
     verdict: Verdict = Field(description="What the points determine.")
 
     @property
@@ -62,60 +65,119 @@ def fit_curve(
     ``batch_sizes``, ``seconds`` and ``blocks`` have one entry for each run; a table without blocks gives all runs the
     same one. ``machine_change`` is the slowest yardstick over the fastest, where there is one.
     """
-    model = fit_log_model(seconds, batch_sizes, blocks)
-    points = points_of(batch_sizes, seconds, model)
-    models = fit_laws(points)
-    known = {name: fit.aicc for name, fit in models.items() if fit.aicc is not None}
-    differs = level_test(seconds, batch_sizes, blocks)
-    best = min(known, key=lambda name: known[name]) if known else None
-    law = by_name(best) if best else None
-    turn = turn_of(law, models[law.name], points) if law else None
-    spread = max(points.means) / min(points.means)
-    blocks_apart = float(np.exp(np.ptp(model.block_effects))) if model.block_columns else 1.0
-    moved = max(machine_change or 1.0, blocks_apart)
-    drifted = Drifted(machine_change=moved, level_change=spread) if moved >= CHANGE_LIMIT and moved > spread else None
-    verdict = judge(models, best, differs, turn, drifted)
-    reported = isinstance(verdict, PowerLaw)
-    models["power"] = models["power"].model_copy(update={"reported": reported})
-    return CurveFit(
-        observations=len(seconds),
-        batch_sizes=len(points.sizes),
-        degrees_of_blocks=model.block_columns,
+    distinct, places = np.unique(np.asarray(batch_sizes, float), return_inverse=True)
+    model, differs = _model(places, seconds, blocks), level_test(seconds, places.tolist(), blocks)
+    optimum = optimum_of(model)
+    tied = [distinct[int(name)] for name in may_be_fastest(optimum, differs)] if optimum else []
+    means = _means(distinct, places, model)
+    residuals = np.log(np.asarray(seconds, float)) - means.logs[places] - model.block_effects
+    return curve_of(
+        means,
         differs_p=differs,
+        tied=tied,
+        noise=noise_of(means.logs[places], residuals),
+        machine_change=machine_change,
+        degrees_of_blocks=model.block_columns,
+    )
+
+
+def means_of(batch_sizes: Sequence[float], seconds: Sequence[float], blocks: Sequence[Hashable]) -> LogMeans:
+    """Return the mean log seconds at each batch size, blocks taken out; each argument has one entry for each run."""
+    distinct, places = np.unique(np.asarray(batch_sizes, float), return_inverse=True)
+    return _means(distinct, places, _model(places, seconds, blocks))
+
+
+def _model(places: Places, seconds: Sequence[float], blocks: Sequence[Hashable]) -> LogModel:
+    """Return the model of log seconds whose levels are the places of the batch sizes, the smallest being 0."""
+    return fit_log_model(seconds, places.tolist(), blocks)
+
+
+def _means(distinct: Array, places: Places, model: LogModel) -> LogMeans:
+    order = np.argsort(np.array(model.levels, int))
+    noise = model.residual_variance
+    return LogMeans(
+        sizes=distinct.tolist(),
+        logs=model.effects[order],
+        covariance=np.eye(len(distinct)) if noise is None else noise * model.covariance[np.ix_(order, order)],
+        degrees=model.degrees,
+        counts=np.bincount(places).tolist(),
+    )
+
+
+def curve_of(
+    means: LogMeans,
+    differs_p: float | None,
+    tied: Sequence[float],
+    noise: Noise | None = None,
+    machine_change: float | None = None,
+    degrees_of_blocks: int = 0,
+) -> CurveFit:
+    """Return every law fitted to the means, with the verdict on what they determine.
+
+    ``differs_p`` is p of the test that no size differs from another, None without replicates; ``tied`` are the sizes
+    that may be the fastest (95%), none without replicates.
+    """
+    models = fit_laws(means)
+    known = {name: fit.aicc for name, fit in models.items() if fit.aicc is not None}
+    best = min(known, key=lambda name: known[name]) if known else None
+    spread = float(np.exp(np.ptp(means.logs)))
+    moved = machine_change or 1.0
+    drifted = Drifted(machine_change=moved, level_change=spread) if moved >= CHANGE_LIMIT and moved > spread else None
+    verdict = judge(models, best, differs_p, shape_of(means.sizes, tied), drifted)
+    models["power"] = models["power"].model_copy(update={"reported": isinstance(verdict, PowerLaw)})
+    return CurveFit(
+        observations=sum(means.counts),
+        batch_sizes=len(means.sizes),
+        degrees_of_blocks=degrees_of_blocks,
+        differs_p=differs_p,
         models=models,
         best=best,
-        points=points,
-        band=band_of(law, models[law.name], points) if law else None,
-        turn=turn,
+        points=points_of(means),
+        band=band_of(by_name(best), means) if best else None,
+        noise=noise,
         verdict=verdict,
     )
+
+
+def shape_of(sizes: Sequence[float], tied: Sequence[float]) -> Turn | Rise | None:
+    """Return what the levels show by themselves, whatever law describes them; None where it is neither.
+
+    ``tied`` holds the fastest size with 95% probability. Where the time falls and rises again once, the minimum of the
+    curve lies between the neighbours of the fastest size.
+    """
+    places = [place for place, size in enumerate(sizes) if size in set(tied)]
+    if not places or places[-1] == len(sizes) - 1:
+        return None
+    return Turn(low=sizes[places[0] - 1], high=sizes[places[-1] + 1]) if places[0] > 0 else Rise()
 
 
 def judge(
     models: Mapping[str, Fitted],
     best: str | None,
     differs_p: float | None,
-    turn: Bounds | None = None,
+    shape: Turn | Rise | None = None,
     drifted: Drifted | None = None,
 ) -> Verdict:
     """Return what the fitted laws determine; ``best`` is the one with the smallest criterion.
 
-    ``drifted`` is the verdict to give where no batch size differs from another, if the machine changed by more than
-    they do.
+    ``shape`` is what the levels show by themselves, and ``drifted`` the verdict to give where no batch size differs
+    from another, if the machine changed by more than they do.
     """
-    if best is None:
+    if all(fit.aicc is None for name, fit in models.items() if name != "constant") or best is None:
         return TooFewPoints()
     beats = _beats_constant(models, best)
     if differs_p is None:
         return Unreplicated(law=best if beats else None)
     if differs_p >= SIGNIFICANCE:
         return drifted or NoDifference()
+    if isinstance(shape, Turn):
+        return shape
     if not beats:
         return NoLaw()
+    if best == "rise" and shape:
+        return shape
     doubt = _doubt(models["power"], models[best])
-    if doubt is None:
-        return _power_law(models, best)
-    return _other_law(models, best, doubt, turn)
+    return _power_law(models, best) if doubt is None else _other_law(models, best, doubt)
 
 
 def _beats_constant(models: Mapping[str, Fitted], best: str) -> bool:
@@ -127,10 +189,10 @@ def _beats_constant(models: Mapping[str, Fitted], best: str) -> bool:
 def _doubt(power: Fitted, best: Fitted) -> Doubt | None:
     """Return why the power law's coefficients are no findings; None where they are."""
     interval = power.intervals.get("alpha")
-    if power.aicc is None or best.aicc is None or power.aicc > best.aicc + CLOSE:
-        return "another_law"
-    if power.lack_of_fit_p is None:
+    if power.aicc is None or power.lack_of_fit_p is None:
         return "untested"
+    if best.aicc is None or power.aicc > best.aicc + CLOSE:
+        return "another_law"
     if power.lack_of_fit_p < SIGNIFICANCE:
         return "lack_of_fit"
     if interval is None or interval.low is None or interval.high is None or interval.high - interval.low >= NARROW:
@@ -149,14 +211,11 @@ def _power_law(models: Mapping[str, Fitted], best: str) -> PowerLaw:
     )
 
 
-def _other_law(
-    models: Mapping[str, Fitted],
-    best: str,
-    doubt: Doubt,
-    turn: Bounds | None,
-) -> Turn | Rise | OtherLaw:
+def _other_law(models: Mapping[str, Fitted], best: str, doubt: Doubt) -> OtherLaw:
     """Return what is found in place of the power law's exponent."""
-    values = models[best].coefficients
-    if best == "rise" and values["g"] > 0:
-        return Turn(batch_size=sqrt(values["A"] / values["g"]), interval=turn) if values["A"] > 0 else Rise()
-    return OtherLaw(law=best, coefficients=values, doubt=doubt, alpha_interval=models["power"].intervals.get("alpha"))
+    return OtherLaw(
+        law=best,
+        coefficients=models[best].coefficients,
+        doubt=doubt,
+        alpha_interval=models["power"].intervals.get("alpha"),
+    )

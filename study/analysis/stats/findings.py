@@ -68,15 +68,15 @@ class PowerLaw(Strict):
 
 
 class Turn(Strict):
-    """The time falls with the batch size, and rises again."""
+    """The time falls with the batch size, and rises again: both ends are slower than the fastest beyond noise."""
 
     kind: Literal["turn"] = "turn"
-    batch_size: float = Field(description="Where the rising part becomes the larger one.")
-    interval: Bounds | None = Field(description="95% of the bootstrap; null without a degree of freedom.")
+    low: float = Field(description="The batch size below all that may be the fastest.")
+    high: float = Field(description="The batch size above all that may be the fastest.")
 
 
 class Rise(Strict):
-    """The time rises with the batch size."""
+    """The time rises with the batch size, and no fall before that shows."""
 
     kind: Literal["rise"] = "rise"
 
@@ -99,6 +99,14 @@ Verdict = Annotated[
     Field(discriminator="kind"),
 ]
 """What the points of T(b) determine."""
+
+
+class Noise(Strict):
+    """Whether the relative noise is the same at all batch sizes, as every law and interval takes it to be."""
+
+    kind: Literal["noise"] = "noise"
+    p: float = Field(description="Of the test that the spread of log times does not change with their mean.")
+    way: Literal["even", "grows", "shrinks"] = Field(description="`even`: no change shows.")
 
 
 # The answer to the study's question.

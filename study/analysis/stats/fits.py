@@ -1,20 +1,22 @@
-"""The laws of T(b) fitted to the points, each weighed against the others, with an interval for each coefficient.
+"""The laws of T(b) fitted to mean log seconds, each weighed against the others, with an interval for each coefficient.
 
-Errors are multiplicative: every residual is relative to the mean time at its batch size. A block is an effect whose
-degrees of freedom count; it is taken out first, by the model in which every batch size has a mean of its own.
+Errors are multiplicative: every law is fitted to the logarithms, by generalised least squares.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from pydantic import Field
-from scipy import optimize, stats
+from scipy import stats
 
-from study.analysis.stats.laws import LAWS, REFERENCE, Array, Law, profile, solve
-from study.analysis.stats.log_model import CONFIDENCE, LogModel
+from study.analysis.stats.laws import LAWS, Array, Law
+from study.analysis.stats.log_means import LogMeans
+from study.analysis.stats.log_model import CONFIDENCE
+from study.analysis.stats.region import Best, Region, Target, best_of, region_of, target_of
 from study.base.strict import Strict
 
-DRAWS, SEED = 1000, 20_240_102
+FOLDS = 10
+"""Parts in which sizes are left out, where there are more sizes than that."""
 
 
 class Bounds(Strict):
@@ -32,8 +34,14 @@ class Fitted(Strict):
         description="Profile intervals: all values with RSS <= RSSmin (1 + F(0.95; 1, n-p) / (n-p)). Empty without a "
         "degree of freedom."
     )
-    rss: float = Field(description="Sum of squared relative residuals.")
-    aicc: float | None = Field(description="Corrected Akaike criterion; null where it is undefined.")
+    rss: float = Field(
+        description="Squared residuals of the mean log seconds over their variance, plus the noise's degrees of "
+        "freedom; without replicates in (log s)^2."
+    )
+    aicc: float | None = Field(
+        description="Corrected Akaike criterion; null where it is undefined, and for a law with a coefficient for each "
+        "size, which follows any times."
+    )
     weight: float | None = Field(description="Akaike weight among the laws that have a criterion.")
     lack_of_fit_p: float | None = Field(description="p of the F test for lack of fit; null without replicates.")
     left_out_error: float | None = Field(
@@ -43,41 +51,41 @@ class Fitted(Strict):
 
 
 class Points(Strict):
-    """Distinct batch sizes with the means of their times, blocks taken out, and the weights of these means."""
+    """Distinct batch sizes with the means that the laws were fitted to."""
 
     sizes: list[float]
-    means: list[float]
-    weights: list[float]
-    pure: float = Field(description="Sum of squares within batch sizes, relative to the mean.")
-    pure_degrees: int
-    count: int = Field(description="Observations less the degrees of freedom of the blocks.")
-
-    def arrays(self) -> tuple[Array, Array, Array]:
-        """Return sizes, weights and means, each of shape (m,)."""
-        return np.array(self.sizes), np.array(self.weights), np.array(self.means)
-
-
-def points_of(sizes: Sequence[float], seconds: Sequence[float], model: LogModel) -> Points:
-    """Return the means of the runs at each batch size, less the effects of their blocks in ``model``."""
-    x, times = np.asarray(sizes, float), np.asarray(seconds, float) / np.exp(model.block_effects)
-    distinct, place, counts = np.unique(x, return_inverse=True, return_counts=True)
-    means = np.bincount(place, times) / counts
-    # A single time is its own noise: without replicates all points weigh alike.
-    scale = means if counts.max() > 1 else np.full(len(means), times.mean())
-    pure = float((((times - means[place]) / scale[place]) ** 2).sum())
-    return Points(
-        sizes=distinct.tolist(),
-        means=means.tolist(),
-        weights=(counts / scale**2).tolist(),
-        pure=pure,
-        pure_degrees=len(times) - len(distinct) - model.block_columns,
-        count=len(times) - model.block_columns,
+    means: list[float] = Field(description="Geometric means in seconds, at the average state of the machine.")
+    errors: list[float] | None = Field(
+        description="Standard error of each mean's logarithm, without the shift common to all; null without replicates."
     )
 
 
-def fit_laws(points: Points) -> dict[str, Fitted]:
-    """Return every law fitted to the points, with its Akaike weight."""
-    fits = {law.name: _fit(law, points) for law in LAWS}
+class Band(Strict):
+    """The band that holds 95% of single runs at the machine's average state."""
+
+    x: list[float]
+    low: list[float]
+    high: list[float]
+
+
+def points_of(means: LogMeans) -> Points:
+    """Return the means as values that can be written."""
+    errors = np.sqrt(_own_variances(means)).tolist() if means.degrees > 0 else None
+    return Points(sizes=means.sizes, means=np.exp(means.logs).tolist(), errors=errors)
+
+
+def _own_variances(means: LogMeans) -> Array:
+    """Return the variance (m,) of each mean without what all share, which is exact where the rest is alike."""
+    count = len(means.sizes)
+    centre = np.eye(count) - 1 / count
+    found: Array = np.diag(centre @ means.covariance @ centre) * count / (count - 1)
+    return found
+
+
+def fit_laws(means: LogMeans, laws: Sequence[Law] = LAWS) -> dict[str, Fitted]:
+    """Return every law fitted to the means, with its Akaike weight."""
+    target = target_of(means)
+    fits = {law.name: _fit(law, means, target) for law in laws}
     known = {name: fit.aicc for name, fit in fits.items() if fit.aicc is not None}
     least = min(known.values(), default=0.0)
     total = sum(np.exp(-(value - least) / 2) for value in known.values())
@@ -89,84 +97,80 @@ def fit_laws(points: Points) -> dict[str, Fitted]:
     }
 
 
-def _fit(law: Law, points: Points) -> Fitted:
-    x, weights, means = points.arrays()
-    grid, found, lack = profile(law, x, weights, means)
-    best = int(lack.argmin())
-    parameters = len(law.coefficients)
-    rss = float(lack[best]) + points.pure
-    values = dict(zip(law.linear, (found[best] * law.scale(float(grid[best]))).tolist(), strict=True))
-    if law.non_linear:
-        values[law.non_linear] = float(grid[best])
+def _fit(law: Law, means: LogMeans, target: Target) -> Fitted:
+    best, sizes = best_of(law, target), len(means.sizes)
+    rss = best.rss + target.degrees
+    region = _region(law, target, best)
     return Fitted(
-        coefficients=values,
-        intervals=_intervals(law, points, grid, lack + points.pure, parameters),
+        coefficients=_coefficients(law, target, best),
+        intervals=_intervals(region) if region else {},
         rss=rss,
-        aicc=aicc(rss, points.count, parameters),
+        aicc=aicc(rss, sizes + target.degrees, law.parameters) if law.parameters < sizes else None,
         weight=None,
-        lack_of_fit_p=_lack_of_fit(float(lack[best]), parameters, points),
-        left_out_error=_left_out(law, points),
+        lack_of_fit_p=_lack_of_fit(best.rss, sizes - law.parameters, target.degrees),
+        left_out_error=_left_out(law, means),
     )
+
+
+def _coefficients(law: Law, target: Target, best: Best) -> dict[str, float]:
+    one = Region.single(law, target, best).coefficients()
+    return {name: float(value[0]) for name, value in one.items()}
+
+
+def _region(law: Law, target: Target, best: Best) -> Region | None:
+    """Return the laws of this kind that the times do not exclude; None without a degree of freedom."""
+    degrees = target.degrees + len(target.u) - law.parameters
+    if degrees <= 0:
+        return None
+    within = (best.rss + target.degrees) * float(stats.f.ppf(CONFIDENCE, 1, degrees)) / degrees
+    return region_of(law, target, best, best.rss + within)
+
+
+def _intervals(region: Region) -> dict[str, Bounds]:
+    """Return the range of each coefficient over the region."""
+    found = {}
+    for name, values in region.coefficients().items():
+        if name == region.law.shape:
+            low, high = float(values.min()), float(values.max())
+            found[name] = Bounds(
+                low=None if region.low is None else low,
+                high=None if region.high is None else high,
+            )
+        else:
+            least, most = values * np.exp(-region.reach), values * np.exp(region.reach)
+            found[name] = Bounds(low=float(least.min()), high=float(most.max()))
+    return found
 
 
 def predict(law: Law, fit: Fitted, sizes: Array) -> Array:
     """Return the seconds that a fitted law predicts at ``sizes``, of their shape."""
-    value = fit.coefficients[law.non_linear] if law.non_linear else 0.0
-    scaled = np.array([fit.coefficients[name] for name in law.linear]) / law.scale(value)
-    predicted: Array = law.basis(sizes, np.array([value]))[0] @ scaled
-    return predicted
+    return law.seconds(fit.coefficients, np.asarray(sizes, float))
 
 
-class Band(Strict):
-    """The band that holds 95% of single runs at an average block, by a parametric bootstrap of the chosen law."""
+def band_of(law: Law, means: LogMeans) -> Band | None:
+    """Return the band of single runs from the smallest to the largest size; None without a degree of freedom.
 
-    x: list[float]
-    low: list[float]
-    high: list[float]
-
-
-def bootstrap(law: Law, fit: Fitted, points: Points) -> tuple[Array, Array, float]:
-    """Return the law fitted to means that are drawn from itself.
-
-    The three parts are scaled coefficients (d, p), the non-linear one (d,), and the relative noise of a run.
+    The noise of a run and what the law itself may be off are independent: their squares add up.
     """
-    x, weights, _ = points.arrays()
-    rng = np.random.default_rng(SEED)
-    noise = float(np.sqrt(fit.rss / (points.count - len(law.coefficients))))
-    drawn = predict(law, fit, x) + rng.normal(size=(DRAWS, len(x))) * noise / np.sqrt(weights)
-    grid, found, lack = profile(law, x, weights, drawn)
-    best = lack.argmin(-1)
-    return found[np.arange(DRAWS), best], grid[best], noise
-
-
-def band_of(law: Law, fit: Fitted, points: Points) -> Band | None:
-    """Return the prediction band from the smallest to the largest batch size; None without a degree of freedom."""
-    if points.count <= len(law.coefficients):
+    target = target_of(means)
+    best = best_of(law, target)
+    region = _region(law, target, best)
+    if region is None:
         return None
-    coefficients, values, noise = bootstrap(law, fit, points)
-    x = np.geomspace(min(points.sizes), max(points.sizes), 41)
-    basis = law.basis(x, np.unique(values))[np.searchsorted(np.unique(values), values)]
-    drawn = np.einsum("dxp,dp->dx", basis, coefficients)
-    drawn = drawn * (1 + noise * np.random.default_rng(SEED + 1).normal(size=(DRAWS, 1)))
-    low, high = np.quantile(drawn, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
-    return Band(x=x.tolist(), low=low.tolist(), high=high.tolist())
+    degrees = target.degrees + len(means.sizes) - law.parameters
+    variance = float((_own_variances(means) * means.counts).mean()) * (best.rss + target.degrees) / degrees
+    noise = float(stats.t.ppf((1 + CONFIDENCE) / 2, degrees)) * np.sqrt(variance)
+    x = np.geomspace(means.sizes[0], means.sizes[-1], 41)
+    middle = Region.single(law, target, best).at(x)[0]
+    low, high = region.at(x)
+    return Band(
+        x=x.tolist(),
+        low=np.exp(middle - np.hypot(middle - low, noise)).tolist(),
+        high=np.exp(middle + np.hypot(high - middle, noise)).tolist(),
+    )
 
 
-def turn_of(law: Law, fit: Fitted, points: Points) -> Bounds | None:
-    """Return an interval of the batch size at which the law rises again, sqrt(A/g), by the same bootstrap.
-
-    It is None where the law never rises, or without a degree of freedom.
-    """
-    if law.name != "rise" or points.count <= len(law.coefficients) or fit.coefficients["g"] <= 0:
-        return None
-    coefficients, _, _ = bootstrap(law, fit, points)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        turns = np.sqrt(coefficients[:, 1] / coefficients[:, 2]) * REFERENCE
-    low, high = np.quantile(np.nan_to_num(turns, nan=np.inf), [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return Bounds(low=float(low), high=float(high) if np.isfinite(high) else None)
-
-
-def aicc(rss: float, observations: int, parameters: int) -> float | None:
+def aicc(rss: float, observations: float, parameters: int) -> float | None:
     """Return n ln(RSS/n) + 2k + 2k(k+1)/(n-k-1), where k = parameters + 1, for the variance (Hurvich and Tsai 1989)."""
     k = parameters + 1
     if observations - k - 1 <= 0:
@@ -175,76 +179,34 @@ def aicc(rss: float, observations: int, parameters: int) -> float | None:
     return float(observations * np.log(safe / observations) + 2 * k + 2 * k * (k + 1) / (observations - k - 1))
 
 
-def _lack_of_fit(lack: float, parameters: int, points: Points) -> float | None:
-    """Return p of F = [(SSE - SSPE) / (m - p)] / [SSPE / (n - m)]; None without replicates or a spare batch size."""
-    spare = len(points.sizes) - parameters
-    if spare <= 0 or points.pure_degrees <= 0 or points.pure <= 0:
+def _lack_of_fit(squares: float, spare: int, degrees: float) -> float | None:
+    """Return p of F = [squares / (m - p)] / 1, as squares are over the noise's variance; None without replicates or a
+    spare size."""
+    return float(stats.f.sf(squares / spare, spare, degrees)) if spare > 0 and degrees > 0 else None
+
+
+def _left_out(law: Law, means: LogMeans) -> float | None:
+    """Return the root mean square of the relative errors at each size, predicted from the others."""
+    count = len(means.sizes)
+    if count <= max(law.parameters, 2):
         return None
-    return float(stats.f.sf(lack / spare / (points.pure / points.pure_degrees), spare, points.pure_degrees))
-
-
-def _intervals(law: Law, points: Points, grid: Array, rss: Array, parameters: int) -> dict[str, Bounds]:
-    degrees = points.count - parameters
-    if degrees <= 0:
-        return {}
-    limit = float(rss.min()) * (1 + float(stats.f.ppf(CONFIDENCE, 1, degrees)) / degrees) * (1 + 1e-12)
-    found = {name: _linear_interval(law, points, index, limit) for index, name in enumerate(law.linear)}
-    if law.non_linear:
-        inside = np.flatnonzero(rss <= limit)
-        low, high = int(inside[0]), int(inside[-1])
-        found[law.non_linear] = Bounds(
-            low=float(grid[low]) if low > 0 else None, high=float(grid[high]) if high < len(grid) - 1 else None
-        )
-    return found
-
-
-def _linear_interval(law: Law, points: Points, index: int, limit: float) -> Bounds:
-    """Return the values of one coefficient, around the estimate, at which the least squares cross the limit."""
-    x, weights, means = points.arrays()
-    grid = law.grid(x)
-    basis = law.basis(x, grid)
-    scales = np.array([law.scale(float(value))[index] for value in grid])
-    others = [column for column in range(len(law.linear)) if column != index]
-    rest = basis[..., others]
-    gram = np.einsum("kmi,m,kmj->kij", rest, weights, rest)
-
-    def squares(value: float) -> float:
-        left = means - basis[..., index] * (value / scales)[:, None]
-        total = np.einsum("m,km->k", weights, left**2)
-        if not others:
-            return float(total.min()) + points.pure
-        moments = np.einsum("kmi,m,km->ki", rest, weights, left)
-        return float(solve(gram, moments, total)[1].min()) + points.pure
-
-    _, found, lack = profile(law, x, weights, means)
-    best = int(lack.argmin())
-    centre = float(found[best][index] * scales[best])
-    low = 0.0 if squares(0.0) <= limit else _cross(squares, limit, 0.0, centre)
-    high, reach = centre, max(centre, float(means.max())) or 1.0
-    for _ in range(60):
-        high = centre + reach
-        if squares(high) > limit:
-            return Bounds(low=low, high=_cross(squares, limit, high, centre))
-        reach *= 4
-    return Bounds(low=low, high=None)
-
-
-def _cross(squares: Callable[[float], float], limit: float, outside: float, inside: float) -> float:
-    if squares(inside) >= limit:  # times without noise: the interval is the estimate, but for rounding
-        return inside
-    return float(optimize.brentq(lambda value: squares(value) - limit, outside, inside, rtol=1e-6))
-
-
-def _left_out(law: Law, points: Points) -> float | None:
-    """Return the root mean square of the relative errors at each batch size, predicted from the others."""
-    x, weights, means = points.arrays()
-    if len(x) <= len(law.coefficients):
-        return None
-    errors = []
-    for index in range(len(x)):
-        keep = np.arange(len(x)) != index
-        grid, found, lack = profile(law, x[keep], weights[keep], means[keep])
-        best = int(lack.argmin())
-        predicted = float(law.basis(x[[index]], grid[[best]])[0, 0] @ found[best])
-        errors.append(predicted / means[index] - 1)
+    errors: list[float] = []
+    for fold in range(min(count, FOLDS)):
+        out = np.arange(count) % FOLDS == fold
+        target = target_of(_part(means, ~out))
+        one = Region.single(law, target, best_of(law, target, rounds=2))
+        predicted = one.at(np.array(means.sizes)[out])[0]
+        errors += np.expm1(np.clip(predicted - means.logs[out], None, 300)).tolist()
     return float(np.sqrt(np.mean(np.square(errors))))
+
+
+def _part(means: LogMeans, kept: Array) -> LogMeans:
+    """Return the means at some of the sizes."""
+    places = np.flatnonzero(kept)
+    return LogMeans(
+        sizes=[means.sizes[place] for place in places],
+        logs=means.logs[places],
+        covariance=means.covariance[np.ix_(places, places)],
+        degrees=means.degrees,
+        counts=[means.counts[place] for place in places],
+    )

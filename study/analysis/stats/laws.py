@@ -1,140 +1,128 @@
-"""The candidate laws of T(b), fitted by weighted least squares with no coefficient below zero.
+"""The candidate laws of T(b): a positive scale times a mixture of two columns, with one parameter of shape at most.
 
-Every law is linear in its coefficients once its one non-linear parameter, if it has one, is fixed; that parameter is
-profiled on a grid. Runs at one batch size enter by their mean: no law can tell them apart, so their spread (the pure
-error) is the same for all laws. Ten thousand rows are therefore fitted as quickly as ten.
+    log T(b) = log scale + log((1 - share) first(b) + share second(b)),    share = 1 / (1 + exp(-z))
+
+No coefficient is below zero. Sizes enter as b over their geometric mean, so that z and the parameter are of one size
+whatever b is. All is computed on logarithms, which neither overflow nor vanish.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 Array = NDArray[np.float64]
-ALPHAS = np.round(np.concatenate([np.arange(0.02, 1.0, 0.005), np.arange(1.0, 4.0001, 0.01)]), 4)
-REFERENCE = 64.0
-"""Batch size by which the basis is scaled, so that its columns are of one size."""
+Columns = tuple[Array, Array]
+ALPHAS = np.geomspace(0.02, 4.0, 97)
+LARGEST = 60.0
+"""The z from which a share is 0 or 1: e^-60 of a time cannot be seen."""
 CLOSE = 2.0
 """Laws whose criteria differ by less cannot be told apart (Burnham and Anderson 2002)."""
 
 
+def share(z: Array) -> Array:
+    """Return 1 / (1 + exp(-z)), which is 0 or 1 at ``LARGEST``."""
+    found: Array = np.where(np.abs(z) < LARGEST, expit(z), z > 0)
+    return found
+
+
+def mixture(first: Array, second: Array, z: Array) -> Array:
+    """Return log((1 - share) e^first + share e^second)."""
+    with np.errstate(divide="ignore"):
+        found: Array = np.logaddexp(np.log(share(-z)) + first, np.log(share(z)) + second)
+    return found
+
+
 @dataclass(frozen=True)
 class Law:
-    """One candidate: ``basis(x, grid)`` has a column for each of ``linear``, for each value of the grid."""
+    """One candidate law."""
 
     name: str
-    linear: tuple[str, ...]
-    basis: Callable[[Array, Array], Array]
-    grid: Callable[[Array], Array]
-    non_linear: str | None = None
+    parameters: int
+    columns: Callable[[Array, Array], Columns]
+    """Logs of the two columns, shape (k, m), at u = log(b / reference) (m,) for each value (k,) of the parameter."""
+    coefficients: Callable[[Array, Array, Array, float], dict[str, Array]]
+    """The coefficients in seconds, of the scales of the two columns, the parameter, and the reference."""
+    seconds: Callable[[Mapping[str, float], Array], Array]
+    """T(b), of the coefficients."""
+    grid: Callable[[Array], Array] = lambda u: np.zeros(1)
+    """Values of the parameter to begin from, for the u of the data; one where there is none."""
+    shape: str | None = None
+    """The coefficient that depends on the parameter alone."""
 
     @property
-    def coefficients(self) -> tuple[str, ...]:
-        """The names of the coefficients, the non-linear one last."""
-        return (*self.linear, self.non_linear) if self.non_linear else self.linear
-
-    def scale(self, value: float) -> Array:
-        """The factor of each column, shape (linear,), that turns a scaled coefficient into the printed one."""
-        return SCALES[self.name](value)
+    def mixed(self) -> bool:
+        """Whether the second column is used."""
+        return self.parameters > 1
 
 
-def _none(x: Array) -> Array:
-    return np.zeros(1)
+def _bends(u: Array) -> Array:
+    """Return where the hinge may bend: a grid from the smallest size to the largest, at which it is ``inverse``."""
+    return np.linspace(u.min(), u.max(), 65)
 
 
-def _columns(*columns: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
-    """Return a basis of shape (grid, x, column); each column is a function of b / 64 and the grid's value."""
-    return lambda x, grid: np.stack(
-        [np.broadcast_to(column(x[None, :] / REFERENCE, grid[:, None]), (len(grid), len(x))) for column in columns], -1
-    )
-
-
-def _breaks(x: Array) -> Array:
-    """Return the batch sizes at which the hinge may bend: a logarithmic grid between the smallest and the largest."""
-    low, high = np.log(x.min()), np.log(x.max())
-    return np.exp(np.linspace(low, high, 129)[1:-1])
+def _turns(u: Array) -> Array:
+    """Return z of the part that rises, in what is not constant."""
+    return np.linspace(-LARGEST, LARGEST, 121)
 
 
 LAWS = (
-    Law("constant", ("T0",), _columns(lambda x, _: x**0), _none),
+    Law(
+        "constant",
+        1,
+        columns=lambda u, _: (0 * u[None], 0 * u[None]),
+        coefficients=lambda first, second, _, reference: {"T0": first},
+        seconds=lambda c, b: c["T0"] + 0 * b,
+    ),
     Law(
         "inverse",
-        ("T0", "A"),
-        _columns(lambda x, _: x**0, lambda x, _: 1 / x),
-        _none,
+        2,
+        columns=lambda u, _: (0 * u[None], -u[None]),
+        coefficients=lambda first, second, _, reference: {"T0": first, "A": second * reference},
+        seconds=lambda c, b: c["T0"] + c["A"] / b,
     ),
     Law(
         "power",
-        ("Tmin", "c"),
-        _columns(lambda x, _: x**0, lambda x, alpha: x**-alpha),
-        lambda x: ALPHAS,
-        "alpha",
+        3,
+        columns=lambda u, alpha: (0 * u * alpha[:, None], -u * alpha[:, None]),
+        coefficients=lambda first, second, alpha, reference: {
+            "Tmin": first,
+            "c": second * reference**alpha,
+            "alpha": alpha,
+        },
+        seconds=lambda c, b: c["Tmin"] + c["c"] * b ** -c["alpha"],
+        grid=lambda u: ALPHAS,
+        shape="alpha",
     ),
     Law(
         "rise",
-        ("T0", "A", "g"),
-        _columns(lambda x, _: x**0, lambda x, _: 1 / x, lambda x, _: x),
-        _none,
+        3,
+        columns=lambda u, z: (0 * u * z[:, None], mixture(-u, u, z[:, None])),
+        coefficients=lambda first, second, z, reference: {
+            "T0": first,
+            "A": second * share(-z) * reference,
+            "g": second * share(z) / reference,
+        },
+        seconds=lambda c, b: c["T0"] + c["A"] / b + c["g"] * b,
+        grid=_turns,
     ),
     Law(
         "hinge",
-        ("T1", "B"),
-        _columns(lambda x, bend: np.maximum(bend / REFERENCE / x, 1.0), lambda x, _: 1 / x),
-        _breaks,
-        "bend",
+        3,
+        columns=lambda u, bend: (np.maximum(bend[:, None] - u, 0.0), -u + 0 * bend[:, None]),
+        coefficients=lambda first, second, bend, reference: {
+            "A": (first * np.exp(bend) + second) * reference,
+            "T1": first,
+            "B": second * reference,
+            "bend": np.exp(bend) * reference,
+        },
+        seconds=lambda c, b: np.maximum(c["A"] / b, c["T1"] + c["B"] / b),
+        grid=_bends,
+        shape="bend",
     ),
 )
-SCALES: dict[str, Callable[[float], Array]] = {
-    "constant": lambda _: np.ones(1),
-    "inverse": lambda _: np.array([1.0, REFERENCE]),
-    "power": lambda alpha: np.array([1.0, REFERENCE**alpha]),
-    "rise": lambda _: np.array([1.0, REFERENCE, 1 / REFERENCE]),
-    "hinge": lambda _: np.array([1.0, REFERENCE]),
-}
-
-
-def solve(gram: Array, moments: Array, squares: Array) -> tuple[Array, Array]:
-    """Return coefficients (..., p), none of them negative, and weighted residual squares (...) of many small problems.
-
-    ``gram`` is X'WX (..., p, p), ``moments`` X'Wy (..., p), ``squares`` y'Wy (...). Each subset of columns is solved,
-    and the best without a negative coefficient is kept. That is exact, as scipy's ``nnls`` is, which takes one problem
-    at a time.
-    """
-    shape = np.broadcast_shapes(gram.shape[:-2], moments.shape[:-1], squares.shape)
-    p = moments.shape[-1]
-    best = np.zeros((*shape, p))
-    rss = np.broadcast_to(squares, shape).astype(float).copy()
-    for count in range(1, p + 1):
-        for subset in combinations(range(p), count):
-            chosen = np.array(subset)
-            inner = gram[..., chosen[:, None], chosen]
-            right = np.broadcast_to(moments[..., chosen], (*shape, count))
-            found = np.einsum("...ij,...j->...i", np.linalg.pinv(inner), right)
-            value = squares - np.einsum("...i,...i->...", found, right)
-            better = (found >= 0).all(-1) & (value < rss - 1e-15)
-            rss = np.where(better, value, rss)
-            full = np.zeros((*shape, p))
-            full[..., chosen] = found
-            best = np.where(better[..., None], full, best)
-    return best, np.maximum(rss, 0.0)
-
-
-def profile(law: Law, x: Array, weights: Array, means: Array) -> tuple[Array, Array, Array]:
-    """Return the grid (k,), and at each of its values scaled coefficients (..., k, p) and residual squares (..., k).
-
-    ``x`` (m,) are distinct batch sizes, ``means`` (..., m) their mean seconds, and ``weights`` (m,) the weights of
-    these.
-    """
-    grid = law.grid(x)
-    basis = law.basis(x, grid)
-    weighted = basis * weights[None, :, None]
-    gram = np.einsum("kmi,kmj->kij", weighted, basis)
-    moments = np.einsum("kmi,...m->...ki", weighted, means)
-    squares = np.einsum("m,...m->...", weights, means**2)[..., None]
-    found, rss = solve(gram, moments, np.broadcast_to(squares, moments.shape[:-1]))
-    return grid, found, rss
 
 
 def by_name(name: str) -> Law:

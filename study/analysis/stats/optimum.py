@@ -78,5 +78,8 @@ def _may_be_best(index: int, model: LogModel, drawn: Array) -> bool:
 
 
 def label(level: Hashable) -> str:
-    """Return a level's name."""
-    return f"{level:g}" if isinstance(level, float) else str(level)
+    """Return a level's name; that of a number has the digits that tell it from every other."""
+    if not isinstance(level, float):
+        return str(level)
+    short = f"{level:g}"
+    return short if float(short) == level else f"{int(level)}" if level.is_integer() else repr(level)

@@ -1,7 +1,7 @@
 """The step model: step time = max(launch floor, t0 + t1 b), and the time of an epoch beyond its steps.
 
 Divided by b it is the law ``hinge`` of seconds an image, max(A/b, T1 + B/b), whose A is the floor, B t0 and T1 t1; so
-it is fitted as the laws of T(b) are, with relative errors and coefficients that are not negative. Where a bend is not
+it is fitted as the laws of T(b) are, on logarithms and with coefficients that are not negative. Where a bend is not
 shown (2 AICc, as everywhere), the line t0 + t1 b is the model and there is no floor.
 """
 
@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from study.analysis.stats.fits import Bounds, Fitted, Points, bootstrap, fit_laws, points_of, predict
-from study.analysis.stats.laws import CLOSE, REFERENCE, Law, by_name
-from study.analysis.stats.log_model import CONFIDENCE, fit_log_model
+from study.analysis.stats.curve import means_of
+from study.analysis.stats.fits import Bounds, Fitted, fit_laws, predict
+from study.analysis.stats.laws import CLOSE, Law, by_name
 from study.base.strict import Strict
 
 COLUMNS = (
@@ -24,6 +24,11 @@ COLUMNS = (
     "unfrozen_epoch_wait_seconds",
 )
 Bound = Literal["launch", "compute", "loader"]
+NAMES = {
+    "inverse": {"step_seconds": "A", "image_seconds": "T0"},
+    "hinge": {"launch_seconds": "A", "step_seconds": "B", "image_seconds": "T1", "bend": "bend"},
+}
+"""The coefficients of the step model, by those of the law of seconds an image."""
 
 
 class StepLevel(Strict):
@@ -51,7 +56,7 @@ class StepModel(Strict):
     step_seconds: float = Field(description="t0: a step's own cost.")
     image_seconds: float = Field(description="t1: each image's cost.")
     bend: float | None = Field(description="The batch size at which the floor ends.")
-    intervals: dict[str, Bounds] = Field(description="95% of the parametric bootstrap; empty without replicates.")
+    intervals: dict[str, Bounds] = Field(description="95% profile intervals; empty without a degree of freedom.")
     levels: list[StepLevel]
 
 
@@ -64,17 +69,17 @@ def step_model(frame: pd.DataFrame) -> StepModel | None:
         return None
     x, blocks = sizes.tolist(), frame["session_block"].tolist()
     image_seconds = (frame["busy_step_seconds"] / sizes).tolist()
-    points = points_of(x, image_seconds, fit_log_model(image_seconds, x, blocks))
-    fits = fit_laws(points)
+    fits = fit_laws(means_of(x, image_seconds, blocks), [by_name("inverse"), by_name("hinge")])
     law = _law(fits)
-    coefficients = _coefficients(law, fits[law.name])
+    names = NAMES[law.name]
+    coefficients = {name: fits[law.name].coefficients[key] for name, key in names.items()}
     levels = [_level(size, rows, law, fits[law.name], coefficients) for size, rows in frame.groupby(sizes, sort=True)]
     return StepModel(
-        launch_seconds=coefficients["launch_seconds"],
-        step_seconds=coefficients["step_seconds"] or 0.0,
-        image_seconds=coefficients["image_seconds"] or 0.0,
-        bend=coefficients["bend"],
-        intervals=_intervals(law, fits[law.name], points),
+        launch_seconds=coefficients.get("launch_seconds"),
+        step_seconds=coefficients["step_seconds"],
+        image_seconds=coefficients["image_seconds"],
+        bend=coefficients.get("bend"),
+        intervals={name: found for name, key in names.items() if (found := fits[law.name].intervals.get(key))},
         levels=levels,
     )
 
@@ -86,35 +91,7 @@ def _law(fits: dict[str, Fitted]) -> Law:
     return by_name("hinge" if bent else "inverse")
 
 
-def _coefficients(law: Law, fit: Fitted) -> dict[str, float | None]:
-    values = fit.coefficients
-    if law.name == "inverse":
-        return {"launch_seconds": None, "step_seconds": values["A"], "image_seconds": values["T0"], "bend": None}
-    launch = values["T1"] * values["bend"] + values["B"]
-    return {
-        "launch_seconds": launch,
-        "step_seconds": values["B"],
-        "image_seconds": values["T1"],
-        "bend": values["bend"],
-    }
-
-
-def _intervals(law: Law, fit: Fitted, points: Points) -> dict[str, Bounds]:
-    if points.count <= len(law.coefficients):
-        return {}
-    scaled, bends, _ = bootstrap(law, fit, points)
-    per_image, per_step = scaled[:, 0], scaled[:, 1] * REFERENCE
-    drawn = {"step_seconds": per_step, "image_seconds": per_image}
-    if law.name == "hinge":
-        drawn |= {"launch_seconds": per_image * bends + per_step, "bend": bends}
-    quantiles = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
-    return {
-        name: Bounds(low=float(low), high=float(high))
-        for name, (low, high) in ((name, np.quantile(values, quantiles)) for name, values in drawn.items())
-    }
-
-
-def _level(size: object, rows: pd.DataFrame, law: Law, fit: Fitted, coefficients: dict[str, float | None]) -> StepLevel:
+def _level(size: object, rows: pd.DataFrame, law: Law, fit: Fitted, coefficients: dict[str, float]) -> StepLevel:
     batch = float(str(size))
     images = float(rows["unfrozen_epoch_images"].mean())
     full, rest = int(images // batch), images % batch
@@ -125,8 +102,8 @@ def _level(size: object, rows: pd.DataFrame, law: Law, fit: Fitted, coefficients
     modelled = full * step(batch) + (step(rest) if rest >= 1 else 0.0)
     epoch, wait = _geometric(rows["unfrozen_epoch_seconds"]), float(rows["unfrozen_epoch_wait_seconds"].mean())
     # The cost that does not depend on the images: the floor where it holds, t0 beyond.
-    own = step(batch) - (coefficients["image_seconds"] or 0.0) * batch
-    launch = batch < (coefficients["bend"] or 0.0) or own > step(batch) / 2
+    own = step(batch) - coefficients["image_seconds"] * batch
+    launch = batch < coefficients.get("bend", 0.0) or own > step(batch) / 2
     bound: Bound = "loader" if wait > modelled else "launch" if launch else "compute"
     return StepLevel(
         batch_size=batch,

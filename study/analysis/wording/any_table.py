@@ -2,7 +2,7 @@
 
 from study.analysis.stats.curve import CurveFit
 from study.analysis.stats.optimum import Optimum
-from study.analysis.wording.verdict import verdict_sentence
+from study.analysis.wording.verdict import noise_sentence, verdict_sentence
 from study.analysis.words import coefficients, law_formula, listed, number
 
 
@@ -13,10 +13,11 @@ def as_text(fit: CurveFit, optimum: Optimum | None, name: str) -> str:
     lines = [
         verdict_sentence(fit.verdict),
         "",
-        f"{runs}{blocks}. Laws, by AICc (undefined: too few rows for the law's coefficients):",
+        f"{runs}{blocks}. Laws, by AICc (undefined: too few rows, or values of {name}, for the law's coefficients):",
         "",
         *_laws(fit),
         "",
+        *([noise_sentence(fit.noise), ""] if fit.noise else []),
         *_fastest(optimum, name),
     ]
     return "\n".join(lines)

@@ -5,7 +5,8 @@ from functools import singledispatch
 from study.analysis.stats import findings
 from study.analysis.stats.findings import Verdict
 from study.analysis.stats.fits import Bounds
-from study.analysis.words import number
+from study.analysis.stats.optimum import label
+from study.analysis.words import determined, number
 
 LAWS = {
     "constant": "a constant",
@@ -38,8 +39,8 @@ def _unreplicated(verdict: findings.Unreplicated) -> str:
 @verdict_sentence.register
 def _drifted(verdict: findings.Drifted) -> str:
     return (
-        f"No law beats a constant: the machine drifted by more than the settings differ ({verdict.machine_change:.2f}x "
-        f"against {verdict.level_change:.2f}x)."
+        "No law beats a constant: the machine itself changed by more than the settings differ "
+        f"({verdict.machine_change:.2f}x against {verdict.level_change:.2f}x)."
     )
 
 
@@ -64,19 +65,15 @@ def _power_law(verdict: findings.PowerLaw) -> str:
 
 @verdict_sentence.register
 def _turn(verdict: findings.Turn) -> str:
-    bounds = ""
-    if interval := verdict.interval:
-        high = "unbounded" if interval.high is None else number(interval.high)
-        bounds = f" (95%: {number(interval.low or 0)} to {high})"
     return (
-        f"The time falls with the batch size and rises again beyond about {number(verdict.batch_size)}{bounds}: no "
-        "power law."
+        "The time falls with the batch size and rises again: no power law. If it turns once, it is shortest between "
+        f"{label(verdict.low)} and {label(verdict.high)} (95%)."
     )
 
 
 @verdict_sentence.register
 def _rise(verdict: findings.Rise) -> str:
-    return "The time rises with the batch size: no falling power law."
+    return "The time rises with the batch size, and no fall before that shows: no falling power law."
 
 
 @verdict_sentence.register
@@ -93,6 +90,11 @@ def _other_law(verdict: findings.OtherLaw) -> str:
             f"The times bend at a batch size of about {number(values['bend'])}: each step has its cost below, each "
             f"image above. {missing}"
         )
+    if verdict.law == "rise":
+        return (
+            "A curve that falls and rises again describes the times best, but the times themselves do not show both. "
+            f"{missing}"
+        )
     return f"The time falls with the batch size, and the power law describes it best. {missing}"
 
 
@@ -101,14 +103,31 @@ def _doubt(verdict: findings.OtherLaw) -> str:
         "another_law": "another law describes the times better",
         "untested": "there are no replicates, or too few batch sizes to test it",
         "lack_of_fit": "it misses the times by more than the noise between replicates",
-        "wide_interval": f"the points do not determine it ({alpha_words(verdict.alpha_interval)})",
+        "wide_interval": f"the points do not determine it{_alpha(verdict)}",
     }[verdict.doubt]
+
+
+def _alpha(verdict: findings.OtherLaw) -> str:
+    bounds = verdict.alpha_interval
+    return f" ({alpha_words(bounds)})" if bounds and determined(bounds.low, bounds.high) else ""
 
 
 def alpha_words(interval: Bounds | None) -> str:
     """Return the confidence set of alpha in words."""
     if interval is None:
         return "no interval: too few points"
-    low = f"{interval.low:.2f}" if interval.low is not None else "unbounded"
-    high = f"{interval.high:.2f}" if interval.high is not None else "unbounded"
-    return "95% of alpha: unbounded" if low == high == "unbounded" else f"95% of alpha: {low} to {high}"
+    if not determined(interval.low, interval.high):
+        return "alpha not determined"
+    return f"95% of alpha: {interval.low:.2f} to {interval.high:.2f}"
+
+
+def noise_sentence(noise: findings.Noise) -> str:
+    """Return what is known of the noise model, which every law and interval takes to be even."""
+    p = f"p = {noise.p:.2g}"
+    if noise.way == "even":
+        return f"Noise is taken to be the same share of every time; the runs do not contradict it ({p})."
+    slow, fast = ("long", "short") if noise.way == "grows" else ("short", "long")
+    return (
+        f"The noise is no equal share of every time ({p}): {slow} times spread more than {fast} ones, so their "
+        f"intervals are too narrow, and those of {fast} times too wide."
+    )

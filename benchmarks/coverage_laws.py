@@ -1,0 +1,126 @@
+"""How often the laws are right: intervals of alpha, a law named on flat times, where a U turns, the noise model's test.
+
+    python -m benchmarks.coverage_laws --studies 1000
+
+Planted truths, fresh seeds; printed with exact 99% intervals.
+"""
+
+import argparse
+import secrets
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from study.analysis.stats.curve import fit_curve
+from study.analysis.stats.findings import Drifted, NoDifference, NoLaw, TooFewPoints, Turn
+from study.analysis.stats.fits import fit_laws
+from study.analysis.stats.laws import by_name
+from study.analysis.stats.log_means import means_of_runs
+from study.analysis.stats.noise import spread_grows
+
+Array = NDArray[np.float64]
+Draw = Callable[[np.random.Generator, int], Array]
+FIVE, TEN = 2.0 ** np.arange(4, 9), 2.0 ** np.linspace(4, 8, 10)
+RUNS, NOISE = 5, 0.05
+DRAWS: dict[str, Draw] = {
+    "Gaussian noise": lambda rng, count: rng.normal(0, NOISE, count),
+    "t noise of 3 degrees": lambda rng, count: rng.standard_t(3, count) * NOISE / np.sqrt(3),
+}
+U_SHAPES: dict[str, tuple[Callable[[Array], Array], float]] = {
+    "rise": (lambda b: 5 + 80 / b + 80 / 60**2 * b, 60.0),
+    "V in |log b|": (lambda b: 5 * np.exp(0.25 * np.abs(np.log(b / 75))), 75.0),
+    "parabola in log b": (lambda b: 5 * np.exp(0.12 * np.log(b / 50) ** 2), 50.0),
+    "hinge, then linear": (lambda b: np.maximum(240 / b, 2) + 0.02 * np.maximum(b - 120, 0) + 3, 120.0),
+}
+"""Times, and the batch size of their minimum."""
+
+
+def studies(truth: Array, draw: Draw, rng: np.random.Generator, count: int) -> Iterator[Array]:
+    """Times of ``count`` studies, each (runs, sizes)."""
+    for _ in range(count):
+        yield truth * np.exp(draw(rng, RUNS * len(truth)).reshape(RUNS, -1))
+
+
+def alpha_held(sizes: Array, times: Array, alpha: float) -> bool:
+    """Whether the interval of alpha holds the planted one."""
+    law = by_name("power")
+    means = means_of_runs(np.tile(sizes, len(times)).tolist(), times.ravel().tolist())
+    bounds = fit_laws(means, [law])["power"].intervals["alpha"]
+    return (bounds.low or 0.0) <= alpha <= (bounds.high if bounds.high is not None else np.inf)
+
+
+def law_named(sizes: Array, times: Array) -> bool:
+    """Whether the verdict is that some law other than the constant describes the times."""
+    runs = np.tile(sizes, len(times)).tolist()
+    verdict = fit_curve(runs, times.ravel().tolist(), [0] * len(runs)).verdict
+    return not isinstance(verdict, TooFewPoints | NoDifference | Drifted | NoLaw)
+
+
+def turn_of(sizes: Array, times: Array) -> Turn | None:
+    """Where the verdict says that the time turns; None where it does not say so."""
+    runs = np.tile(sizes, len(times)).tolist()
+    verdict = fit_curve(runs, times.ravel().tolist(), [0] * len(runs)).verdict
+    return verdict if isinstance(verdict, Turn) else None
+
+
+def noise_called_uneven(sizes: Array, times: Array) -> bool:
+    """Whether the noise model's test finds that the spread changes with the time."""
+    logs = np.log(times)
+    found = spread_grows(np.tile(logs.mean(0), len(times)), (logs - logs.mean(0)).ravel())
+    return found is not None and found[0] < 0.05
+
+
+def line(name: str, hits: int, studies: int) -> str:
+    """A share with its exact 99% interval."""
+    bounds = stats.binomtest(hits, studies).proportion_ci(0.99, "exact")
+    return f"{name}: {hits / studies:.1%} (99%: {bounds.low:.1%} to {bounds.high:.1%})"
+
+
+def print_alpha(count: int, rng: np.random.Generator) -> None:
+    """Print how often the interval of alpha holds it."""
+    for sizes in (FIVE, TEN):
+        for alpha in (0.5, 1.0):
+            truth = 5 + 15 * (16 / sizes) ** alpha
+            for name, draw in DRAWS.items():
+                held = sum(alpha_held(sizes, times, alpha) for times in studies(truth, draw, rng, count))
+                print(
+                    line(f"{len(sizes)} sizes, {name}: alpha = {alpha:g} within its interval", held, count), flush=True
+                )
+
+
+def print_flat(count: int, rng: np.random.Generator) -> None:
+    """Print how often a law is named, and the noise called uneven, on flat times with even noise."""
+    for name, draw in DRAWS.items():
+        tried = list(studies(np.full(len(FIVE), 5.0), draw, rng, count))
+        print(line(f"flat, {name}: a law is named", sum(law_named(FIVE, times) for times in tried), count))
+        falling = list(studies(5 + 240 / FIVE, draw, rng, count))
+        uneven = sum(noise_called_uneven(FIVE, times) for times in falling)
+        print(line(f"falling, {name}: the noise is called uneven", uneven, count), flush=True)
+
+
+def print_turns(count: int, rng: np.random.Generator) -> None:
+    """Print how often a turn is said of a U, and how often it then holds the minimum."""
+    for shape, (truth, minimum) in U_SHAPES.items():
+        for name, draw in DRAWS.items():
+            said = [turn for times in studies(truth(FIVE), draw, rng, count) if (turn := turn_of(FIVE, times))]
+            held = sum(turn.low <= minimum <= turn.high for turn in said)
+            print(line(f"{shape}, {name}: the turn is said", len(said), count))
+            print(line(f"{shape}, {name}: it holds the minimum", held, max(len(said), 1)), flush=True)
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--studies", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=None)
+    options = parser.parse_args()
+    seed = secrets.randbits(32) if options.seed is None else options.seed
+    print(f"{options.studies} studies a line, {RUNS} runs a size, {NOISE:.0%} noise, seed {seed}")
+    for part, show in enumerate((print_alpha, print_flat, print_turns)):
+        show(options.studies, np.random.default_rng([seed, part]))
+
+
+if __name__ == "__main__":
+    main()
