@@ -51,7 +51,7 @@ class Study(Keys):
         0.05,
         gt=0,
         le=1,
-        description="Two times are called equivalent if their ratio is shown to lie within 1 + this and its reciprocal.",
+        description="Two times are equivalent if their ratio is shown to lie within 1 + this and its reciprocal.",
     )
     curve: Curve | None = Field(None, description="The time and the factor of the fit; none for no fit.")
     time: Total | None = Field(

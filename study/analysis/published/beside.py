@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from study.analysis.stats.log_model import fit_log_model
-from study.analysis.stats.usable import Estimate, estimate, marked, usable_runs
+from study.analysis.stats.usable import Estimate, estimate, marked, model_of, usable_runs
 from study.analysis.words import device_words, listed, short_key
 from study.config.settings import get
 from study.config.study import Study
@@ -231,7 +230,7 @@ def _mean(runs: pd.DataFrame, values: _Values) -> Estimate | None:
         return None
     if values.bounded or min(ours) == max(ours):  # equal values are a count, and no measurement
         return Estimate(value=sum(ours) / len(ours), low=None, high=None)
-    return estimate(fit_log_model(ours, ["one"] * len(ours), runs["session_block"].tolist()).mean("one"))
+    return estimate(model_of(runs.assign(ours=ours), "ours", ["one"] * len(ours)).mean("one"))
 
 
 def _ratio(runs: pd.DataFrame, base: pd.DataFrame, column: str) -> Estimate | None:
@@ -240,8 +239,7 @@ def _ratio(runs: pd.DataFrame, base: pd.DataFrame, column: str) -> Estimate | No
     if runs.empty or runs.index.equals(base.index) or (both[column] <= 0).any():
         return None
     levels = ["row"] * len(runs) + ["base"] * len(base)
-    model = fit_log_model(both[column].astype(float).tolist(), levels, both["session_block"].tolist())
-    return estimate(model.ratio("row", "base"))
+    return estimate(model_of(both.assign(both=both[column].astype(float)), "both", levels).ratio("row", "base"))
 
 
 def _differs(study: Study, usable: pd.DataFrame, rows: pd.DataFrame) -> list[str]:

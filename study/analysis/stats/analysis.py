@@ -4,7 +4,7 @@ The analysis returns values and kinds of findings; ``study.analysis.wording`` ma
 """
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 from pydantic import Field
@@ -13,7 +13,7 @@ from study.analysis.stats import gate, machine_change
 from study.analysis.stats.bottleneck import bottlenecks_of
 from study.analysis.stats.caveats import warnings_of
 from study.analysis.stats.contrasts import Ratio, contrasts_of, control_of, ratios_of
-from study.analysis.stats.curve import CurveFit, fit_curve
+from study.analysis.stats.curve import CurveFit, curve_of_model
 from study.analysis.stats.equivalence import Sensitivity, equivalent_to, sensitivity_of
 from study.analysis.stats.findings import (
     Answer,
@@ -25,11 +25,21 @@ from study.analysis.stats.findings import (
     OnlyLevel,
 )
 from study.analysis.stats.groups import Fits, GroupFit, groups_of
-from study.analysis.stats.log_model import SIGNIFICANCE, fit_log_model
+from study.analysis.stats.log_model import SIGNIFICANCE
 from study.analysis.stats.optimum import Optimum, may_be_fastest, optimum_of
 from study.analysis.stats.stability import drift_of
 from study.analysis.stats.step_model import StepModel, step_model
-from study.analysis.stats.usable import FAR, Estimate, estimate, keys_of, marked, mean_of, place_of, usable_runs
+from study.analysis.stats.usable import (
+    FAR,
+    Estimate,
+    estimate,
+    keys_of,
+    marked,
+    mean_of,
+    model_of,
+    place_of,
+    usable_runs,
+)
 from study.artifacts.timing import resources
 from study.base.strict import Strict
 from study.config.study import Study, shown
@@ -155,11 +165,11 @@ def _group(study: Study, group: GroupFit, y: str) -> Group:
     told = {level.label: level.time.value for level in levels if level.time and not level.undetermined}
     best = min(told, key=told.__getitem__) if told else None
     timed = [level.label for level in levels if level.time]
-    curve = None
+    drift, curve = drift_of(clean, y), None
     if x and len(timed) >= 3:
-        curve = fit_curve(
-            clean[x].tolist(), clean[y].tolist(), clean["session_block"].tolist(), clean["session"].tolist()
-        )
+        places = {level.label: level.x or 0.0 for level in levels}
+        sizes = [places[level] for level in fits.raw.levels]
+        curve = curve_of_model(fits.raw, sizes, fits.optimum, fits.differs_p, drift.change if drift else None)
     return Group(
         label=group.label,
         levels=levels,
@@ -171,7 +181,7 @@ def _group(study: Study, group: GroupFit, y: str) -> Group:
         curve=curve,
         equivalent=equivalent_to(fits.raw, best, study.equivalence_margin) if best else [],
         sensitivity=sensitivity_of(fits.raw, study.equivalence_margin),
-        drift=drift_of(clean, y),
+        drift=drift,
         step=step_model(clean) if x == "training.batch_size" else None,
     )
 
@@ -224,7 +234,7 @@ def _with_far(group: GroupFit, y: str) -> dict[str, Estimate]:
     if not far.any():
         return {}
     every = usable_runs(part.assign(set_aside=part["set_aside"].where(~far, None)), y)
-    model = fit_log_model(*(every[name].tolist() for name in (y, "level", "session_block", "session")))
+    model = model_of(every, y, every["level"].tolist())
     return {str(level): estimate(model.mean(level)) for level in part.loc[far, "level"].unique()}
 
 
@@ -258,9 +268,7 @@ def _level(name: str, rows: pd.DataFrame, group: GroupFit, with_far: Estimate | 
         data_wait_share=_median(clean, "data_wait_share"),
         images_per_epoch=mean_of(clean, "images_per_epoch"),
         resources={column: value for column in resources() if (value := _median(clean, column)) is not None},
-        outcomes={
-            str(key): int(value) for key, value in rows.drop_duplicates("run")["outcome"].value_counts().items()
-        },
+        outcomes={str(key): int(value) for key, value in rows.drop_duplicates("run")["outcome"].value_counts().items()},
     )
 
 

@@ -8,8 +8,8 @@ import pandas as pd
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from study.analysis.stats.curve import CurveFit, fit_curve
-from study.analysis.stats.log_model import fit_log_model
+from study.analysis.stats.curve import CurveFit, curve_of_model
+from study.analysis.stats.log_model import fit_log_model, level_test
 from study.analysis.stats.optimum import Optimum, label, may_be_fastest, optimum_of
 from study.base.errors import StudyError
 
@@ -47,6 +47,8 @@ def checked_table(
     table = pd.DataFrame({"x": _numbers(frame[x], name), "y": _numbers(frame[y], name)})
     parts = [_names(frame[given[key]], name) for key in ("session", "block") if key in given]
     table["block"] = list(zip(*parts, strict=True)) if parts else ""
+    if session is not None:
+        table["session"] = parts[0]
     _check_sizes(table, x, name, prefix)
     if parts:
         _check_blocks(table, given, name, prefix)
@@ -111,8 +113,10 @@ def _check_blocks(table: pd.DataFrame, given: Mapping[str, str], name: str, pref
 
 def fit_table(table: pd.DataFrame) -> tuple[CurveFit, Optimum | None]:
     """Return the curve and the optimum of a table with columns ``x``, ``y`` and ``block``."""
-    x, y, blocks = table["x"].tolist(), table["y"].tolist(), table["block"].tolist()
-    fit, optimum = fit_curve(x, y, blocks), optimum_of(fit_log_model(y, [label(value) for value in x], blocks))
+    starts = table["session"].tolist() if "session" in table else None
+    model = fit_log_model(table["y"].tolist(), table["x"].tolist(), table["block"].tolist(), starts)
+    optimum, differs = optimum_of(model), level_test(model)
+    fit = curve_of_model(model, model.levels, optimum, differs)
     may = may_be_fastest(optimum, fit.differs_p) if optimum else []
     return fit, optimum.model_copy(update={"indistinguishable": may}) if optimum else None
 

@@ -3,7 +3,8 @@
 import pandas as pd
 
 from study.analysis.stats.findings import Bottleneck, Setting
-from study.analysis.stats.log_model import LogModel, fit_log_model
+from study.analysis.stats.log_model import LogModel
+from study.analysis.stats.usable import model_of
 from study.config.study import Study
 
 COMPETING = 0.5
@@ -22,7 +23,7 @@ def bottlenecks_of(study: Study, usable: pd.DataFrame) -> list[Bottleneck]:
         if {ALONE, TRAINING, BOTH} <= set(kinds):
             parts = level if isinstance(level, tuple) else (level,)
             at: Setting = {key: str(part) for key, part in zip(others, parts, strict=True)}
-            model = fit_log_model(rows["train_seconds"].tolist(), kinds, rows["session_block"].tolist(), rows["session"].tolist())
+            model = model_of(rows, "train_seconds", kinds)
             found.append(_bottleneck(at, model))
     return found
 

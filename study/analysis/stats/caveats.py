@@ -165,7 +165,7 @@ def _set_aside(study: Study, done: pd.DataFrame, y: str) -> Iterator[Caveat]:
     if left.empty:
         return
     keys = study.compared or ["device"]
-    settings = {level: rows for level, rows in done[done["set_aside"].isna()].groupby(keys)}
+    settings = dict(list(done[done["set_aside"].isna()].groupby(keys)))
     found = []
     for level, rows in left.groupby(keys, sort=False):
         peers = settings.get(level, done.iloc[:0])

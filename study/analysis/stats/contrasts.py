@@ -1,4 +1,4 @@
-"""Ratios of times between two levels of a factor: the quotient of their two means, with the noise of pairs in blocks."""
+"""Ratios of times between two levels of a factor: quotients of their means, with the noise of pairs in blocks."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -33,8 +33,8 @@ class Ratio(Strict):
     faster: str
     ratio: Estimate = Field(description="The quotient of the two means; no bounds where one is not determined.")
     together: Estimate = Field(
-        description="The same with bounds that hold for all settings of this contrast at once, with 95% probability: an "
-        "extreme of several ratios is read with these."
+        description="The same with bounds that hold for all settings of this contrast at once, with 95% probability: "
+        "an extreme of several ratios is read with these."
     )
     adjusted: Estimate | None = Field(
         description="With the machine's change accounted for; null where it did not change."
@@ -116,11 +116,11 @@ def _ratios(
     starts = pairs["session"].tolist()
     paired = fit_log_model(quotients, levels, blocks, starts)
     adjusted = _adjusted(pairs, quotients, levels, blocks, starts)
-    noises = {level: _noise(pairs[[other == level for other in levels]], groups, paired, level) for level in paired.levels}
+    parts = {level: pairs[[other == level for other in levels]] for level in paired.levels}
+    noises = {level: _noise(at, groups, paired, level) for level, at in parts.items()}
     critical = _critical([noise for noise in noises.values() if noise], paired)
     found = []
-    for level in dict.fromkeys(levels):
-        at = pairs[[other == level for other in levels]]
+    for level, at in parts.items():
         times = _times(at, groups, y)
         found.append(
             Ratio(
@@ -299,7 +299,11 @@ def contrast_of(ratios: Sequence[Ratio], contrast: str) -> Contrast:
 
 def _ratio_at(ratio: Ratio) -> RatioAt:
     return RatioAt(
-        at=ratio.at, ratio=ratio.ratio, together=ratio.together, slower_seconds=ratio.slower_seconds, faster_seconds=ratio.faster_seconds
+        at=ratio.at,
+        ratio=ratio.ratio,
+        together=ratio.together,
+        slower_seconds=ratio.slower_seconds,
+        faster_seconds=ratio.faster_seconds,
     )
 
 

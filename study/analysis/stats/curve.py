@@ -3,7 +3,6 @@
 from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from study.analysis.stats.findings import (
@@ -21,15 +20,13 @@ from study.analysis.stats.findings import (
     Verdict,
 )
 from study.analysis.stats.fits import Band, Fitted, Points, band_of, fit_laws, points_of
-from study.analysis.stats.laws import CLOSE, Array, by_name
+from study.analysis.stats.laws import CLOSE, by_name
 from study.analysis.stats.log_means import LogMeans
 from study.analysis.stats.log_model import SIGNIFICANCE, LogModel, fit_log_model, level_test
-from study.analysis.stats.machine_change import CHANGE_LIMIT
 from study.analysis.stats.noise import noise_of
-from study.analysis.stats.optimum import may_be_fastest, optimum_of
+from study.analysis.stats.optimum import Optimum, has_noise, label, may_be_fastest, optimum_of
 from study.base.strict import Strict
 
-Places = NDArray[np.intp]
 NARROW = 0.5
 """Width of the interval of alpha from which alpha is no finding: it would hold both alpha = 1 and alpha = 0.5."""
 
@@ -39,7 +36,10 @@ class CurveFit(Strict):
 
     observations: int
     batch_sizes: int
-    degrees_of_blocks: int = Field(description="Degrees of freedom that the blocks took.")
+    spreads: dict[str, float] = Field(
+        description="Relative standard deviation of the noise, between blocks and between starts, where each can be "
+        "told; empty without replicates."
+    )
     differs_p: float | None = Field(description="p of the F test that no batch size differs; null without replicates.")
     models: dict[str, Fitted]
     best: str | None = Field(description="The law with the smallest criterion; null where none has one.")
@@ -58,49 +58,52 @@ def fit_curve(
     batch_sizes: Sequence[float],
     seconds: Sequence[float],
     blocks: Sequence[Hashable],
-    machine_change: float | None = None,
+    starts: Sequence[Hashable] | None = None,
 ) -> CurveFit:
     """Return every law fitted to the runs, with the verdict on what they determine.
 
-    ``batch_sizes``, ``seconds`` and ``blocks`` have one entry for each run; a table without blocks gives all runs the
-    same one. ``machine_change`` is the slowest yardstick over the fastest, where there is one.
+    ``batch_sizes``, ``seconds``, ``blocks`` and ``starts`` have one entry for each run; a table without blocks gives
+    all runs the same one.
     """
-    distinct, places = np.unique(np.asarray(batch_sizes, float), return_inverse=True)
-    model, differs = _model(places, seconds, blocks), level_test(seconds, places.tolist(), blocks)
-    optimum = optimum_of(model)
-    tied = [distinct[int(name)] for name in may_be_fastest(optimum, differs)] if optimum else []
-    means = _means(distinct, places, model)
-    residuals = np.log(np.asarray(seconds, float)) - means.logs[places] - model.block_effects
+    model = fit_log_model(seconds, batch_sizes, blocks, starts)
+    return curve_of_model(model, model.levels, optimum_of(model), level_test(model))
+
+
+def curve_of_model(
+    model: LogModel,
+    sizes: Sequence[float],
+    optimum: Optimum | None,
+    differs_p: float | None,
+    drift: float | None = None,
+) -> CurveFit:
+    """Return every law fitted to the means of a model; ``sizes`` (m,) are those of its levels.
+
+    ``drift`` is the change along the order of execution, where one is shown.
+    """
+    named = {label(level): size for level, size in zip(model.levels, sizes, strict=True)}
+    means = means_of(model, sizes)
     return curve_of(
         means,
-        differs_p=differs,
-        tied=tied,
-        noise=noise_of(means.logs[places], residuals),
-        machine_change=machine_change,
-        degrees_of_blocks=model.block_columns,
+        differs_p=differs_p,
+        tied=sorted(named[name] for name in may_be_fastest(optimum, differs_p)) if optimum else [],
+        noise=noise_of(model.effects[model.places], model.fit.residuals),
+        drift=drift,
+        spreads={name: float(np.sqrt(variance)) for name, variance in model.fit.variances.items()}
+        if model.spare > 0
+        else {},
     )
 
 
-def means_of(batch_sizes: Sequence[float], seconds: Sequence[float], blocks: Sequence[Hashable]) -> LogMeans:
-    """Return the mean log seconds at each batch size, blocks taken out; each argument has one entry for each run."""
-    distinct, places = np.unique(np.asarray(batch_sizes, float), return_inverse=True)
-    return _means(distinct, places, _model(places, seconds, blocks))
-
-
-def _model(places: Places, seconds: Sequence[float], blocks: Sequence[Hashable]) -> LogModel:
-    """Return the model of log seconds whose levels are the places of the batch sizes, the smallest being 0."""
-    return fit_log_model(seconds, places.tolist(), blocks)
-
-
-def _means(distinct: Array, places: Places, model: LogModel) -> LogMeans:
-    order = np.argsort(np.array(model.levels, int))
-    noise = model.residual_variance
+def means_of(model: LogModel, sizes: Sequence[float]) -> LogMeans:
+    """Return the mean log seconds at each size, the smallest first; ``sizes`` (m,) are those of the model's levels."""
+    order = np.argsort(np.asarray(sizes, float))
+    known = has_noise(model)
     return LogMeans(
-        sizes=distinct.tolist(),
+        sizes=np.asarray(sizes, float)[order].tolist(),
         logs=model.effects[order],
-        covariance=np.eye(len(distinct)) if noise is None else noise * model.covariance[np.ix_(order, order)],
-        degrees=model.degrees,
-        counts=np.bincount(places).tolist(),
+        covariance=model.covariance[np.ix_(order, order)] if known else np.eye(len(order)),
+        degrees=model.pair_degrees if known else 0.0,
+        counts=model.counts[order].astype(int).tolist(),
     )
 
 
@@ -109,8 +112,8 @@ def curve_of(
     differs_p: float | None,
     tied: Sequence[float],
     noise: Noise | None = None,
-    machine_change: float | None = None,
-    degrees_of_blocks: int = 0,
+    drift: float | None = None,
+    spreads: Mapping[str, float] | None = None,
 ) -> CurveFit:
     """Return every law fitted to the means, with the verdict on what they determine.
 
@@ -121,14 +124,14 @@ def curve_of(
     known = {name: fit.aicc for name, fit in models.items() if fit.aicc is not None}
     best = min(known, key=lambda name: known[name]) if known else None
     spread = float(np.exp(np.ptp(means.logs)))
-    moved = machine_change or 1.0
-    drifted = Drifted(machine_change=moved, level_change=spread) if moved >= CHANGE_LIMIT and moved > spread else None
+    moved = max(drift, 1 / drift) if drift else 1.0
+    drifted = Drifted(machine_change=moved, level_change=spread) if moved > spread else None
     verdict = judge(models, best, differs_p, shape_of(means.sizes, tied), drifted)
     models["power"] = models["power"].model_copy(update={"reported": isinstance(verdict, PowerLaw)})
     return CurveFit(
         observations=sum(means.counts),
         batch_sizes=len(means.sizes),
-        degrees_of_blocks=degrees_of_blocks,
+        spreads=dict(spreads or {}),
         differs_p=differs_p,
         models=models,
         best=best,

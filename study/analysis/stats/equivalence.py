@@ -56,7 +56,8 @@ def sensitivity_of(model: LogModel, margin: float) -> Sensitivity | None:
         margin=margin,
         blocks=round(blocks),
         blocks_for_margin=next(
-            (count for count in range(2, MOST_BLOCKS + 1) if _smallest(noise, levels, count) <= math.log1p(margin)), None
+            (count for count in range(2, MOST_BLOCKS + 1) if _smallest(noise, levels, count) <= math.log1p(margin)),
+            None,
         ),
     )
 

@@ -35,7 +35,8 @@ def far_runs(seconds: Sequence[float], levels: Sequence[Hashable], blocks: Seque
     deviation = TO_DEVIATION * float(np.median(np.abs(left))) * np.sqrt(len(logs) / spare)
     far: NDArray[np.bool_] = np.abs(left) > max(DEVIATIONS * deviation, np.log(FACTOR))
     counts = Counter(levels)
-    return far & np.array([counts[level] >= 3 for level in levels])
+    far &= np.array([counts[level] >= 3 for level in levels])
+    return far
 
 
 def _groups(values: Sequence[Hashable]) -> list[NDArray[np.int64]]:

@@ -13,9 +13,8 @@ WIDEST = 10.0
 ROUNDING = 1e-9
 
 Undetermined = Literal["few_runs", "one_block", "outside_runs", "wide_interval"]
-"""Why a level's mean is not determined: fewer than three clean runs; all of them in one block; a mean outside the times of
-its own runs, because its runs met another state of the machine than the others'; or an interval wider than a factor
-of ten."""
+"""Why a level's mean is not determined: fewer than three clean runs; all of them in one block; a mean outside the times
+of its own runs, which met another state of the machine than the others'; or an interval wider than a factor of ten."""
 
 
 def undetermined(mean: Interval, times: "pd.Series[float]", blocks: "pd.Series[str]") -> Undetermined | None:

@@ -8,9 +8,9 @@ import pandas as pd
 
 from study.analysis.stats import machine_change
 from study.analysis.stats.gate import Undetermined, undetermined
-from study.analysis.stats.log_model import LogModel, fit_log_model, level_test
+from study.analysis.stats.log_model import LogModel, level_test
 from study.analysis.stats.optimum import Optimum, optimum_of
-from study.analysis.stats.usable import Estimate, estimate, keys_of, place_of, usable_runs
+from study.analysis.stats.usable import Estimate, estimate, keys_of, model_of, place_of, usable_runs
 from study.config.study import Study, shown
 
 
@@ -93,10 +93,10 @@ def fit_group(clean: pd.DataFrame, y: str) -> Fits:
     The second one has the yardstick as a covariate, with a slope of its own: the times may follow the machine's
     change in part, or not at all.
     """
-    columns = [clean[name].tolist() for name in (y, "level", "session_block", "session")]
-    raw = fit_log_model(*columns)
+    levels = clean["level"].tolist()
+    raw = model_of(clean, y, levels)
     yardstick = machine_change.covariate(clean)
-    adjusted = fit_log_model(*columns, yardstick) if yardstick else None
+    adjusted = model_of(clean, y, levels, yardstick) if yardstick else None
     adjusted = adjusted if adjusted and adjusted.spare > 0 else None
     return Fits(
         raw=raw,

@@ -4,15 +4,18 @@ Timing errors are multiplicative, so all is done on logarithms. A start of the p
 factor, and a block of runs within it by another. Both are random, so that a level's interval covers the states of the
 machine that the study met, while ratios are compared within blocks, and a block of one run says little.
 
-Degrees of freedom are Satterthwaite's (1946). The tests compare the model with the analysis of variance of whole blocks,
-and ``benchmarks.coverage`` counts how often the intervals hold the truth.
+Degrees of freedom are Satterthwaite's (1946). The tests compare the model with the analysis of variance of whole
+blocks, and ``benchmarks.coverage`` counts how often the intervals hold the truth.
 """
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from study.analysis.stats.mixed_model import Array, Groups, MixedFit, fit_mixed, places
@@ -36,18 +39,24 @@ class Interval:
 class LogModel:
     """The fitted model of log seconds."""
 
-    levels: list[Hashable]
-    counts: Array
-    """Runs (m,) of each level."""
+    levels: list[Any]
+    places: NDArray[np.int64]
+    """The place (n,) of each run's level among ``levels``."""
     fit: MixedFit
     """The levels are the first coefficients."""
     noises: Array
     """Variance (m,) of the noise of each level; all are equal unless their spreads are shown to differ."""
 
+    @cached_property
+    def counts(self) -> Array:
+        """Runs (m,) of each level."""
+        return np.bincount(self.places).astype(float)
+
     @property
     def effects(self) -> Array:
         """Mean log seconds (m,) of each level, at the average state of the machine."""
-        return self.fit.beta[: len(self.levels)]
+        effects: Array = self.fit.beta[: len(self.levels)]
+        return effects
 
     @property
     def spare(self) -> int:
@@ -63,7 +72,7 @@ class LogModel:
     def covariance(self) -> Array:
         """Covariance (m, m) of ``effects``."""
         count = len(self.levels)
-        shared = self.fit.covariance[:count, :count]
+        shared: Array = self.fit.covariance[:count, :count]
         if not self.uneven:
             return shared
         values, vectors = np.linalg.eigh(shared - np.diag(self.fit.variances["noise"] / self.counts))
@@ -87,7 +96,7 @@ class LogModel:
 
     def error(self, weights: Array) -> float:
         """Return the standard error of a weighted sum of the effects, in log seconds."""
-        return float(np.sqrt(max(weights @ self.covariance @ weights, 0.0)))
+        return math.sqrt(max(float(weights @ self.covariance @ weights), 0.0))
 
     def degrees(self, weights: Array) -> float:
         """Return Satterthwaite's degrees of freedom of the variance of a weighted sum of the effects."""
@@ -154,7 +163,7 @@ def fit_log_model(
     fit = fit_mixed(
         np.log(np.asarray(seconds, float)), fixed, [Groups("block", places(nested)), Groups("start", places(starts))]
     )
-    return LogModel(list(dict.fromkeys(levels)), dummies.sum(0), fit, _noises(fit, level_places))
+    return LogModel(list(dict.fromkeys(levels)), level_places, fit, _noises(fit, level_places))
 
 
 def _slope(covariate: Sequence[float], centred: bool) -> Array:
@@ -162,7 +171,7 @@ def _slope(covariate: Sequence[float], centred: bool) -> Array:
     return logs - logs.mean() if centred else logs
 
 
-def _noises(fit: MixedFit, level_places: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Array:
+def _noises(fit: MixedFit, level_places: NDArray[np.int64]) -> Array:
     """Return the variance (m,) of each level's noise: the common one unless the sizes of the residuals differ.
 
     The test is an analysis of variance of the residuals' sizes (Levene 1960).

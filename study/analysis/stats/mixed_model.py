@@ -63,7 +63,7 @@ class MixedFit:
     """Covariance of the estimated variances: twice the inverse of their expected information."""
 
     def scatter(self, weights: Array, first: int = 0) -> float:
-        """Return the variance of the estimated variance of ``weights`` (p,) times beta, from the ``first`` variance on."""
+        """Return the variance of the estimated variance of ``weights`` (p,) times beta."""
         if len(self.slopes) == 0:
             return 0.0
         slopes = np.einsum("i,kij,j->k", weights, self.slopes, weights)[first:]

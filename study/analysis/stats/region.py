@@ -15,11 +15,12 @@ from scipy import linalg
 
 from study.analysis.stats.laws import LARGEST, Array, Law, mixture, share
 from study.analysis.stats.log_means import LogMeans
-from study.analysis.stats.log_model import ROUNDING
 
 TAIL = 14.0
 """The z beyond the columns' own range from which one column is all but alone."""
 STARTS = np.linspace(-1.0, 1.0, 41)
+ROUNDING = 1e-9
+"""Log seconds by which computed times may differ that are equal."""
 PART = 16
 """Parts into which a step of the grid is divided, again and again."""
 

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 
 from study.analysis.stats.findings import Drift
-from study.analysis.stats.log_model import SIGNIFICANCE, fit_log_model
+from study.analysis.stats.log_model import SIGNIFICANCE
+from study.analysis.stats.usable import model_of
 
 DRIFT_LIMIT = 0.05
 """A drift is reported from 5% over the study on: half of what pyperf calls an unstable spread (10%)."""
@@ -20,8 +21,7 @@ def drift_of(clean: pd.DataFrame, y: str) -> Drift | None:
         return None
     order = clean["started"].rank(method="first").to_numpy(float)
     along = np.exp((order - order.mean()) / (order.max() - order.min()))  # the model takes the logarithm
-    columns = [clean[name].tolist() for name in (y, "level", "session_block", "session")]
-    model = fit_log_model(*columns, along.tolist())
+    model = model_of(clean, y, clean["level"].tolist(), along.tolist())
     change, p = float(np.exp(model.fit.beta[-1])), model.covariate_p
     shows = p is not None and p < SIGNIFICANCE and max(change, 1 / change) >= 1 + DRIFT_LIMIT
     return Drift(change=change, p=p) if shows and p is not None else None

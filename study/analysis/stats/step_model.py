@@ -14,6 +14,7 @@ from pydantic import Field
 from study.analysis.stats.curve import means_of
 from study.analysis.stats.fits import Bounds, Fitted, fit_laws, predict
 from study.analysis.stats.laws import CLOSE, Law, by_name
+from study.analysis.stats.usable import model_of
 from study.base.strict import Strict
 
 COLUMNS = (
@@ -67,9 +68,9 @@ def step_model(frame: pd.DataFrame) -> StepModel | None:
     sizes = frame["step_images"].astype(float)
     if sizes.nunique() < 3 or (frame["busy_step_seconds"] <= 0).any():
         return None
-    x, blocks = sizes.tolist(), frame["session_block"].tolist()
-    image_seconds = (frame["busy_step_seconds"] / sizes).tolist()
-    fits = fit_laws(means_of(x, image_seconds, blocks), [by_name("inverse"), by_name("hinge")])
+    runs = frame.assign(image_seconds=frame["busy_step_seconds"] / sizes)
+    model = model_of(runs, "image_seconds", sizes.tolist())
+    fits = fit_laws(means_of(model, model.levels), [by_name("inverse"), by_name("hinge")])
     law = _law(fits)
     names = NAMES[law.name]
     coefficients = {name: fits[law.name].coefficients[key] for name, key in names.items()}

@@ -1,12 +1,13 @@
 """The runs that an analysis uses, those that it sets aside, and an estimate with its interval."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
 from study.analysis.stats import machine_change
 from study.analysis.stats.far_runs import far_runs
-from study.analysis.stats.log_model import Interval
+from study.analysis.stats.log_model import Interval, LogModel, fit_log_model
 from study.base.strict import Strict
 from study.config.study import Study
 
@@ -62,6 +63,13 @@ def usable_runs(frame: pd.DataFrame, y: str) -> pd.DataFrame:
     session = usable["session"].astype(int).astype(str)
     usable = usable.assign(session_block=session + "." + usable["block"].astype(int).astype(str))
     return machine_change.with_machine(usable)
+
+
+def model_of(runs: pd.DataFrame, y: str, levels: Sequence[Any], covariate: Sequence[float] | None = None) -> LogModel:
+    """Return the model of log ``y`` of the runs that count; ``levels`` and the covariate have an entry for each."""
+    return fit_log_model(
+        runs[y].tolist(), levels, runs["session_block"].tolist(), runs["session"].tolist(), covariate=covariate
+    )
 
 
 def mean_of(frame: pd.DataFrame, column: str) -> float | None:

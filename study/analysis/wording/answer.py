@@ -14,7 +14,6 @@ from study.analysis.words import (
     on_device,
     setting_words,
     short_key,
-    total_words,
 )
 
 

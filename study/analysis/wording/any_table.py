@@ -9,11 +9,13 @@ from study.analysis.words import coefficients, law_formula, listed, number
 def as_text(fit: CurveFit, optimum: Optimum | None, name: str) -> str:
     """Return the verdict, the laws, and the levels of column ``name`` that may be the fastest."""
     runs = f"{fit.observations} rows at {fit.batch_sizes} values of {name}"
-    blocks = f", {fit.degrees_of_blocks + 1} blocks" if fit.degrees_of_blocks else ""
+    spreads = ", ".join(f"{name} {100 * spread:.2g}%" for name, spread in fit.spreads.items())
     lines = [
         verdict_sentence(fit.verdict),
         "",
-        f"{runs}{blocks}. Laws, by AICc (undefined: too few rows, or values of {name}, for the law's coefficients):",
+        f"{runs}. " + (f"Standard deviations: {spreads}." if spreads else "Nothing was measured twice."),
+        "",
+        f"Laws, by AICc (undefined: too few rows, or values of {name}, for the law's coefficients):",
         "",
         *_laws(fit),
         "",

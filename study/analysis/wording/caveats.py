@@ -123,9 +123,8 @@ def _reason(run: SetAsideRun) -> str:
     beside = f", {number(run.seconds)} s" + (f" against {number(run.mean_seconds)} s" if run.mean_seconds else "")
     if run.warm_up_seconds is None or run.usual_warm_up_seconds is None:
         return reason + beside
-    return (
-        f"{reason}{beside} (its warm-up took {run.warm_up_seconds:.3g} s, the others' {run.usual_warm_up_seconds:.3g} s)"
-    )
+    warm_up = f"its warm-up took {run.warm_up_seconds:.3g} s, the others' {run.usual_warm_up_seconds:.3g} s"
+    return f"{reason}{beside} ({warm_up})"
 
 
 @caveat_sentence.register

@@ -145,7 +145,7 @@ def _laws(found: _Found) -> list[str]:
         alone.setdefault(verdict_sentence(fit.verdict) + few * bool(without), []).append(f"the {name}")
     sentences = [f"Of {listed(names)} alone: {text}" for text, names in alone.items()]
     fit = found.together
-    if fit.degrees_of_blocks and fit.differs_p is not None:
+    if len(found.alone) > 1 and fit.differs_p is not None:
         power = "" if fit.power.reported else " The exponent of the published power law is no finding."
         sentences.append(
             f"Together, each run a block (p = {number(fit.differs_p)}): {verdict_sentence(fit.verdict)}{power}"
