@@ -181,15 +181,19 @@ def _noise(at: pd.DataFrame, groups: Sequence[GroupFit], paired: LogModel, setti
 
 
 def _critical(noises: Sequence[Noise], paired: LogModel) -> float | None:
-    """Return the critical value with which all intervals hold at once: that of the largest of correlated t values."""
+    """Return the critical value with which the intervals of all settings hold at once; None where none has noise."""
     if not noises:
         return None
     degrees = float(np.median([degrees for _, degrees in noises]))
-    covariance: Array = paired.covariance
+    if len(noises) == len(paired.levels) and np.diag(paired.covariance).min() > 0:
+        return critical_of(paired.covariance, degrees)
+    share = CONFIDENCE ** (1 / len(noises))  # as if they were independent (Sidak 1967)
+    return float(stats.t.ppf((1 + share) / 2, degrees))
+
+
+def critical_of(covariance: Array, degrees: float) -> float:
+    """Return the 95% quantile of the largest of |t| values of this covariance (k, k), which share their degrees."""
     errors = np.sqrt(np.diag(covariance))
-    if len(noises) < len(errors) or not errors.all():
-        share = CONFIDENCE ** (1 / len(noises))  # independent (Sidak 1967)
-        return float(stats.t.ppf((1 + share) / 2, degrees))
     return float(np.quantile(np.abs(draws(covariance / np.outer(errors, errors), degrees)).max(1), CONFIDENCE))
 
 
