@@ -23,6 +23,7 @@ from study.analysis.figures import (
 )
 from study.analysis.figures.style import Drawn
 from study.analysis.stats.analysis import Analysis
+from study.analysis.stats.usable import marked
 from study.analysis.table.files import read_all
 from study.analysis.table.rows import ceilings_of
 from study.analysis.words import short_key
@@ -45,14 +46,19 @@ MODULES: tuple[tuple[str, Callable[[Plan, pd.DataFrame, Analysis], Drawn | None]
     ("order", order.draw),
 )
 
+EVERY_RUN = ("batch_size_performance", "order")
+"""Figures that draw the runs that are set aside, and mark them."""
+
 
 def drawn(plan: Plan, frame: pd.DataFrame, analysis: Analysis, records: Path, telemetry: Path) -> dict[str, Drawn]:
     """Return every figure that the study has, by name, in the order of the report.
 
     ``records`` and ``telemetry`` are the folders of the records and of their telemetry.
     """
-    figures = [(name, draw(plan, frame, analysis)) for name, draw in MODULES]
-    figures += _rooflines(plan, frame, records) + _telemetry(plan, frame, telemetry)
+    frame = marked(plan.study, frame)
+    clean = frame[frame["set_aside"].isna()]
+    figures = [(name, draw(plan, frame if name in EVERY_RUN else clean, analysis)) for name, draw in MODULES]
+    figures += _rooflines(plan, clean, records) + _telemetry(plan, clean, telemetry)
     return {name: figure for name, figure in figures if figure}
 
 

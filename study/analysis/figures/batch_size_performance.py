@@ -19,7 +19,7 @@ from study.artifacts.plan import Plan
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     """Return times against the curve's factor; None in a study without a curve or without a successful run."""
     curve = plan.study.curve
-    groups = [group for group in analysis.groups if group.best]
+    groups = [group for group in analysis.groups if any(level.time for level in group.levels)]
     if curve is None or not groups:
         return None
     figure = Figure(figsize=(9.5, 3.9 * len(groups)))
@@ -31,7 +31,8 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
         bars.set(title=f"{device_words(group.label)}: mean and 95% interval", xlabel=name, ylabel=y)
         _line(line, levels, group, _points(frame, plan, group, curve.x, curve.y))
         batch_axis(line, [float(level.x or 0) for level in levels], name)
-        line.set(title=f"{device_words(group.label)}: every run, the fastest mean marked", ylabel=y, ylim=(0, None))
+        marked = ", the fastest mean marked" if group.best else ""
+        line.set(title=f"{device_words(group.label)}: every run{marked}", ylabel=y, ylim=(0, None))
         line.legend(loc="best", frameon=True)
     return Drawn(figure, f"{name.capitalize()} and time", _caption(groups), _alt(groups, name))
 
@@ -65,25 +66,22 @@ def _points(frame: pd.DataFrame, plan: Plan, group: Group, x: str, y: str) -> pd
     keys = [key for key in plan.study.compared if key != x]
     labels = frame.apply(lambda row: ", ".join(str(row[key]) for key in keys) if keys else str(row["device"]), axis=1)
     ok = frame[(labels == group.label) & (frame["outcome"] == "ok")]
-    return ok.rename(columns={x: "x", y: "y"})[["x", "y"]]
+    return ok.rename(columns={x: "x", y: "y"})[["x", "y", "set_aside"]]
 
 
 def _line(axes: Axes, levels: list[Level], group: Group, points: pd.DataFrame) -> None:
     xs = [float(level.x or 0) for level in levels]
     means = [level.time.value for level in levels if level.time]
-    axes.plot(points["x"], points["y"], ".", color="0.45", markersize=6, label="one run", zorder=2)
+    counted = points[points["set_aside"].isna()]
+    axes.plot(counted["x"], counted["y"], ".", color="0.45", markersize=6, label="one run", zorder=2)
+    left = points[points["set_aside"].notna()]
+    if len(left):
+        axes.plot(left["x"], left["y"], "x", color="0.45", markersize=6, label="a run set aside", zorder=2)
     axes.plot(xs, means, "-o", color=COLOURS[0], label="geometric mean", zorder=3)
-    best = next(index for index, level in enumerate(levels) if level.label == group.best)
-    axes.plot(
-        xs[best],
-        means[best],
-        "*",
-        color=BEST,
-        markersize=17,
-        markeredgecolor="white",
-        label=f"fastest mean: {group.best}",
-        zorder=4,
-    )
+    if group.best:
+        at = next(index for index, level in enumerate(levels) if level.label == group.best)
+        star: dict[str, Any] = {"color": BEST, "markersize": 17, "markeredgecolor": "white", "zorder": 4}
+        axes.plot(xs[at], means[at], "*", label=f"fastest mean: {group.best}", **star)
     if group.curve and group.curve.power.reported:
         grid = np.geomspace(min(xs), max(xs), 100)
         times = predict(by_name("power"), group.curve.power, grid)
@@ -93,12 +91,17 @@ def _line(axes: Axes, levels: list[Level], group: Group, points: pd.DataFrame) -
 def _caption(groups: list[Group]) -> str:
     parts = []
     for group in groups:
+        if group.best is None:
+            parts.append(f"On {device_words(group.label, article=True)} it cannot be said which is the fastest.")
+            continue
         rest = [label for label in group.indistinguishable if label != group.best]
         parts.append(
             f"On {device_words(group.label, article=True)} the smallest mean is at {group.best}; "
             + (f"{listed(rest)} cannot be told from it." if rest else "no other can be mistaken for it.")
         )
-    return "Geometric means over processes, with 95% t intervals from log time = setting + block. " + " ".join(parts)
+    return (
+        "Geometric means over processes, with 95% intervals from log time = setting + start + block + noise. "
+    ) + " ".join(parts)
 
 
 def _alt(groups: list[Group], name: str) -> str:

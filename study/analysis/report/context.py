@@ -9,6 +9,7 @@ from study.analysis.published.beside import Series, beside
 from study.analysis.published.table import read_published
 from study.analysis.report.epochs import EpochRow, epoch_rows, padded, published_epochs
 from study.analysis.stats.analysis import Analysis
+from study.analysis.stats.usable import marked
 from study.analysis.wording.answer import answer_sentence
 from study.analysis.wording.caveats import caveat_sentence
 from study.analysis.words import bytes_words, short_key, total_words
@@ -66,7 +67,7 @@ def view(
         rate="images/s" if study.total in TOTALS_OF_INFERENCE else "images/s in training",
         facts=_facts(plan, records),
         epochs=_epochs(plan, records),
-        runs=_runs(frame, analysis.y),
+        runs=_runs(marked(study, frame), analysis.y),
         counts=_counts(plan, done),
         beside=beside(study, frame, read_published()) if study.published else [],
         published=study.published,
@@ -291,6 +292,7 @@ def _runs(frame: pd.DataFrame, y: str) -> list[dict[str, Any]]:
         "peak_device_allocated_bytes",
         "peak_host_resident_bytes",
         "session",
+        "set_aside",
     ]
     table = frame[columns].rename(columns={y: "seconds"})
     return [

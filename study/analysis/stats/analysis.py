@@ -3,6 +3,7 @@
 The analysis returns values and kinds of findings; ``study.analysis.wording`` makes sentences of them.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -86,7 +87,9 @@ class Group(Strict):
 
     label: str
     levels: list[Level]
-    best: str | None = Field(None, description="The level with the smallest mean.")
+    best: str | None = Field(
+        None, description="The level with the smallest mean; null where one that is not determined may be faster."
+    )
     indistinguishable: list[str] = Field(
         default=[],
         description="Levels that cannot be told from the fastest: all where the F test finds no difference at all "
@@ -162,8 +165,7 @@ def _group(study: Study, group: GroupFit, y: str) -> Group:
     if fits is None:
         return Group(label=group.label, levels=levels)
     clean = group.clean
-    told = {level.label: level.time.value for level in levels if level.time and not level.undetermined}
-    best = min(told, key=told.__getitem__) if told else None
+    best = _best(levels)
     timed = [level.label for level in levels if level.time]
     drift, curve = drift_of(clean, y), None
     if x and len(timed) >= 3:
@@ -213,6 +215,16 @@ def _tied(levels: list[str], fits: Fits) -> list[str]:
         adjusted = optimum_of(fits.adjusted)
         tied = [*tied, *(may_be_fastest(adjusted, fits.adjusted_differs_p) if adjusted else levels)]
     return [level for level in levels if level in tied]
+
+
+def _best(levels: Sequence[Level]) -> str | None:
+    """Return the level with the smallest mean; None where a level that is not determined may be faster."""
+    timed = [(level, level.time) for level in levels if level.time]
+    told = [(time.value, level.label, time.high or time.value) for level, time in timed if not level.undetermined]
+    if not told:
+        return None
+    _, label, high = min(told)
+    return None if any(time.value <= high for level, time in timed if level.undetermined) else label
 
 
 def _levels(study: Study, group: GroupFit, y: str) -> list[Level]:
@@ -293,7 +305,7 @@ def _group_answer(group: Group, factor: str | None) -> Answer:
         return NothingSucceeded(group=group.label)
     best = next((level for level in timed if level.label == group.best), None)
     open_levels = {level.label: level.undetermined for level in timed if level.undetermined}
-    if best is None or any(_may_win(level, best) for level in timed if level.undetermined):
+    if best is None or best.time is None:
         counts = {level.label: level.runs for level in timed}
         return CannotSay(
             group=group.label,
@@ -302,7 +314,6 @@ def _group_answer(group: Group, factor: str | None) -> Answer:
             runs={name: counts[name] for name in open_levels},
             more_runs=gate.more_runs(counts, open_levels),
         )
-    assert best.time is not None
     if len(group.levels) == 1:
         return OnlyLevel(group=group.label, time=best.time)
     return Fastest(
@@ -318,10 +329,3 @@ def _group_answer(group: Group, factor: str | None) -> Answer:
         machine_change=group.machine_change,
         curve=group.curve.verdict if group.curve and group.machine is None else None,
     )
-
-
-def _may_win(level: Level, best: Level) -> bool:
-    """Return whether a level whose mean is not determined may be faster than the best of the others."""
-    if level.time is None or best.time is None:
-        return False
-    return level.time.value <= (best.time.high or best.time.value)

@@ -1,6 +1,7 @@
 """Equivalence within a margin, and what a study of this size and this noise could have seen."""
 
 import math
+from collections.abc import Hashable
 
 from pydantic import Field
 from scipy import stats
@@ -26,7 +27,7 @@ class Sensitivity(Strict):
     )
 
 
-def equivalent_to(model: LogModel, best: str, margin: float) -> list[str]:
+def equivalent_to(model: LogModel, best: Hashable, margin: float) -> list[str]:
     """Return the levels whose ratio to ``best`` is shown to lie within 1 + ``margin`` and its reciprocal.
 
     These are two one-sided t tests at 5% (Schuirmann 1987). Each level is compared with the fastest by itself.
