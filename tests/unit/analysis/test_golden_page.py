@@ -51,11 +51,11 @@ VERDICTS: list[Verdict] = [
     findings.NoLaw(),
     findings.PowerLaw(c=15.0, alpha=0.5, alpha_interval=ALPHA, least_seconds=5.0, inverse_fits=False),
     findings.PowerLaw(c=15.0, alpha=0.9, alpha_interval=ALPHA, least_seconds=5.0, inverse_fits=True),
-    findings.Turn(batch_size=58.87, interval=None),
-    findings.Turn(batch_size=58.87, interval=Bounds(low=51.7, high=None)),
+    findings.Turn(low=32.0, high=128.0),
     findings.Rise(),
     findings.OtherLaw(law="inverse", coefficients=INVERSE, doubt="another_law", alpha_interval=ALPHA),
     findings.OtherLaw(law="hinge", coefficients={"bend": 62.6}, doubt="lack_of_fit", alpha_interval=ALPHA),
+    findings.OtherLaw(law="rise", coefficients=INVERSE, doubt="another_law", alpha_interval=None),
     findings.OtherLaw(law="power", coefficients=POWER, doubt="untested", alpha_interval=None),
     findings.OtherLaw(law="power", coefficients=POWER, doubt="wide_interval", alpha_interval=WIDE),
 ]
