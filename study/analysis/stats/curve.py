@@ -97,7 +97,7 @@ def curve_of_model(
 def means_of(model: LogModel, sizes: Sequence[float]) -> LogMeans:
     """Return the mean log seconds at each size, the smallest first; ``sizes`` (m,) are those of the model's levels."""
     order = np.argsort(np.asarray(sizes, float))
-    known = has_noise(model)
+    model, known = model.even, has_noise(model)
     return LogMeans(
         sizes=np.asarray(sizes, float)[order].tolist(),
         logs=model.effects[order],

@@ -10,7 +10,7 @@ blocks, and ``benchmarks.coverage`` counts how often the intervals hold the trut
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -46,6 +46,11 @@ class LogModel:
     """The levels are the first coefficients."""
     noises: Array
     """Variance (m,) of the noise of each level; all are equal unless their spreads are shown to differ."""
+
+    @property
+    def even(self) -> "LogModel":
+        """The same model with one noise for all levels: a law cannot weigh its points by spreads of a few runs."""
+        return replace(self, noises=np.full(len(self.levels), self.fit.variances["noise"]))
 
     @cached_property
     def counts(self) -> Array:
@@ -179,10 +184,10 @@ def _noises(fit: MixedFit, level_places: NDArray[np.int64]) -> Array:
     counts = np.bincount(level_places)
     noise = fit.variances["noise"]
     common: Array = np.full(len(counts), noise)
-    if len(counts) < 2 or counts.min() < 2 or noise <= 0 or fit.spare < len(counts):
+    if len(counts) < 2 or counts.min() < 3 or noise <= 0 or fit.spare < len(counts):
         return common
     sizes = [np.abs(fit.residuals[level_places == level]) for level in range(len(counts))]
-    if np.ptp(np.concatenate(sizes)) == 0 or stats.f_oneway(*sizes).pvalue >= UNEVEN:
+    if np.ptp(np.concatenate(sizes)) == 0 or not stats.f_oneway(*sizes).pvalue < UNEVEN:
         return common
     squares = np.array([float((size**2).mean()) for size in sizes])
     # Residuals are smaller than the noise, because the coefficients follow it: all by one factor.

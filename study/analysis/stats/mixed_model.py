@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import optimize
 
 Array = NDArray[np.float64]
-MANY_GROUPS = 2000
+MANY_GROUPS = 400
 """Groups from which the degrees of freedom no longer matter; the matrices of their traces would fill the memory."""
 ROUNDING = 1e-20
 """Share of the sum of squares below which a residual is rounding."""
@@ -32,9 +32,7 @@ class Groups:
 
     def sums(self, values: Array) -> Array:
         """Return the sum over each group of rows, shape (groups, k), of ``values`` (n, k)."""
-        totals = np.zeros((self.count, values.shape[1]))
-        np.add.at(totals, self.places, values)
-        return totals
+        return np.column_stack([np.bincount(self.places, column, self.count) for column in values.T])
 
     def matrix(self) -> Array:
         """Return the indicators of the groups, shape (n, groups)."""

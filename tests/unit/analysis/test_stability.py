@@ -1,4 +1,4 @@
-"""Drift, power and contrasts: planted, and found or not as often as it should be."""
+"""Drift, sensitivity, equivalence and contrasts: planted, and found or not as often as it should be."""
 
 from typing import Any
 
@@ -8,28 +8,42 @@ import pytest
 
 from study.analysis.stats.analysis import analyse
 from study.analysis.stats.contrasts import Ratio, contrast_bootstrap, contrast_of
-from study.analysis.stats.curve import fit_curve
+from study.analysis.stats.curve import curve_of_model, fit_curve
+from study.analysis.stats.equivalence import equivalent_to, sensitivity_of
 from study.analysis.stats.findings import Contrast, Drifted, NoDifference
-from study.analysis.stats.log_model import fit_log_model
-from study.analysis.stats.stability import drift_of, more_replicates, replicates_needed
+from study.analysis.stats.log_model import LogModel, fit_log_model, level_test
+from study.analysis.stats.optimum import optimum_of
+from study.analysis.stats.stability import drift_of
 from study.config.study import Study
 from tests.conftest import study_values
 from tests.timings import as_timings
 
 
-def runs(drift: float = 0.0, noise: float = 0.02, replicates: int = 5, seed: int = 1) -> tuple[pd.DataFrame, list[str]]:
-    """Runs of three levels in blocks; their times grow by ``drift`` (a share) from the first to the last."""
+def runs(
+    drift: float = 0.0, noise: float = 0.02, replicates: int = 5, seed: int = 1, blocks: float = 0.0
+) -> pd.DataFrame:
+    """Runs of three levels in blocks, which differ by ``blocks``; their times grow by ``drift`` from first to last."""
     rng = np.random.default_rng(seed)
     levels = [name for _ in range(replicates) for name in rng.permutation(["a", "b", "c"])]
     seconds = [
         (1 + ord(name) - ord("a")) * (1 + drift) ** (place / (len(levels) - 1)) * float(np.exp(rng.normal(0, noise)))
         for place, name in enumerate(levels)
     ]
-    return pd.DataFrame({"started": range(len(levels)), "fit_seconds": seconds}), levels
+    places = np.arange(len(levels))
+    shift = np.exp(rng.normal(0, blocks, replicates))[places // 3]
+    return pd.DataFrame(
+        {
+            "started": places,
+            "fit_seconds": np.array(seconds) * shift,
+            "level": levels,
+            "session": 1,
+            "session_block": [f"1.{place // 3}" for place in places],
+        }
+    )
 
 
 def test_a_planted_drift_along_the_order_is_found_with_its_size() -> None:
-    longer, shorter = drift_of(*runs(drift=0.3), "fit_seconds"), drift_of(*runs(drift=-0.3), "fit_seconds")
+    longer, shorter = drift_of(runs(drift=0.3), "fit_seconds"), drift_of(runs(drift=-0.3), "fit_seconds")
     assert longer is not None
     assert 1.2 < longer.change < 1.4
     assert longer.p < 0.05
@@ -37,48 +51,64 @@ def test_a_planted_drift_along_the_order_is_found_with_its_size() -> None:
     assert 0.6 < shorter.change < 0.8
 
 
-def test_runs_that_do_not_drift_are_called_so_in_one_of_twenty_at_most() -> None:
-    found = sum(drift_of(*runs(seed=seed, noise=0.1), "fit_seconds") is not None for seed in range(200))
+@pytest.mark.parametrize("blocks", [0.0, 0.05, 0.2])
+def test_runs_that_do_not_drift_are_called_so_in_one_of_twenty_at_most(blocks: float) -> None:
+    found = sum(drift_of(runs(seed=seed, noise=0.1, blocks=blocks), "fit_seconds") is not None for seed in range(200))
     assert found <= 20  # 5% of 200 is 10; 20 or more has a probability of 0.3%
 
 
 def test_too_few_runs_or_runs_without_a_start_tell_no_drift() -> None:
-    frame, levels = runs(drift=1.0, replicates=1)
-    assert drift_of(frame, levels, "fit_seconds") is None
-    frame, levels = runs(drift=1.0)
-    assert drift_of(frame.assign(started=float("nan")), levels, "fit_seconds") is None
+    assert drift_of(runs(drift=1.0, replicates=1), "fit_seconds") is None
+    assert drift_of(runs(drift=1.0).assign(started=float("nan")), "fit_seconds") is None
 
 
-def test_the_replicates_that_are_needed_are_those_of_cohens_table() -> None:
-    # Two-sided 5%, power 80%, two groups: 17 for d = 1, 64 for d = 0.5 (three levels in blocks have 2(n - 1) degrees).
-    assert replicates_needed(1.0, 1.0, 3) == 17
-    assert replicates_needed(0.5, 1.0, 3) == 64
-    assert replicates_needed(0.001, 1.0, 3) is None
+def model_of_levels(means: dict[str, float], noise: float, replicates: int, seed: int) -> LogModel:
+    """The model of levels with these times in whole blocks."""
+    rng = np.random.default_rng(seed)
+    names = list(means) * replicates
+    blocks = np.repeat(range(replicates), len(means))
+    seconds = [means[name] * float(np.exp(rng.normal(0, noise))) for name in names]
+    return fit_log_model(seconds, names, blocks.tolist())
 
 
-def test_replicates_are_counted_for_each_level_that_is_not_told_from_the_best() -> None:
-    rng = np.random.default_rng(5)
-    levels = ["64", "128", "256"] * 4
-    means = {"64": 1.0, "128": 1.03, "256": 2.0}
-    model = fit_log_model([means[name] * float(np.exp(rng.normal(0, 0.05))) for name in levels], levels, [0] * 12)
-    found = more_replicates(model, ["64", "128"], "64", 4)
-    assert found is not None
-    assert model.residual_variance is not None
-    needed = replicates_needed(float(model.effects[1] - model.effects[0]), model.residual_variance, 3)
-    assert needed is not None
-    assert (found.fastest, found.needed, found.hopeless) == ("64", {"128": needed - 4}, [])
-    assert more_replicates(model, ["64"], "64", 4) is None
+def test_the_smallest_ratio_is_found_by_four_in_five_studies_like_it() -> None:
+    same = {"a": 1.0, "b": 1.0, "c": 1.0}
+    every = [sensitivity_of(model_of_levels(same, 0.05, 6, seed), 0.05) for seed in range(40)]
+    found = [one for one in every if one]
+    assert {one.blocks for one in found} == {6}
+    assert np.median([one.blocks_for_margin or 1000 for one in found]) > 12
+    planted = float(np.median([one.smallest_ratio for one in found]))
+    told = 0
+    for seed in range(100, 300):
+        ratio = model_of_levels(same | {"b": planted}, 0.05, 6, seed).ratio("b", "a")
+        told += ratio.low is not None and ratio.low > 1
+    assert 0.7 < told / 200 < 0.9
+
+
+def test_equal_levels_are_called_equivalent_where_the_noise_is_small_and_not_where_it_is_large() -> None:
+    quiet = model_of_levels({"a": 1.0, "b": 1.0, "c": 1.3}, 0.01, 5, 2)
+    assert equivalent_to(quiet, "a", 0.05) == ["b"]
+    assert equivalent_to(model_of_levels({"a": 1.0, "b": 1.0}, 0.2, 5, 2), "a", 0.05) == []
+
+
+def test_a_level_at_the_margin_is_called_equivalent_in_one_of_twenty_at_most() -> None:
+    wrong = sum(
+        "b" in equivalent_to(model_of_levels({"a": 1.0, "b": 1.05, "c": 1.0}, 0.015, 5, seed), "a", 0.05)
+        for seed in range(300)
+    )
+    assert wrong <= 26  # 5% of 300 is 15; 27 or more has a probability of 0.3%
 
 
 def test_a_machine_that_changed_more_than_the_settings_differ_is_found_in_place_of_a_law() -> None:
-    """By its yardstick: blocks that differ by chance, or by a single slow run, show no change of the machine."""
+    """Along the order: blocks that differ by chance, or by a single slow run, show no change of the machine."""
     rng = np.random.default_rng(2)
     sizes, blocks = np.tile([16.0, 32, 64, 128], 4).tolist(), np.repeat(np.arange(4), 4)
     seconds = np.exp(rng.normal(0, 0.02, 16)) * np.array([1.0, 1.5, 1.1, 2.0])[blocks]
     assert isinstance(fit_curve(sizes, seconds.tolist(), blocks.tolist()).verdict, NoDifference)
-    told = fit_curve(sizes, np.exp(rng.normal(0, 0.02, 16)).tolist(), [0] * 16, machine_change=1.4).verdict
+    model = fit_log_model(np.exp(rng.normal(0, 0.02, 16)).tolist(), sizes, [0] * 16)
+    told = curve_of_model(model, model.levels, optimum_of(model), level_test(model), drift=1 / 1.4).verdict
     assert isinstance(told, Drifted)
-    assert told.machine_change == 1.4
+    assert told.machine_change == pytest.approx(1.4)
     assert told.level_change < 1.1
 
 
