@@ -23,6 +23,7 @@ from study.analysis.figures import (
 )
 from study.analysis.figures.style import Drawn
 from study.analysis.stats.analysis import Analysis
+from study.analysis.stats.usable import counted
 from study.analysis.table.files import read_all
 from study.analysis.table.rows import ceilings_of
 from study.analysis.words import short_key
@@ -45,14 +46,18 @@ MODULES: tuple[tuple[str, Callable[[Plan, pd.DataFrame, Analysis], Drawn | None]
     ("order", order.draw),
 )
 
+EVERY_RECORD = ("batch_size_performance", "order")
+"""The figures of single runs, which also show the records that were set aside."""
+
 
 def drawn(plan: Plan, frame: pd.DataFrame, analysis: Analysis, records: Path, telemetry: Path) -> dict[str, Drawn]:
     """Return every figure that the study has, by name, in the order of the report.
 
     ``records`` and ``telemetry`` are the folders of the records and of their telemetry.
     """
-    figures = [(name, draw(plan, frame, analysis)) for name, draw in MODULES]
-    figures += _rooflines(plan, frame, records) + _telemetry(plan, frame, telemetry)
+    counts = counted(frame)
+    figures = [(name, draw(plan, frame if name in EVERY_RECORD else counts, analysis)) for name, draw in MODULES]
+    figures += _rooflines(plan, counts, records) + _telemetry(plan, counts, telemetry)
     return {name: figure for name, figure in figures if figure}
 
 

@@ -29,7 +29,7 @@ from study.analysis.stats.log_model import SIGNIFICANCE, LogModel, fit_log_model
 from study.analysis.stats.optimum import Optimum, may_be_fastest, optimum_of
 from study.analysis.stats.stability import drift_of, more_replicates
 from study.analysis.stats.step_model import StepModel, step_model
-from study.analysis.stats.usable import Estimate, estimate, mean_of, place_of, usable_runs
+from study.analysis.stats.usable import Estimate, counted, estimate, mean_of, place_of, usable_runs
 from study.artifacts.timing import resources
 from study.base.strict import Strict
 from study.config.study import Study, shown
@@ -111,7 +111,7 @@ def analyse(study: Study, frame: pd.DataFrame) -> Analysis:
     group_keys = [key for key in study.compared if (key != x if x else key == "device")]
     groups = [
         _group(study, label, part, x, y)
-        for label, part in _split(frame, group_keys, study)
+        for label, part in _split(counted(frame), group_keys, study)
         if (part["outcome"] != "unavailable").any()
     ]
     ratios = ratios_of(study, frame, y, x, study.contrast) if study.contrast else []

@@ -9,6 +9,7 @@ from study.analysis.stats import findings
 from study.analysis.stats.findings import Caveat, FarRun
 from study.analysis.stats.log_model import separate_sets
 from study.analysis.stats.machine_change import CHANGE_LIMIT, YARDSTICKS
+from study.analysis.stats.usable import counted
 from study.config.study import Study
 
 SPREAD_LIMIT = 0.10
@@ -25,9 +26,12 @@ WAITING_LIMIT = 0.5
 
 def warnings_of(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> list[Caveat]:
     """Return every caveat of a table of timings, whose column ``y`` is analysed along the factor ``x``."""
+    every, frame = frame, counted(frame)
     usable = frame[(frame["outcome"] == "ok") & frame[y].notna()]
     return [
         *_outcomes(frame),
+        *_disturbed(every),
+        *_broken(every),
         *_replicates(study),
         *_sessions(frame),
         *_environment(frame),
@@ -48,6 +52,26 @@ def _outcomes(frame: pd.DataFrame) -> Iterator[Caveat]:
         yield findings.Unsuccessful(
             outcome=str(outcome), message=message if isinstance(message, str) else None, runs=rows["run"].tolist()
         )
+
+
+def _disturbed(frame: pd.DataFrame) -> Iterator[Caveat]:
+    """Yield the runs that others disturbed, from the records that count and those that were set aside."""
+    marked = frame[frame["disturbed"].notna() & (frame["set_aside"] != "broken block")]
+    if len(marked):
+        kinds = pd.Series([kind for text in marked["disturbed"] for kind in str(text).split("; ")])
+        again = marked[marked["set_aside"] == "disturbed"]
+        yield findings.DisturbedRuns(
+            kinds={str(kind): int(count) for kind, count in kinds.value_counts().sort_index().items()},
+            runs=list(dict.fromkeys(marked["run"])),
+            measured_again=int(again["run"].nunique()),
+            disturbed_again=counted(marked)["run"].tolist(),
+        )
+
+
+def _broken(frame: pd.DataFrame) -> Iterator[Caveat]:
+    broken = frame[frame["set_aside"] == "broken block"]
+    if len(broken):
+        yield findings.BrokenBlocks(blocks=sorted({int(block) for block in broken["block"]}), records=len(broken))
 
 
 def _replicates(study: Study) -> Iterator[Caveat]:

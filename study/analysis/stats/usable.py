@@ -22,8 +22,14 @@ def estimate(interval: Interval) -> Estimate:
     return Estimate(value=interval.value, low=interval.low, high=interval.high)
 
 
+def counted(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a table of timings that count: those of records that were set aside are left out."""
+    return frame[frame["set_aside"].isna()]
+
+
 def usable_runs(frame: pd.DataFrame, y: str) -> pd.DataFrame:
     """Return the successful runs with columns ``session_block`` (session and replicate) and ``machine``."""
+    frame = counted(frame)
     usable = frame[(frame["outcome"] == "ok") & frame[y].notna()]
     session = usable["session"].astype(int).astype(str)
     usable = usable.assign(session_block=session + "." + usable["block"].astype(int).astype(str))

@@ -5,7 +5,7 @@ from functools import singledispatch
 
 from study.analysis.stats import findings
 from study.analysis.stats.findings import Caveat, FarRun, MoreReplicates
-from study.analysis.words import device_words, listed, short_key
+from study.analysis.words import device_words, evidence_words, listed, short_key
 
 FEW_RUNS = 4
 """Runs up to this number are named, more are counted."""
@@ -21,6 +21,22 @@ def caveat_sentence(caveat: Caveat) -> str:
 def _unsuccessful(caveat: findings.Unsuccessful) -> str:
     outcome = caveat.outcome.replace("_", " ").capitalize()
     return f"{outcome}: {_runs(caveat.runs)} ({caveat.message or 'no reason recorded'})."
+
+
+@caveat_sentence.register
+def _disturbed_runs(caveat: findings.DisturbedRuns) -> str:
+    kinds = listed([f"{evidence_words(kind)} in {count}" for kind, count in caveat.kinds.items()])
+    again = f"{caveat.measured_again} of them were measured once more, and the second record counts"
+    still = f"; disturbed again: {_runs(caveat.disturbed_again)}" if caveat.disturbed_again else ""
+    return f"Others disturbed {_runs(caveat.runs)} ({kinds}). {again}{still}."
+
+
+@caveat_sentence.register
+def _broken_blocks(caveat: findings.BrokenBlocks) -> str:
+    return (
+        f"A start was broken off in block {listed(list(map(str, caveat.blocks)))}: {caveat.records} record(s) are kept "
+        "and count in no number, for such a block is measured anew as a whole."
+    )
 
 
 @caveat_sentence.register

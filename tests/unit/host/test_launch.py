@@ -11,10 +11,11 @@ import pytest
 from study.artifacts.layout import Results
 from study.artifacts.plan import write_plans
 from study.artifacts.shelf import read_record
+from study.artifacts.start import Start
 from study.base.errors import StudyError
 from study.cli import main
 from study.host.engine import container
-from study.host.steps import launch
+from study.host.steps import attempt, launch
 from study.host.steps.machine_lock import alone_on_this_machine
 from tests.conftest import tiny_plan
 
@@ -23,7 +24,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     """Let the training process be a line of Python; ``scratch`` is its folder."""
     prefix = "import sys, json, os, signal, pathlib; scratch = pathlib.Path(sys.argv[1]);"
     monkeypatch.setattr(
-        launch, "host_command", lambda job, scratch: [sys.executable, "-c", prefix + code, str(scratch)]
+        attempt, "host_command", lambda job, scratch: [sys.executable, "-c", prefix + code, str(scratch)]
     )
 
 
@@ -45,10 +46,10 @@ def test_every_end_of_a_process_becomes_a_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, outcome: str, words: str
 ) -> None:
     fake(monkeypatch, code)
-    monkeypatch.setattr(launch, "oom_kills", lambda: 7)  # what else this machine kills is not the subject
+    monkeypatch.setattr(attempt, "oom_kills", lambda: 7)  # what else this machine kills is not the subject
     plan = tiny_plan()
     run = plan.runs[0]
-    launch.launch(plan, run, tmp_path, 4, tmp_path / "run.log", "run 1 of 2")
+    launch.launch(plan, run, tmp_path, Start(session=4), tmp_path / "run.log", "run 1 of 2")
     record = read_record(tmp_path / "tiny" / "records" / run.file)
     assert (record.outcome, record.session, record.block, record.position) == (outcome, 4, run.block, run.position)
     assert words in str(record.message)
@@ -57,9 +58,9 @@ def test_every_end_of_a_process_becomes_a_record(
 def test_a_kill_for_want_of_memory_is_told_from_another_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake(monkeypatch, "os.kill(os.getpid(), signal.SIGKILL)")
     counts = iter([7, 8])
-    monkeypatch.setattr(launch, "oom_kills", lambda: next(counts))
+    monkeypatch.setattr(attempt, "oom_kills", lambda: next(counts))
     plan = tiny_plan()
-    record = launch.launch(plan, plan.runs[0], tmp_path, 1, tmp_path / "run.log", "")
+    record = launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "")
     assert record.outcome == "out_of_memory"
 
 
@@ -70,14 +71,14 @@ def test_a_run_with_a_record_is_not_started(tmp_path: Path, monkeypatch: pytest.
     path.write_text("precious")
     fake(monkeypatch, "(scratch.parent / 'started').write_text('')")
     with pytest.raises(StudyError, match="is kept"):
-        launch.launch(plan, plan.runs[0], tmp_path, 1, tmp_path / "run.log", "")
+        launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "")
     assert path.read_text() == "precious"
 
 
 def test_progress_is_plain_lines_in_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake(monkeypatch, "[print(f'progress {n} 3 epoch {n}') for n in (1, 2, 3)]; print('a warning')")
     plan = tiny_plan()
-    launch.launch(plan, plan.runs[0], tmp_path, 1, tmp_path / "run.log", "")
+    launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "")
     lines = (tmp_path / "run.log").read_text().splitlines()
     assert lines == ["epoch 1: step 1 of 3", "epoch 2: step 2 of 3", "epoch 3: step 3 of 3", "a warning"]
 
@@ -106,8 +107,8 @@ def test_cores_of_snakemake_do_not_reach_the_process_and_a_cpu_run_sees_no_gpu()
 
 
 def test_each_run_has_a_seed_of_its_own_that_does_not_change() -> None:
-    assert launch.run_seed(1, "bs4-cpu-r1") == 1_094_158_015
-    assert len({launch.run_seed(seed, f"bs4-cpu-r{r}") for seed in (1, 2) for r in (1, 2, 3)}) == 6
+    assert attempt.run_seed(1, "bs4-cpu-r1") == 1_094_158_015
+    assert len({attempt.run_seed(seed, f"bs4-cpu-r{r}") for seed in (1, 2) for r in (1, 2, 3)}) == 6
 
 
 def test_plans_keep_their_time_where_nothing_changed(tmp_path: Path) -> None:
@@ -145,9 +146,9 @@ def test_a_kill_by_the_kernel_is_the_end_only_of_a_run_that_says_so(
     failed = {"outcome": "failed", "message": message}
     fake(monkeypatch, f"(scratch / 'result.json').write_text({json.dumps(json.dumps(failed))})")
     counts = iter([7, 8])
-    monkeypatch.setattr(launch, "oom_kills", lambda: next(counts))
+    monkeypatch.setattr(attempt, "oom_kills", lambda: next(counts))
     plan = tiny_plan()
-    record = launch.launch(plan, plan.runs[0], tmp_path, 1, tmp_path / "run.log", "")
+    record = launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "")
     assert record.outcome == outcome
     assert message in str(record.message)
 
@@ -161,7 +162,7 @@ def test_a_second_pipeline_waits_for_its_turn_and_says_so(
     done = threading.Event()
 
     def second() -> None:
-        launch.launch(plan, plan.runs[0], tmp_path, 1, tmp_path / "run.log", "run 1 of 2")
+        launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "run 1 of 2")
         done.set()
 
     monkeypatch.setattr(signal, "signal", lambda number, handler: None)  # only a main thread may set one
