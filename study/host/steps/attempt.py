@@ -131,10 +131,16 @@ def _elsewhere(plan: Plan, scratch: Path) -> float | None:
     """Return the CPU time of a container's processes in seconds, which are no children of ours; None if unknown."""
     if plan.engine == "none" or not engine(plan.engine).keeps_containers:
         return 0.0
-    with suppress(OSError, IndexError):
-        line = (scratch / TIMES).read_text(encoding="ascii").splitlines()[1]  # the first line is the shell's own
-        return sum(60 * int(minutes) + float(seconds) for minutes, seconds in re.findall(r"(\d+)m([\d.]+)s", line))
-    return None
+    try:
+        return shell_times((scratch / TIMES).read_text(encoding="ascii"))
+    except OSError:
+        return None
+
+
+def shell_times(text: str) -> float | None:
+    """Return the seconds in what a shell's ``times`` printed: its own in one line, its children's in the next."""
+    found = re.findall(r"(\d+)m([\d.]+)s", text)
+    return sum(60 * int(minutes) + float(seconds) for minutes, seconds in found) if len(found) == 4 else None
 
 
 def _read_ceilings(path: Path) -> Ceilings | None:

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from study.artifacts.layout import Results
+from study.artifacts.observed import Observed
 from study.artifacts.plan import write_plans
 from study.artifacts.shelf import read_record
 from study.artifacts.start import Start
 from study.base.errors import StudyError
 from study.cli import main
 from study.host.engine import container
-from study.host.steps import attempt, launch
+from study.host.steps import attempt, launch, watch
 from study.host.steps.machine_lock import alone_on_this_machine
 from tests.conftest import tiny_plan
 
@@ -179,3 +180,66 @@ def test_a_second_pipeline_waits_for_its_turn_and_says_so(
     assert done.is_set()
     assert "run 1 of 2: bs" in said
     assert f"waiting: other, run 3 of 4: bs16-cpu-r1 (process {os.getpid()}) measures on this machine" in said
+
+
+def planted_noise(monkeypatch: pytest.MonkeyPatch, *percent: float) -> None:
+    """Let others use this share of the CPUs during each process, one after the other."""
+    seen = iter(percent)
+    quiet = watch.Before(Observed(others_cpu_percent=0.0), None, True, 0.0)
+    monkeypatch.setattr(watch, "wait_until_quiet", lambda *arguments: quiet)
+    monkeypatch.setattr(watch, "between", lambda *arguments: Observed(others_cpu_percent=next(seen)))
+
+
+WATCHED = {"evidence": {"others_cpu_percent": 10}}
+
+
+def test_a_disturbed_run_is_kept_aside_and_measured_once_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second record counts, and is marked where it was disturbed, too."""
+    fake(monkeypatch, "pass")
+    plan = tiny_plan(**WATCHED)
+    files = Results(tmp_path)
+    planted_noise(monkeypatch, 10.5, 9.5, 50.0, 60.0, 3.0)
+    for run in (*plan.runs, plan.runs[0].model_copy(update={"name": "quiet"})):
+        launch.launch(plan, run, tmp_path, Start(), tmp_path / "run.log", "run")
+    aside = [read_record(path) for path in sorted((files.records("tiny") / "disturbed").iterdir())]
+    counts = {path.name: read_record(path) for path in files.records("tiny").glob("*.json")}
+    assert sorted(record.run for record in aside) == sorted(run.name for run in plan.runs)
+    assert all(record.disturbed == ["others_cpu_percent"] for record in aside)
+    marks = [counts[run.file].disturbed for run in plan.runs]
+    assert marks == [[], ["others_cpu_percent"]]
+    seen = counts[plan.runs[1].file].observed
+    assert seen
+    assert seen.others_cpu_percent == 60.0
+    assert len(counts) == 3
+
+
+def test_a_run_disturbed_in_two_starts_loses_neither_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake(monkeypatch, "pass")
+    plan = tiny_plan(**WATCHED)
+    path = Results(tmp_path).record("tiny", plan.runs[0].file)
+    planted_noise(monkeypatch, 50.0, 1.0, 50.0, 1.0)
+    for session in (1, 2):
+        path.unlink(missing_ok=True)
+        launch.launch(plan, plan.runs[0], tmp_path, Start(session=session), tmp_path / "run.log", "run")
+    kept = sorted((path.parent / "disturbed").iterdir())
+    assert [read_record(file).session for file in kept if file.stem.endswith(".2")] == [2]
+    assert len(kept) == 2
+
+
+def test_a_start_primes_each_device_once_and_a_primer_that_fails_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    good = "(scratch / 'result.json').write_text(json.dumps({'outcome': 'ok'}))"
+    plan = tiny_plan()
+    folder = Results(tmp_path).primers
+    for number, code in enumerate([good, "sys.exit(3)"], start=1):
+        fake(monkeypatch, code)
+        start = Start(session=number, name=f"start-{number}", primer=True)
+        for run in plan.runs:
+            Results(tmp_path).record("tiny", run.file).unlink(missing_ok=True)
+            record = launch.launch(plan, run, tmp_path, start, tmp_path / "run.log", "run")
+            assert record.primed is (code == good)
+    assert sorted(path.name for path in folder.iterdir()) == ["start-1.cpu.json", "start-2.cpu.json"]
+    first = read_record(folder / "start-1.cpu.json")
+    assert (first.run, first.settings, first.primed) == (plan.runs[0].name, plan.runs[0].settings, False)
+    assert f"primer on cpu, like {plan.runs[0].name}: failed" in capfd.readouterr().err
