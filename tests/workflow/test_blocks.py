@@ -119,12 +119,13 @@ class TestABlockIsMadeWholeOrNotBegun:
         assert f"1 run(s), one at each start on each device, of {primer.process_seconds:.1f} s" in page(shared)
         numbers = [results / "tiny" / name for name in ("timings.csv", "fit.json")]
         before = [path.read_bytes() for path in numbers]
-        for file in (*(results / "primers").iterdir(), *numbers):
+        for file in (*(results / "primers").iterdir(), *numbers, results / "report.html"):
             file.unlink()
         said = shared.good(TWO, "primer=true")
         assert [path.read_bytes() for path in numbers] == before
         assert "primer on" not in said  # a start that measures nothing makes none
         assert not list((results / "primers").iterdir())
+        assert "Primers" not in page(shared)
 
 
 def test_runs_beside_a_noisy_neighbour_are_marked_and_measured_again(ready: Checkout) -> None:

@@ -83,11 +83,12 @@ def between(first: Counters, last: Counters, elsewhere: float | None = 0.0) -> O
     if seconds <= 0 or not last.cpus or not last.busy:  # a kernel that counts nothing
         return Observed()
     own = None if elsewhere is None else last.own - first.own + elsewhere
-    return Observed(
+    cpus = Observed(
         others_cpu_percent=None if own is None else max(0.0, busy - own) / whole,
         steal_percent=(last.stolen - first.stolen) / whole,
-        **{key: 100 * (last.pressure[key] - first.pressure[key]) / seconds for key in last.pressure},
     )
+    pressure = {key: 100 * (last.pressure[key] - first.pressure[key]) / seconds for key in last.pressure}
+    return cpus.model_copy(update=pressure)
 
 
 def wait_until_quiet(limits: Evidence, seconds: float, gpus: int, cpus: Collection[int] | None, title: str) -> Before:
