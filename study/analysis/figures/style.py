@@ -1,6 +1,7 @@
 """One look for every figure: colours that differ in lightness too, markers that differ without colour."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 import seaborn as sns
@@ -24,7 +25,7 @@ class Drawn:
     alt: str
 
 
-def marked(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame, dict[str, str]]]:
+def marked(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame, dict[str, Any]]]:
     """Return the rows of a table of timings that are drawn apart, with their label and their look; none if empty.
 
     These are disturbed runs that count, hollow, and records that were set aside, crossed.
