@@ -23,6 +23,15 @@ include: "workflow/rules/analysis.smk"
 include: "workflow/rules/report.smk"
 
 
+# A run that the time budget left has an empty file, for Snakemake alone.
+onsuccess:
+    FLOW.forget_left()
+
+
+onerror:
+    FLOW.forget_left()
+
+
 rule all:
     default_target: True
     input:

@@ -171,12 +171,11 @@ def weights(options: argparse.Namespace) -> str:
 @verb(
     PLAN,
     argument("run", help="name of the run in the plan"),
-    argument("--session", type=int, default=1, help="number of this start of the pipeline"),
     argument("--counter", default="run", help="progress label for the terminal, e.g. 'run 3 of 10'"),
     RESULTS,
     LOG,
 )
-def run(options: argparse.Namespace) -> str:
+def run(options: argparse.Namespace) -> str | None:
     """Measure one planned run in a fresh process, and write its record."""
     from study.base import checkout
     from study.base.processes import end_with_parent
@@ -184,7 +183,7 @@ def run(options: argparse.Namespace) -> str:
 
     checkout.root()
     end_with_parent()
-    return measure(options.plan, options.run, options.results, options.session, options.log, options.counter)
+    return measure(options.plan, options.run, options.results, options.log, options.counter)
 
 
 @verb(

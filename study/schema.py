@@ -13,6 +13,7 @@ from study.artifacts.manifest import Manifest
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.weights import Weights
+from study.config.evidence import Evidence
 from study.config.rules import RULES
 from study.config.sections import Dataset, Inference, Limits, Loader, Model, Training
 from study.config.selection import Images, Selection
@@ -65,6 +66,9 @@ def _readme() -> str:
         _table(own),
         "### `curve`",
         _table(Curve.model_fields, "curve."),
+        "### `evidence`",
+        str(Evidence.__doc__).replace("\n    ", "\n").strip(),
+        _table(Evidence.model_fields, "evidence."),
         "### Keys of every run",
         _table(plain),
     ]

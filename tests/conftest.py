@@ -20,6 +20,7 @@ from PIL import Image
 
 from study.artifacts.plan import Plan
 from study.base.files import PACKAGE
+from study.config.evidence import Evidence
 from study.config.study import Study
 from study.host.engine.place import Place
 from study.host.plan.make import make_plan
@@ -64,6 +65,10 @@ TRANSFER: dict[str, Any] = {
 """What to change where transfer is the subject: torchvision's body with a new head, frozen for an epoch."""
 
 
+UNWATCHED: dict[str, Any] = dict.fromkeys(Evidence.model_fields)
+"""No limit of what others do: a run beside other tests is measured once, as on a machine of its own."""
+
+
 def study_values(**changes: Any) -> dict[str, Any]:
     """A study that takes seconds; ``changes`` replace top-level keys."""
     values: dict[str, Any] = {
@@ -76,6 +81,7 @@ def study_values(**changes: Any) -> dict[str, Any]:
         "factors": {"device": ["cpu"], "training.batch_size": [4, 8]},
         "replicates": 1,
         "curve": {"x": "training.batch_size", "y": "fit_seconds"},
+        "evidence": UNWATCHED,
     }
     return values | changes
 

@@ -16,7 +16,7 @@ from study.analysis.stats.analysis import Analysis, analyse
 from study.analysis.stats.any_table import checked_table, fit_table
 from study.analysis.stats.curve import CurveFit
 from study.analysis.stats.optimum import Optimum
-from study.analysis.table.files import read_all, read_telemetry
+from study.analysis.table.files import read_all, read_aside, read_telemetry
 from study.analysis.table.rows import table
 from study.analysis.wording.any_table import as_text
 from study.artifacts.layout import Results
@@ -80,7 +80,9 @@ class StudyResults:
         return f"<results of {self.name}: {len(self._records)} of {len(self._plan.runs)} runs>"
 
     def timings(self) -> pd.DataFrame:
-        """Return the table of timings: one row per planned run, with the columns that docs/timings.md describes.
+        """Return the table of timings: one row per planned run, and one per record that was set aside.
+
+        docs/timings.md describes the columns; ``set_aside`` is empty in the rows that count.
 
         >>> times = open("docs/example-h200")["batch-size"].timings()
         >>> fastest = times.groupby("training.batch_size")["fit_seconds"].min()
@@ -127,8 +129,9 @@ class StudyResults:
 
     @cached_property
     def _timings(self) -> pd.DataFrame:
-        telemetry = self._files.telemetry_folder(self.name)
-        return table(self._plan, self._records, read_telemetry(self._plan, self._records, telemetry))
+        records, telemetry = self._files.records(self.name), self._files.telemetry_folder(self.name)
+        aside = read_aside(self._plan, records, telemetry)
+        return table(self._plan, self._records, read_telemetry(self._plan, self._records, telemetry), aside)
 
     @cached_property
     def _analysis(self) -> Analysis:

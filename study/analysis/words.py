@@ -22,6 +22,21 @@ TOTALS = {
     "step_seconds": "step time (s)",
     "thousand_images_seconds": "inference time of 1000 images (s)",
 }
+EVIDENCE = {
+    "others_cpu_percent": "CPU time of others",
+    "steal_percent": "CPU time taken by the virtual machine's host",
+    "cpu_pressure_percent": "waits for a CPU",
+    "io_pressure_percent": "waits for a disk",
+    "memory_pressure_percent": "waits for memory",
+    "throttled_percent": "a GPU slowed down by heat or hardware",
+    "device_processes": "processes of others on the GPU",
+    "device_percent": "a GPU that was busy before",
+}
+
+
+def evidence_words(key: str) -> str:
+    """Return a key of a study's ``evidence`` in words."""
+    return EVIDENCE[key]
 
 
 def device_words(label: str, article: bool = False) -> str:

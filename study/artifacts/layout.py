@@ -78,11 +78,24 @@ class Results:
         """Return Apptainer's file of a device's image."""
         return self.root / "images" / f"{device}.{identity}.sif"
 
+    @property
+    def primers(self) -> Path:
+        """The folder of the primers: the records, with telemetry, of runs that no analysis reads."""
+        return self.root / "primers"
+
+    def primer(self, start: str, device: str) -> Path:
+        """Return the record of the primer that the start of this name made on a device."""
+        return self.primers / f"{start}.{device}.json"
+
     # The files of one study.
 
     def plan(self, study: str) -> Path:
         """Return the plan of ``study``."""
         return self.root / study / "plan.json"
+
+    def start(self, study: str) -> Path:
+        """Return what the last start that measured something meant to do in ``study``."""
+        return self.root / study / "start.json"
 
     def decisions(self, study: str) -> Path:
         """Return the folder of the decisions about weights."""

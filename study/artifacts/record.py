@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from study.artifacts.machine import Ceilings, Fp32, Machine
+from study.artifacts.observed import Observed
 from study.artifacts.samples import Measurement, Yardstick
 from study.artifacts.weights import Weights
 from study.base.strict import Strict
@@ -87,6 +88,19 @@ class Record(JobResult):
     cpu_percent_before: float | None = Field(
         default=None,
         description="Load of the whole machine in percent before this run began, with no process of the study at work.",
+    )
+    primed: bool = Field(
+        default=False,
+        description="Whether a primer had run on the device in this start; false in records from before there was one.",
+    )
+    quiet: bool | None = Field(
+        default=None,
+        description="Whether others crossed no limit of the study's `evidence` when this run began; null if unknown.",
+    )
+    waited_seconds: float | None = Field(default=None, description="Seconds that this run waited for a quiet machine.")
+    observed: Observed | None = Field(default=None, description="What others did during the run; null if unknown.")
+    disturbed: list[str] = Field(
+        default=[], description="Keys of the study's `evidence` whose limit was crossed; a run with any was disturbed."
     )
     telemetry_sha256: str | None = Field(
         default=None,

@@ -1,11 +1,15 @@
-"""The records of a study: read, counted, moved aside."""
+"""The records of a study: read, counted, set aside."""
 
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 from study.artifacts.record import Record
 from study.base.errors import StudyError
+
+Aside = Literal["superseded", "disturbed", "broken"]
+"""The folders beside the records that count: moved to be made again, disturbed first tries, blocks broken off."""
 
 
 def read_record(path: Path) -> Record:
@@ -13,14 +17,23 @@ def read_record(path: Path) -> Record:
     return Record.read(path, "move it away to repeat that run")
 
 
+def is_made(path: Path) -> bool:
+    """Return whether a record is there, and is not the empty file of a run that a time budget left."""
+    return path.exists() and path.stat().st_size > 0
+
+
 def last_session(folder: Path) -> int:
-    """Return the highest session among a study's records, superseded ones included; 0 without records."""
-    sessions = [0]
-    for path in folder.rglob("*.json"):
+    """Return the highest session among a study's records, those set aside included; 0 without records."""
+    return max((session_of(path) for path in folder.rglob("*.json")), default=0)
+
+
+def session_of(path: Path) -> int:
+    """Return the session of the record in a file, without checking it; 0 if there is none."""
+    try:
         match = re.search(r'"session":\s*(\d+)', path.read_text(encoding="utf-8", errors="replace"))
-        if match:
-            sessions.append(int(match.group(1)))
-    return max(sessions)
+    except FileNotFoundError:
+        return 0
+    return int(match.group(1)) if match else 0
 
 
 def retire(folder: Path, chosen: Callable[[Record], bool]) -> list[str]:
@@ -35,23 +48,25 @@ def retire(folder: Path, chosen: Callable[[Record], bool]) -> list[str]:
                 paths.append(path)
         except StudyError:
             paths.append(path)
-    return [move_aside(path).name for path in paths]
+    return [move_aside(path, "superseded").name for path in paths]
 
 
-def move_aside(path: Path) -> Path:
-    """Move a file into the folder ``superseded`` beside it, under a free name, and return its new path.
-
-    The telemetry of a record moves to ``superseded`` in its own folder.
-    """
-    target = path.parent / "superseded" / path.name
-    target.parent.mkdir(exist_ok=True)
+def free_aside(record: Path, folder: Aside) -> tuple[Path, Path]:
+    """Return free paths for a record and its telemetry, each in ``folder`` beside those that count."""
+    target = record.parent / folder / record.name
     number = 1
     while target.exists():
         number += 1
-        target = path.parent / "superseded" / f"{path.stem}.{number}.json"
+        target = record.parent / folder / f"{record.stem}.{number}.json"
+    return target, record.parent.parent / "telemetry" / folder / f"{target.stem}.parquet"
+
+
+def move_aside(path: Path, folder: Aside) -> Path:
+    """Move a record or a decision, with its telemetry if it has some, into ``folder``, and return its new path."""
+    target, kept = free_aside(path, folder)
+    target.parent.mkdir(exist_ok=True)
     samples = path.parent.parent / "telemetry" / f"{path.stem}.parquet"
     if samples.is_file():
-        kept = samples.parent / "superseded" / f"{target.stem}.parquet"
         kept.parent.mkdir(exist_ok=True)
         samples.rename(kept)
     return path.rename(target)

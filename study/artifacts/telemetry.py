@@ -51,3 +51,13 @@ def write_parquet(frame: pd.DataFrame, path: Path) -> None:
 def read_parquet(path: Path) -> pd.DataFrame:
     """Return the samples (columns ``COLUMNS``, float64) in a file of :func:`write_parquet`."""
     return pd.read_parquet(path, engine="pyarrow")
+
+
+SLOWDOWNS = 0x8 | 0x20 | 0x40 | 0x80
+"""Bits of ``gpu_throttle_reasons``: hardware, software thermal, hardware thermal, power brake (nvml.h)."""
+
+
+def throttled_percent(samples: pd.DataFrame) -> float | None:
+    """Return the share of samples in which a slowdown held the GPU's clock, in percent; None if none tells."""
+    reasons = samples["gpu_throttle_reasons"].dropna().astype("int64")
+    return None if reasons.empty else float(100 * ((reasons & SLOWDOWNS) != 0).mean())

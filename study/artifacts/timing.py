@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import Field
 
@@ -39,7 +39,7 @@ ImagesPerSecond = Annotated[float | None, Unit("images/s")]
 
 
 class Timing(Strict):
-    """One planned run in the table of timings.
+    """One planned run in the table of timings, or a record of one that was set aside.
 
     Beside these columns the table has one for each factor of the study, and always ``training.batch_size``, named by
     their dotted keys. Every column is always there; a value that was not measured is empty.
@@ -57,9 +57,21 @@ class Timing(Strict):
     message: str | None = Field(None, description="Reason for an outcome other than `ok`.")
     session: int | None = Field(None, description="Number of the start of the pipeline that measured the run.")
     started: str | None = Field(None, description="Start of the run in UTC, ISO 8601.")
-    primed: bool | None = Field(None, description="Whether a primer ran before, in the same start on the same device.")
-    set_aside: str | None = Field(None, description="Why the run is not analysed; empty for a run that counts.")
     process_seconds: Seconds = Field(None, description="Time of the whole process, start-up and imports included.")
+
+    set_aside: Literal["disturbed", "broken block"] | None = Field(
+        None,
+        description="Why this record counts in no number: a `disturbed` first try, measured once more, or part of a "
+        "`broken block`, measured anew as a whole; empty for the one record of each run that counts.",
+    )
+    disturbed: str | None = Field(
+        None, description="Keys of the study's `evidence` whose limit others crossed during the run, joined by `; `."
+    )
+    primed: bool | None = Field(None, description="Whether a primer ran on the device before, in the same start.")
+    quiet: bool | None = Field(None, description="Whether others crossed no limit when the run began.")
+    others_cpu_percent: Percent = Field(
+        None, description="CPU time of others during the run, in percent of the CPUs that the run might use."
+    )
 
     device_name: str | None = Field(None, description="Name of the GPU or of the processor.")
     weights: str | None = Field(None, description="Kind of the starting weights: `imagenet`, `file` or `random`.")
@@ -275,7 +287,7 @@ def kind(name: str) -> type[Any]:
     """Return the type of a column's values: ``str``, ``bool``, ``int`` or ``float``."""
     annotation: Any = Timing.model_fields[name].annotation
     value: type[Any] = next((item for item in get_args(annotation) if item is not type(None)), annotation)
-    return value
+    return str if get_origin(value) is Literal else value
 
 
 def dtype(name: str) -> str:

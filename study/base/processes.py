@@ -2,8 +2,11 @@
 
 import ctypes
 import os
+import resource
 import signal
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -24,6 +27,29 @@ def die_with(parent: int) -> None:
 def end_with_parent() -> None:
     """End this step when Snakemake is killed; its own processes then follow."""
     die_with_parent(signal.SIGTERM)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of each process below this one whose own parent ends, so that none is lost. Only on Linux."""
+    if sys.platform == "linux":
+        pr_set_child_subreaper = 36
+        ctypes.CDLL(None).prctl(pr_set_child_subreaper, 1)
+
+
+def wait_for_group(group: int, seconds: float = 1.0) -> None:
+    """Wait, for ``seconds`` at most, for our children in a process group that was killed: their CPU time is then in
+    :func:`cpu_seconds`."""
+    end = time.monotonic() + seconds
+    with suppress(ChildProcessError):
+        while time.monotonic() < end:
+            if not os.waitpid(-group, os.WNOHANG)[0]:
+                time.sleep(0.01)
+
+
+def cpu_seconds() -> float:
+    """Return the CPU time of this process, and of each process below it that was waited for, in seconds."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def oom_kills() -> int:

@@ -13,7 +13,7 @@ from study.config.settings import Settings, setting_keys, with_values
 from study.config.study import Study
 
 RESERVED = ("data", "images", "logs", "weights")
-SECTIONS = ("dataset", "model", "training", "loader", "inference", "limits")
+SECTIONS = ("dataset", "model", "training", "loader", "inference", "limits", "evidence")
 
 
 def explain(error: ValidationError, model: type[BaseModel]) -> str:
@@ -73,8 +73,9 @@ def read_selection(values: dict[str, Any]) -> Selection:
     for key in ("overrides", "images"):
         if values.get(key, {}) is None:
             values[key] = {}
-    if isinstance(values.get("images"), dict):
-        values["images"] = strict_yaml.parse_leaves(values["images"], "images")
+    for key in ("images", "primer", "quiet_wait_seconds", "time_budget_minutes"):
+        if key in values:
+            values[key] = strict_yaml.parse_leaves(values[key], key)
     try:
         return Selection.model_validate(values)
     except ValidationError as error:

@@ -47,6 +47,24 @@ class Selection(Strict):
         description="Base image of `docker/Dockerfile`, instead of its pinned default: any Debian image with Python "
         "3.11 to 3.13, `venv` and `ca-certificates`.",
     )
+    primer: bool = Field(
+        True,
+        description="True to execute one run on each device before the first run of a start there, so that no run that "
+        "counts meets cold caches and clocks. It is kept in `results/primers`, and in no number. Without it the "
+        "analysis leaves out the first run of each start.",
+    )
+    quiet_wait_seconds: float = Field(
+        60,
+        ge=0,
+        description="Longest wait before a run, in seconds, for a machine on which others cross no limit of "
+        "`evidence`. 0: no wait. A run that began without a quiet machine is recorded as such.",
+    )
+    time_budget_minutes: float | None = Field(
+        None,
+        gt=0,
+        description="Time of a start, in minutes. It begins no block of runs that it cannot end within this time, "
+        "judged by the longest earlier run of each setting; the next start makes what is left. none: no limit.",
+    )
     overrides: dict[str, Any] = Field(
         default_factory=dict, description="Dotted keys of the selected studies with new values or lists of levels."
     )

@@ -6,6 +6,7 @@ from typing import Any, Literal, Self, get_args
 from pydantic import Field, model_validator
 
 from study.base.strict import Strict
+from study.config.evidence import Evidence
 from study.config.settings import Keys, setting_keys
 
 Total = Literal[
@@ -69,6 +70,7 @@ class Study(Keys):
         default_factory=dict,
         description="The values that the reduced keys replaced. The pipeline writes them; a file must not hold them.",
     )
+    evidence: Evidence = Field(default_factory=lambda: Evidence.model_validate({}))
     published: str | None = Field(
         None,
         description="Name of the study in `study/analysis/published/published.csv` that is shown beside the runs.",

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 
 from tqdm import tqdm
 
-from study.base.processes import die_with_parent
+from study.base.processes import adopt_orphans, die_with_parent, wait_for_group
 
 TAIL_LINES = 40
 
@@ -47,6 +47,7 @@ def execute(
         if cpus:
             os.sched_setaffinity(0, cpus)
 
+    adopt_orphans()
     process = subprocess.Popen(
         command,
         env=dict(environment),
@@ -109,6 +110,7 @@ def _ended_with_us(process: "subprocess.Popen[str]") -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
         _end(process)
         process.wait()
+        wait_for_group(process.pid)
 
 
 @contextmanager

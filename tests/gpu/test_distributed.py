@@ -12,6 +12,7 @@ import pytest
 from study.analysis.table.rows import table
 from study.artifacts.record import Record
 from study.artifacts.samples import Measurement
+from study.artifacts.start import Start
 from study.base import devices
 from study.host.steps import launch
 from tests.gpu.test_launched import gpu_plan
@@ -37,7 +38,9 @@ def test_every_strategy_reaches_the_losses_of_one_process(tmp_path: Path, loop: 
     strategies = ["single", "ddp", *(["ddp_two_nodes"] if GPUS > 1 and GPUS % 2 == 0 else [])]
     factors = {"device": ["cuda"], "training.strategy": strategies}
     plan = gpu_plan(tmp_path, **digits(loop=loop), factors=factors)
-    records = {run.name: launch.launch(plan, run, tmp_path, 1, tmp_path / "run.log", run.name) for run in plan.runs}
+    records = {
+        run.name: launch.launch(plan, run, tmp_path, Start(), tmp_path / "run.log", run.name) for run in plan.runs
+    }
     print(table(plan, records).T.to_string())
     measured = {str(record.settings.training.strategy): of(record) for record in records.values()}
     for strategy in strategies[1:]:
@@ -68,7 +71,7 @@ def test_a_killed_rank_is_a_recorded_failure_though_the_others_wait_for_it(tmp_p
 
     thread = threading.Thread(target=kill, daemon=True)
     thread.start()
-    record = launch.launch(plan, plan.runs[0], tmp_path, 1, log, "run 1 of 1")
+    record = launch.launch(plan, plan.runs[0], tmp_path, Start(), log, "run 1 of 1")
     print(f"recorded {time.monotonic() - killed[0]:.1f} s after the death")
     assert (record.outcome, record.message) == ("failed", "rank 1 of 2 was ended by SIGKILL")
     assert not [

@@ -16,6 +16,7 @@ from study.analysis.stats.findings import SharedGpu
 from study.analysis.table import files as table_files
 from study.analysis.table import rows
 from study.artifacts.plan import Plan, write_plans
+from study.artifacts.start import Start
 from study.base import devices
 from study.host.engine.place import Place
 from study.host.steps import dataset, launch
@@ -75,7 +76,8 @@ def gpu_plan(results: Path, **changes: Any) -> Plan:
 def table(plan: Plan, results: Path) -> pd.DataFrame:
     """The table of timings with the telemetry, and each run launched."""
     records = {
-        run.name: launch.launch(plan, run, results, 1, results / "run.log", f"run {run.position}") for run in plan.runs
+        run.name: launch.launch(plan, run, results, Start(), results / "run.log", f"run {run.position}")
+        for run in plan.runs
     }
     return rows.table(plan, records, table_files.read_telemetry(plan, records, results / plan.name / "telemetry"))
 

@@ -25,6 +25,8 @@ NO_NETWORK = dict.fromkeys(("https_proxy", "HTTPS_PROXY"), "http://127.0.0.1:9")
 
 RECORDS = ["--until", "measure"]
 """Snakemake stops at the records: where no test looks at the tables and the report, none are made."""
+ALONE = ("primer=false", "quiet_wait_seconds=0")
+"""No run but those that a test counts, and no wait for the tests beside it."""
 OWN_MODEL = {"name": "nets:Net", "weights": "none"}
 NETS = """\
 import os, signal, time
@@ -89,6 +91,7 @@ class Checkout:
             "--config",
             "studies=[tiny]",
             "container=none",
+            *ALONE,
             *config,
         ]
 

@@ -17,6 +17,7 @@ from study.analysis.table import rows
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import Record
 from study.artifacts.run import Run
+from study.artifacts.start import Start
 from study.config.study import Study
 from study.host.engine.place import Place
 from study.host.plan.make import make_plan
@@ -60,7 +61,7 @@ def measure(plan: Plan, results: Path) -> dict[bool, Record]:
     for run in plan.runs[:2]:
         loaded = bool(found)
         with load() if loaded else nullcontext():
-            found[loaded] = launch.launch(plan, run, results, 1, results / "run.log", f"run {run.position}")
+            found[loaded] = launch.launch(plan, run, results, Start(), results / "run.log", f"run {run.position}")
     assert {record.outcome for record in found.values()} == {"ok"}
     return found
 

@@ -16,8 +16,6 @@ rule measure:
     threads: workflow.cores
     params:
         plan="results/{study}/plan.json",
-        session=lambda wc: FLOW.sessions[wc.study],
         counter=lambda wc: FLOW.counter(wc.study, wc.run),
     shell:
-        "exec python -m study run {params.plan:q} {wildcards.run:q} --session {params.session}"
-        " --counter {params.counter:q} --log {log:q}"
+        "exec python -m study run {params.plan:q} {wildcards.run:q} --counter {params.counter:q} --log {log:q}"

@@ -23,7 +23,7 @@ from study.analysis.figures import (
 )
 from study.analysis.figures.style import Drawn
 from study.analysis.stats.analysis import Analysis
-from study.analysis.stats.usable import marked
+from study.analysis.stats.usable import counted, with_reasons
 from study.analysis.table.files import read_all
 from study.analysis.table.rows import ceilings_of
 from study.analysis.words import short_key
@@ -46,8 +46,8 @@ MODULES: tuple[tuple[str, Callable[[Plan, pd.DataFrame, Analysis], Drawn | None]
     ("order", order.draw),
 )
 
-EVERY_RUN = ("batch_size_performance", "order")
-"""Figures that draw the runs that are set aside, and mark them."""
+EVERY_RECORD = ("batch_size_performance", "order")
+"""The figures of single runs, which also show the records that were set aside."""
 
 
 def drawn(plan: Plan, frame: pd.DataFrame, analysis: Analysis, records: Path, telemetry: Path) -> dict[str, Drawn]:
@@ -55,10 +55,10 @@ def drawn(plan: Plan, frame: pd.DataFrame, analysis: Analysis, records: Path, te
 
     ``records`` and ``telemetry`` are the folders of the records and of their telemetry.
     """
-    frame = marked(plan.study, frame)
-    clean = frame[frame["set_aside"].isna()]
-    figures = [(name, draw(plan, frame if name in EVERY_RUN else clean, analysis)) for name, draw in MODULES]
-    figures += _rooflines(plan, clean, records) + _telemetry(plan, clean, telemetry)
+    frame = with_reasons(plan.study, frame)
+    counts = counted(frame)
+    figures = [(name, draw(plan, frame if name in EVERY_RECORD else counts, analysis)) for name, draw in MODULES]
+    figures += _rooflines(plan, counts, records) + _telemetry(plan, counts, telemetry)
     return {name: figure for name, figure in figures if figure}
 
 

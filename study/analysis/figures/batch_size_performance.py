@@ -8,7 +8,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from study.analysis.figures.style import BEST, COLOURS, LABEL_BOX, Drawn, batch_axis
+from study.analysis.figures.style import BEST, COLOURS, LABEL_BOX, Drawn, batch_axis, marked, unmarked
 from study.analysis.stats.analysis import Analysis, Group, Level
 from study.analysis.stats.fits import predict
 from study.analysis.stats.laws import by_name
@@ -66,17 +66,16 @@ def _points(frame: pd.DataFrame, plan: Plan, group: Group, x: str, y: str) -> pd
     keys = [key for key in plan.study.compared if key != x]
     labels = frame.apply(lambda row: ", ".join(str(row[key]) for key in keys) if keys else str(row["device"]), axis=1)
     ok = frame[(labels == group.label) & (frame["outcome"] == "ok")]
-    return ok.rename(columns={x: "x", y: "y"})[["x", "y", "set_aside"]]
+    return ok.rename(columns={x: "x", y: "y"})[["x", "y", "set_aside", "disturbed"]]
 
 
 def _line(axes: Axes, levels: list[Level], group: Group, points: pd.DataFrame) -> None:
     xs = [float(level.x or 0) for level in levels]
     means = [level.time.value for level in levels if level.time]
-    counted = points[points["set_aside"].isna()]
-    axes.plot(counted["x"], counted["y"], ".", color="0.45", markersize=6, label="one run", zorder=2)
-    left = points[points["set_aside"].notna()]
-    if len(left):
-        axes.plot(left["x"], left["y"], "x", color="0.45", markersize=6, label="a run set aside", zorder=2)
+    plain = unmarked(points)
+    axes.plot(plain["x"], plain["y"], ".", color="0.45", markersize=6, label="one run", zorder=2)
+    for label, part, look in marked(points):
+        axes.plot(part["x"], part["y"], label=label, markersize=5, zorder=2, **look)
     axes.plot(xs, means, "-o", color=COLOURS[0], label="geometric mean", zorder=3)
     if group.best:
         at = next(index for index, level in enumerate(levels) if level.label == group.best)

@@ -1,12 +1,10 @@
 """Time against the order of execution: a machine that drifts shows here."""
 
-from typing import Any
-
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from study.analysis.figures.style import COLOURS, MARKERS, Drawn
+from study.analysis.figures.style import COLOURS, MARKERS, Drawn, marked, unmarked
 from study.analysis.stats.analysis import Analysis
 from study.artifacts.plan import Plan
 
@@ -18,23 +16,18 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     keys = plan.study.compared or ["device"]
     if len(ok) < 4 or ok.groupby(keys).size().max() < 2:
         return None
-    counts = ok["set_aside"].isna()
-    relative = ok[y] / ok[y].where(counts).groupby([ok[key] for key in keys]).transform("mean")
+    counts = ok[y].where(ok["set_aside"].isna())
+    relative = ok[y] / counts.groupby([ok[key] for key in keys]).transform("mean")
     place = pd.Series(range(1, len(ok) + 1), index=ok.index)
     figure = Figure(figsize=(7, 3.4))
     axes = figure.subplots()
-    sessions = ok["session"].astype(int).astype(str) + ", block " + ok["block"].astype(str)
+    plain = unmarked(ok)
+    sessions = plain["session"].astype(int).astype(str) + ", block " + plain["block"].astype(str)
     for index, name in enumerate(dict.fromkeys(sessions)):
-        mine = sessions == name
+        mine = sessions.index[sessions == name]
         axes.plot(place[mine], relative[mine], MARKERS[index % 6], color=COLOURS[index % 6], label=f"session {name}")
-    if not counts.all():
-        ring: dict[str, Any] = {
-            "markersize": 13,
-            "markerfacecolor": "none",
-            "markeredgecolor": "0.25",
-            "linestyle": "none",
-        }
-        axes.plot(place[~counts], relative[~counts], "o", label="set aside", **ring)
+    for label, part, look in marked(ok):
+        axes.plot(place[part.index], relative[part.index], label=label, **look)
     axes.axhline(1, color="0.4", linewidth=1, linestyle=":")
     axes.set(xlabel="order of execution", ylabel="time over its setting's mean")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))

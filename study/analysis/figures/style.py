@@ -1,7 +1,9 @@
 """One look for every figure: colours that differ in lightness too, markers that differ without colour."""
 
 from dataclasses import dataclass
+from typing import Any
 
+import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -21,6 +23,24 @@ class Drawn:
     title: str
     caption: str
     alt: str
+
+
+def marked(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame, dict[str, Any]]]:
+    """Return the rows of a table of timings that are drawn apart, with their label and their look; none if empty.
+
+    These are disturbed runs that count, hollow, and records that were set aside, crossed.
+    """
+    aside = rows["set_aside"].notna()
+    parts = [
+        ("disturbed run", rows[rows["disturbed"].notna() & ~aside], {"marker": "o", "markerfacecolor": "none"}),
+        ("set aside, in no number", rows[aside], {"marker": "x"}),
+    ]
+    return [(label, part, {"linestyle": "none", "color": "0.2"} | look) for label, part, look in parts if len(part)]
+
+
+def unmarked(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a table of timings that are drawn plainly: they count, and no one disturbed their runs."""
+    return rows[rows["set_aside"].isna() & rows["disturbed"].isna()]
 
 
 def use_style() -> None:

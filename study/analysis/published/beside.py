@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from study.analysis.stats.usable import Estimate, estimate, marked, model_of, usable_runs
+from study.analysis.stats.usable import Estimate, estimate, model_of, usable_runs, with_reasons
 from study.analysis.words import device_words, listed, short_key
 from study.config.settings import get
 from study.config.study import Study
@@ -78,7 +78,7 @@ class Series:
 
 def beside(study: Study, frame: pd.DataFrame, published: pd.DataFrame) -> list[Series]:
     """Return every series of the study's document in ``published.csv``, whether measured here or not."""
-    frame = marked(study, frame)
+    frame = with_reasons(study, frame)
     mine = published[(published["study"] == study.published) & published["metric"].isin(METRICS)]
     mine = mine[mine["value"].notna() & (mine["table"] != "claim")]
     return [

@@ -1,5 +1,6 @@
 """The content of the page on one study, as values for the template."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ from study.analysis.published.beside import Series, beside
 from study.analysis.published.table import read_published
 from study.analysis.report.epochs import EpochRow, epoch_rows, padded, published_epochs
 from study.analysis.stats.analysis import Analysis
-from study.analysis.stats.usable import marked
+from study.analysis.stats.usable import with_reasons
 from study.analysis.wording.answer import answer_sentence
 from study.analysis.wording.caveats import caveat_sentence
 from study.analysis.words import bytes_words, short_key, total_words
@@ -46,9 +47,14 @@ class StudyView:
 
 
 def view(
-    plan: Plan, records: dict[str, Record], frame: pd.DataFrame, analysis: Analysis, figures: list[dict[str, str]]
+    plan: Plan,
+    records: dict[str, Record],
+    frame: pd.DataFrame,
+    analysis: Analysis,
+    figures: list[dict[str, str]],
+    primers: Sequence[Record] = (),
 ) -> StudyView:
-    """Return all values that the template shows on one study."""
+    """Return all values that the template shows on one study. ``primers`` are those of every start in the folder."""
     study = plan.study
     done = [record for record in records.values() if record.outcome == "ok"]
     return StudyView(
@@ -65,9 +71,9 @@ def view(
         else ", ".join(short_key(key) for key in study.compared) or "setting",
         total=total_words(analysis.y),
         rate="images/s" if study.total in TOTALS_OF_INFERENCE else "images/s in training",
-        facts=_facts(plan, records),
+        facts=[*_facts(plan, records), *_primers(records, primers)],
         epochs=_epochs(plan, records),
-        runs=_runs(marked(study, frame), analysis.y),
+        runs=_runs(with_reasons(study, frame), analysis.y),
         counts=_counts(plan, done),
         beside=beside(study, frame, read_published()) if study.published else [],
         published=study.published,
@@ -190,6 +196,14 @@ def _facts(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
     return facts
 
 
+def _primers(records: dict[str, Record], primers: Sequence[Record]) -> list[tuple[str, str]]:
+    """Return the number and the times of the primers on the devices of these records."""
+    used = {record.settings.device for record in records.values() if record.primed}
+    seconds = [f"{primer.process_seconds:.1f}" for primer in primers if primer.settings.device in used]
+    told = f"{len(seconds)} run(s), one at each start on each device, of {', '.join(seconds)} s; in no number"
+    return [("Primers", told)] if seconds else []
+
+
 def _training(training: Training) -> str:
     """Return the settings of the training that are not the default, each with a comma before it."""
     told = [
@@ -292,10 +306,21 @@ def _runs(frame: pd.DataFrame, y: str) -> list[dict[str, Any]]:
         "peak_device_allocated_bytes",
         "peak_host_resident_bytes",
         "session",
+        "disturbed",
         "set_aside",
     ]
     table = frame[columns].rename(columns={y: "seconds"})
-    return [
+    rows = [
         {str(key): None if pd.isna(value) else value for key, value in row.items()}
         for row in table.to_dict(orient="records")
     ]
+    return [row | {"outcome": _outcome(row)} for row in rows]
+
+
+def _outcome(row: dict[str, Any]) -> str:
+    """Return the outcome of a record, with the marks that it bears."""
+    told = [str(row["outcome"]).replace("_", " ")]
+    told += ["disturbed"] if row["disturbed"] else []
+    if row["set_aside"]:
+        told.append("set aside" if row["set_aside"] == "disturbed" else f"set aside: {row['set_aside']}")
+    return ", ".join(told)

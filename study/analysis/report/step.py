@@ -11,7 +11,7 @@ from study.analysis.published.table import read_published
 from study.analysis.report.context import StudyView, view
 from study.analysis.report.resources import resources
 from study.analysis.stats.analysis import read_analysis
-from study.analysis.table.files import read_all, read_csv
+from study.analysis.table.files import read_all, read_csv, read_primers
 from study.analysis.wording.caveats import sensitivity_sentence
 from study.analysis.wording.steps import step_intervals, step_sentence
 from study.analysis.words import bytes_words, coefficients, device_words, law_formula, number, setting_words
@@ -51,4 +51,5 @@ def _read(name: str, results: Path) -> StudyView:
         read_csv(files.timings(name), plan.study),
         read_analysis(files.fit(name)),
         figures,
+        read_primers(results),
     )

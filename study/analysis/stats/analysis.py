@@ -31,15 +31,16 @@ from study.analysis.stats.optimum import Optimum, may_be_fastest, optimum_of
 from study.analysis.stats.stability import drift_of
 from study.analysis.stats.step_model import StepModel, step_model
 from study.analysis.stats.usable import (
+    BY_RULE,
     FAR,
     Estimate,
     estimate,
     keys_of,
-    marked,
     mean_of,
     model_of,
     place_of,
     usable_runs,
+    with_reasons,
 )
 from study.artifacts.timing import resources
 from study.base.strict import Strict
@@ -130,7 +131,7 @@ class Analysis(Strict):
 def analyse(study: Study, frame: pd.DataFrame) -> Analysis:
     """Return the analysis of one study's table of timings, which has a row for each planned run."""
     y = study.total
-    frame = marked(study, frame)
+    frame = with_reasons(study, frame)
     fitted = groups_of(study, frame, y)
     groups = [_group(study, group, y) for group in fitted]
     ratios = ratios_of(study, fitted, y, study.contrast) if study.contrast else []
@@ -266,6 +267,7 @@ def _level(name: str, rows: pd.DataFrame, group: GroupFit, with_far: Estimate | 
     clean = group.clean[group.clean["level"] == name]
     adjusted = group.fits.adjusted if group.fits and name in group.times else None
     left = rows[(rows["outcome"] == "ok") & rows["set_aside"].notna()]
+    recorded = rows[rows["set_aside"].isna() | rows["set_aside"].isin(BY_RULE)]
     return Level(
         label=name,
         x=float(rows[x].iloc[0]) if x else None,
@@ -280,7 +282,7 @@ def _level(name: str, rows: pd.DataFrame, group: GroupFit, with_far: Estimate | 
         data_wait_share=_median(clean, "data_wait_share"),
         images_per_epoch=mean_of(clean, "images_per_epoch"),
         resources={column: value for column in resources() if (value := _median(clean, column)) is not None},
-        outcomes={str(key): int(value) for key, value in rows.drop_duplicates("run")["outcome"].value_counts().items()},
+        outcomes={str(key): int(value) for key, value in recorded["outcome"].value_counts().items()},
     )
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 from study.analysis.stats import findings
 from study.analysis.stats.findings import Caveat, SetAsideRun
 from study.analysis.stats.machine_change import CHANGE_LIMIT, YARDSTICKS
+from study.analysis.stats.usable import BY_RULE, counted
 from study.config.study import Study
 
 SPREAD_LIMIT = 0.10
@@ -22,11 +23,14 @@ WAITING_LIMIT = 0.5
 
 
 def warnings_of(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> list[Caveat]:
-    """Return every caveat of a marked table of timings, whose column ``y`` is analysed along the factor ``x``."""
+    """Return every caveat of a table of timings with its reasons, whose ``y`` is analysed along the factor ``x``."""
+    every, frame = frame, frame[frame["set_aside"].isna() | frame["set_aside"].isin(BY_RULE)]
     done = frame[(frame["outcome"] == "ok") & frame[y].notna()]
-    usable = done[done["set_aside"].isna()]
+    usable = counted(done)
     return [
         *_outcomes(frame),
+        *_disturbed(every),
+        *_broken(every),
         *_replicates(study),
         *_sessions(frame),
         *_environment(frame),
@@ -48,6 +52,26 @@ def _outcomes(frame: pd.DataFrame) -> Iterator[Caveat]:
         yield findings.Unsuccessful(
             outcome=str(outcome), message=message if isinstance(message, str) else None, runs=rows["run"].tolist()
         )
+
+
+def _disturbed(frame: pd.DataFrame) -> Iterator[Caveat]:
+    """Yield the runs that others disturbed, from the records that count and those that were set aside."""
+    marked = frame[frame["disturbed"].notna() & (frame["set_aside"] != "broken block")]
+    if len(marked):
+        kinds = pd.Series([kind for text in marked["disturbed"] for kind in str(text).split("; ")])
+        again = marked[marked["set_aside"] == "disturbed"]
+        yield findings.DisturbedRuns(
+            kinds={str(kind): int(count) for kind, count in kinds.value_counts().sort_index().items()},
+            runs=list(dict.fromkeys(marked["run"])),
+            measured_again=int(again["run"].nunique()),
+            disturbed_again=counted(marked)["run"].tolist(),
+        )
+
+
+def _broken(frame: pd.DataFrame) -> Iterator[Caveat]:
+    broken = frame[frame["set_aside"] == "broken block"]
+    if len(broken):
+        yield findings.BrokenBlocks(blocks=sorted({int(block) for block in broken["block"]}), records=len(broken))
 
 
 def _replicates(study: Study) -> Iterator[Caveat]:

@@ -232,6 +232,24 @@ class Unsuccessful(Strict):
     runs: list[str]
 
 
+class DisturbedRuns(Strict):
+    """Runs during which others crossed a limit of the study's ``evidence``."""
+
+    kind: Literal["disturbed_runs"] = "disturbed_runs"
+    kinds: dict[str, int] = Field(description="Number of records that crossed each limit, by its key.")
+    runs: list[str]
+    measured_again: int = Field(description="Number of runs whose disturbed record was set aside for a second one.")
+    disturbed_again: list[str] = Field(description="Runs whose record that counts is marked, too.")
+
+
+class BrokenBlocks(Strict):
+    """Blocks that a start began and did not end, whose records were set aside."""
+
+    kind: Literal["broken_blocks"] = "broken_blocks"
+    blocks: list[int]
+    records: int
+
+
 class FewReplicates(Strict):
     """Fewer replicates than an interval needs."""
 
@@ -418,6 +436,8 @@ class Drift(Strict):
 
 Caveat = Annotated[
     Unsuccessful
+    | DisturbedRuns
+    | BrokenBlocks
     | FewReplicates
     | SeveralStarts
     | MixedSoftware

@@ -11,7 +11,7 @@ from study.analysis.stats.log_model import Interval, LogModel, fit_log_model
 from study.base.strict import Strict
 from study.config.study import Study
 
-FIRST, FAR = "first of its start", "far"
+FIRST, FAR = BY_RULE = "first of its start", "far"
 """Reasons beside those of the table itself, by which a run is set aside."""
 
 
@@ -28,7 +28,7 @@ def estimate(interval: Interval) -> Estimate:
     return Estimate(value=interval.value, low=interval.low, high=interval.high)
 
 
-def marked(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
+def with_reasons(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the table with every reason in its column ``set_aside``: null for a run that counts.
 
     To the reasons of the table come two that were declared before any run. Where no primer ran, the first run of each
@@ -57,9 +57,15 @@ def keys_of(study: Study) -> tuple[list[str], list[str]]:
     return [key for key in study.compared if key != "device"], [key for key in study.compared if key == "device"]
 
 
+def counted(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a table of timings that count: those of records that were set aside are left out."""
+    return frame[frame["set_aside"].isna()]
+
+
 def usable_runs(frame: pd.DataFrame, y: str) -> pd.DataFrame:
     """Return the runs that count, with columns ``session_block`` (session and replicate) and ``machine``."""
-    usable = frame[(frame["outcome"] == "ok") & frame[y].notna() & frame["set_aside"].isna()]
+    frame = counted(frame)
+    usable = frame[(frame["outcome"] == "ok") & frame[y].notna()]
     session = usable["session"].astype(int).astype(str)
     usable = usable.assign(session_block=session + "." + usable["block"].astype(int).astype(str))
     return machine_change.with_machine(usable)

@@ -1,21 +1,27 @@
 """What the table is made of, and the table as a file."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from study.analysis.table import telemetry as telemetry_table
+from study.analysis.table.rows import SetAside
 from study.analysis.table.telemetry import TelemetrySummary
 from study.artifacts import telemetry
+from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.samples import Measurement
-from study.artifacts.shelf import read_record
+from study.artifacts.shelf import Aside, is_made, read_record
 from study.artifacts.timing import Timing, dtype, kind
 from study.base.errors import StudyError
 from study.base.files import write_whole
 from study.config.study import Study
+
+ASIDE: dict[Aside, str] = {"disturbed": "disturbed", "broken": "broken block"}
+"""The folders of records that were set aside and have rows of their own, with the reason in the table."""
 
 
 def read_all(plan: Plan, folder: Path) -> dict[str, Record]:
@@ -23,7 +29,34 @@ def read_all(plan: Plan, folder: Path) -> dict[str, Record]:
 
     The pipeline makes all records first; by hand a part of them can be analysed, too.
     """
-    return {run.name: read_record(folder / run.file) for run in plan.runs if (folder / run.file).exists()}
+    return {run.name: read_record(folder / run.file) for run in plan.runs if is_made(folder / run.file)}
+
+
+def read_aside(plan: Plan, records: Path, telemetry: Path) -> list[SetAside]:
+    """Return the planned runs' records that were set aside, in the order of execution.
+
+    They lie in folders of ``records``, and their samples in folders of ``telemetry`` with the same names.
+    """
+    runs = {(run.name, run.key): run for run in plan.runs}
+    found = []
+    for folder, reason in ASIDE.items():
+        for path in sorted((records / folder).glob("*.json")):
+            record = read_record(path)
+            run = runs.get((record.run, record.key))
+            if run:
+                found.append(
+                    SetAside(run, reason, record, _summary(record, telemetry / folder / f"{path.stem}.parquet"))
+                )
+    return sorted(found, key=lambda one: (one.record.session, one.record.started))
+
+
+def read_primers(results: Path) -> list[Record]:
+    """Return the records of the primers of every start, in their order. A damaged one, in no number, is left out."""
+    found = []
+    for path in sorted(Results(results).primers.glob("*.json")):
+        with suppress(StudyError):
+            found.append(read_record(path))
+    return found
 
 
 def read_telemetry(plan: Plan, records: dict[str, Record], folder: Path) -> dict[str, TelemetrySummary]:
@@ -33,11 +66,18 @@ def read_telemetry(plan: Plan, records: dict[str, Record], folder: Path) -> dict
     """
     found = {}
     for run in plan.runs:
-        record, path = records.get(run.name), folder / run.telemetry_file
-        window = _window(record.measurement) if record and record.measurement else None
-        if window and path.is_file():
-            found[run.name] = telemetry_table.summarise(telemetry.read_parquet(path), *window)
+        record = records.get(run.name)
+        summary = _summary(record, folder / run.telemetry_file) if record else None
+        if summary:
+            found[run.name] = summary
     return found
+
+
+def _summary(record: Record, samples: Path) -> TelemetrySummary | None:
+    window = _window(record.measurement) if record.measurement else None
+    if window is None or not samples.is_file():
+        return None
+    return telemetry_table.summarise(telemetry.read_parquet(samples), *window)
 
 
 def _window(measured: Measurement) -> tuple[float, float] | None:
@@ -49,7 +89,7 @@ def _window(measured: Measurement) -> tuple[float, float] | None:
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """Write ``frame``, the table of timings (one row per run), to ``path`` as CSV, in one piece.
+    """Write ``frame``, the table of timings, to ``path`` as CSV, in one piece.
 
     Whole numbers are written as such, although a column that lacks one holds floats.
     """
@@ -65,7 +105,11 @@ def read_csv(path: Path, study: Study) -> pd.DataFrame:
     text = [key for key, levels in study.factors.items() if any(isinstance(level, str) for level in levels)]
     types: dict[str, Any] = dict.fromkeys(text, str) | {name: dtype(name) for name in Timing.model_fields}
     try:
-        # The copy has one block for each type: the reader leaves a hundred.
-        return pd.read_csv(path, dtype=types, keep_default_na=False, na_values=[""]).copy()
+        frame = pd.read_csv(path, dtype=types, keep_default_na=False, na_values=[""])
     except (OSError, ValueError) as error:
         raise StudyError(f"{path.name}: cannot be read as a table ({error.__class__.__name__})") from None
+    # A table of an earlier version lacks columns: what it did not know is empty.
+    optional = (name for name, field in Timing.model_fields.items() if not field.is_required())
+    empty = {name: pd.Series(index=frame.index, dtype=dtype(name)) for name in optional if name not in frame}
+    # The copy has one block for each type: the reader leaves a hundred.
+    return pd.concat([frame, pd.DataFrame(empty)], axis=1).copy()

@@ -1,6 +1,10 @@
-"""The table of timings: one row for each planned run. Its columns are declared in :mod:`study.artifacts.timing`."""
+"""The table of timings: one row for each planned run, and for each record that was set aside.
 
-from collections.abc import Iterable, Mapping
+Its columns are declared in :mod:`study.artifacts.timing`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any
 
@@ -29,17 +33,33 @@ KEYS = ("training.batch_size",)
 """Dotted keys that are columns of every table, whether they are factors of the study or not."""
 
 
+@dataclass(frozen=True)
+class SetAside:
+    """A record of a planned run that counts in no number, the reason, and the summary of its telemetry."""
+
+    run: Run
+    reason: str
+    record: Record
+    summary: TelemetrySummary | None
+
+
 def table(
-    plan: Plan, records: dict[str, Record], sampled: Mapping[str, TelemetrySummary] | None = None
+    plan: Plan,
+    records: dict[str, Record],
+    sampled: Mapping[str, TelemetrySummary] | None = None,
+    aside: Sequence[SetAside] = (),
 ) -> pd.DataFrame:
-    """Return the table of timings: one row per planned run, in the planned order.
+    """Return the table of timings: one row per planned run, in the planned order, and then one per record ``aside``.
 
     The columns are those of :class:`Timing` and one for each factor of the study, named by its dotted key. A quantity
     that a run lacks is NaN.
     """
     ceilings = ceilings_of(plan, records)
     return as_table(
-        _row(plan, run, records.get(run.name), (sampled or {}).get(run.name), ceilings) for run in plan.runs
+        [
+            *(_row(plan, run, records.get(run.name), (sampled or {}).get(run.name), ceilings) for run in plan.runs),
+            *(_row(plan, one.run, one.record, one.summary, ceilings) | {"set_aside": one.reason} for one in aside),
+        ]
     )
 
 
@@ -112,6 +132,10 @@ def _recorded(record: Record) -> dict[str, Any]:
         "session": record.session,
         "started": record.started,
         "process_seconds": record.process_seconds,
+        "disturbed": "; ".join(record.disturbed) or None,
+        "primed": record.primed,
+        "quiet": record.quiet,
+        "others_cpu_percent": record.observed.others_cpu_percent if record.observed else None,
         "device_name": record.machine.device_name if record.machine else None,
         "weights": record.weights.kind if record.weights else None,
         "software": _software(record),

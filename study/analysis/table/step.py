@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from study.analysis.table.files import read_all, read_telemetry, write_csv
+from study.analysis.table.files import read_all, read_aside, read_telemetry, write_csv
 from study.analysis.table.rows import table
 from study.artifacts.plan import read_plan
 
@@ -11,4 +11,5 @@ def write_timings(plan: Path, records: Path, telemetry: Path, output: Path) -> N
     """Write the table of the runs of ``plan`` from the folders of its records and their telemetry."""
     planned = read_plan(plan)
     found = read_all(planned, records)
-    write_csv(table(planned, found, read_telemetry(planned, found, telemetry)), output)
+    aside = read_aside(planned, records, telemetry)
+    write_csv(table(planned, found, read_telemetry(planned, found, telemetry), aside), output)

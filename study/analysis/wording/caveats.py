@@ -6,8 +6,8 @@ from functools import singledispatch
 from study.analysis.stats import findings
 from study.analysis.stats.equivalence import Sensitivity
 from study.analysis.stats.findings import Caveat, SetAsideRun
-from study.analysis.stats.usable import FAR, FIRST
-from study.analysis.words import device_words, listed, number, short_key
+from study.analysis.stats.usable import FIRST
+from study.analysis.words import device_words, evidence_words, listed, number, short_key
 
 FEW_RUNS = 4
 """Runs up to this number are named, more are counted."""
@@ -23,6 +23,22 @@ def caveat_sentence(caveat: Caveat) -> str:
 def _unsuccessful(caveat: findings.Unsuccessful) -> str:
     outcome = caveat.outcome.replace("_", " ").capitalize()
     return f"{outcome}: {_runs(caveat.runs)} ({caveat.message or 'no reason recorded'})."
+
+
+@caveat_sentence.register
+def _disturbed_runs(caveat: findings.DisturbedRuns) -> str:
+    kinds = listed([f"{evidence_words(kind)} in {count}" for kind, count in caveat.kinds.items()])
+    again = f"{caveat.measured_again} of them were measured once more, and the second record counts"
+    still = f"; disturbed again: {_runs(caveat.disturbed_again)}" if caveat.disturbed_again else ""
+    return f"Others disturbed {_runs(caveat.runs)} ({kinds}). {again}{still}."
+
+
+@caveat_sentence.register
+def _broken_blocks(caveat: findings.BrokenBlocks) -> str:
+    return (
+        f"A start was broken off in block {listed(list(map(str, caveat.blocks)))}: {caveat.records} record(s) are kept "
+        "and count in no number, for such a block is measured anew as a whole."
+    )
 
 
 @caveat_sentence.register
@@ -117,9 +133,7 @@ def _set_aside_runs(caveat: findings.SetAsideRuns) -> str:
 
 
 def _reason(run: SetAsideRun) -> str:
-    reason = {FIRST: "the first of its start, with no primer before it", FAR: "far from the others"}.get(
-        run.reason, run.reason
-    )
+    reason = "the first of its start, with no primer before it" if run.reason == FIRST else "far from the others"
     beside = f", {number(run.seconds)} s" + (f" against {number(run.mean_seconds)} s" if run.mean_seconds else "")
     if run.warm_up_seconds is None or run.usual_warm_up_seconds is None:
         return reason + beside

@@ -12,13 +12,14 @@ from filelock import FileLock, Timeout
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_earlier, write_plans
 from study.artifacts.run import Run
-from study.artifacts.shelf import last_session
+from study.artifacts.shelf import is_made
 from study.base import devices
 from study.base.errors import StudyError
 from study.config.load import read_selection
 from study.host.engine import bring, lifetime
 from study.host.engine.engines import engine
 from study.host.engine.place import DEVICES, Place, choose
+from study.host.plan import blocks
 from study.host.plan.checks import check_limits, check_training_stack
 from study.host.plan.make import plan_all, read_all
 
@@ -27,12 +28,11 @@ from study.host.plan.make import plan_all, read_all
 class Workflow:
     """The plans of one start, and the paths of their files under ``results``.
 
-    ``sessions`` holds the number of this session by study, ``pending`` the (study, run) pairs that have no record yet.
+    ``pending`` holds the (study, run) pairs that have no record yet.
     """
 
     plans: list[Plan]
     results: Results
-    sessions: dict[str, int]
     pending: list[tuple[str, str]]
 
     def plan(self, study: str) -> Plan:
@@ -96,6 +96,11 @@ class Workflow:
         place = self.pending.index((study, run)) + 1 if (study, run) in self.pending else 0
         return f"run {place} of {len(self.pending)}"
 
+    def forget_left(self) -> None:
+        """Remove the empty files of the runs that a time budget left, at the end of a start."""
+        for plan in self.plans:
+            blocks.forget_left(plan.name, self.results)
+
 
 def _missing(files: list[str]) -> list[str]:
     return [file for file in files if not Path(file).exists()]
@@ -132,7 +137,8 @@ def start(
     A ``read_only`` start (a dry run, a lint) takes no lock, and writes only plans that are missing. Without ``fetch``
     a missing base image is assumed to be available.
     """
-    plans = plans_for(config, studies, results, fetch)
+    began, plans = time.time(), plans_for(config, studies, results, fetch)
+    layout = Results(results)
     lock: FileLock | None = None
     try:
         results.mkdir(parents=True, exist_ok=True)
@@ -147,20 +153,23 @@ def start(
             take_back_to_now(results, [plan.name for plan in plans])
             _forget_images(plans[0], results)
             write_plans(plans, results)
+            for plan in plans:
+                blocks.forget_left(plan.name, layout)
+                blocks.set_broken_aside(plan.name, layout)
     except OSError as error:
         raise StudyError(f"{results}: the results folder cannot be written ({error.strerror})") from None
-    layout = Results(results)
-    pending = [
-        (plan.name, run.name)
-        for plan in plans
-        for run in plan.runs
-        if not run.unavailable and not layout.record(plan.name, run.file).exists()
-    ]
-    if pending and not read_only:
+    flow = Workflow(plans, layout, [(plan.name, run.name) for plan in plans for run in _pending(plan, layout)])
+    if flow.pending and not read_only:
         check_training_stack(Place(plans[0].engine, plans[0].engine_reason))
         _say_where(plans[0])
-    sessions = {plan.name: last_session(layout.records(plan.name)) + 1 for plan in plans}
-    return Workflow(plans, layout, sessions, pending), lock
+        for plan in plans:
+            blocks.note(plan, _pending(plan, layout), read_selection(config), began, layout)
+    return flow, lock
+
+
+def _pending(plan: Plan, layout: Results) -> list[Run]:
+    """Return the runs that this machine can make and that have no record yet."""
+    return [run for run in plan.runs if not run.unavailable and not is_made(layout.record(plan.name, run.file))]
 
 
 def take_back_to_now(results: Path, studies: list[str]) -> None:

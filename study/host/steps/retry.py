@@ -25,7 +25,7 @@ def retry_weights(study: str, results: Path) -> list[str]:
     with _locked(study, results) as files:
         followed = retire(files.records(study), lambda record: record.weights is not None and fell_back(record.weights))
         made = [path for path in sorted(files.decisions(study).glob("*.json")) if fell_back(read_weights(path))]
-        return followed + [move_aside(path).name for path in made]
+        return followed + [move_aside(path, "superseded").name for path in made]
 
 
 @contextmanager

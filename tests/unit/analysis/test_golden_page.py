@@ -128,6 +128,12 @@ FEW, MANY = ["bs16-r1", "bs32-r1"], [f"bs16-r{block}" for block in range(5)]
 CAVEATS: list[Caveat] = [
     findings.Unsuccessful(outcome="out_of_memory", message="the GPU had 2 GiB", runs=FEW),
     findings.Unsuccessful(outcome="failed", message=None, runs=MANY),
+    findings.DisturbedRuns(
+        kinds={"others_cpu_percent": 2, "steal_percent": 1}, runs=FEW, measured_again=2, disturbed_again=FEW[:1]
+    ),
+    findings.DisturbedRuns(kinds={"device_processes": 5}, runs=MANY, measured_again=5, disturbed_again=[]),
+    findings.BrokenBlocks(blocks=[2], records=1),
+    findings.BrokenBlocks(blocks=[2, 4], records=3),
     findings.FewReplicates(replicates=2),
     findings.SeveralStarts(starts=4),
     findings.MixedSoftware(software=["torch 2.11.0", "torch 2.15.0"]),

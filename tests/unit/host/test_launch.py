@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 from study.artifacts.layout import Results
+from study.artifacts.observed import Observed
 from study.artifacts.plan import write_plans
 from study.artifacts.shelf import read_record
+from study.artifacts.start import Start
 from study.base.errors import StudyError
 from study.cli import main
 from study.host.engine import container
-from study.host.steps import launch
+from study.host.steps import attempt, launch, watch
 from study.host.steps.machine_lock import alone_on_this_machine
 from tests.conftest import tiny_plan
 
@@ -23,7 +25,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     """Let the training process be a line of Python; ``scratch`` is its folder."""
     prefix = "import sys, json, os, signal, pathlib; scratch = pathlib.Path(sys.argv[1]);"
     monkeypatch.setattr(
-        launch, "host_command", lambda job, scratch: [sys.executable, "-c", prefix + code, str(scratch)]
+        attempt, "host_command", lambda job, scratch: [sys.executable, "-c", prefix + code, str(scratch)]
     )
 
 
@@ -45,10 +47,10 @@ def test_every_end_of_a_process_becomes_a_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, outcome: str, words: str
 ) -> None:
     fake(monkeypatch, code)
-    monkeypatch.setattr(launch, "oom_kills", lambda: 7)  # what else this machine kills is not the subject
+    monkeypatch.setattr(attempt, "oom_kills", lambda: 7)  # what else this machine kills is not the subject
     plan = tiny_plan()
     run = plan.runs[0]
-    launch.launch(plan, run, tmp_path, 4, tmp_path / "run.log", "run 1 of 2")
+    launch.launch(plan, run, tmp_path, Start(session=4), tmp_path / "run.log", "run 1 of 2")
     record = read_record(tmp_path / "tiny" / "records" / run.file)
     assert (record.outcome, record.session, record.block, record.position) == (outcome, 4, run.block, run.position)
     assert words in str(record.message)
@@ -57,9 +59,9 @@ def test_every_end_of_a_process_becomes_a_record(
 def test_a_kill_for_want_of_memory_is_told_from_another_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake(monkeypatch, "os.kill(os.getpid(), signal.SIGKILL)")
     counts = iter([7, 8])
-    monkeypatch.setattr(launch, "oom_kills", lambda: next(counts))
+    monkeypatch.setattr(attempt, "oom_kills", lambda: next(counts))
     plan = tiny_plan()
-    record = launch.launch(plan, plan.runs[0], tmp_path, 1, tmp_path / "run.log", "")
+    record = launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "")
     assert record.outcome == "out_of_memory"
 
 
@@ -70,14 +72,14 @@ def test_a_run_with_a_record_is_not_started(tmp_path: Path, monkeypatch: pytest.
     path.write_text("precious")
     fake(monkeypatch, "(scratch.parent / 'started').write_text('')")
     with pytest.raises(StudyError, match="is kept"):
-        launch.launch(plan, plan.runs[0], tmp_path, 1, tmp_path / "run.log", "")
+        launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "")
     assert path.read_text() == "precious"
 
 
 def test_progress_is_plain_lines_in_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake(monkeypatch, "[print(f'progress {n} 3 epoch {n}') for n in (1, 2, 3)]; print('a warning')")
     plan = tiny_plan()
-    launch.launch(plan, plan.runs[0], tmp_path, 1, tmp_path / "run.log", "")
+    launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "")
     lines = (tmp_path / "run.log").read_text().splitlines()
     assert lines == ["epoch 1: step 1 of 3", "epoch 2: step 2 of 3", "epoch 3: step 3 of 3", "a warning"]
 
@@ -106,8 +108,8 @@ def test_cores_of_snakemake_do_not_reach_the_process_and_a_cpu_run_sees_no_gpu()
 
 
 def test_each_run_has_a_seed_of_its_own_that_does_not_change() -> None:
-    assert launch.run_seed(1, "bs4-cpu-r1") == 1_094_158_015
-    assert len({launch.run_seed(seed, f"bs4-cpu-r{r}") for seed in (1, 2) for r in (1, 2, 3)}) == 6
+    assert attempt.run_seed(1, "bs4-cpu-r1") == 1_094_158_015
+    assert len({attempt.run_seed(seed, f"bs4-cpu-r{r}") for seed in (1, 2) for r in (1, 2, 3)}) == 6
 
 
 def test_plans_keep_their_time_where_nothing_changed(tmp_path: Path) -> None:
@@ -145,9 +147,9 @@ def test_a_kill_by_the_kernel_is_the_end_only_of_a_run_that_says_so(
     failed = {"outcome": "failed", "message": message}
     fake(monkeypatch, f"(scratch / 'result.json').write_text({json.dumps(json.dumps(failed))})")
     counts = iter([7, 8])
-    monkeypatch.setattr(launch, "oom_kills", lambda: next(counts))
+    monkeypatch.setattr(attempt, "oom_kills", lambda: next(counts))
     plan = tiny_plan()
-    record = launch.launch(plan, plan.runs[0], tmp_path, 1, tmp_path / "run.log", "")
+    record = launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "")
     assert record.outcome == outcome
     assert message in str(record.message)
 
@@ -161,7 +163,7 @@ def test_a_second_pipeline_waits_for_its_turn_and_says_so(
     done = threading.Event()
 
     def second() -> None:
-        launch.launch(plan, plan.runs[0], tmp_path, 1, tmp_path / "run.log", "run 1 of 2")
+        launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "run 1 of 2")
         done.set()
 
     monkeypatch.setattr(signal, "signal", lambda number, handler: None)  # only a main thread may set one
@@ -178,3 +180,66 @@ def test_a_second_pipeline_waits_for_its_turn_and_says_so(
     assert done.is_set()
     assert "run 1 of 2: bs" in said
     assert f"waiting: other, run 3 of 4: bs16-cpu-r1 (process {os.getpid()}) measures on this machine" in said
+
+
+def planted_noise(monkeypatch: pytest.MonkeyPatch, *percent: float) -> None:
+    """Let others use this share of the CPUs during each process, one after the other."""
+    seen = iter(percent)
+    quiet = watch.Before(Observed(others_cpu_percent=0.0), None, True, 0.0)
+    monkeypatch.setattr(watch, "wait_until_quiet", lambda *arguments: quiet)
+    monkeypatch.setattr(watch, "between", lambda *arguments: Observed(others_cpu_percent=next(seen)))
+
+
+WATCHED = {"evidence": {"others_cpu_percent": 10}}
+
+
+def test_a_disturbed_run_is_kept_aside_and_measured_once_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second record counts, and is marked where it was disturbed, too."""
+    fake(monkeypatch, "pass")
+    plan = tiny_plan(**WATCHED)
+    files = Results(tmp_path)
+    planted_noise(monkeypatch, 10.5, 9.5, 50.0, 60.0, 3.0)
+    for run in (*plan.runs, plan.runs[0].model_copy(update={"name": "quiet"})):
+        launch.launch(plan, run, tmp_path, Start(), tmp_path / "run.log", "run")
+    aside = [read_record(path) for path in sorted((files.records("tiny") / "disturbed").iterdir())]
+    counts = {path.name: read_record(path) for path in files.records("tiny").glob("*.json")}
+    assert sorted(record.run for record in aside) == sorted(run.name for run in plan.runs)
+    assert all(record.disturbed == ["others_cpu_percent"] for record in aside)
+    marks = [counts[run.file].disturbed for run in plan.runs]
+    assert marks == [[], ["others_cpu_percent"]]
+    seen = counts[plan.runs[1].file].observed
+    assert seen
+    assert seen.others_cpu_percent == 60.0
+    assert len(counts) == 3
+
+
+def test_a_run_disturbed_in_two_starts_loses_neither_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake(monkeypatch, "pass")
+    plan = tiny_plan(**WATCHED)
+    path = Results(tmp_path).record("tiny", plan.runs[0].file)
+    planted_noise(monkeypatch, 50.0, 1.0, 50.0, 1.0)
+    for session in (1, 2):
+        path.unlink(missing_ok=True)
+        launch.launch(plan, plan.runs[0], tmp_path, Start(session=session), tmp_path / "run.log", "run")
+    kept = sorted((path.parent / "disturbed").iterdir())
+    assert [read_record(file).session for file in kept if file.stem.endswith(".2")] == [2]
+    assert len(kept) == 2
+
+
+def test_a_start_primes_each_device_once_and_a_primer_that_fails_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    good = "(scratch / 'result.json').write_text(json.dumps({'outcome': 'ok'}))"
+    plan = tiny_plan()
+    folder = Results(tmp_path).primers
+    for number, code in enumerate([good, "sys.exit(3)"], start=1):
+        fake(monkeypatch, code)
+        start = Start(session=number, name=f"start-{number}", primer=True)
+        for run in plan.runs:
+            Results(tmp_path).record("tiny", run.file).unlink(missing_ok=True)
+            record = launch.launch(plan, run, tmp_path, start, tmp_path / "run.log", "run")
+            assert record.primed is (code == good)
+    assert sorted(path.name for path in folder.iterdir()) == ["start-1.cpu.json", "start-2.cpu.json"]
+    first = read_record(folder / "start-1.cpu.json")
+    assert (first.run, first.settings, first.primed) == (plan.runs[0].name, plan.runs[0].settings, False)
+    assert f"primer on cpu, like {plan.runs[0].name}: failed" in capfd.readouterr().err

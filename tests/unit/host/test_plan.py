@@ -189,7 +189,7 @@ def test_a_run_waits_for_missing_preparation_alone(tmp_path: Path) -> None:
     """A manifest that is there is no input, whatever its time: Snakemake deletes a record that is older."""
     plan = tiny_plan()
     run = plan.runs[0]
-    flow = Workflow([plan], Results(tmp_path), {plan.name: 1}, [])
+    flow = Workflow([plan], Results(tmp_path), [])
     manifest, weights = (tmp_path / "data" / run.dataset / "manifest.json", tmp_path / plan.name / "weights")
     assert flow.needed(plan.name, run.name, run.key) == [str(manifest), str(weights / f"{run.weights}.json")]
     manifest.parent.mkdir(parents=True)

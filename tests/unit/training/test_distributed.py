@@ -30,7 +30,7 @@ from study.host.engine.place import Place
 from study.host.plan import workflow
 from study.host.plan.make import make_plan
 from study.host.plan.workflow import Workflow
-from study.host.steps.launch import run_seed
+from study.host.steps.attempt import run_seed
 from study.training.common import is_out_of_memory, leave
 from study.training.distributed import ranks
 from study.training.distributed.ranks import RankFailed, RankOutOfMemory, report_file, result_file

@@ -1,0 +1,42 @@
+"""What others did on a machine: the values that the keys of a study's ``evidence`` limit."""
+
+from pydantic import Field
+
+from study.base.strict import Strict
+from study.config.evidence import Evidence
+
+
+class Observed(Strict):
+    """The machine over a time, such as from the start of a run's process to its end. Null: unknown."""
+
+    others_cpu_percent: float | None = Field(
+        None,
+        description="CPU time of processes that are not the run's, its launcher's or its container's, in percent of "
+        "the CPUs that the run may use.",
+    )
+    steal_percent: float | None = Field(
+        None, description="Time in which a virtual machine's host ran others on those CPUs, in percent of them."
+    )
+    cpu_pressure_percent: float | None = Field(
+        None, description="Share of the time in which some process of the machine waited for a CPU (PSI, `some`)."
+    )
+    io_pressure_percent: float | None = Field(
+        None, description="Share of the time in which all processes with work waited for a disk (PSI, `full`)."
+    )
+    memory_pressure_percent: float | None = Field(
+        None, description="Share of the time in which all processes with work waited for memory (PSI, `full`)."
+    )
+    throttled_percent: float | None = Field(
+        None, description="Share of the samples in which heat, power supply or hardware slowed the GPU down."
+    )
+    device_processes: int | None = Field(
+        None, description="Number of processes of others on the GPU, before or after the run."
+    )
+    device_percent: float | None = Field(None, description="Utilisation of the GPU by others, before the run.")
+
+    def crossed(self, limits: Evidence) -> list[str]:
+        """Return the keys of the limits that a known value lies above."""
+        pairs = {key: (getattr(self, key), getattr(limits, key)) for key in Evidence.model_fields}
+        return [
+            key for key, (value, limit) in pairs.items() if value is not None and limit is not None and value > limit
+        ]

@@ -1,0 +1,48 @@
+"""One start of the pipeline in one study: the file ``start.json``. It tells a block that was broken off from one that
+was measured whole, and from runs that were planned later."""
+
+from pathlib import Path
+
+from pydantic import Field
+
+from study.base.files import write_whole
+from study.base.strict import Strict
+
+
+class StartedBlock(Strict):
+    """The runs that a start means to make in one block."""
+
+    block: int
+    records: list[str] = Field(description="File names of the records, in the order of execution.")
+    ended: bool = Field(False, description="Whether each of the runs was made.")
+    left: bool = Field(False, description="Whether the time budget leaves the block for another start.")
+
+
+class Start(Strict):
+    """What a start means to do. The defaults are those of a run that is started by hand."""
+
+    session: int = 1
+    name: str = Field("by-hand", description="When it began, in UTC; the same in all of its studies.")
+    primer: bool = False
+    quiet_wait_seconds: float = 0
+    deadline: float | None = Field(None, description="End of the time budget in epoch seconds; null without one.")
+    blocks: list[StartedBlock] = []
+
+    def block(self, record: str) -> StartedBlock | None:
+        """Return the block with the record of this file name. None if the start does not mean to make it."""
+        return next((block for block in self.blocks if record in block.records), None)
+
+    def with_blocks(self, *changed: StartedBlock) -> "Start":
+        """Return the start with these blocks in place of those of the same numbers."""
+        new = {block.block: block for block in changed}
+        return self.model_copy(update={"blocks": [new.get(block.block, block) for block in self.blocks]})
+
+
+def read_start(path: Path) -> Start | None:
+    """Return what a start wrote to ``path``, or None if there is none. Raise :class:`StudyError` if it is damaged."""
+    return Start.read(path, "remove it to measure on with the blocks as they are") if path.exists() else None
+
+
+def write_start(start: Start, path: Path) -> None:
+    """Write ``start`` to ``path`` in one piece."""
+    write_whole(path, start.model_dump_json(indent=1))

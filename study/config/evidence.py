@@ -1,0 +1,51 @@
+"""The section ``evidence`` of a study: what counts as a sign that others disturbed a run, declared before any run."""
+
+from pydantic import Field
+
+from study.base.strict import Strict
+
+
+class Evidence(Strict):
+    """The limits of what others may do on the machine while a run is measured. None of them looks at the run's times.
+    A run that crosses one is marked as disturbed, kept, and measured once more; the second record counts. A key without
+    a value sets no limit. Changing a limit measures no run again.
+    """
+
+    others_cpu_percent: float | None = Field(
+        10,
+        ge=0,
+        description="CPU time of processes that are not the run's, in percent of the CPUs that the run may use.",
+    )
+    steal_percent: float | None = Field(
+        2, ge=0, description="Time in which a virtual machine's host ran others on the run's CPUs, in percent of them."
+    )
+    cpu_pressure_percent: float | None = Field(
+        None,
+        ge=0,
+        description="Share of the time in which some process of the machine waited for a CPU (Linux's PSI). The run's "
+        "own threads and workers wait for each other, too: hence no limit by default, but `others_cpu_percent`.",
+    )
+    io_pressure_percent: float | None = Field(
+        None,
+        ge=0,
+        description="Share of the time in which all processes with work waited for a disk (PSI, `full`). A run that "
+        "reads its images from a disk waits, too: hence no limit by default.",
+    )
+    memory_pressure_percent: float | None = Field(
+        5,
+        ge=0,
+        description="Share of the time in which all processes with work waited for memory, such as for pages that "
+        "were swapped out (PSI, `full`).",
+    )
+    throttled_percent: float | None = Field(
+        5,
+        ge=0,
+        description="Share of the samples in which heat, the power supply or the hardware slowed the GPU down. Its "
+        "usual power cap does not count.",
+    )
+    device_processes: int | None = Field(
+        0, ge=0, description="Number of other processes on the GPU when the run began, or after it ended."
+    )
+    device_percent: float | None = Field(
+        10, ge=0, description="Utilisation of the GPU by others when the run began, in percent."
+    )

@@ -1,0 +1,64 @@
+"""The blocks of a start: what it means to make, and what an earlier start left half made."""
+
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+
+from study.artifacts.layout import Results
+from study.artifacts.plan import Plan
+from study.artifacts.run import Run
+from study.artifacts.shelf import last_session, move_aside, session_of
+from study.artifacts.start import Start, StartedBlock, read_start, write_start
+from study.config.selection import Selection
+
+
+def forget_left(study: str, files: Results) -> None:
+    """Remove the empty files of the runs that a time budget left."""
+    for path in files.records(study).glob("*.json"):
+        if not path.stat().st_size:
+            path.unlink()
+
+
+def set_broken_aside(study: str, files: Results) -> None:
+    """Move the records of each block that the last start began and did not end to ``broken``, and say so.
+
+    A run of it counts as made if it has a record of that start, however it ended. Runs that were planned later, or
+    measured in another start, are no part of such a block.
+    """
+    start = read_start(files.start(study))
+    for block in start.blocks if start else []:
+        paths = [files.record(study, name) for name in block.records]
+        made = [path for path in paths if start and session_of(path) == start.session]
+        if block.ended or not made or len(made) == len(paths):
+            continue
+        for path in made:
+            move_aside(path, "broken")
+        print(
+            f"block {block.block} of {study} was broken off in session {start.session if start else 0}: {len(made)} "
+            "record(s) are set aside, and the block is measured anew",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def note(plan: Plan, pending: Sequence[Run], selection: Selection, began: float, files: Results) -> None:
+    """Write what this start means to do in a study, whose runs ``pending`` have no record yet. Without any, write none.
+
+    ``began`` is the start's time in epoch seconds.
+    """
+    if not pending:
+        return
+    budget = selection.time_budget_minutes
+    start = Start(
+        session=last_session(files.records(plan.name)) + 1,
+        name=datetime.fromtimestamp(began, UTC).strftime("%Y%m%dT%H%M%S.%fZ"),
+        primer=selection.primer,
+        quiet_wait_seconds=selection.quiet_wait_seconds,
+        deadline=began + 60 * budget if budget else None,
+        blocks=[
+            StartedBlock(block=block, records=[run.file for run in part])
+            for block, part in groupby(pending, key=lambda run: run.block)
+        ],
+    )
+    write_start(start, files.start(plan.name))

@@ -1,0 +1,216 @@
+"""One try at one run: a fresh process, alone on a machine that is as quiet as it gets, and its record as a value."""
+
+import hashlib
+import json
+import os
+import re
+import signal
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TextIO
+
+import pandas as pd
+from pydantic import ValidationError
+
+from study.artifacts import telemetry
+from study.artifacts.image import Image, read
+from study.artifacts.layout import Results
+from study.artifacts.machine import Ceilings
+from study.artifacts.observed import Observed
+from study.artifacts.plan import Plan
+from study.artifacts.record import JobResult, Record, without_paths
+from study.artifacts.run import CEILINGS, RESULT, TELEMETRY, Run
+from study.artifacts.start import Start
+from study.base.files import file_sha256, write_new
+from study.base.processes import oom_kills
+from study.host.engine import container, lifetime
+from study.host.engine.engines import engine
+from study.host.engine.lifetime import End
+from study.host.engine.mounts import run_mounts, settings_inside
+from study.host.steps import watch
+from study.host.steps.ending import result_of
+from study.host.steps.machine_lock import alone_on_this_machine
+from study.host.steps.software import software
+from study.host.supervise import execute
+
+TIMES = "times"
+"""File in the scratch folder with the CPU time of a container's processes."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One try at a run: its record, and the samples of its telemetry (columns as in ``telemetry.COLUMNS``)."""
+
+    record: Record
+    samples: pd.DataFrame
+
+    def keep(self, record: Path, samples: Path) -> Record:
+        """Write the samples and then the record to these paths, and return the record with the samples' checksum.
+
+        Raise :class:`StudyError` if the record exists; it stays as it is.
+        """
+        kept = self.record
+        if not self.samples.empty:
+            telemetry.write_parquet(self.samples, samples)
+            kept = kept.model_copy(update={"telemetry_sha256": file_sha256(samples)})
+        write_new(record, kept.model_dump_json(indent=1))
+        return kept
+
+
+def attempt(plan: Plan, run: Run, results: Path, start: Start, log: TextIO, title: str, primed: bool) -> Attempt:
+    """Execute ``run`` in a fresh process, however that ends.
+
+    ``title`` names the run on the terminal; ``primed`` says whether a primer ran before. Raise :class:`StudyError` if
+    nothing was started.
+    """
+    image = None if plan.engine == "none" else read(Results(results).image(run.settings.device))
+    seed = run_seed(plan.study.seed, plan.seed_name(run))
+    gpus = run.settings.training.replicas if run.settings.device == "cuda" else 0
+    with lifetime.scratch_folder(results) as scratch:
+        with alone_on_this_machine(f"{plan.name}, {title}"):
+            version = None
+            if image:
+                lifetime.wait_for_turn(engine(plan.engine), title)
+                version = engine(plan.engine).version()
+            cpus = lifetime.allowed_cpus(run.settings.limits.cpus)
+            before = watch.wait_until_quiet(plan.study.evidence, start.quiet_wait_seconds, gpus, cpus, title)
+            started, first = datetime.now(UTC), watch.read(cpus)
+            clock = time.perf_counter()
+            if image is None:
+                end = _on_the_host(plan, run, results, seed, scratch, log, title)
+            else:
+                end = _in_a_container(plan, run, results, seed, scratch, log, title, image)
+            process_seconds = time.perf_counter() - clock
+            seen = watch.between(first, watch.read(cpus), _elsewhere(plan, scratch))
+            processes_after = watch.still_there(gpus) if gpus else None
+        result = result_of(scratch / RESULT, end, run.settings.limits.memory_gib)
+        ceilings = _read_ceilings(scratch / CEILINGS)
+        samples = telemetry.read_samples(scratch / TELEMETRY)
+    observed = _together(seen, before, processes_after, samples)
+    record = Record(
+        **{name: getattr(result, name) for name in JobResult.model_fields},
+        study=plan.name,
+        run=run.name,
+        key=run.key,
+        session=start.session,
+        block=run.block,
+        position=run.position,
+        started=started.isoformat(timespec="seconds"),
+        factors={key: _without_path(value) for key, value in run.factors.items()},
+        settings=without_paths(run.settings),
+        seed=seed,
+        process_seconds=process_seconds,
+        other_device_processes=before.gpus.processes if before.gpus else None,
+        device_percent_before=before.gpus.utilisation_percent if before.gpus else None,
+        device_watts_before=before.gpus.watts if before.gpus else None,
+        cpu_percent_before=before.observed.others_cpu_percent,
+        primed=primed,
+        quiet=before.quiet,
+        waited_seconds=before.waited_seconds,
+        observed=observed,
+        disturbed=observed.crossed(plan.study.evidence),
+        ceilings=ceilings,
+        software=software(plan, image, version),
+    )
+    return Attempt(record, samples)
+
+
+def _together(seen: Observed, before: watch.Before, processes_after: int | None, samples: pd.DataFrame) -> Observed:
+    """Return what others did during a run, with what only the moments before and after it and its samples tell."""
+    device = watch.of_the_device(before.gpus)
+    if device and processes_after:
+        device["device_processes"] = max(device["device_processes"], processes_after)
+    return seen.model_copy(update=device | {"throttled_percent": telemetry.throttled_percent(samples)})
+
+
+def _elsewhere(plan: Plan, scratch: Path) -> float | None:
+    """Return the CPU time of a container's processes in seconds, which are no children of ours; None if unknown."""
+    if plan.engine == "none" or not engine(plan.engine).keeps_containers:
+        return 0.0
+    try:
+        return shell_times((scratch / TIMES).read_text(encoding="ascii"))
+    except OSError:
+        return None
+
+
+def shell_times(text: str) -> float | None:
+    """Return the seconds in what a shell's ``times`` printed: its own in one line, its children's in the next."""
+    found = re.findall(r"(\d+)m([\d.]+)s", text)
+    return sum(60 * int(minutes) + float(seconds) for minutes, seconds in found) if len(found) == 4 else None
+
+
+def _read_ceilings(path: Path) -> Ceilings | None:
+    """Return the device's measured ceilings. None if this run measured none, or did not complete."""
+    with suppress(OSError, ValidationError):
+        return Ceilings.model_validate_json(path.read_text(encoding="utf-8"))
+    return None
+
+
+def _on_the_host(plan: Plan, run: Run, results: Path, seed: int, scratch: Path, log: TextIO, title: str) -> End:
+    job = _write_job(scratch, plan, run, seed, str(results))
+    kills, limits = oom_kills(), run.settings.limits
+    ended = execute(
+        host_command(job, scratch),
+        container.environment(run.settings.device, os.environ),
+        log,
+        title,
+        timeout_seconds=limits.timeout_seconds,
+        cpus=lifetime.allowed_cpus(limits.cpus) if limits.cpus else None,
+    )
+    trouble = lifetime.timed_out(limits.timeout_seconds) if ended.timed_out else None
+    # The kernel counts for the whole machine: if the process ended in another way, the kill was of another process.
+    return End(ended.code, oom_kills() > kills and ended.code in (0, -signal.SIGKILL), trouble)
+
+
+def _in_a_container(
+    plan: Plan, run: Run, results: Path, seed: int, scratch: Path, log: TextIO, title: str, image: Image
+) -> End:
+    inside, mounts = settings_inside(run.settings)
+    _write_job(scratch, plan, run.model_copy(update={"settings": inside}), seed, "results")
+    end, _ = lifetime.enter(
+        engine(plan.engine),
+        image.run_as,
+        timed(["python", "-m", "study.training.job", f"{container.SCRATCH}/job.json", container.SCRATCH]),
+        scratch,
+        [*run_mounts(run, plan.name, results), *mounts],
+        log,
+        title,
+        settings=run.settings,
+        gpus=run.settings.device == "cuda",
+    )
+    return end
+
+
+def timed(command: list[str], folder: str = container.SCRATCH) -> list[str]:
+    """Return ``command`` in a shell that ends with its exit code, and leaves its CPU time in ``folder``.
+
+    The kernel's own account of a container is gone with it, and is not there for every engine.
+    """
+    return ["sh", "-c", f'"$@"; code=$?; times > {folder}/{TIMES}; exit $code', "sh", *command]
+
+
+def host_command(job: Path, scratch: Path) -> list[str]:
+    """Return the argv of a training process on the host."""
+    return [sys.executable, "-m", "study.training.job", str(job), str(scratch)]
+
+
+def _write_job(scratch: Path, plan: Plan, run: Run, seed: int, results: str) -> Path:
+    path = scratch / "job.json"
+    job = {"run": run.model_dump(), "study": plan.name, "results": results, "seed": seed}
+    job["ceilings"] = plan.measures_ceilings(run)
+    path.write_text(json.dumps(job, ensure_ascii=False), encoding="utf-8")
+    path.chmod(0o644)
+    return path
+
+
+def _without_path(value: Any) -> Any:
+    return Path(value).name if isinstance(value, str) and os.sep in value else value
+
+
+def run_seed(study_seed: int, name: str) -> int:
+    """Return the run's own seed: 31 bits of a hash of the study's seed and the run's seed name."""
+    return int.from_bytes(hashlib.sha256(f"{study_seed}/{name}".encode()).digest()[:4], "big") >> 1

@@ -1,0 +1,79 @@
+"""The time budget of a start: it begins no block that it cannot end."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from study.artifacts.layout import Results
+from study.artifacts.plan import Plan
+from study.artifacts.run import Run
+from study.artifacts.shelf import is_made, read_record
+from study.artifacts.start import Start, StartedBlock, read_start, write_start
+
+
+def leaves(plan: Plan, run: Run, start: Start, files: Results) -> tuple[bool, str | None]:
+    """Return whether the budget leaves ``run`` for another start, and what to say of it.
+
+    The file of its record is then there, but empty: to Snakemake every planned record is an output, and the report is
+    to be made without those that are left. The end of the start, or the next start, removes it.
+    """
+    block = start.block(run.file)
+    if start.deadline is None or block is None or _begun(block, plan.name, files):
+        return False, None
+    told = None
+    if not block.left:
+        seconds = seconds_of(plan, block, _longest(files.records(plan.name)))
+        if time.time() + seconds <= start.deadline:
+            return False, None
+        told = _leave(plan, block, seconds, start, files)
+    path = files.record(plan.name, run.file)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    return True, told
+
+
+def _begun(block: StartedBlock, study: str, files: Results) -> bool:
+    return any(is_made(files.record(study, name)) for name in block.records)
+
+
+def _leave(plan: Plan, block: StartedBlock, seconds: float, start: Start, files: Results) -> str:
+    """Note that this block and those after it are left, and return a line about them."""
+    rest = start.blocks[start.blocks.index(block) :]
+    rest = [other for other in rest if not _begun(other, plan.name, files)]
+    write_start(start.with_blocks(*(other.model_copy(update={"left": True}) for other in rest)), files.start(plan.name))
+    runs = sum(len(other.records) for other in rest)
+    needs = f"block {block.block} would take about {seconds:.0f} s" if seconds else "no time is left"
+    return f"time budget: {needs}: {runs} run(s) of {plan.name} in {len(rest)} block(s) are left for the next start"
+
+
+def seconds_of(plan: Plan, block: StartedBlock, longest: Mapping[str, float]) -> float:
+    """Return the seconds that a block is expected to take: the longest earlier run of each setting, by its name.
+
+    A setting that was never measured counts as the longest of all. Where nothing was measured it is 0: the first block
+    is begun, and the others are judged by it.
+    """
+    names = [_setting(run.name) for run in plan.runs if run.file in block.records]
+    return sum(longest.get(name, max(longest.values())) for name in names) if longest else 0.0
+
+
+def _longest(records: Path) -> dict[str, float]:
+    """Return the longest process of each setting among the records in a folder, in seconds."""
+    found: dict[str, float] = {}
+    for path in filter(is_made, records.glob("*.json")):
+        record = read_record(path)
+        name = _setting(record.run)
+        found[name] = max(record.process_seconds, found.get(name, 0.0))
+    return found
+
+
+def _setting(run: str) -> str:
+    """Return the name of a run without its block."""
+    return run.rpartition("-r")[0]
+
+
+def note_end(study: str, run: Run, files: Results) -> None:
+    """Note in the file of the start that the block of ``run`` ended, if each of its records is there."""
+    start = read_start(files.start(study))
+    block = start.block(run.file) if start else None
+    if start and block and all(is_made(files.record(study, name)) for name in block.records):
+        write_start(start.with_blocks(block.model_copy(update={"ended": True})), files.start(study))

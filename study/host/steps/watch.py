@@ -1,0 +1,130 @@
+"""What others do on the machine, from the kernel's counters at two moments. Nothing here looks at a run's times."""
+
+import sys
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from study.artifacts.observed import Observed
+from study.base import devices
+from study.base.devices import Activity
+from study.base.processes import cpu_seconds
+from study.config.evidence import Evidence
+
+WINDOW_SECONDS = 0.5
+"""Seconds over which the machine is looked at before a run."""
+PATIENCE_SECONDS = 1.0
+"""Seconds of waiting from which on it is said."""
+QUIET_PRESSURE_PERCENT = 10.0
+"""Limit of each pressure before a run, where the study sets none: while nothing of ours runs, it is that of others."""
+PRESSURE = {"cpu_pressure_percent": "cpu", "io_pressure_percent": "io", "memory_pressure_percent": "memory"}
+PRESSURE_FILES = Path("/proc/pressure")
+
+
+@dataclass(frozen=True)
+class Counters:
+    """The machine's counters at one moment, in seconds. ``pressure`` lacks what the kernel does not count."""
+
+    now: float
+    busy: float
+    stolen: float
+    own: float
+    pressure: Mapping[str, float]
+    cpus: int
+
+
+@dataclass(frozen=True)
+class Before:
+    """The machine when a run began: what others did, the GPUs, whether it was quiet, and the seconds of waiting."""
+
+    observed: Observed
+    gpus: Activity | None
+    quiet: bool
+    waited_seconds: float
+
+
+def read(cpus: Collection[int] | None = None) -> Counters:
+    """Return the counters now, those of CPUs over the numbers in ``cpus`` (None: all of the machine)."""
+    times = [one for number, one in enumerate(psutil.cpu_times(percpu=True)) if cpus is None or number in cpus]
+    idle = sum(one.idle + getattr(one, "iowait", 0.0) for one in times)
+    stolen = sum(getattr(one, "steal", 0.0) for one in times)
+    # A guest's time is part of the user time, and counts once.
+    guests = sum(getattr(one, "guest", 0.0) + getattr(one, "guest_nice", 0.0) for one in times)
+    busy = sum(map(sum, times)) - idle - stolen - guests
+    return Counters(time.monotonic(), busy, stolen, cpu_seconds(), _pressure(), len(times))
+
+
+def _pressure() -> dict[str, float]:
+    """Return the seconds that processes of this machine have stood still for each resource; empty without PSI.
+
+    For the CPUs the file's first line counts (``some``), for the others the second (``full``).
+    """
+    found = {}
+    for key, name in PRESSURE.items():
+        try:
+            lines = (PRESSURE_FILES / name).read_text(encoding="ascii").splitlines()
+            found[key] = int(lines[0 if name == "cpu" else 1].rpartition("total=")[2]) / 1e6
+        except (OSError, IndexError, ValueError):
+            continue
+    return found
+
+
+def between(first: Counters, last: Counters, elsewhere: float | None = 0.0) -> Observed:
+    """Return what others did from ``first`` to ``last``.
+
+    ``elsewhere`` is our CPU time in processes that are not below this one, in seconds: a container's. None: unknown.
+    """
+    seconds = last.now - first.now
+    whole = seconds * last.cpus / 100
+    busy = last.busy - first.busy
+    if seconds <= 0 or not last.cpus or not last.busy:  # a kernel that counts nothing
+        return Observed()
+    own = None if elsewhere is None else last.own - first.own + elsewhere
+    cpus = Observed(
+        others_cpu_percent=None if own is None else max(0.0, busy - own) / whole,
+        steal_percent=(last.stolen - first.stolen) / whole,
+    )
+    pressure = {key: 100 * (last.pressure[key] - first.pressure[key]) / seconds for key in last.pressure}
+    return cpus.model_copy(update=pressure)
+
+
+def wait_until_quiet(limits: Evidence, seconds: float, gpus: int, cpus: Collection[int] | None, title: str) -> Before:
+    """Wait until others cross no limit, for ``seconds`` at most, and return the machine's state.
+
+    ``gpus`` is the number of GPUs that the run will use. ``title`` names the run where the wait is said.
+    """
+    plain = {key: QUIET_PRESSURE_PERCENT for key in PRESSURE if getattr(limits, key) is None}
+    limits = limits.model_copy(update=plain)
+    begin, said = time.monotonic(), False
+    while True:
+        first = read(cpus)
+        time.sleep(WINDOW_SECONDS)
+        seen, activity = between(first, read(cpus)), devices.activity(gpus) if gpus else None
+        seen = seen.model_copy(update=of_the_device(activity))
+        kinds, waited = seen.crossed(limits), time.monotonic() - begin - WINDOW_SECONDS
+        if not kinds or waited >= seconds:
+            return Before(seen, activity, not kinds, waited)
+        if waited >= PATIENCE_SECONDS and not said:
+            said = True
+            told = ", ".join(f"{key} {getattr(seen, key):.3g}" for key in kinds)
+            print(f"{title}: waiting up to {seconds:g} s for a quiet machine ({told})", file=sys.stderr, flush=True)
+
+
+def of_the_device(activity: Activity | None) -> dict[str, float | int]:
+    """Return the values of :class:`Observed` that tell of the GPUs; none on a CPU."""
+    if activity is None:
+        return {}
+    return {"device_processes": activity.processes, "device_percent": float(activity.utilisation_percent)}
+
+
+def still_there(gpus: int) -> int | None:
+    """Return the number of processes on the GPUs after a run; None if unknown. A driver forgets ours a little late."""
+    for _ in range(4):
+        activity = devices.activity(gpus)
+        if activity is None or not activity.processes:
+            break
+        time.sleep(WINDOW_SECONDS)
+    return activity.processes if activity else None

@@ -1,0 +1,101 @@
+"""Records that were set aside have rows of their own, are named, are drawn, and are in no number."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from study.analysis.figures import drawn
+from study.analysis.report.context import view
+from study.analysis.stats.analysis import analyse
+from study.analysis.stats.findings import BrokenBlocks, DisturbedRuns
+from study.analysis.table.files import read_all, read_aside, read_csv, write_csv
+from study.analysis.table.rows import table
+from study.artifacts.observed import Observed
+from study.artifacts.plan import Plan
+from study.artifacts.shelf import free_aside, move_aside
+from study.base.files import write_new
+from tests.conftest import tiny_plan
+from tests.unit.artifacts.test_records import make_record
+
+KIND = "others_cpu_percent"
+
+
+@pytest.fixture
+def plan() -> Plan:
+    return tiny_plan(factors={"training.batch_size": [2, 4, 8]}, replicates=4)
+
+
+@pytest.fixture
+def folder(plan: Plan, tmp_path: Path) -> Path:
+    """A record of each run; one run's first try was disturbed, another was disturbed twice, and a block broken off."""
+    records = tmp_path / "records"
+    for number, run in enumerate(plan.runs):
+        seconds = 1.0 + 0.01 * (number % 5)
+        record = make_record(plan, number, fit_seconds=seconds, session=2)
+        noisy = record.model_copy(update={"disturbed": [KIND], "observed": Observed(others_cpu_percent=44.0)})
+        write_new(records / run.file, (noisy if number == 7 else record).model_dump_json())
+        if number in (5, 7):
+            slow = make_record(plan, number, fit_seconds=9.0, session=2)
+            first = slow.model_copy(update={"disturbed": [KIND], "observed": Observed(others_cpu_percent=55.0)})
+            write_new(free_aside(records / run.file, "disturbed")[0], first.model_dump_json())
+    for number in (0, 1):
+        path = records / plan.runs[number].file
+        whole = path.read_text()
+        path.unlink()
+        write_new(path, make_record(plan, number, fit_seconds=7.0, session=1).model_dump_json())
+        move_aside(path, "broken")
+        write_new(path, whole)
+    old = make_record(plan, 0).model_copy(update={"key": "00000000"})
+    write_new(records / "broken" / "old.json", old.model_dump_json())  # of another plan
+    return records
+
+
+def test_the_table_has_a_row_for_each_record_that_was_set_aside_and_no_number_has_it(plan: Plan, folder: Path) -> None:
+    counts = table(plan, read_all(plan, folder))
+    every = table(plan, read_all(plan, folder), aside=read_aside(plan, folder, folder.parent / "telemetry"))
+    extra = every[len(counts) :]
+    assert every[: len(counts)]["set_aside"].isna().all()
+    assert extra["set_aside"].tolist() == ["broken block", "broken block", "disturbed", "disturbed"]
+    assert extra["fit_seconds"].tolist() == [7.0, 7.0, 9.0, 9.0]
+    assert extra["others_cpu_percent"].dropna().tolist() == [55.0, 55.0]
+    assert every["disturbed"].notna().sum() == 3
+    with_them, without = analyse(plan.study, every), analyse(plan.study, counts)
+    hidden: dict[str, object] = {"warnings": []}
+    assert with_them.model_copy(update=hidden) == without.model_copy(update=hidden)
+    rest = [caveat for caveat in with_them.warnings if not isinstance(caveat, (DisturbedRuns, BrokenBlocks))]
+    assert rest == [caveat for caveat in without.warnings if not isinstance(caveat, DisturbedRuns)]
+
+
+def test_the_marked_runs_are_named_with_the_kind_and_how_many_were_measured_again(plan: Plan, folder: Path) -> None:
+    every = table(plan, read_all(plan, folder), aside=read_aside(plan, folder, folder.parent / "telemetry"))
+    found = [item for item in analyse(plan.study, every).warnings if isinstance(item, (DisturbedRuns, BrokenBlocks))]
+    names = [plan.runs[number].name for number in (7, 5)]
+    assert found == [
+        DisturbedRuns(kinds={KIND: 3}, runs=names, measured_again=2, disturbed_again=names[:1]),
+        BrokenBlocks(blocks=[1], records=2),
+    ]
+
+
+def test_the_table_reads_back_as_it_was_written_and_one_of_an_earlier_version_too(
+    plan: Plan, folder: Path, tmp_path: Path
+) -> None:
+    every = table(plan, read_all(plan, folder), aside=read_aside(plan, folder, folder.parent / "telemetry"))
+    write_csv(every, tmp_path / "timings.csv")
+    pd.testing.assert_frame_equal(read_csv(tmp_path / "timings.csv", plan.study), every)
+    new = ["set_aside", "disturbed", "primed", "quiet", "others_cpu_percent"]
+    every[:12].drop(columns=new).to_csv(tmp_path / "old.csv", index=False)
+    assert analyse(plan.study, read_csv(tmp_path / "old.csv", plan.study)).groups
+
+
+def test_the_figures_of_single_runs_draw_them_apart_and_the_page_marks_them(plan: Plan, folder: Path) -> None:
+    every = table(plan, read_all(plan, folder), aside=read_aside(plan, folder, folder.parent / "telemetry"))
+    analysis = analyse(plan.study, every)
+    figures = drawn(plan, every, analysis, folder, folder.parent / "telemetry")
+    (legend,) = figures["order"].figure.legends
+    told = {text.get_text() for text in legend.get_texts()}
+    _, told_beside = figures["batch_size_performance"].figure.axes[1].get_legend_handles_labels()
+    assert {"disturbed run", "set aside, in no number"} <= told & set(told_beside)
+    outcomes = [row["outcome"] for row in view(plan, read_all(plan, folder), every, analysis, []).runs]
+    assert outcomes[7] == "ok, disturbed"
+    assert outcomes[12:] == ["ok, set aside: broken block"] * 2 + ["ok, disturbed, set aside"] * 2

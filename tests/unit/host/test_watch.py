@@ -1,0 +1,92 @@
+"""What others do on the machine, from planted counters; and whose CPU time is whose, from real processes."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from study.artifacts.observed import Observed
+from study.base import processes
+from study.config.evidence import Evidence
+from study.host.steps import attempt, watch
+from study.host.steps.watch import Counters
+from study.host.supervise import execute
+
+LIMITS = Evidence()
+START = Counters(now=100.0, busy=50.0, stolen=1.0, own=5.0, pressure={"io_pressure_percent": 2.0}, cpus=2)
+
+
+def later(**changes: object) -> Counters:
+    """Ten seconds after ``START``, with 20 seconds of two CPUs between: 8 of them busy, 7 of these ours."""
+    values = {"now": 110.0, "busy": 58.0, "own": 12.0, **changes}
+    return Counters(**(vars(START) | values))
+
+
+def test_the_cpu_time_of_others_is_what_is_busy_less_what_is_ours() -> None:
+    seen = watch.between(START, later(stolen=1.3, pressure={"io_pressure_percent": 4.5}))
+    assert seen.others_cpu_percent == pytest.approx(5.0)
+    assert seen.steal_percent == pytest.approx(1.5)
+    assert seen.io_pressure_percent == pytest.approx(25.0)
+    assert (seen.cpu_pressure_percent, seen.device_processes) == (None, None)
+    assert watch.between(START, later(), elsewhere=1.0).others_cpu_percent == pytest.approx(0.0)  # a container's second
+    assert watch.between(START, later(), elsewhere=None).others_cpu_percent is None
+
+
+def test_a_kernel_that_counts_nothing_gives_no_evidence() -> None:
+    nothing = Counters(now=100.0, busy=0.0, stolen=0.0, own=5.0, pressure={}, cpus=16)
+    assert watch.between(nothing, Counters(110.0, 0.0, 0.0, 12.0, {}, 16)) == Observed()
+
+
+def test_a_limit_is_crossed_by_a_known_value_above_it_alone() -> None:
+    assert Observed(others_cpu_percent=10.0, steal_percent=0.5, cpu_pressure_percent=99.0).crossed(LIMITS) == []
+    assert Observed(others_cpu_percent=10.1, device_processes=1).crossed(LIMITS) == [
+        "others_cpu_percent", "device_processes",
+    ]  # fmt: skip
+    assert Observed(others_cpu_percent=99.0).crossed(Evidence(others_cpu_percent=None)) == []
+
+
+def test_a_run_waits_for_a_quiet_machine_says_so_and_no_longer_than_its_bound(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    now = [0.0]
+    busy_until = 5.0
+
+    def read(cpus: object) -> Counters:
+        return Counters(now[0], 100 + min(now[0], busy_until), 0.0, 0.0, {}, 2)
+
+    monkeypatch.setattr(watch, "read", read)
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
+    before = watch.wait_until_quiet(LIMITS, 60, 0, None, "run 1 of 2: bs4")
+    assert (before.quiet, before.waited_seconds) == (True, 5.0)
+    assert capfd.readouterr().err == "run 1 of 2: bs4: waiting up to 60 s for a quiet machine (others_cpu_percent 50)\n"
+    now[0], busy_until = 0.0, 1000.0
+    before = watch.wait_until_quiet(LIMITS, 3, 0, None, "run 2 of 2: bs8")
+    assert (before.quiet, before.waited_seconds, before.observed.others_cpu_percent) == (False, 3.0, 50.0)
+    now[0] = 0.0
+    assert watch.wait_until_quiet(LIMITS, 0, 0, None, "run 3").quiet is False
+    assert now[0] == watch.WINDOW_SECONDS
+
+
+def test_the_cpu_time_of_a_worker_that_outlives_its_parent_is_ours(tmp_path: Path) -> None:
+    work = "import time\nwhile time.process_time() < 0.5: pass\nopen('done', 'w').close()\ntime.sleep(60)"
+    parent = f"""
+import pathlib, subprocess, sys, time
+subprocess.Popen([sys.executable, "-c", {work!r}])
+while not pathlib.Path("done").exists(): time.sleep(0.01)
+"""
+    before = processes.cpu_seconds()
+    with (tmp_path / "log").open("w") as log:
+        execute(["env", "-C", str(tmp_path), sys.executable, "-c", parent], {"PATH": "/usr/bin:/bin"}, log, "a test")
+    assert processes.cpu_seconds() - before >= 0.5
+
+
+def test_a_shell_around_a_containers_command_keeps_its_exit_code_and_counts_its_cpu_time(tmp_path: Path) -> None:
+    code = "import sys, time\nwhile time.process_time() < 0.5: pass\nsys.exit(int(sys.argv[1]))"
+    line = attempt.timed([sys.executable, "-c", code, "7"], str(tmp_path))
+    assert subprocess.run(line).returncode == 7
+    counted = attempt.shell_times((tmp_path / attempt.TIMES).read_text())
+    assert counted is not None
+    assert 0.49 <= counted < 60

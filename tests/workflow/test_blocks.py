@@ -1,0 +1,145 @@
+"""Whole blocks and undisturbed runs in the pipeline as a user runs it."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pandas as pd
+import pytest
+
+from study.artifacts.record import Record
+from study.config.evidence import Evidence
+from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, copy_checkout
+from tests.workflow.test_pipeline import jobs, wait_for
+
+HOLD = 'while Path("held").exists() and len(list(Path("results/tiny/records").glob("*.json"))) >= 3: time.sleep(0.1)'
+"""The model stands still once three records are there: in the middle of the second block of two."""
+TWO, THREE = "overrides={replicates: 2}", "overrides={replicates: 3}"
+NEIGHBOUR = """
+import random, sys, time
+dice = random.Random(int(sys.argv[1]))
+while True:
+    busy, end = dice.random() < 0.5, time.monotonic() + 0.2
+    while time.monotonic() < end:
+        if not busy: time.sleep(0.05)
+"""
+
+
+@contextmanager
+def noisy_neighbour() -> Iterator[None]:
+    """Processes that take every core at random for half of the time."""
+    others = [
+        subprocess.Popen([sys.executable, "-c", NEIGHBOUR, str(random.getrandbits(30))])
+        for _ in range(os.cpu_count() or 1)
+    ]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+@pytest.fixture(scope="class")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """One copy for the tests of a class."""
+    checkout = copy_checkout(tmp_path_factory.mktemp("blocks") / "a copy")
+    checkout.plant(HOLD)
+    checkout.study("tiny", model=OWN_MODEL, replicates=1)
+    return checkout
+
+
+def timings(checkout: Checkout) -> pd.DataFrame:
+    return pd.read_csv(checkout.root / "results/tiny/timings.csv")
+
+
+def page(checkout: Checkout) -> str:
+    return (checkout.root / "results/report.html").read_text(encoding="utf-8")
+
+
+def sessions(checkout: Checkout) -> list[int]:
+    return sorted(Record.model_validate_json(text).session for text in checkout.records().values())
+
+
+@pytest.mark.xdist_group("whole blocks")
+class TestABlockIsMadeWholeOrNotBegun:
+    def test_a_budget_leaves_the_blocks_that_it_cannot_end_and_the_report_is_made(self, shared: Checkout) -> None:
+        """The earlier runs are said to have taken a day each."""
+        shared.good(extra=RECORDS)
+        for path in (shared.root / "results/tiny/records").glob("*.json"):
+            record = json.loads(path.read_text(encoding="utf-8"))
+            path.write_text(json.dumps(record | {"process_seconds": 86400.0}, indent=1), encoding="utf-8")
+        before = shared.records()
+        said = shared.good(THREE, "time_budget_minutes=60")
+        assert "block 2 would take about 172800 s: 4 run(s) of tiny in 2 block(s) are left for the next start" in said
+        assert said.count("time budget") == 1
+        assert shared.records() == before
+        assert "2 of 6 planned runs succeeded." in page(shared)
+        assert timings(shared)["message"].tolist().count("not run yet") == 4
+
+    def test_ctrl_c_in_the_middle_of_a_block_sets_it_aside_and_the_next_start_makes_it_whole(
+        self, shared: Checkout
+    ) -> None:
+        before = shared.records()
+        (shared.root / "held").touch()
+        process = subprocess.Popen(
+            shared.command(TWO), cwd=shared.root, env=shared.environment(), start_new_session=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            wait_for(lambda: len(shared.records()) == 3 and jobs(shared.root), 300)
+            os.killpg(process.pid, signal.SIGINT)
+            process.wait()
+        finally:
+            process.kill()
+            (shared.root / "held").unlink()
+        (lost,) = shared.records().keys() - before.keys()
+        kept = shared.records()[lost]
+        said = shared.good(TWO, "primer=true")
+        assert "block 2 of tiny was broken off in session 2: 1 record(s) are set aside" in said
+        assert before.items() <= shared.records().items()
+        assert sessions(shared) == [1, 1, 3, 3]
+        assert (shared.root / "results/tiny/records/broken" / lost).read_bytes() == kept
+        assert "A start was broken off in block 2: 1 record(s) are kept" in page(shared)
+        table = timings(shared)
+        assert table["set_aside"].fillna("").tolist() == [*[""] * 4, "broken block"]
+        assert table["primed"].tolist() == [False, False, True, True, False]
+
+    def test_the_primer_is_recorded_and_no_number_depends_on_it(self, shared: Checkout) -> None:
+        results = shared.root / "results"
+        (path,) = (results / "primers").glob("*.json")
+        primer = Record.model_validate_json(path.read_text(encoding="utf-8"))
+        assert (primer.outcome, primer.settings.device, primer.session) == ("ok", "cpu", 3)
+        assert primer.measurement
+        assert f"1 run(s), one at each start on each device, of {primer.process_seconds:.1f} s" in page(shared)
+        numbers = [results / "tiny" / name for name in ("timings.csv", "fit.json")]
+        before = [path.read_bytes() for path in numbers]
+        for file in (*(results / "primers").iterdir(), *numbers, results / "report.html"):
+            file.unlink()
+        said = shared.good(TWO, "primer=true")
+        assert [path.read_bytes() for path in numbers] == before
+        assert "primer on" not in said  # a start that measures nothing makes none
+        assert not list((results / "primers").iterdir())
+        assert "Primers" not in page(shared)
+
+
+def test_runs_beside_a_noisy_neighbour_are_marked_and_measured_again(ready: Checkout) -> None:
+    ready.study("tiny", evidence=Evidence().model_dump())
+    with noisy_neighbour():
+        said = ready.good()
+    folder = ready.root / "results/tiny/records"
+    aside = {path.name for path in (folder / "disturbed").glob("*.json")}
+    assert aside == ready.records().keys()
+    assert len(list((ready.root / "results/tiny/telemetry/disturbed").glob("*.parquet"))) == 2
+    assert said.count("kept aside, and measured once more") == 2
+    table = timings(ready)
+    assert table["set_aside"].fillna("").tolist() == ["", "", "disturbed", "disturbed"]
+    assert all("others_cpu_percent" in marks for marks in table["disturbed"][2:])
+    assert "2 of them were measured once more, and the second record counts" in page(ready)
+    (group,) = json.loads((ready.root / "results/tiny/fit.json").read_text(encoding="utf-8"))["groups"]
+    assert [level["runs"] for level in group["levels"]] == [1, 1]
