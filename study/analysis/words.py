@@ -20,6 +20,7 @@ TOTALS = {
     "epoch_seconds": "training time of an epoch (s)",
     "valid_seconds": "validation time (s)",
     "step_seconds": "step time (s)",
+    "target_seconds": "time to the target accuracy (s)",
     "thousand_images_seconds": "inference time of 1000 images (s)",
 }
 

@@ -113,6 +113,16 @@ class Memory(Strict):
     )
 
 
+class Target(Strict):
+    """Whether a training with a ``target_accuracy`` reached it, and where: it ends after that epoch."""
+
+    reached: bool = Field(description="False if no epoch of the whole schedule reached it: the time to it is censored.")
+    epochs: int | None = Field(None, description="Epochs until it was reached, the frozen ones included.")
+    seconds: float | None = Field(
+        None, description="Wall time from the start of the schedule to the end of the validation that reached it."
+    )
+
+
 class Replica(Strict):
     """One process of a distributed run, as it reported itself."""
 
@@ -168,6 +178,7 @@ class Measurement(Strict):
     fit_started: float | None = Field(
         None, description="Start of the schedule, in seconds since 1970 UTC; places it among the telemetry's samples."
     )
+    target: Target | None = Field(None, description="Null for a training without a `target_accuracy`.")
     epochs: list[Epoch]
     steps: list[Step]
     memory: Memory

@@ -64,6 +64,7 @@ def read_inputs(job: Job) -> Inputs:
         classes=manifest.classes,
         train_images=manifest.train_images,
         valid_images=manifest.valid_images,
+        valid_majority_images=manifest.valid_majority_images,
         left_out=len(manifest.left_out),
     )
     return Inputs(manifest, read_weights(files.weights(job.study, job.run.weights)), used)
