@@ -1,12 +1,14 @@
 """What a reader must know before believing the numbers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 import pandas as pd
 
 from study.analysis.stats import findings
 from study.analysis.stats.findings import Caveat, FarRun
+from study.analysis.stats.learning import censored_levels, learning_of
 from study.analysis.stats.log_model import separate_sets
 from study.analysis.stats.machine_change import CHANGE_LIMIT, YARDSTICKS
 from study.config.study import Study
@@ -28,6 +30,8 @@ def warnings_of(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> lis
     usable = frame[(frame["outcome"] == "ok") & frame[y].notna()]
     return [
         *_outcomes(frame),
+        *_targets(study, frame[frame["outcome"] == "ok"]),
+        *_learning(study, frame[frame["outcome"] == "ok"], x),
         *_replicates(study),
         *_sessions(frame),
         *_environment(frame),
@@ -48,6 +52,44 @@ def _outcomes(frame: pd.DataFrame) -> Iterator[Caveat]:
         yield findings.Unsuccessful(
             outcome=str(outcome), message=message if isinstance(message, str) else None, runs=rows["run"].tolist()
         )
+
+
+def _targets(study: Study, done: pd.DataFrame) -> Iterator[Caveat]:
+    """Yield the settings with runs that did not reach the target accuracy."""
+    reached = [{"True": True, "False": False}.get(str(value)) for value in done["reached_target"]]
+    if found := censored_levels(_settings(study, done), reached):
+        yield findings.Censored(missed={str(level): (one.missed, one.runs) for level, one in found.items()})
+
+
+def _learning(study: Study, done: pd.DataFrame, x: str | None) -> Iterator[Caveat]:
+    """Yield the settings that have not learned, of those on one device (or of those along the curve's factor ``x``)."""
+    known = done.dropna(subset=["accuracy", "chance_accuracy", "valid_images"])
+    known = known.assign(setting=_settings(study, known))
+    keys = [key for key in study.compared if (key != x if x else key == "device")]
+    for _, rows in known.groupby(keys, sort=False) if keys else [((), known)]:
+        if rows.empty:
+            continue
+        accuracies = {str(name): own["accuracy"].tolist() for name, own in rows.groupby("setting", sort=False)}
+        chance, images = float(rows["chance_accuracy"].max()), int(rows["valid_images"].min())
+        levels, best = learning_of(accuracies, chance, images, study.learning.margin), _best(accuracies)
+        for reason in ("at_chance", "below_best", "unclear"):
+            if mine := {name: level for name, level in levels.items() if level.reason == reason}:
+                yield findings.NotLearned(
+                    reason=reason,
+                    accuracies={name: level.accuracy for name, level in mine.items() if level.accuracy is not None},
+                    beside=best if reason == "below_best" else chance,
+                    margin=study.learning.margin,
+                    few_runs=any(level.few_runs for level in mine.values()),
+                )
+
+
+def _best(accuracies: Mapping[str, Sequence[float]]) -> float:
+    return max(fmean(values) for values in accuracies.values())
+
+
+def _settings(study: Study, rows: pd.DataFrame) -> list[str]:
+    """Return each run's levels of the compared factors, as one name."""
+    return [", ".join(str(row[key]) for key in study.compared or ["device"]) for _, row in rows.iterrows()]
 
 
 def _replicates(study: Study) -> Iterator[Caveat]:

@@ -155,12 +155,14 @@ class RatioAt(Strict):
     faster_seconds: float
 
 
-class Accuracies(Strict):
-    """Two accuracies that differ."""
+class Difference(Strict):
+    """A circumstance in which the sides of a contrast differ, beside the contrast itself: their ratio holds its part,
+    too."""
 
-    at: Setting
-    slower: float = Field(description="0 to 1.")
-    faster: float = Field(description="0 to 1.")
+    what: Literal["threads", "workers", "precision", "images", "accuracy"]
+    at: Setting = Field(description="Where it is largest; empty where it is the same at every setting.")
+    slower: float | str
+    faster: float | str
 
 
 class Contrast(Strict):
@@ -172,9 +174,7 @@ class Contrast(Strict):
     faster: str
     least: RatioAt
     most: RatioAt
-    same_images: bool = Field(description="Whether both trained on the same number of images, at every setting.")
-    same_precision: bool = Field(description="True where the precision is the contrast.")
-    accuracies: Accuracies | None = Field(description="The largest difference; null where none shows.")
+    differs: list[Difference] = Field(description="The largest difference of each kind.")
     explained: list[Setting] = Field(description="Where the difference is gone once the machine is accounted for.")
     unclear: list[Setting] = Field(description="Where the runs are too few to tell the machine's part.")
 
@@ -208,6 +208,28 @@ Answer = Annotated[
 
 
 # What a reader must know before believing the numbers.
+
+
+class Censored(Strict):
+    """Settings with runs that did not reach the target accuracy: the time of the others is that of the lucky ones."""
+
+    kind: Literal["censored"] = "censored"
+    missed: dict[str, tuple[int, int]] = Field(
+        description="By setting: the runs that did not, and all successful ones."
+    )
+
+
+class NotLearned(Strict):
+    """Settings whose time is that of no useful training."""
+
+    kind: Literal["not_learned"] = "not_learned"
+    reason: Literal["at_chance", "below_best", "unclear"] = Field(
+        description="`unclear`: their runs' accuracies differ too much to tell."
+    )
+    accuracies: dict[str, float] = Field(description="Mean accuracy by setting, 0 to 1.")
+    beside: float = Field(description="The accuracy of chance, or with `below_best` that of the best setting.")
+    margin: float = Field(description="Shortfall from the best that the study allows.")
+    few_runs: bool = Field(description="Whether one of them has too few runs to know their spread.")
 
 
 class Unsuccessful(Strict):
@@ -402,6 +424,8 @@ class Drift(Strict):
 
 Caveat = Annotated[
     Unsuccessful
+    | Censored
+    | NotLearned
     | FewReplicates
     | SeveralStarts
     | MixedSoftware

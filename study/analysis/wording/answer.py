@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import singledispatch
 
 from study.analysis.stats import findings
-from study.analysis.stats.findings import Answer, RatioAt, Setting
+from study.analysis.stats.findings import Answer, Difference, RatioAt, Setting
 from study.analysis.stats.usable import Estimate
 from study.analysis.wording.verdict import verdict_sentence
 from study.analysis.words import (
@@ -16,6 +16,15 @@ from study.analysis.words import (
     short_key,
     total_words,
 )
+
+DIFFERENCES = {
+    "threads": "use the same number of CPU threads",
+    "workers": "use the same number of loader workers",
+    "precision": "compute in the same precision",
+    "images": "train on the same number of images",
+    "accuracy": "reach the same accuracy",
+}
+"""What the sides of a contrast did not do alike, after "did not"."""
 
 
 @singledispatch
@@ -96,11 +105,7 @@ def _ratio(ratio: RatioAt) -> str:
 
 def _doubts(answer: findings.Contrast) -> list[str]:
     """Return why the two times may not be of the same work, or not of the same machine."""
-    found = [] if answer.same_images else ["They did not train on the same number of images."]
-    if not answer.same_precision:
-        found.append("They did not compute in the same precision.")
-    if pair := answer.accuracies:
-        found.append(f"They did not reach the same accuracy:{_at([pair.at])} {pair.slower:.0%} and {pair.faster:.0%}.")
+    found = [_difference(differs) for differs in answer.differs]
     if answer.explained:
         found.append(
             f"No difference is left{_at(answer.explained)} once the yardstick accounts for the machine's own change."
@@ -111,6 +116,18 @@ def _doubts(answer: findings.Contrast) -> list[str]:
             "conclusion."
         )
     return found
+
+
+def _difference(differs: Difference) -> str:
+    sides = f"{_side(differs.what, differs.slower)} and {_side(differs.what, differs.faster)}"
+    return f"They did not {DIFFERENCES[differs.what]}: {sides}{_at([differs.at])}."
+
+
+def _side(what: str, value: str | float) -> str:
+    """Return one side of a difference in words."""
+    if isinstance(value, str):
+        return value
+    return f"{value:.0%}" if what == "accuracy" else f"{value:.6g}"
 
 
 def _at(settings: Sequence[Setting]) -> str:
