@@ -199,7 +199,7 @@ class Measurement(Strict):
         description="Samples of inference, if that is the task of the run; all other fields then describe the "
         "training before it.",
     )
-    threads: int = Field(description="Number of CPU threads that torch used in each process.")
+    threads: int = Field(description="Number of CPU threads that torch used in each process, read as training ended.")
     workers: int = Field(description="Number of the loader's worker processes for each training process.")
     global_batch_size: int | None = Field(
         None,
