@@ -58,6 +58,11 @@ def short_key(key: str | None) -> str:
     return SHORT_KEYS.get(str(key), str(key).rsplit(".", 1)[-1].replace("_", " "))
 
 
+def accuracy_words(accuracy: float | None) -> str:
+    """Return an accuracy, 0 to 1, to follow a time: `` at 79% accuracy``; nothing where it is not known."""
+    return "" if accuracy is None else f" at {accuracy:.0%} accuracy"
+
+
 def listed(items: Sequence[str]) -> str:
     """Return ``a, b and c``."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"

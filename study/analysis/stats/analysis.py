@@ -306,14 +306,17 @@ def _group_answer(group: Group, factor: str | None, y: str) -> Answer:
     if best is None or best.time is None:
         return NothingSucceeded(group=group.label)
     if len(group.levels) == 1:
-        return OnlyLevel(group=group.label, time=best.time)
+        return OnlyLevel(group=group.label, time=best.time, accuracy=best.accuracy)
     if best.runs < 2:
-        return Smallest(group=group.label, total=y, factor=factor, level=best.label, time=best.time)
+        return Smallest(
+            group=group.label, total=y, factor=factor, level=best.label, time=best.time, accuracy=best.accuracy
+        )
     return Fastest(
         group=group.label,
         factor=factor,
         level=best.label,
         time=best.time,
+        accuracy=best.accuracy,
         tied=[label for label in group.indistinguishable if label != best.label],
         machine=group.machine,
         machine_change=group.machine_change,

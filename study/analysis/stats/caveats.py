@@ -240,6 +240,8 @@ def _label(level: Any) -> str:
 
 
 def _work(usable: pd.DataFrame, x: str | None) -> Iterator[Caveat]:
+    """Yield that settings train on different numbers of images, unless a target accuracy decides these numbers."""
+    usable = usable[usable["reached_target"].isna()]
     images = usable["images_processed"]
     if images.nunique() > 1:
         yield findings.UnequalWork(factor=x, least_images=int(images.min()), most_images=int(images.max()))

@@ -116,6 +116,7 @@ class OnlyLevel(Strict):
     kind: Literal["only_level"] = "only_level"
     group: str
     time: Estimate
+    accuracy: float | None = Field(None, description="Mean accuracy of its runs, 0 to 1; null where not known.")
 
 
 class Smallest(Strict):
@@ -127,6 +128,7 @@ class Smallest(Strict):
     factor: str | None = Field(description="Null where the levels differ in several factors.")
     level: str
     time: Estimate
+    accuracy: float | None = Field(None, description="Mean accuracy of its runs, 0 to 1; null where not known.")
 
 
 class Fastest(Strict):
@@ -137,6 +139,7 @@ class Fastest(Strict):
     factor: str | None = Field(description="Null where the levels differ in several factors.")
     level: str
     time: Estimate
+    accuracy: float | None = Field(None, description="Mean accuracy of its runs, 0 to 1; null where not known.")
     tied: list[str] = Field(description="Levels that cannot be told from the fastest.")
     machine: Literal["explains", "unclear"] | None = Field(
         description="`explains`: the levels differ only until the machine's change is accounted for. `unclear`: the "

@@ -8,6 +8,7 @@ from study.analysis.stats.findings import Answer, Difference, RatioAt, Setting
 from study.analysis.stats.usable import Estimate
 from study.analysis.wording.verdict import verdict_sentence
 from study.analysis.words import (
+    accuracy_words,
     device_words,
     listed,
     number,
@@ -42,21 +43,23 @@ def _nothing_succeeded(answer: findings.NothingSucceeded) -> str:
 
 @answer_sentence.register
 def _only_level(answer: findings.OnlyLevel) -> str:
-    return f"{on_device(answer.group)} it takes {_seconds(answer.time)}."
+    return f"{on_device(answer.group)} it takes {_seconds(answer.time)}{accuracy_words(answer.accuracy)}."
 
 
 @answer_sentence.register
 def _smallest(answer: findings.Smallest) -> str:
+    time = f"{_seconds(answer.time)}{accuracy_words(answer.accuracy)}"
     return (
         f"{on_device(answer.group)} the smallest {total_words(answer.total)} is that of "
-        f"{_level(answer.factor, answer.level)}, {_seconds(answer.time)}. With one run for each setting it cannot "
-        "be told which is the fastest."
+        f"{_level(answer.factor, answer.level)}, {time}. With one run for each setting it cannot be told which is the "
+        "fastest."
     )
 
 
 @answer_sentence.register
 def _fastest(answer: findings.Fastest) -> str:
-    text = f"{on_device(answer.group)} the fastest is {_level(answer.factor, answer.level)}, {_seconds(answer.time)};"
+    time = f"{_seconds(answer.time)}{accuracy_words(answer.accuracy)}"
+    text = f"{on_device(answer.group)} the fastest is {_level(answer.factor, answer.level)}, {time};"
     changed = f"but the machine itself changed by {answer.machine_change or 1:.1f}x during these runs"
     if answer.machine == "explains":
         return f"{text} {changed}, and no difference between the settings is left once the yardstick accounts for that."

@@ -46,7 +46,10 @@ def measure(plan_file: Path, run: str, results: Path, session: int, log: Path | 
     planned = plan.run(run)
     log = log or Results(results).log(plan.name, f"{planned.name}.{planned.key}")
     record = launch(plan, planned, results, session, log, counter)
-    told = f"{record.measurement.fit_seconds:.2f} s" if record.measurement else record.message
+    told = record.message
+    if measured := record.measurement:
+        accuracy = measured.inference.accuracy if measured.inference else measured.epochs[-1].accuracy
+        told = f"{measured.fit_seconds:.2f} s" + ("" if accuracy is None else f", accuracy {accuracy:.0%}")
     return f"{counter}: {record.run}: {record.outcome}, {told}"
 
 
