@@ -18,7 +18,7 @@ from study.config.rules import RULES
 from study.config.sections import Dataset, Inference, Limits, Loader, Model, Training
 from study.config.selection import Images, Selection
 from study.config.settings import Keys
-from study.config.study import Curve, Study
+from study.config.study import Curve, Learning, Study
 
 SCHEMAS: dict[str, type[BaseModel]] = {
     "config": Selection,
@@ -69,6 +69,9 @@ def _readme() -> str:
         "### `evidence`",
         str(Evidence.__doc__).replace("\n    ", "\n").strip(),
         _table(Evidence.model_fields, "evidence."),
+        "### `learning`",
+        str(Learning.__doc__).strip(),
+        _table(Learning.model_fields, "learning."),
         "### Keys of every run",
         _table(plain),
     ]

@@ -20,6 +20,7 @@ TOTALS = {
     "epoch_seconds": "training time of an epoch (s)",
     "valid_seconds": "validation time (s)",
     "step_seconds": "step time (s)",
+    "target_seconds": "time to the target accuracy (s)",
     "thousand_images_seconds": "inference time of 1000 images (s)",
 }
 EVIDENCE = {
@@ -70,6 +71,11 @@ def total_words(total: str) -> str:
 def short_key(key: str | None) -> str:
     """Return a dotted key in words."""
     return SHORT_KEYS.get(str(key), str(key).rsplit(".", 1)[-1].replace("_", " "))
+
+
+def accuracy_words(accuracy: float | None) -> str:
+    """Return an accuracy, 0 to 1, to follow a time: `` at 79% accuracy``; nothing where it is not known."""
+    return "" if accuracy is None else f" at {accuracy:.0%} accuracy"
 
 
 def listed(items: Sequence[str]) -> str:

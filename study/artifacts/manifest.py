@@ -1,6 +1,7 @@
 """The manifest of a dataset: name, size, checksum, class and split of each file. It is made once, before any run."""
 
 import hashlib
+from collections import Counter
 from pathlib import Path
 from typing import Literal
 
@@ -55,6 +56,12 @@ class Manifest(Strict):
     valid_images: int
     items: list[Item]
     left_out: list[LeftOut] = Field(default_factory=list)
+
+    @property
+    def valid_majority_images(self) -> int | None:
+        """Validation images of their most frequent class; None if files hold images of several classes."""
+        labels = Counter(item.label for item in self.items if item.split == "valid")
+        return max(labels.values()) if labels and None not in labels else None
 
     @property
     def sha256(self) -> str:

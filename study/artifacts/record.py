@@ -24,6 +24,9 @@ class DataUsed(Strict):
     classes: list[str]
     train_images: int
     valid_images: int
+    valid_majority_images: int | None = Field(
+        None, description="Validation images of their most frequent class; null in older records."
+    )
     left_out: int = Field(description="Number of files that could not be used; the manifest gives the reasons.")
 
 

@@ -113,6 +113,16 @@ class Memory(Strict):
     )
 
 
+class Target(Strict):
+    """Whether a training with a ``target_accuracy`` reached it, and where: it ends after that epoch."""
+
+    reached: bool = Field(description="False if no epoch of the whole schedule reached it: the time to it is censored.")
+    epochs: int | None = Field(None, description="Epochs until it was reached, the frozen ones included.")
+    seconds: float | None = Field(
+        None, description="Wall time from the start of the schedule to the end of the validation that reached it."
+    )
+
+
 class Replica(Strict):
     """One process of a distributed run, as it reported itself."""
 
@@ -168,6 +178,7 @@ class Measurement(Strict):
     fit_started: float | None = Field(
         None, description="Start of the schedule, in seconds since 1970 UTC; places it among the telemetry's samples."
     )
+    target: Target | None = Field(None, description="Null for a training without a `target_accuracy`.")
     epochs: list[Epoch]
     steps: list[Step]
     memory: Memory
@@ -188,7 +199,7 @@ class Measurement(Strict):
         description="Samples of inference, if that is the task of the run; all other fields then describe the "
         "training before it.",
     )
-    threads: int = Field(description="Number of CPU threads that torch used in each process.")
+    threads: int = Field(description="Number of CPU threads that torch used in each process, read as training ended.")
     workers: int = Field(description="Number of the loader's worker processes for each training process.")
     global_batch_size: int | None = Field(
         None,

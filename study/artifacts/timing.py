@@ -123,10 +123,27 @@ class Timing(Strict):
     valid_seconds: Annotated[Seconds, Resource("validation, all epochs (s)", "number")] = Field(
         None, description="Validation time of all epochs."
     )
+    target_seconds: Seconds = Field(
+        None,
+        description="Wall time of the schedule until the end of the validation that reached the target accuracy; empty "
+        "where none did.",
+    )
+    target_epochs: Annotated[int | None, Resource("epochs to the target, runs that reached it", "count")] = Field(
+        None, description="Epochs of the schedule, frozen ones included, until the target accuracy was reached."
+    )
+    reached_target: bool | None = Field(
+        None, description="Whether the target accuracy was reached; empty for a training without one."
+    )
     step_seconds: Seconds = Field(None, description="Median steady step: a full batch, everything trained, no warm-up.")
     thousand_images_seconds: Seconds = Field(None, description="Inference time of 1000 images.")
     images_per_second: ImagesPerSecond = Field(
         None, description="Images over `train_seconds`, or over the time of all timed batches of inference."
+    )
+    learning_rate: float | None = Field(
+        None, description="Base learning rate of the schedule, after `training.learning_rate_rule`."
+    )
+    chance_accuracy: Share = Field(
+        None, description="Accuracy of a network that always answers the most frequent class of the validation images."
     )
     accuracy: Share = Field(None, description="Validation images classified correctly after the last epoch.")
     valid_loss: float | None = Field(None, description="Mean validation loss after the last epoch.")

@@ -93,6 +93,9 @@ REPLICAS = {"training.strategy": one_of("ddp", "ddp_two_nodes")}
 ALONE = {"loader.kind": one_of("alone")}
 INFERENCE = {"task": one_of("inference")}
 TRAINED_FIRST = "one process of the plain loop first trains the model"
+TARGET = {"training.target_accuracy": Values("an accuracy", bool)}
+A_RULE = {"training.learning_rate_rule": one_of("linear", "square_root")}
+REFERENCE = Values("the images of a step for which training.learning_rate is meant", bool)
 NO_WORKER = {"loader.workers": one_of(0), "loader.kind": one_of("workers", "alone")}
 
 RULES: tuple[Rule, ...] = (
@@ -125,6 +128,10 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "training.schedule", one_of("one_cycle", "constant"), FASTAI | {"model.name": OTHERS}, "fastai is used as it is"
     ),
+    Rule("training.reference_batch_size", REFERENCE, A_RULE),
+    Rule("training.target_accuracy", one_of(None), ALONE, "`alone` trains nothing"),
+    Rule("training.target_accuracy", one_of(None), INFERENCE, "every level answers with the weights of one training"),
+    Rule("training.validation", one_of("epoch"), TARGET, "the accuracy of every epoch is compared with it"),
     Rule("loader.prefetch_factor", one_of(None), NO_WORKER, "no worker starts"),
     Rule("loader.persistent_workers", one_of(False), NO_WORKER, "no worker starts"),
 )

@@ -150,7 +150,20 @@ class Training(Strict):
         "training in a plain PyTorch loop.",
     )
     freeze_epochs: int = Field(1, ge=0, le=10_000, description="Number of epochs with the body frozen.")
-    epochs: int = Field(3, ge=1, le=10_000, description="Number of epochs in which everything is trained.")
+    epochs: int = Field(
+        3,
+        ge=1,
+        le=10_000,
+        description="Number of epochs in which everything is trained; with a `target_accuracy` the largest number.",
+    )
+    target_accuracy: float | None = Field(
+        None,
+        gt=0,
+        le=1,
+        description="Accuracy, 0 to 1, that ends the training: it stops after the first epoch, frozen or not, whose "
+        "validation reaches it, and a run that never does trains all epochs and says so. The schedule of the learning "
+        "rate is laid out over all epochs, and is cut off where the training ends. none: always train all epochs.",
+    )
     batch_size: int = Field(
         64,
         ge=1,
@@ -194,7 +207,20 @@ class Training(Strict):
         "schedules start every layer at `learning_rate`: `constant` keeps it, `step` divides it by 10 after each "
         "third, `cosine` lowers it to 0.",
     )
-    learning_rate: float = Field(2e-3, gt=0, description="Base learning rate of the schedule.")
+    learning_rate: float = Field(
+        2e-3, gt=0, description="Base learning rate of the schedule, before `learning_rate_rule` is applied."
+    )
+    learning_rate_rule: Literal["constant", "linear", "square_root"] = Field(
+        "constant",
+        description="How the base rate follows the images of a step, those of all processes and micro-batches. "
+        "`constant`: not at all. `linear`: it is multiplied by images / `reference_batch_size`. `square_root`: by the "
+        "root of that.",
+    )
+    reference_batch_size: int | None = Field(
+        None,
+        ge=1,
+        description="Images of a step for which `learning_rate` is meant; a rule other than `constant` needs it.",
+    )
     precision: Precision = Field(
         "auto",
         description="`auto`: torch's default, fp32; NVIDIA GPUs since Ampere then compute convolutions in TF32, but "
@@ -256,6 +282,19 @@ class Training(Strict):
     def replica_batch_size(self) -> int:
         """Images in each replica's part of a batch (or micro-batch)."""
         return self.global_batch_size // self.replicas
+
+    @property
+    def step_images(self) -> int:
+        """Images of a full optimizer step, summed over all replicas and micro-batches."""
+        return self.global_batch_size * self.gradient_accumulation
+
+    @property
+    def scaled_learning_rate(self) -> float:
+        """Base learning rate of a planned run, after its rule (linear: Goyal et al. 2017, arXiv 1706.02677)."""
+        if self.learning_rate_rule == "constant" or self.reference_batch_size is None:
+            return self.learning_rate
+        power = 1.0 if self.learning_rate_rule == "linear" else 0.5
+        return float(self.learning_rate * (self.step_images / self.reference_batch_size) ** power)
 
 
 class Loader(Strict):

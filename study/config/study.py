@@ -16,6 +16,7 @@ Total = Literal[
     "epoch_seconds",
     "valid_seconds",
     "step_seconds",
+    "target_seconds",
     "thousand_images_seconds",
 ]
 TOTALS_OF_INFERENCE: tuple[Total, ...] = ("thousand_images_seconds",)
@@ -27,7 +28,20 @@ class Curve(Strict):
     x: str = Field("training.batch_size", description="The factor on the horizontal axis.")
     y: Total = Field(
         "fit_seconds",
-        description="The time that is fitted, in seconds. With `task: inference` it is `thousand_images_seconds`.",
+        description="The time that is fitted, in seconds. With `task: inference` it is `thousand_images_seconds`; "
+        "`target_seconds` needs a `training.target_accuracy`.",
+    )
+
+
+class Learning(Strict):
+    """Which settings count as trained, and so may be recommended."""
+
+    margin: float = Field(
+        0.02,
+        ge=0,
+        lt=1,
+        description="Accuracy, 0 to 1, by which a setting may fall short of the best one. One that falls short by "
+        "more, beyond the noise between runs, has not learned, and neither has one whose accuracy is not above chance.",
     )
 
 
@@ -60,6 +74,7 @@ class Study(Keys):
         description="The time that is compared in a study without a `curve`. none: `fit_seconds`, or "
         "`thousand_images_seconds` with `task: inference`.",
     )
+    learning: Learning = Field(default_factory=lambda: Learning.model_validate({}))
     contrast: str | None = Field(None, description="The factor whose levels are compared as a ratio of times.")
     reduced: dict[str, Any] = Field(
         default_factory=dict,
@@ -128,6 +143,10 @@ class Study(Keys):
         if self.total not in own and "task" not in self.factors:
             key = "curve.y" if self.curve else "time"
             raise ValueError(f"{key}: {self.total!r} is not allowed with task {self.task}; allowed: {', '.join(own)}")
+        target = "training.target_accuracy"
+        if self.total == "target_seconds" and self.training.target_accuracy is None and target not in self.factors:
+            key = "curve.y" if self.curve else "time"
+            raise ValueError(f"{key}: 'target_seconds' is not allowed without a target: give {target}")
         if self.contrast and self.contrast not in self.factors:
             raise ValueError(
                 f"contrast: {self.contrast!r} is not allowed: no such factor; "

@@ -64,6 +64,7 @@ def read_inputs(job: Job) -> Inputs:
         classes=manifest.classes,
         train_images=manifest.train_images,
         valid_images=manifest.valid_images,
+        valid_majority_images=manifest.valid_majority_images,
         left_out=len(manifest.left_out),
     )
     return Inputs(manifest, read_weights(files.weights(job.study, job.run.weights)), used)
@@ -120,12 +121,15 @@ def _state(weights: Weights, requested: str, results: Path) -> dict[str, torch.T
 
 
 def seed_everything(seed: int, threads: int | str) -> None:
-    """Seed every generator in use, and set the CPU threads if the study names a number."""
+    """Seed every generator in use, and give this thread its number of CPU threads: the study's, or torch's default."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)
     if isinstance(threads, int):
         torch.set_num_threads(threads)
+    # Until a thread has asked for its number, it takes the one that was set last in any thread. A loader that pins
+    # memory for a GPU sets 1 in a thread of its own; fastai's pins none, so the plain loop alone trained with one.
+    torch.get_num_threads()
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -9,6 +9,13 @@ from study.analysis.words import device_words, short_key
 from study.artifacts.plan import Plan
 from study.config.study import TOTALS_OF_INFERENCE
 
+RATES = {
+    "constant": "is the same for every setting",
+    "linear": "is proportional to the images of a step",
+    "square_root": "is proportional to the root of the images of a step",
+}
+"""What the rule of a study makes of the learning rate."""
+
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     """Return the final accuracy of every run, and the mean of each level.
@@ -43,7 +50,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     return Drawn(
         figure,
         "Accuracy",
-        "Share of the validation images classified correctly after the last epoch; "
-        "the learning rate is the same for every setting.",
+        "Share of the validation images classified correctly after the last epoch; the learning rate "
+        f"{RATES[plan.study.training.learning_rate_rule]}.",
         f"Validation accuracy. {text}.",
     )

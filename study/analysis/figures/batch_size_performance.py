@@ -12,7 +12,7 @@ from study.analysis.figures.style import BEST, COLOURS, LABEL_BOX, Drawn, batch_
 from study.analysis.stats.analysis import Analysis, Group, Level
 from study.analysis.stats.fits import predict
 from study.analysis.stats.laws import by_name
-from study.analysis.words import TOTALS, device_words, listed, number, short_key
+from study.analysis.words import TOTALS, accuracy_words, device_words, listed, number, short_key
 from study.artifacts.plan import Plan
 
 
@@ -28,7 +28,8 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     for (bars, line), group in zip(rows, groups, strict=True):
         levels = [level for level in group.levels if level.time]
         _bars(bars, levels, group)
-        bars.set(title=f"{device_words(group.label)}: mean and 95% interval", xlabel=name, ylabel=y)
+        reached = ", and the accuracy reached" if any(level.accuracy is not None for level in levels) else ""
+        bars.set(title=f"{device_words(group.label)}: mean and 95% interval", xlabel=f"{name}{reached}", ylabel=y)
         _line(line, levels, group, _points(frame, plan, group, curve.x, curve.y))
         batch_axis(line, [float(level.x or 0) for level in levels], name)
         marked = ", the fastest mean marked" if group.best else ""
@@ -41,7 +42,7 @@ def _bars(axes: Axes, levels: list[Level], group: Group) -> None:
     values = [level.time.value for level in levels if level.time]
     colours = [BEST if level.label == group.best else COLOURS[0] for level in levels]
     sns.barplot(
-        x=[level.label for level in levels],
+        x=[level.label if level.accuracy is None else f"{level.label}\n{level.accuracy:.0%}" for level in levels],
         y=values,
         hue=list(range(len(levels))),
         palette=colours,
@@ -106,6 +107,10 @@ def _caption(groups: list[Group]) -> str:
 def _alt(groups: list[Group], name: str) -> str:
     parts = []
     for group in groups:
-        times = ", ".join(f"{level.label}: {number(level.time.value)} s" for level in group.levels if level.time)
+        times = ", ".join(
+            f"{level.label}: {number(level.time.value)} s{accuracy_words(level.accuracy)}"
+            for level in group.levels
+            if level.time
+        )
         parts.append(f"{group.label}: {times}")
     return f"Bars and a line of the time against {name}. {'. '.join(parts)}."

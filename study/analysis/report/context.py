@@ -84,7 +84,8 @@ def _epochs(plan: Plan, records: dict[str, Record]) -> list[EpochRow]:
     """Return our epochs, and those that the document beside the study prints."""
     study = plan.study
     ours = [] if study.total in TOTALS_OF_INFERENCE else epoch_rows(plan, records)
-    return padded([*ours, *published_epochs(study.published, read_published())]) if ours and study.published else ours
+    theirs = published_epochs(study.published, read_published()) if ours and study.published else []
+    return padded([*ours, *theirs])
 
 
 def _counts(plan: Plan, done: list[Record]) -> str:
@@ -150,8 +151,9 @@ def _facts(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
     """Return name and value of each fact about the runs; a fact that differs between runs has all of its values."""
     study, facts = plan.study, []
     training = study.training
-    stages = f"{training.freeze_epochs} frozen and {training.epochs} unfrozen epochs"
-    stages = stages if training.freeze_epochs else f"{training.epochs} epoch(s)"
+    most = "at most " if training.target_accuracy else ""
+    stages = f"{training.freeze_epochs} frozen and {most}{training.epochs} unfrozen epochs"
+    stages = stages if training.freeze_epochs else f"{most}{training.epochs} epoch(s)"
     name = ", ".join(map(str, study.factors.get("model.name", [study.model.name])))
     facts.append(
         (
@@ -209,11 +211,19 @@ def _training(training: Training) -> str:
     told = [
         *([training.optimizer] if training.optimizer != "adamw" else []),
         *([f"{training.schedule} learning rate"] if training.schedule != "one_cycle" else []),
+        *([_rate(training)] if training.learning_rate_rule != "constant" else []),
+        *([f"until an accuracy of {training.target_accuracy:g}"] if training.target_accuracy else []),
         *([f"{training.gradient_accumulation} micro-batches a step"] if training.gradient_accumulation > 1 else []),
         *([training.precision] if training.precision != "auto" else []),
         *(["validated at the end alone"] if training.validation == "end" else []),
     ]
     return "".join(f", {item}" for item in told)
+
+
+def _rate(training: Training) -> str:
+    """Return the rule of the learning rate in words."""
+    rule = training.learning_rate_rule.replace("_", " ")
+    return f"learning rate {training.learning_rate:g} at {training.reference_batch_size} images a step, {rule} rule"
 
 
 def _engine(record: Record) -> str:

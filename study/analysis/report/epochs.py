@@ -40,7 +40,9 @@ def epoch_rows(plan: Plan, records: dict[str, Record]) -> list[EpochRow]:
     rows = []
     for setting, runs in _by_setting(plan, records).items():
         for words, name in QUANTITIES:
-            columns = [[getattr(run[at], name) for run in runs] for at in range(len(runs[0]))]
+            # A run that reached its target has fewer epochs than others of its setting.
+            longest = max(map(len, runs))
+            columns = [[getattr(run[at], name) for run in runs if at < len(run)] for at in range(longest)]
             cells = [_cell(name, [value for value in column if value is not None]) for column in columns]
             if any(cells):
                 rows.append(EpochRow(setting, words, cells))

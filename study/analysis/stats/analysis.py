@@ -3,7 +3,7 @@
 The analysis returns values and kinds of findings; ``study.analysis.wording`` makes sentences of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -12,7 +12,7 @@ from pydantic import Field
 
 from study.analysis.stats import gate, machine_change
 from study.analysis.stats.bottleneck import bottlenecks_of
-from study.analysis.stats.caveats import warnings_of
+from study.analysis.stats.caveats import learning_caveats, warnings_of
 from study.analysis.stats.contrasts import Ratio, contrasts_of, control_of, ratios_of
 from study.analysis.stats.curve import CurveFit, curve_of_model
 from study.analysis.stats.equivalence import Sensitivity, equivalent_to, sensitivity_of
@@ -89,7 +89,8 @@ class Group(Strict):
     label: str
     levels: list[Level]
     best: str | None = Field(
-        None, description="The level with the smallest mean; null where one that is not determined may be faster."
+        None,
+        description="The candidate with the smallest mean; null where one that is not determined may be faster.",
     )
     indistinguishable: list[str] = Field(
         default=[],
@@ -107,6 +108,7 @@ class Group(Strict):
         "it. `unclear`: the machine changed, and the runs are too few to tell its part in the levels' difference.",
     )
     curve: CurveFit | None = Field(None, description="Null with fewer than three levels, or without a curve.")
+    unfair: dict[str, gate.Unfair] = Field(default={}, description="Levels that are no candidates, with the reason.")
     equivalent: list[str] = Field(
         default=[], description="Levels whose time is shown to be that of the fastest, within the study's margin."
     )
@@ -132,10 +134,10 @@ def analyse(study: Study, frame: pd.DataFrame) -> Analysis:
     """Return the analysis of one study's table of timings, which has a row for each planned run."""
     y = study.total
     frame = with_reasons(study, frame)
-    fitted = groups_of(study, frame, y)
+    fitted = groups_of(study, frame)
     groups = [_group(study, group, y) for group in fitted]
-    ratios = ratios_of(study, fitted, y, study.contrast) if study.contrast else []
-    control = ratios_of(study, fitted, y, "control") if "control" in study.factors else []
+    ratios = ratios_of(study, fitted, study.contrast) if study.contrast else []
+    control = ratios_of(study, fitted, "control") if "control" in study.factors else []
     return Analysis(
         y=y,
         groups=groups,
@@ -147,6 +149,7 @@ def analyse(study: Study, frame: pd.DataFrame) -> Analysis:
             *([control_of(control)] if control else []),
         ],
         warnings=[
+            *learning_caveats(fitted, study.learning.margin),
             *warnings_of(study, frame, y, study.curve.x if study.curve else None),
             *(group.drift for group in groups if group.drift),
         ],
@@ -166,7 +169,7 @@ def _group(study: Study, group: GroupFit, y: str) -> Group:
     if fits is None:
         return Group(label=group.label, levels=levels)
     clean = group.clean
-    best = _best(levels)
+    best = _best(levels, group.unfair)
     timed = [level.label for level in levels if level.time]
     drift, curve = drift_of(clean, y), None
     if x and len(timed) >= 3:
@@ -177,7 +180,8 @@ def _group(study: Study, group: GroupFit, y: str) -> Group:
         label=group.label,
         levels=levels,
         best=best,
-        indistinguishable=_tied(timed, fits),
+        indistinguishable=[level for level in _tied(timed, fits) if level not in group.unfair],
+        unfair=group.unfair,
         optimum=fits.optimum,
         machine_change=machine_change.change(clean),
         machine=_verdict(fits),
@@ -218,9 +222,9 @@ def _tied(levels: list[str], fits: Fits) -> list[str]:
     return [level for level in levels if level in tied]
 
 
-def _best(levels: Sequence[Level]) -> str | None:
-    """Return the level with the smallest mean; None where a level that is not determined may be faster."""
-    timed = [(level, level.time) for level in levels if level.time]
+def _best(levels: Sequence[Level], unfair: Mapping[str, object]) -> str | None:
+    """Return the candidate with the smallest mean; None where one that is not determined may be faster."""
+    timed = [(level, level.time) for level in levels if level.time and level.label not in unfair]
     told = [(time.value, level.label, time.high or time.value) for level, time in timed if not level.undetermined]
     if not told:
         return None
@@ -306,18 +310,19 @@ def _group_answer(group: Group, factor: str | None) -> Answer:
     if not timed:
         return NothingSucceeded(group=group.label)
     best = next((level for level in timed if level.label == group.best), None)
-    open_levels = {level.label: level.undetermined for level in timed if level.undetermined}
+    open_levels = {
+        level.label: level.undetermined for level in timed if level.undetermined and level.label not in group.unfair
+    }
     if best is None or best.time is None:
         counts = {level.label: level.runs for level in timed}
         return CannotSay(
             group=group.label,
             factor=factor,
-            reasons=open_levels,
-            runs={name: counts[name] for name in open_levels},
-            more_runs=gate.more_runs(counts, open_levels),
+            reasons=open_levels | group.unfair,
+            more_runs=gate.more_runs(counts, open_levels) if open_levels else None,
         )
     if len(group.levels) == 1:
-        return OnlyLevel(group=group.label, time=best.time)
+        return OnlyLevel(group=group.label, time=best.time, accuracy=best.accuracy)
     return Fastest(
         group=group.label,
         factor=factor,
@@ -327,6 +332,7 @@ def _group_answer(group: Group, factor: str | None) -> Answer:
         tied=[label for label in group.indistinguishable if label != best.label],
         equivalent=group.equivalent,
         left_out=list(open_levels),
+        not_learned=list(group.unfair),
         machine=group.machine,
         machine_change=group.machine_change,
         curve=group.curve.verdict if group.curve and group.machine is None else None,

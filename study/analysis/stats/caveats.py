@@ -8,6 +8,7 @@ import pandas as pd
 
 from study.analysis.stats import findings
 from study.analysis.stats.findings import Caveat, SetAsideRun
+from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.machine_change import CHANGE_LIMIT, YARDSTICKS
 from study.analysis.stats.usable import BY_RULE, counted
 from study.config.study import Study
@@ -44,6 +45,33 @@ def warnings_of(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> lis
         *_steps(usable),
         *_ceilings(usable),
     ]
+
+
+def learning_caveats(groups: Sequence[GroupFit], margin: float) -> Iterator[Caveat]:
+    """Yield the settings that missed their target, and those that have not learned."""
+    missed = {
+        _setting(group, level, groups): (one.missed, one.runs)
+        for group in groups
+        for level, one in group.censored.items()
+    }
+    if missed:
+        yield findings.Censored(missed=missed)
+    for group in groups:
+        best = max((level.accuracy for level in group.learning.values() if level.accuracy is not None), default=0.0)
+        for reason in ("at_chance", "below_best", "unclear"):
+            mine = {name: level for name, level in group.learning.items() if level.reason == reason}
+            if mine:
+                yield findings.NotLearned(
+                    reason=reason,
+                    accuracies={_setting(group, name, groups): level.accuracy or 0.0 for name, level in mine.items()},
+                    beside=best if reason == "below_best" else group.chance,
+                    margin=margin,
+                    few_runs=any(level.few_runs for level in mine.values()),
+                )
+
+
+def _setting(group: GroupFit, level: Hashable, groups: Sequence[GroupFit]) -> str:
+    return f"{group.label}, {level}" if len(groups) > 1 else str(level)
 
 
 def _outcomes(frame: pd.DataFrame) -> Iterator[Caveat]:
@@ -241,6 +269,8 @@ def _label(level: Any) -> str:
 
 
 def _work(usable: pd.DataFrame, x: str | None) -> Iterator[Caveat]:
+    """Yield that settings train on different numbers of images, unless a target accuracy decides these numbers."""
+    usable = usable[usable["reached_target"].isna()]
     images = usable["images_processed"]
     if images.nunique() > 1:
         yield findings.UnequalWork(factor=x, least_images=int(images.min()), most_images=int(images.max()))

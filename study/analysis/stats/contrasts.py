@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ from pydantic import Field
 from scipy import stats
 
 from study.analysis.stats import machine_change
-from study.analysis.stats.findings import Accuracies, Contrast, NullControl, RatioAt, Setting
+from study.analysis.stats.findings import Contrast, Difference, NullControl, RatioAt, Setting
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.log_model import CONFIDENCE, SIGNIFICANCE, LogModel, fit_log_model
 from study.analysis.stats.mixed_model import Array
@@ -22,6 +22,15 @@ from study.config.study import Study, shown
 BOOTSTRAP_MINIMUM, BOOTSTRAP_SEED = 8, 20_240_103
 ACCURACY_LIMIT = 0.02
 """Accuracies that differ by less count as equal: it is the noise of a validation set of some hundred images."""
+
+
+CIRCUMSTANCES: dict[Literal["threads", "workers", "precision", "images"], tuple[str, tuple[str, ...]]] = {
+    "threads": ("threads", ("training.threads",)),
+    "workers": ("workers", ("loader.workers", "loader.kind")),
+    "precision": ("precision", ("training.precision",)),
+    "images": ("images_processed", ()),
+}
+"""Column of the table of timings, and the contrasts that are this difference themselves."""
 
 
 class Ratio(Strict):
@@ -52,16 +61,14 @@ class Ratio(Strict):
         description="Bias-corrected bootstrap over the pairs, beside the t interval; null under 8 pairs, where a "
         "bootstrap is too narrow."
     )
-    same_work: bool = Field(description="Whether both trained on the same number of images.")
-    same_precision: bool
-    same_accuracy: bool | None = Field(
-        description="False where the accuracies reached differ by 2 points or more, and by more than their noise (a t "
-        "test of the pairs at 5%); null where not known."
+    differs: list[Difference] = Field(
+        description="What else differs between the two. Accuracies count if they differ by 2 points or more, and by "
+        "more than their noise (a t test of the pairs at 5%)."
     )
 
 
-def ratios_of(study: Study, groups: Sequence[GroupFit], y: str, contrast: str) -> list[Ratio]:
-    """Return the time ``y`` at the contrast's first level over that at each other, for every setting of the others."""
+def ratios_of(study: Study, groups: Sequence[GroupFit], contrast: str) -> list[Ratio]:
+    """Return the time at the contrast's first level over that at each other, for every setting of the others."""
     x = study.curve.x if study.curve else None
     clean = [group.clean.assign(group=place) for place, group in enumerate(groups) if group.fits]
     if not clean:
@@ -77,7 +84,7 @@ def ratios_of(study: Study, groups: Sequence[GroupFit], y: str, contrast: str) -
         pairs = _pairs(study, usable, contrast, levels[0], other)
         if len(pairs):
             settings = [_setting(row, keys, x) for _, row in pairs.iterrows()]
-            found += _ratios(pairs, settings, groups, y, x, levels[0], other)
+            found += _ratios(pairs, settings, groups, study, contrast, (levels[0], other))
     return sorted(found, key=lambda ratio: (ratio.faster, ratio.x or 0))
 
 
@@ -104,12 +111,12 @@ def _ratios(
     pairs: pd.DataFrame,
     settings: list[Setting],
     groups: Sequence[GroupFit],
-    y: str,
-    x: str | None,
-    slower: str,
-    faster: str,
+    study: Study,
+    contrast: str,
+    sides: tuple[str, str],
 ) -> list[Ratio]:
     """Return one ratio for each distinct setting; ``settings`` has one entry for each of the ``pairs``."""
+    y, x = study.total, study.curve.x if study.curve else None
     levels = [tuple(setting.items()) for setting in settings]
     # Within a block its own factor cancels; what is left is the noise.
     quotients, blocks = (pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist(), pairs["session_block"].tolist()
@@ -126,8 +133,8 @@ def _ratios(
             Ratio(
                 at=dict(level),
                 x=float(at[x].iloc[0]) if x and x in at else None,
-                slower=slower,
-                faster=faster,
+                slower=sides[0],
+                faster=sides[1],
                 ratio=_estimate(times, noises[level], None),
                 together=_estimate(times, noises[level], critical),
                 adjusted=estimate(adjusted.mean(level)) if adjusted and adjusted.spare > 0 else None,
@@ -135,6 +142,7 @@ def _ratios(
                 bootstrap=contrast_bootstrap(at[f"{y}_a"] / at[f"{y}_b"]),
                 slower_seconds=times[0],
                 faster_seconds=times[1],
+                differs=_differences(at, dict(level), contrast),
                 **_work(at),
             )
         )
@@ -208,17 +216,27 @@ def _estimate(times: tuple[float, float], noise: Noise | None, critical: float |
 
 def _work(at: pd.DataFrame) -> dict[str, Any]:
     """Return the work that was done on both sides of a ratio."""
-    accuracy = [mean_of(at, f"accuracy_{side}") for side in "ab"]
     return {
         "slower_images": mean_of(at, "images_processed_a"),
         "faster_images": mean_of(at, "images_processed_b"),
-        "slower_accuracy": accuracy[0],
-        "faster_accuracy": accuracy[1],
-        # Inference counts a thousand images everywhere, and has no images trained on.
-        "same_work": not at["images_processed_a"].sub(at["images_processed_b"]).any(),
-        "same_precision": bool((at["precision_a"] == at["precision_b"]).all()),
-        "same_accuracy": _same_accuracy(at) if None not in accuracy else None,
+        "slower_accuracy": mean_of(at, "accuracy_a"),
+        "faster_accuracy": mean_of(at, "accuracy_b"),
     }
+
+
+def _differences(at: pd.DataFrame, setting: Setting, contrast: str) -> list[Difference]:
+    """Return in what the runs of pairs differ beside the contrast. What was not measured on both sides is left out."""
+    found = []
+    for what, (column, own) in CIRCUMSTANCES.items():
+        known = at[[f"{column}_a", f"{column}_b"]].dropna()
+        apart = known[known.iloc[:, 0] != known.iloc[:, 1]]
+        if len(apart) and contrast not in own:
+            sides = apart.iloc[0] if what == "precision" else apart.mean()
+            found.append(Difference(what=what, at=setting, slower=sides.iloc[0], faster=sides.iloc[1]))
+    reached = [mean_of(at, f"accuracy_{side}") for side in "ab"]
+    if reached[0] is not None and reached[1] is not None and not _same_accuracy(at):
+        found.append(Difference(what="accuracy", at=setting, slower=reached[0], faster=reached[1]))
+    return found
 
 
 def _same_accuracy(at: pd.DataFrame) -> bool:
@@ -293,9 +311,7 @@ def contrast_of(ratios: Sequence[Ratio], contrast: str) -> Contrast:
         faster=least.faster,
         least=_ratio_at(least),
         most=_ratio_at(most),
-        same_images=all(ratio.same_work for ratio in ratios),
-        same_precision=contrast == "training.precision" or all(ratio.same_precision for ratio in ratios),
-        accuracies=_accuracies(ratios),
+        differs=_largest(ratios),
         explained=[ratio.at for ratio in ratios if is_explained(ratio)],
         unclear=[ratio.at for ratio in ratios if is_unclear(ratio)],
     )
@@ -311,14 +327,23 @@ def _ratio_at(ratio: Ratio) -> RatioAt:
     )
 
 
-def _accuracies(ratios: Sequence[Ratio]) -> Accuracies | None:
-    """Return the accuracies that are furthest apart, among those that differ by more than their noise."""
-    apart = [
-        Accuracies(at=ratio.at, slower=ratio.slower_accuracy, faster=ratio.faster_accuracy)
-        for ratio in ratios
-        if ratio.same_accuracy is False and ratio.slower_accuracy is not None and ratio.faster_accuracy is not None
-    ]
-    return max(apart, key=lambda pair: abs(pair.slower - pair.faster), default=None)
+def _largest(ratios: Sequence[Ratio]) -> list[Difference]:
+    """Return the largest difference of each kind, without its setting where it is the same in all of the ratios."""
+    kinds: dict[str, list[Difference]] = {}
+    for found in (found for ratio in ratios for found in ratio.differs):
+        kinds.setdefault(found.what, []).append(found)
+    largest = []
+    for same in kinds.values():
+        everywhere = len(same) == len(ratios) and len({(found.slower, found.faster) for found in same}) == 1
+        most = max(same, key=_distance)
+        largest.append(most.model_copy(update={"at": {}}) if everywhere else most)
+    return largest
+
+
+def _distance(found: Difference) -> float:
+    if isinstance(found.slower, str) or isinstance(found.faster, str):
+        return 0.0
+    return abs(found.slower - found.faster)
 
 
 def control_of(ratios: Sequence[Ratio]) -> NullControl:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from study.analysis.stats.fits import Bounds
-from study.analysis.stats.gate import Undetermined
+from study.analysis.stats.gate import Undetermined, Unfair
 from study.analysis.stats.usable import Estimate
 from study.base.strict import Strict
 
@@ -125,17 +125,17 @@ class OnlyLevel(Strict):
     kind: Literal["only_level"] = "only_level"
     group: str
     time: Estimate
+    accuracy: float | None = Field(None, description="Mean accuracy of its runs, 0 to 1; null where not known.")
 
 
 class CannotSay(Strict):
-    """The means of some levels are not determined, and one of these levels may be the fastest."""
+    """The means of some levels are not determined, and one of these may be the fastest; or none is a candidate."""
 
     kind: Literal["cannot_say"] = "cannot_say"
     group: str
     factor: str | None = Field(description="Null where the levels differ in several factors.")
-    reasons: dict[str, Undetermined] = Field(description="By level.")
-    runs: dict[str, int] = Field(description="Runs that count, by level.")
-    more_runs: int = Field(description="More runs a level that could determine them.")
+    reasons: dict[str, Undetermined | Unfair] = Field(description="By level.")
+    more_runs: int | None = Field(description="More runs a level that could decide it; null where runs cannot.")
 
 
 class Fastest(Strict):
@@ -146,10 +146,13 @@ class Fastest(Strict):
     factor: str | None = Field(description="Null where the levels differ in several factors.")
     level: str
     time: Estimate
-    accuracy: float | None = Field(description="Mean over the runs, 0 to 1.")
+    accuracy: float | None = Field(None, description="Mean accuracy of its runs, 0 to 1; null where not known.")
     tied: list[str] = Field(description="Levels that cannot be told from the fastest.")
     equivalent: list[str] = Field(description="Those of them whose time is the same within the study's margin.")
     left_out: list[str] = Field(description="Levels whose means are not determined, and which are slower.")
+    not_learned: list[str] = Field(
+        description="Levels that are no candidates: they did not learn as well, or not surely."
+    )
     machine: Literal["explains", "unclear"] | None = Field(
         description="`explains`: the levels differ only until the machine's change is accounted for. `unclear`: the "
         "runs are too few to tell the machine's part in the differences."
@@ -168,12 +171,14 @@ class RatioAt(Strict):
     faster_seconds: float
 
 
-class Accuracies(Strict):
-    """Two accuracies that differ."""
+class Difference(Strict):
+    """A circumstance in which the sides of a contrast differ, beside the contrast itself: their ratio holds its part,
+    too."""
 
-    at: Setting
-    slower: float = Field(description="0 to 1.")
-    faster: float = Field(description="0 to 1.")
+    what: Literal["threads", "workers", "precision", "images", "accuracy"]
+    at: Setting = Field(description="Where it is largest; empty where it is the same at every setting.")
+    slower: float | str
+    faster: float | str
 
 
 class Contrast(Strict):
@@ -185,9 +190,7 @@ class Contrast(Strict):
     faster: str
     least: RatioAt
     most: RatioAt
-    same_images: bool = Field(description="Whether both trained on the same number of images, at every setting.")
-    same_precision: bool = Field(description="True where the precision is the contrast.")
-    accuracies: Accuracies | None = Field(description="The largest difference; null where none shows.")
+    differs: list[Difference] = Field(description="The largest difference of each kind.")
     explained: list[Setting] = Field(description="Where the difference is gone once the machine is accounted for.")
     unclear: list[Setting] = Field(description="Where the runs are too few to tell the machine's part.")
 
@@ -221,6 +224,28 @@ Answer = Annotated[
 
 
 # What a reader must know before believing the numbers.
+
+
+class Censored(Strict):
+    """Settings with runs that did not reach the target accuracy: the time of the others is that of the lucky ones."""
+
+    kind: Literal["censored"] = "censored"
+    missed: dict[str, tuple[int, int]] = Field(
+        description="By setting: the runs that did not, and all successful ones."
+    )
+
+
+class NotLearned(Strict):
+    """Settings whose time is that of no useful training."""
+
+    kind: Literal["not_learned"] = "not_learned"
+    reason: Literal["at_chance", "below_best", "unclear"] = Field(
+        description="`unclear`: their runs' accuracies differ too much to tell."
+    )
+    accuracies: dict[str, float] = Field(description="Mean accuracy by setting, 0 to 1.")
+    beside: float = Field(description="The accuracy of chance, or with `below_best` that of the best setting.")
+    margin: float = Field(description="Shortfall from the best that the study allows.")
+    few_runs: bool = Field(description="Whether one of them has too few runs to know their spread.")
 
 
 class Unsuccessful(Strict):
@@ -438,6 +463,8 @@ Caveat = Annotated[
     Unsuccessful
     | DisturbedRuns
     | BrokenBlocks
+    | Censored
+    | NotLearned
     | FewReplicates
     | SeveralStarts
     | MixedSoftware

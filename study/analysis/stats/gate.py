@@ -16,6 +16,10 @@ Undetermined = Literal["few_runs", "one_block", "outside_runs", "wide_interval"]
 """Why a level's mean is not determined: fewer than three clean runs; all of them in one block; a mean outside the times
 of its own runs, which met another state of the machine than the others'; or an interval wider than a factor of ten."""
 
+Unfair = Literal["not_learned", "censored"]
+"""Why a level is no candidate for the fastest: it is not shown to have learned as the others did, or one of its runs
+missed the target accuracy."""
+
 
 def undetermined(mean: Interval, times: "pd.Series[float]", blocks: "pd.Series[str]") -> Undetermined | None:
     """Return why the mean of a level is not determined by its clean runs; None if it is."""
@@ -32,4 +36,4 @@ def undetermined(mean: Interval, times: "pd.Series[float]", blocks: "pd.Series[s
 
 def more_runs(counts: Mapping[str, int], reasons: Mapping[str, Undetermined]) -> int:
     """Return the smallest number of more runs a level that could determine every level; ``counts`` are clean runs."""
-    return max(max(LEAST_RUNS - counts[level], 1) for level in reasons)
+    return max((max(LEAST_RUNS - counts[level], 1) for level in reasons), default=1)

@@ -1,5 +1,6 @@
 """The groups of a study: levels that differ in one factor, with the one model from which all their numbers come."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -7,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from study.analysis.stats import machine_change
-from study.analysis.stats.gate import Undetermined, undetermined
+from study.analysis.stats.gate import Undetermined, Unfair, undetermined
+from study.analysis.stats.learning import Censored, Learning, censored_levels, learning_of
 from study.analysis.stats.log_model import LogModel, level_test
 from study.analysis.stats.optimum import Optimum, optimum_of
 from study.analysis.stats.usable import Estimate, estimate, keys_of, model_of, place_of, usable_runs
@@ -44,13 +46,27 @@ class GroupFit:
     times: dict[str, Estimate] = field(default_factory=dict)
     """The mean of each level with a run that counts, in seconds; without bounds where it is not determined."""
     undetermined: dict[str, Undetermined] = field(default_factory=dict)
+    learning: dict[str, Learning] = field(default_factory=dict)
+    """Whether each level with a run that counts has learned."""
+    censored: dict[Hashable, Censored] = field(default_factory=dict)
+    """The levels with runs that missed the target accuracy, set aside or not."""
+    chance: float = 0.0
+    """Share of the most frequent class."""
+
+    @property
+    def unfair(self) -> dict[str, Unfair]:
+        """The levels that are no candidates for the fastest, with the reason."""
+        failed: dict[str, Unfair] = {
+            name: "not_learned" for name, one in self.learning.items() if one.reason not in ("learned", "unknown")
+        }
+        return failed | {str(name): "censored" for name in self.censored}
 
 
-def groups_of(study: Study, frame: pd.DataFrame, y: str) -> list[GroupFit]:
+def groups_of(study: Study, frame: pd.DataFrame) -> list[GroupFit]:
     """Return the groups of a marked table that have a run which this machine could make, in the study's order."""
     level_keys, group_keys = keys_of(study)
     return [
-        _group(label, part.assign(level=part.apply(lambda row: _level_label(row, level_keys), axis=1)), y)
+        _group(study, label, part.assign(level=part.apply(lambda row: _level_label(row, level_keys), axis=1)))
         for label, part in _split(frame, group_keys, study)
         if (part["outcome"] != "unavailable").any()
     ]
@@ -70,10 +86,11 @@ def _level_label(row: "pd.Series[Any]", keys: list[str]) -> str:
     return ", ".join(f"{row[key]:g}" if isinstance(row[key], float) else str(row[key]) for key in keys) or "the run"
 
 
-def _group(label: str, part: pd.DataFrame, y: str) -> GroupFit:
-    clean = usable_runs(part, y)
+def _group(study: Study, label: str, part: pd.DataFrame) -> GroupFit:
+    y = study.total
+    clean, censored = usable_runs(part, y), _censored(part)
     if clean.empty:
-        return GroupFit(label, part, clean, None)
+        return GroupFit(label, part, clean, None, censored=censored)
     fits = fit_group(clean, y)
     times, reasons = {}, {}
     for level, rows in clean.groupby("level", sort=False):
@@ -84,7 +101,25 @@ def _group(label: str, part: pd.DataFrame, y: str) -> GroupFit:
             times[name] = Estimate(value=float(np.exp(np.log(rows[y]).mean())), low=None, high=None)
         else:
             times[name] = estimate(mean)
-    return GroupFit(label, part, clean, fits, times, reasons)
+    learning, chance = _learning(study, clean)
+    return GroupFit(label, part, clean, fits, times, reasons, learning, censored, chance)
+
+
+def _censored(part: pd.DataFrame) -> dict[Hashable, Censored]:
+    """Return the levels with successful runs that missed their target."""
+    done = part[part["outcome"] == "ok"]
+    reached = [{"True": True, "False": False}.get(str(value)) for value in done["reached_target"]]
+    return censored_levels(done["level"].tolist(), reached)
+
+
+def _learning(study: Study, clean: pd.DataFrame) -> tuple[dict[str, Learning], float]:
+    """Return by level whether it has learned, and the accuracy of chance."""
+    known = clean.dropna(subset=["accuracy", "chance_accuracy", "valid_images"])
+    if known.empty:
+        return {}, 0.0
+    accuracies = {str(level): rows["accuracy"].dropna().tolist() for level, rows in clean.groupby("level", sort=False)}
+    chance, images = float(known["chance_accuracy"].max()), int(known["valid_images"].min())
+    return learning_of(accuracies, chance, images, study.learning.margin), chance
 
 
 def fit_group(clean: pd.DataFrame, y: str) -> Fits:

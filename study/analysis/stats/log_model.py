@@ -81,7 +81,8 @@ class LogModel:
         if not self.uneven:
             return shared
         values, vectors = np.linalg.eigh(shared - np.diag(self.fit.variances["noise"] / self.counts))
-        return (vectors * np.maximum(values, 0)) @ vectors.T + np.diag(self.noises / self.counts)
+        own: Array = (vectors * np.maximum(values, 0)) @ vectors.T + np.diag(self.noises / self.counts)
+        return own
 
     def weights(self, level: Hashable, other: Hashable | None = None) -> Array:
         """Return the weights (m,) of a level's mean, or of its difference from another's."""

@@ -105,7 +105,9 @@ class _Restricted:
 
     def solve(self, ratios: Array, values: Array) -> tuple[Array, float]:
         """Return V^-1 ``values`` (n, k) and the logarithm of the determinant of V, both for a noise of variance 1."""
-        solved, determinant, column = values, 0.0, np.ones((len(self.y), 1))
+        solved: Array = values
+        column: Array = np.ones((len(self.y), 1))
+        determinant = 0.0
         for groups, ratio in zip(self.random, ratios, strict=True):
             weights = groups.sums(column)  # z'A^-1z of each group, A being what is already taken out
             scale = ratio / (1 + ratio * weights)
@@ -119,7 +121,7 @@ class _Restricted:
         solved, determinant = self.solve(ratios, self.both)
         products = self.both.T @ solved
         gram, right = products[:-1, :-1], products[:-1, -1]
-        inverse: Array = np.linalg.pinv(gram, hermitian=True)
+        inverse: Array = np.linalg.pinv(gram, hermitian=True).astype(float)
         beta = inverse @ right
         eigenvalues = np.linalg.eigvalsh(gram)
         kept = eigenvalues[eigenvalues > eigenvalues.max() * 1e-10]
@@ -198,7 +200,7 @@ class _Restricted:
         # The trace of PVPV is the number of spare observations.
         rest = 2 * noise * s @ information[0, 1:] + s @ information[1:, 1:] @ s
         information[0, 0] = (self.spare - rest) / noise**2
-        spread: Array = 2 * np.linalg.pinv(information, hermitian=True)
+        spread: Array = 2 * np.linalg.pinv(information, hermitian=True).astype(float)
         inner = np.einsum("ij,ijkl->kl", spread, q - np.einsum("ikl,lm,jmn->ijkn", p, plain, p))
         adjusted = plain + 2 * plain @ inner @ plain
         return (adjusted + adjusted.T) / 2, np.array([plain @ part @ plain for part in p]), spread

@@ -22,9 +22,9 @@ from study.analysis.table.steps import (
 from study.analysis.table.telemetry import TelemetrySummary
 from study.artifacts.machine import Ceilings
 from study.artifacts.plan import Plan
-from study.artifacts.record import Record
+from study.artifacts.record import DataUsed, Record
 from study.artifacts.run import Run
-from study.artifacts.samples import PHASES, InferenceSamples, Measurement
+from study.artifacts.samples import PHASES, InferenceSamples, Measurement, Target
 from study.artifacts.timing import Timing, columns, dtype
 from study.config.settings import Settings, get
 from study.config.study import shown
@@ -137,6 +137,8 @@ def _recorded(record: Record) -> dict[str, Any]:
         "quiet": record.quiet,
         "others_cpu_percent": record.observed.others_cpu_percent if record.observed else None,
         "device_name": record.machine.device_name if record.machine else None,
+        "valid_images": record.data.valid_images if record.data else None,
+        "chance_accuracy": _chance(record.data) if record.data else None,
         "weights": record.weights.kind if record.weights else None,
         "software": _software(record),
         "image": record.software.image,
@@ -147,6 +149,12 @@ def _recorded(record: Record) -> dict[str, Any]:
         "yardstick_seconds": record.yardstick.seconds if record.yardstick else None,
         "host_yardstick_seconds": record.yardstick.host_seconds if record.yardstick else None,
     }
+
+
+def _chance(data: DataUsed) -> float:
+    """Return the share of the most frequent class; of an older record, whose counts are unknown, that of equal ones."""
+    most = (data.valid_majority_images or 0) / data.valid_images
+    return max(most, 1 / len(data.classes))
 
 
 def _shares(values: Mapping[str, Any], ceilings: Mapping[tuple[str, str], Ceilings]) -> dict[str, Any]:
@@ -262,8 +270,9 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
         "steps": sum(epoch.steps for epoch in measured.epochs),
         "warm_up_steps": sum(step.warm_up for step in measured.steps),
         "train_images": record.data.train_images if record.data else None,
-        "valid_images": record.data.valid_images if record.data else None,
         "accuracy": last.accuracy,
+        "learning_rate": record.settings.training.scaled_learning_rate,
+        **_target(measured.target),
         "valid_loss": last.valid_loss,
         "peak_device_allocated_bytes": measured.memory.device_allocated_bytes,
         "peak_device_reserved_bytes": measured.memory.device_reserved_bytes,
@@ -276,6 +285,13 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
         "threads": measured.threads,
         "workers": measured.workers,
     } | _arithmetic(measured, full, step_seconds)
+
+
+def _target(target: Target | None) -> dict[str, Any]:
+    """Return the columns of the target accuracy; none for a training without one."""
+    if target is None:
+        return {}
+    return {"reached_target": target.reached, "target_epochs": target.epochs, "target_seconds": target.seconds}
 
 
 def _epoch_parts(measured: Measurement) -> dict[str, Any]:

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from functools import singledispatch
 
 from study.analysis.stats import findings
-from study.analysis.stats.findings import Answer, RatioAt, Setting
+from study.analysis.stats.findings import Answer, Difference, RatioAt, Setting
 from study.analysis.stats.usable import Estimate
 from study.analysis.wording.verdict import verdict_sentence
 from study.analysis.words import (
+    accuracy_words,
     device_words,
     listed,
     number,
@@ -15,6 +16,15 @@ from study.analysis.words import (
     setting_words,
     short_key,
 )
+
+DIFFERENCES = {
+    "threads": "use the same number of CPU threads",
+    "workers": "use the same number of loader workers",
+    "precision": "compute in the same precision",
+    "images": "train on the same number of images",
+    "accuracy": "reach the same accuracy",
+}
+"""What the sides of a contrast did not do alike, after "did not"."""
 
 
 @singledispatch
@@ -32,7 +42,7 @@ def _nothing_succeeded(answer: findings.NothingSucceeded) -> str:
 
 @answer_sentence.register
 def _only_level(answer: findings.OnlyLevel) -> str:
-    return f"{on_device(answer.group)} it takes {_seconds(answer.time)}."
+    return f"{on_device(answer.group)} it takes {_seconds(answer.time)}{accuracy_words(answer.accuracy)}."
 
 
 @answer_sentence.register
@@ -41,15 +51,9 @@ def _cannot_say(answer: findings.CannotSay) -> str:
         reason: [level for level in answer.reasons if answer.reasons[level] == reason]
         for reason in dict.fromkeys(answer.reasons.values())
     }
-    if len(levels) == 1 and len(answer.reasons) == len(answer.runs) and "few_runs" in levels:
-        told = f"{_counts(answer)} clean runs a setting tell nothing"
-    else:
-        told = "; ".join(f"{listed(_levels(answer.factor, names))}: {WHY[reason]}" for reason, names in levels.items())
-    more = f"{answer.more_runs} more run{'s' * (answer.more_runs > 1)}"
-    return (
-        f"{on_device(answer.group)} it cannot be said which is the fastest: {told}. To decide it, make at least {more} "
-        "of each setting (`replicates`), on a quiet machine."
-    )
+    told = "; ".join(f"{listed(_levels(answer.factor, names))}: {WHY[reason]}" for reason, names in levels.items())
+    todo = [*(_more_runs(answer.more_runs) if answer.more_runs else []), *(TRAIN if set(levels) & NOT_FAIR else [])]
+    return f"{on_device(answer.group)} it cannot be said which is the fastest: {told}. To decide it, {listed(todo)}."
 
 
 WHY = {
@@ -57,11 +61,15 @@ WHY = {
     "one_block": "all runs in one block",
     "outside_runs": "the mean lies outside its own runs, which met another state of the machine than the others'",
     "wide_interval": "the interval of the mean is wider than a factor of ten",
+    "not_learned": "not shown to have learned",
+    "censored": "the target accuracy was missed",
 }
+NOT_FAIR = {"not_learned", "censored"}
+TRAIN = ["let the settings train until all have learned (`training.epochs`)"]
 
 
-def _counts(answer: findings.CannotSay) -> str:
-    return " to ".join(str(count) for count in dict.fromkeys([min(answer.runs.values()), max(answer.runs.values())]))
+def _more_runs(count: int) -> list[str]:
+    return [f"make at least {count} more run{'s' * (count > 1)} of each setting (`replicates`) on a quiet machine"]
 
 
 def _levels(factor: str | None, levels: Sequence[str]) -> list[str]:
@@ -70,27 +78,33 @@ def _levels(factor: str | None, levels: Sequence[str]) -> list[str]:
 
 @answer_sentence.register
 def _fastest(answer: findings.Fastest) -> str:
-    reached = f", accuracy {answer.accuracy:.0%}" if answer.accuracy is not None else ""
-    text = (
-        f"{on_device(answer.group)} the fastest is {_level(answer.factor, answer.level)}, "
-        f"{_seconds(answer.time)}{reached};"
-    )
+    time = f"{_seconds(answer.time)}{accuracy_words(answer.accuracy)}"
+    text = f"{on_device(answer.group)} the fastest is {_level(answer.factor, answer.level)}, {time};"
     changed = f"but the machine itself changed by {answer.machine_change or 1:.1f}x during these runs"
     if answer.machine == "explains":
         return f"{text} {changed}, and no difference between the settings is left once the yardstick accounts for that."
     if answer.machine == "unclear":
         return f"{text} {changed}, and they are too few to tell its part in the differences between the settings."
-    told = (
+    law = f" {verdict_sentence(answer.curve)}" if answer.curve else ""
+    return f"{text} {'; '.join(_beside(answer))}.{law}"
+
+
+def _beside(answer: findings.Fastest) -> list[str]:
+    """Return what is said of the other settings."""
+    told = [
         f"{listed(answer.tied)} cannot be told from it"
         if answer.tied
         else "every other setting is slower by more than the noise between runs"
-    )
-    same = [level for level in answer.tied if level in answer.equivalent]
-    if same:
-        told += f", and {listed(same)} {'take' if len(same) > 1 else 'takes'} the same time within the study's margin"
+    ]
+    if same := [level for level in answer.tied if level in answer.equivalent]:
+        told.append(f"{listed(same)} {'take' if len(same) > 1 else 'takes'} the same time within the study's margin")
     if answer.left_out:
-        told += f"; the {'means' if len(answer.left_out) > 1 else 'mean'} of {listed(answer.left_out)} cannot be told"
-    return f"{text} {told}." + (f" {verdict_sentence(answer.curve)}" if answer.curve else "")
+        told.append(
+            f"the {'means' if len(answer.left_out) > 1 else 'mean'} of {listed(answer.left_out)} cannot be told"
+        )
+    if answer.not_learned:
+        told.append(f"{listed(answer.not_learned)} did not learn as well, and are no candidates")
+    return told
 
 
 def _seconds(time: Estimate) -> str:
@@ -128,11 +142,7 @@ def _ratio(ratio: RatioAt, alone: bool) -> str:
 
 def _doubts(answer: findings.Contrast) -> list[str]:
     """Return why the two times may not be of the same work, or not of the same machine."""
-    found = [] if answer.same_images else ["They did not train on the same number of images."]
-    if not answer.same_precision:
-        found.append("They did not compute in the same precision.")
-    if pair := answer.accuracies:
-        found.append(f"They did not reach the same accuracy:{_at([pair.at])} {pair.slower:.0%} and {pair.faster:.0%}.")
+    found = [_difference(differs) for differs in answer.differs]
     if answer.explained:
         found.append(
             f"No difference is left{_at(answer.explained)} once the yardstick accounts for the machine's own change."
@@ -143,6 +153,18 @@ def _doubts(answer: findings.Contrast) -> list[str]:
             "conclusion."
         )
     return found
+
+
+def _difference(differs: Difference) -> str:
+    sides = f"{_side(differs.what, differs.slower)} and {_side(differs.what, differs.faster)}"
+    return f"They did not {DIFFERENCES[differs.what]}: {sides}{_at([differs.at])}."
+
+
+def _side(what: str, value: str | float) -> str:
+    """Return one side of a difference in words."""
+    if isinstance(value, str):
+        return value
+    return f"{value:.0%}" if what == "accuracy" else f"{value:.6g}"
 
 
 def _at(settings: Sequence[Setting]) -> str:

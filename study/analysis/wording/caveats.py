@@ -42,6 +42,30 @@ def _broken_blocks(caveat: findings.BrokenBlocks) -> str:
 
 
 @caveat_sentence.register
+def _censored(caveat: findings.Censored) -> str:
+    told = "; ".join(f"{setting} ({missed} of {runs} runs)" for setting, (missed, runs) in caveat.missed.items())
+    return (
+        f"The target accuracy was not reached by {told}: the times of their other runs are those that happened to "
+        "reach it, and such a setting cannot be called the fastest. Raise training.epochs to know its time."
+    )
+
+
+@caveat_sentence.register
+def _not_learned(caveat: findings.NotLearned) -> str:
+    told = "; ".join(f"{setting} ({accuracy:.0%})" for setting, accuracy in caveat.accuracies.items())
+    few = " With fewer than three runs of a setting only a large difference shows." if caveat.few_runs else ""
+    if caveat.reason == "unclear":
+        return (
+            f"It cannot be told whether these settings learned, for the accuracies of their runs differ: {told}.{few}"
+        )
+    why = f"is not above chance, {caveat.beside:.0%}, by more than noise"
+    if caveat.reason == "below_best":
+        points = f"{100 * caveat.margin:g} points and the noise between runs"
+        why = f"is below the best one's, {caveat.beside:.0%}, by more than {points}"
+    return f"These settings have not learned, however fast they are: {told}. Their accuracy {why}.{few}"
+
+
+@caveat_sentence.register
 def _few_replicates(caveat: findings.FewReplicates) -> str:
     return f"{caveat.replicates} run(s) for each setting: an interval is worth reading from three on."
 

@@ -30,8 +30,16 @@ def measure(plan_file: Path, run: str, results: Path, log: Path | None, counter:
     log = log or files.log(plan.name, f"{planned.name}.{planned.key}")
     record = launch(plan, planned, results, start, log, counter)
     budget.note_end(plan.name, planned, files)
-    seconds = f"{record.measurement.fit_seconds:.2f} s" if record.measurement else record.message
-    return f"{counter}: {record.run}: {record.outcome}, {seconds}"
+    return f"{counter}: {record.run}: {record.outcome}, {_told(record)}"
+
+
+def _told(record: Record) -> str | None:
+    """Return the time of a run with the accuracy that it reached, else why it has none."""
+    measured = record.measurement
+    if measured is None:
+        return record.message
+    accuracy = measured.inference.accuracy if measured.inference else measured.epochs[-1].accuracy
+    return f"{measured.fit_seconds:.2f} s" + ("" if accuracy is None else f", accuracy {accuracy:.0%}")
 
 
 def launch(plan: Plan, run: Run, results: Path, start: Start, log: Path, counter: str) -> Record:

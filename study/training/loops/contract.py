@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
-from study.artifacts.samples import Epoch, Flops, Step
+from study.artifacts.samples import Epoch, Flops, Step, Target
 from study.artifacts.weights import Weights
 from study.config.settings import Settings
 from study.data.decode import ImageSet
@@ -65,6 +65,12 @@ def validates(settings: Settings, epoch: int) -> bool:
     return settings.training.validation == "epoch" or epoch == len(stage_names(settings))
 
 
+def reaches_target(settings: Settings, accuracy: float | None) -> bool:
+    """Return whether an epoch's validation ``accuracy`` (0 to 1) ends the training."""
+    target = settings.training.target_accuracy
+    return target is not None and accuracy is not None and accuracy >= target
+
+
 @dataclass(frozen=True)
 class Reached:
     """Results of an epoch, and the seconds of its validation: 0 without one."""
@@ -73,6 +79,18 @@ class Reached:
     losses: Losses
     valid_loss: float | None
     accuracy: float | None
+
+
+def target_of(settings: Settings, reached: list[Reached], seconds: float) -> Target | None:
+    """Return whether the last epoch reached the target accuracy; None for a training without one.
+
+    ``seconds`` is the time from the start of the schedule to the end of the last epoch's validation.
+    """
+    if settings.training.target_accuracy is None:
+        return None
+    if not reaches_target(settings, reached[-1].accuracy):
+        return Target(reached=False)
+    return Target(reached=True, epochs=len(reached), seconds=seconds)
 
 
 def epochs_of(

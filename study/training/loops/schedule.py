@@ -85,17 +85,17 @@ def _cosine(start: float, end: float, part: float) -> float:
 
 def stages(settings: Settings, groups: int) -> list[Stage]:
     """Return the stages of a schedule for a model of ``groups`` layer groups: 1 for a model that is trained whole."""
-    training = settings.training
+    training, rate = settings.training, settings.training.scaled_learning_rate
     if training.schedule != "one_cycle":
-        rates, decay = (training.learning_rate,) * groups, Decay(training.schedule)
+        rates, decay = (rate,) * groups, Decay(training.schedule)
         both = [
             Stage("frozen", training.freeze_epochs, rates, decay),
             Stage("unfrozen", training.epochs, rates, decay),
         ]
     elif groups == 1:  # no separate head, nothing to freeze: fastai's `fit_one_cycle`
-        both = [Stage("unfrozen", training.epochs, (training.learning_rate,), Cycle(0.25, 25.0))]
+        both = [Stage("unfrozen", training.epochs, (rate,), Cycle(0.25, 25.0))]
     else:
-        both = _fine_tune(training.learning_rate, training.freeze_epochs, training.epochs, groups)
+        both = _fine_tune(rate, training.freeze_epochs, training.epochs, groups)
     return [stage for stage in both if stage.epochs]
 
 

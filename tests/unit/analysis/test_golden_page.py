@@ -83,9 +83,13 @@ CONTRAST = findings.Contrast(
     faster="cuda",
     least=RATIO,
     most=findings.RatioAt(at={BATCH: 128.0}, ratio=LONE, slower_seconds=37.6, faster_seconds=3.98),
-    same_images=False,
-    same_precision=False,
-    accuracies=findings.Accuracies(at=LOADER, slower=0.9, faster=0.5),
+    differs=[
+        findings.Difference(what="threads", at=EVERYWHERE, slower=16.0, faster=1.0),
+        findings.Difference(what="workers", at=LOADER, slower=16.0, faster=4.0),
+        findings.Difference(what="precision", at=EVERYWHERE, slower="fp32", faster="bf16"),
+        findings.Difference(what="images", at={BATCH: 128.0}, slower=3264.0, faster=3072.0),
+        findings.Difference(what="accuracy", at=LOADER, slower=0.9, faster=0.5),
+    ],
     explained=[LOADER],
     unclear=[LOADER, {BATCH: 128.0}],
 )
@@ -95,9 +99,7 @@ OF_PRECISION = findings.Contrast(
     faster="bf16",
     least=RATIO.model_copy(update={"at": EVERYWHERE}),
     most=RATIO.model_copy(update={"at": EVERYWHERE}),
-    same_images=True,
-    same_precision=True,
-    accuracies=None,
+    differs=[],
     explained=[],
     unclear=[EVERYWHERE],
 )
@@ -110,6 +112,7 @@ ANSWERS: list[Answer] = [
     findings.OnlyLevel(group="cuda, fp32", time=TIME),
     findings.Smallest(group="fp32", total="fit_seconds", factor="loader.workers", level="4", time=LONE),
     fastest(),
+    fastest(accuracy=0.79),
     fastest(tied=["16", "32", "128"], factor=None, level="fp32, 64"),
     fastest(machine="explains"),
     fastest(machine="unclear"),
@@ -134,6 +137,12 @@ CAVEATS: list[Caveat] = [
     findings.DisturbedRuns(kinds={"device_processes": 5}, runs=MANY, measured_again=5, disturbed_again=[]),
     findings.BrokenBlocks(blocks=[2], records=1),
     findings.BrokenBlocks(blocks=[2, 4], records=3),
+    findings.Censored(missed={"cuda, 128": (1, 3), "cuda, 256": (3, 3)}),
+    findings.NotLearned(
+        reason="at_chance", accuracies={"cuda, 128": 0.57, "cuda, 256": 0.51}, beside=0.5, margin=0.02, few_runs=True
+    ),
+    findings.NotLearned(reason="below_best", accuracies={"128": 0.7}, beside=0.95, margin=0.025, few_runs=False),
+    findings.NotLearned(reason="unclear", accuracies={"128": 0.75}, beside=0.5, margin=0.02, few_runs=False),
     findings.FewReplicates(replicates=2),
     findings.SeveralStarts(starts=4),
     findings.MixedSoftware(software=["torch 2.11.0", "torch 2.15.0"]),

@@ -148,8 +148,7 @@ def test_a_ratio_comes_with_its_two_times_and_the_work_that_they_did() -> None:
 
 def doubts(found: Contrast) -> set[str]:
     """What makes the two times no times of the same work."""
-    told = {"images": not found.same_images, "precision": not found.same_precision, "accuracy": bool(found.accuracies)}
-    return {name for name, differs in told.items() if differs}
+    return {differs.what for differs in found.differs}
 
 
 @pytest.mark.parametrize(
@@ -158,18 +157,21 @@ def doubts(found: Contrast) -> set[str]:
         ("images_processed", (32, 24), "images"),
         ("precision", ("fp32", "bf16"), "precision"),
         ("accuracy", (0.9, 0.5), "accuracy"),
+        ("threads", (16, 1), "threads"),
+        ("workers", (16, 4), "workers"),
     ],
 )
 def test_work_that_differs_stands_beside_the_ratio(column: str, levels: tuple[Any, Any], doubt: str) -> None:
     found = contrast_of(contrasted(4, **{column: levels}), "training.batch_size")
     assert doubts(found) == {doubt}
-    if found.accuracies:
-        assert found.accuracies.slower == pytest.approx(0.9, abs=0.01)
-        assert found.accuracies.faster == pytest.approx(0.5, abs=0.01)
+    (differs,) = found.differs
+    sides = (differs.slower, differs.faster)
+    assert sides == (levels if column == "precision" else pytest.approx(levels, abs=0.01))
+    assert differs.at == {}
 
 
 def test_accuracies_within_their_noise_are_not_called_different() -> None:
-    assert contrasted(4, accuracy=(0.90, 0.899))[0].same_accuracy is True
+    assert contrasted(4, accuracy=(0.90, 0.899))[0].differs == []
 
 
 def test_a_bootstrap_needs_eight_pairs() -> None:

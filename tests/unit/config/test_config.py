@@ -10,6 +10,7 @@ from study.artifacts.plan import Plan
 from study.base import strict_yaml
 from study.base.errors import StudyError
 from study.config.load import read_selection, read_study
+from study.config.sections import Training
 from study.config.selection import Selection
 from study.host.engine.place import Place
 from study.host.plan.make import plan_all, read_all
@@ -292,3 +293,43 @@ def test_reduced_keys_are_checked_at_any_size_and_full_is_no_key_of_a_file(tmp_p
         reduced_plan(tmp_path, {}, size="small")
     with pytest.raises(StudyError, match="full: not allowed in a file"):
         plan_of(tmp_path, study_values(full={"replicates": 2}))
+
+
+def test_the_time_to_a_target_needs_a_target(tmp_path: Path) -> None:
+    curve = {"x": "training.batch_size", "y": "target_seconds"}
+    with pytest.raises(
+        StudyError, match=r"curve\.y: 'target_seconds' is not allowed without a target: give training\."
+    ):
+        plan_of(tmp_path, study_values(curve=curve))
+    with_one = study_values(curve=curve)
+    with_one["training"] |= {"target_accuracy": 0.9}
+    assert {run.settings.training.target_accuracy for run in plan_of(tmp_path, with_one).runs} == {0.9}
+    as_factor = study_values(curve=None, time="target_seconds", factors={"training.target_accuracy": [0.6, 0.9]})
+    assert len(plan_of(tmp_path, as_factor).runs) == 2
+
+
+def test_the_margin_of_learning_changes_no_run(tmp_path: Path) -> None:
+    """It is a key of the analysis: a study that asks for more of its settings need not be measured again."""
+    keys = [[run.key for run in plan_of(tmp_path, study_values(learning={"margin": m})).runs] for m in (0.02, 0.1)]
+    assert keys[0] == keys[1]
+    with pytest.raises(StudyError, match=r"learning\.margin: 1\.5 is not allowed: "):
+        plan_of(tmp_path, study_values(learning={"margin": 1.5}))
+
+
+@pytest.mark.parametrize(
+    ("rule", "training", "factor"),
+    [
+        ("constant", {"batch_size": 8}, 1.0),
+        ("linear", {"batch_size": 8}, 2.0),
+        ("square_root", {"batch_size": 8}, 2.0**0.5),
+        ("linear", {"batch_size": 1}, 0.25),
+        ("linear", {"batch_size": 2, "gradient_accumulation": 4}, 2.0),
+        ("linear", {"batch_size": 4, "strategy": "ddp", "processes": 2}, 1.0),
+        ("linear", {"batch_size": 4, "batch_size_is": "replica", "strategy": "ddp", "processes": 2}, 2.0),
+    ],
+)
+def test_the_learning_rate_follows_the_images_of_a_step_of_all_processes(
+    rule: str, training: dict[str, Any], factor: float
+) -> None:
+    given = {"learning_rate": 0.01, "learning_rate_rule": rule, "reference_batch_size": 4} | training
+    assert Training.model_validate(given).scaled_learning_rate == pytest.approx(0.01 * factor)

@@ -17,6 +17,7 @@ FASTAI = {"training.loop": "fastai"}
 ALONE = {"loader.kind": "alone"}
 DDP = {"training.strategy": "ddp"}
 INFERENCE = {"task": "inference"}
+TARGET = {"training.target_accuracy": 0.9}
 IDLE = {"loader.workers": 0}
 
 BROKEN: list[tuple[str, dict[str, Any]]] = [
@@ -45,6 +46,10 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("loader.prefetch_factor", FASTAI | {"loader.prefetch_factor": 4}),
     ("training.schedule", FASTAI | {"training.schedule": "constant"}),
     ("training.schedule", FASTAI | OWN | {"training.schedule": "cosine"}),
+    ("training.reference_batch_size", {"training.learning_rate_rule": "linear"}),
+    ("training.target_accuracy", TARGET | ALONE),
+    ("training.target_accuracy", TARGET | INFERENCE),
+    ("training.validation", TARGET | {"training.validation": "end"}),
     ("loader.prefetch_factor", IDLE | {"loader.prefetch_factor": 2}),
     ("loader.persistent_workers", IDLE | {"loader.persistent_workers": True}),
 ]
@@ -90,6 +95,8 @@ def test_every_rule_names_keys_of_a_run() -> None:
         FASTAI | OWN | {"training.schedule": "constant"},
         FASTAI | {"device": "cuda", "training.precision": "bf16"},
         {"device": "cuda", "training.precision": "tf32"},
+        TARGET | FASTAI,
+        {"training.learning_rate_rule": "linear", "training.reference_batch_size": 64},
         IDLE | {"loader.kind": "device", "loader.prefetch_factor": 2},
         OWN | {"model.weights": "weights.pt", "dataset.image_size": 100},
         LENET,

@@ -11,7 +11,7 @@ import fastai.data.load
 import numpy as np
 import torch
 import torchvision.models
-from fastai.callback.core import Callback
+from fastai.callback.core import Callback, CancelFitException
 from fastai.callback.progress import ProgressCallback
 from fastai.data.block import CategoryBlock, DataBlock
 from fastai.data.transforms import IndexSplitter
@@ -43,7 +43,9 @@ from study.training.loops.contract import (
     epochs_of,
     finite,
     model_of,
+    reaches_target,
     stage_names,
+    target_of,
 )
 from study.training.loops.fastai.replicas import Together, replica_loader
 from study.training.loops.image_count import count_for, own_account
@@ -69,6 +71,10 @@ class Measure(Callback):
         self.losses: Losses = []
         self.done = 0
         self.marking = False
+
+    def before_fit(self) -> None:
+        """Do not begin the second fit of ``fine_tune`` if the first one has reached the target."""
+        self._end_at_target()
 
     def before_train(self) -> None:
         """Start the epoch."""
@@ -120,16 +126,24 @@ class Measure(Callback):
         """Stop the clock of validation once every process has finished it."""
         self.recorder.clock.settle()
         self.job.replicas.meet()
-        self.valid_seconds = time.perf_counter() - self.valid_started
+        self.valid_ended = time.perf_counter()
 
     def after_epoch(self) -> None:
-        """Take training loss, validation loss and error rate from fastai's recorder, and add them up over processes."""
+        """Take training loss, validation loss and error rate from fastai's recorder, and add them up over processes.
+
+        Errors are added as whole numbers, so that all processes agree on whether the target is reached.
+        """
         _, loss, errors = (float(value) for value in self.learn.recorder.values[-1])
         own = len(self.job.replicas.share(self.job.settings).of(self.job.images.valid))
-        loss, errors, images = self.job.replicas.added([loss * own, errors * own, own])
-        self.reached.append(
-            Reached(self.valid_seconds, self.losses, finite(loss / images), finite(1 - errors / images))
-        )
+        loss, errors, images = self.job.replicas.added([loss * own, round(errors * own), own])
+        valid_seconds, accuracy = self.valid_ended - self.valid_started, (images - errors) / images
+        self.reached.append(Reached(valid_seconds, self.losses, finite(loss / images), accuracy))
+        self._end_at_target()
+
+    def _end_at_target(self) -> None:
+        """End fastai's current fit if the last epoch reached the target accuracy."""
+        if self.reached and reaches_target(self.job.settings, self.reached[-1].accuracy):
+            raise CancelFitException
 
     @contextlib.contextmanager
     def loader_marks(self) -> Iterator[None]:
@@ -253,13 +267,13 @@ def check_start(job: TrainingJob, body_sha256: str) -> None:
 
 def fit(learner: Learner, settings: Settings) -> None:
     """Train by fastai's own method for the schedule."""
-    training = settings.training
+    training, rate = settings.training, settings.training.scaled_learning_rate
     if is_transfer(settings.model.name):
-        learner.fine_tune(training.epochs, base_lr=training.learning_rate, freeze_epochs=training.freeze_epochs)
+        learner.fine_tune(training.epochs, base_lr=rate, freeze_epochs=training.freeze_epochs)
     elif training.schedule == "constant":
-        learner.fit(training.epochs, training.learning_rate)
+        learner.fit(training.epochs, rate)
     else:
-        learner.fit_one_cycle(training.epochs, training.learning_rate)
+        learner.fit_one_cycle(training.epochs, rate)
 
 
 def train(job: TrainingJob) -> Measurement:
@@ -287,12 +301,14 @@ def train(job: TrainingJob) -> Measurement:
         measure.recorder.clock.settle()
         fit_seconds = time.perf_counter() - started
     memory, trained = peak(job.device), measure.count.check()
-    epochs, steps = epochs_of(measure.recorder.read(), measure.reached, measure.stages, job.replicas)
+    names = measure.stages[: len(measure.reached)]
+    epochs, steps = epochs_of(measure.recorder.read(), measure.reached, names, job.replicas)
     return Measurement(
         setup_seconds=setup_seconds,
         model_seconds=model_seconds,
         fit_seconds=fit_seconds,
         fit_started=fit_started,
+        target=target_of(job.settings, measure.reached, measure.valid_ended - started),
         epochs=epochs,
         steps=steps,
         memory=memory,

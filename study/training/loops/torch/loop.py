@@ -18,7 +18,9 @@ from study.training.loops.contract import (
     finite,
     mean_loss,
     model_of,
+    reaches_target,
     stage_names,
+    target_of,
     validates,
 )
 from study.training.loops.image_count import count_for, own_account
@@ -183,25 +185,21 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
     trainer.recorder.clock.settle()
     model_seconds = time.perf_counter() - started
 
-    reached: list[Reached] = []
     micro_batches = trainer.total_steps * job.settings.training.gradient_accumulation
     trainer.recorder.clock.reserve(marks_of(micro_batches, len(stage_names(job.settings))))
     job.replicas.meet()
     fit_started, started = time.time(), time.perf_counter()
-    for stage in stages(job.settings, len(trainer.groups)):
-        trainer.enter(stage)
-        for number in range(stage.epochs):
-            losses = trainer.train_epoch(stage, number, len(reached) + 1)
-            looks = validates(job.settings, len(reached) + 1)
-            reached.append(trainer.validate(losses) if looks else Reached(0.0, losses, None, None))
+    reached = fit(trainer)
     fit_seconds = time.perf_counter() - started
     memory, trained = peak(job.device), trainer.count.check()
-    epochs, steps = epochs_of(trainer.recorder.read(), reached, stage_names(job.settings), job.replicas)
+    names = stage_names(job.settings)[: len(reached)]
+    epochs, steps = epochs_of(trainer.recorder.read(), reached, names, job.replicas)
     return trainer, Measurement(
         setup_seconds=setup_seconds,
         model_seconds=model_seconds,
         fit_seconds=fit_seconds,
         fit_started=fit_started,
+        target=target_of(job.settings, reached, fit_seconds),
         epochs=epochs,
         steps=steps,
         memory=memory,
@@ -213,6 +211,23 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
         flops=count_flops(trainer.eager, job, lambda frozen: set_frozen(trainer.eager, trainer.groups, frozen)),
         replicas=own_account(job.replicas, trained, fit_seconds, steps, memory),
     )
+
+
+def fit(trainer: Trainer) -> list[Reached]:
+    """Train the stages of the schedule, and return the results of each epoch, up to one that reaches the target.
+
+    Several processes end at once: the accuracy is that of all of them.
+    """
+    settings, reached = trainer.job.settings, list[Reached]()
+    for stage in stages(settings, len(trainer.groups)):
+        trainer.enter(stage)
+        for number in range(stage.epochs):
+            losses = trainer.train_epoch(stage, number, len(reached) + 1)
+            looks = validates(settings, len(reached) + 1)
+            reached.append(trainer.validate(losses) if looks else Reached(0.0, losses, None, None))
+            if reaches_target(settings, reached[-1].accuracy):
+                return reached
+    return reached
 
 
 def compile_seconds() -> float:

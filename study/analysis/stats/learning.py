@@ -1,0 +1,139 @@
+"""Which settings have learned, and which did not reach their target: only such settings can be compared by their time.
+
+All runs are validated on the same images, so what these images happen to favour is in every run, and does not average
+out over runs as the noise between trainings does.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+from scipy import stats
+
+from study.analysis.stats.log_model import SIGNIFICANCE
+from study.base.strict import Strict
+
+FEW_RUNS = 3
+"""With fewer runs their spread is hardly known."""
+
+
+class Learning(Strict):
+    """Whether one level has learned."""
+
+    learned: bool | None = Field(description="Null where it cannot be told: see the reason.")
+    reason: Literal["learned", "at_chance", "below_best", "unclear", "unknown"] = Field(
+        description="`at_chance`: the accuracy is not above chance. `below_best`: it is short of the best level's by "
+        "more than the margin, beyond the noise between runs. `unclear`: it is above chance, but the runs differ too "
+        "much to say so of their mean. `unknown`: no run has an accuracy."
+    )
+    accuracy: float | None = Field(description="Mean over the runs, 0 to 1.")
+    runs: int = Field(description="Runs with an accuracy.")
+
+    @property
+    def few_runs(self) -> bool:
+        """True if the runs are too few to know their spread, so that all but a large shortfall stays unseen."""
+        return self.runs < FEW_RUNS
+
+
+class Censored(Strict):
+    """The successful runs of one level that did not reach the target accuracy, so that their time to it is unknown."""
+
+    missed: int
+    runs: int = Field(description="All successful runs of the level, those that reached it included.")
+
+
+def learning_of(
+    accuracies: Mapping[str, Sequence[float]], chance: float, valid_images: int, margin: float
+) -> dict[str, Learning]:
+    """Return by level whether it has learned.
+
+    ``accuracies`` are those of each level's runs, 0 to 1, on ``valid_images`` images; ``chance`` is the share of the
+    most frequent class. A level has not learned if its mean is not above ``chance``, or lies below the best level's by
+    more than ``margin``, both beyond noise at 5%; equal levels are called unequal in 5% of studies at most.
+    """
+    means = {level: fmean(values) for level, values in accuracies.items() if len(values)}
+    if not means:
+        return {level: Learning(learned=None, reason="unknown", accuracy=None, runs=0) for level in accuracies}
+    best = max(means, key=means.__getitem__)
+    errors = _squared_errors({level: accuracies[level] for level in means}, valid_images)
+    found = {}
+    for level, values in accuracies.items():
+        if level not in means:
+            found[level] = Learning(learned=None, reason="unknown", accuracy=None, runs=0)
+            continue
+        reason = _against_chance(values, chance, valid_images)
+        gap = means[best] - means[level] - margin
+        if reason != "at_chance" and _is_below(gap, errors[level], errors[best], len(means)):
+            reason = "below_best"
+        learned = {"learned": True, "unclear": None}.get(reason, False)
+        found[level] = Learning(learned=learned, reason=reason, accuracy=means[level], runs=len(values))
+    return found
+
+
+def _against_chance(
+    values: Sequence[float], chance: float, images: int
+) -> Literal["learned", "at_chance", "unclear", "below_best"]:
+    """Return how the mean of a level's accuracies stands against ``chance``, one-sided at 5%.
+
+    The exact binomial limit of one pass over the images does not shrink with the number of runs; the t limit of the
+    mean over runs comes on top of it.
+    """
+    by_images = max(0.0, float(stats.binom.isf(SIGNIFICANCE, images, chance)) / images - chance)
+    by_runs = 0.0
+    if len(values) > 1:
+        by_runs = float(stats.t.isf(SIGNIFICANCE, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values)))
+    gap = fmean(values) - chance
+    if gap <= by_images:
+        return "at_chance"
+    return "learned" if gap > by_images + by_runs else "unclear"
+
+
+Error = tuple[float, float]
+"""Squared standard error of a level's mean accuracy, and its degrees of freedom."""
+
+
+def _squared_errors(accuracies: Mapping[str, Sequence[float]], images: int) -> dict[str, Error]:
+    """Return the squared error of each level's mean, from its own runs.
+
+    A level with one run has the variance of the others' pooled. No variance is below the binomial one of the images:
+    runs that happen to agree have not shown that they always do.
+    """
+    degrees = {level: len(values) - 1 for level, values in accuracies.items()}
+    total = sum(degrees.values())
+    spreads = {level: float(np.var(values, ddof=1)) for level, values in accuracies.items() if degrees[level]}
+    pooled = sum(spreads[level] * degrees[level] for level in spreads) / total if total else 0.0
+    found = {}
+    for level, values in accuracies.items():
+        share = (fmean(values) * images + 1) / (images + 2)
+        variance = max(spreads.get(level, pooled), share * (1 - share) / images)
+        found[level] = variance / len(values), degrees[level] or total or np.inf
+    return found
+
+
+def _is_below(gap: float, own: Error, best: Error, levels: int) -> bool:
+    """Return whether a ``gap`` to the best level, less the margin, exceeds the noise (Welch's test, Bonferroni's rule).
+
+    Any level may be the best by chance, so the rule counts every ordered pair of the levels.
+    """
+    if gap <= 0 or levels < 2:
+        return False
+    square = own[0] + best[0]
+    per_degree = own[0] ** 2 / own[1] + best[0] ** 2 / best[1]
+    degrees = square**2 / per_degree if per_degree else np.inf
+    return bool(stats.t.sf(gap / np.sqrt(square), degrees) < SIGNIFICANCE / (levels * (levels - 1)))
+
+
+def censored_levels(levels: Iterable[Hashable], reached: Iterable[bool | None]) -> dict[Hashable, Censored]:
+    """Return the levels with runs that did not reach their target, with the number of these and of all runs.
+
+    ``levels`` and ``reached`` have an entry for each successful run; None stands for a run without a target.
+    """
+    outcomes: dict[Hashable, list[bool]] = {}
+    for level, outcome in zip(levels, reached, strict=True):
+        if outcome is not None:
+            outcomes.setdefault(level, []).append(bool(outcome))
+    return {
+        level: Censored(missed=runs.count(False), runs=len(runs)) for level, runs in outcomes.items() if not all(runs)
+    }

@@ -1,0 +1,105 @@
+"""Which settings have learned: planted truths, in simulated studies of runs that share their validation images."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from study.analysis.stats.learning import Censored, censored_levels, learning_of
+
+STUDIES = 1000
+ALLOWED = 0.05 + 2.33 * (0.05 * 0.95 / STUDIES) ** 0.5
+"""Share of the studies that a test at 5% may get wrong, with the noise of their number (99%, one-sided)."""
+Draw = Callable[[np.random.Generator, int], list[float]]
+
+
+def guesses(runs: int, images: int, classes: int, shared: float) -> Draw:
+    """Runs of a network at chance: a share of the images is judged alike in every run, the others anew."""
+
+    def draw(rng: np.random.Generator, _: int) -> list[float]:
+        common = int(shared * images)
+        always = rng.binomial(common, 1 / classes)
+        return [(always + rng.binomial(images - common, 1 / classes)) / images for _ in range(runs)]
+
+    return draw
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+@pytest.mark.parametrize("shared", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize(("images", "classes"), [(128, 2), (64, 200)])
+def test_a_level_at_chance_passes_as_learned_in_one_study_of_twenty_at_most(
+    runs: int, shared: float, images: int, classes: int
+) -> None:
+    """Alone, where no better level gives it away; also where all runs judge the images alike."""
+    rng, draw = np.random.default_rng(13), guesses(runs, images, classes, shared)
+    passed = [
+        learning_of({"16": draw(rng, runs)}, 1 / classes, images, 0.02)["16"].learned is True for _ in range(STUDIES)
+    ]
+    assert np.mean(passed) <= ALLOWED
+
+
+@pytest.mark.parametrize(
+    ("runs", "spread", "accuracy", "images"),
+    [(1, 0.0, 0.97, 128), (2, 0.1, 0.8, 206), (3, 0.0, 0.9, 20), (3, 0.02, 0.97, 128), (3, 0.1, 0.8, 206)],
+)
+def test_five_equal_levels_are_called_unequal_in_one_study_of_twenty_at_most(
+    runs: int, spread: float, accuracy: float, images: int
+) -> None:
+    """Also without a margin. Trainings differ by ``spread``; one run of each level would not show that."""
+    rng = np.random.default_rng(14)
+    wrong = 0
+    for _ in range(STUDIES):
+        true = np.clip(rng.normal(accuracy, spread, (5, runs)), 0, 1)
+        seen = rng.binomial(images, true) / images
+        levels = learning_of({str(level): row.tolist() for level, row in enumerate(seen)}, 0.1, images, 0.0)
+        wrong += any(level.reason == "below_best" for level in levels.values())
+    assert wrong / STUDIES <= ALLOWED
+
+
+def test_a_level_that_learned_nothing_is_found_beside_levels_that_did() -> None:
+    rng = np.random.default_rng(15)
+    for _ in range(STUDIES):
+        accuracies = {str(size): (rng.binomial(128, 0.95, 3) / 128).tolist() for size in (16, 32, 64)}
+        accuracies["256"] = (rng.binomial(128, 0.5, 3) / 128).tolist()
+        found = learning_of(accuracies, 0.5, 128, 0.02)
+        assert found["256"].learned is False
+        assert sum(found[size].learned is True for size in ("16", "32", "64")) >= 2
+
+
+def test_a_level_above_chance_but_far_below_the_best_has_not_learned() -> None:
+    accuracies = {"16": [0.95, 0.96, 0.94], "64": [0.94, 0.95, 0.96], "256": [0.70, 0.72, 0.71]}
+    found = learning_of(accuracies, 0.5, 206, 0.02)
+    assert (found["256"].learned, found["256"].reason) == (False, "below_best")
+    assert found["256"].accuracy == pytest.approx(0.71)
+    assert found["64"].learned is True
+
+
+@pytest.mark.parametrize(("margin", "learned"), [(0.02, False), (0.3, True)])
+def test_the_margin_is_the_shortfall_that_a_level_may_have(margin: float, learned: bool) -> None:
+    accuracies = {"16": [0.95, 0.96, 0.94], "256": [0.70, 0.72, 0.71]}
+    assert learning_of(accuracies, 0.5, 206, margin)["256"].learned is learned
+
+
+def test_the_chance_of_unequal_classes_is_the_share_of_the_largest() -> None:
+    always_the_largest = {"16": [0.8, 0.8, 0.8]}
+    assert learning_of(always_the_largest, 0.8, 200, 0.02)["16"].reason == "at_chance"
+    assert learning_of(always_the_largest, 0.5, 200, 0.02)["16"].learned is True
+
+
+def test_runs_that_differ_widely_leave_it_open() -> None:
+    """One of two networks learned: their mean is above chance, but says little of the next one."""
+    found = learning_of({"256": [1.0, 0.5]}, 0.5, 128, 0.02)["256"]
+    assert (found.learned, found.reason, found.few_runs) == (None, "unclear", True)
+
+
+def test_without_an_accuracy_nothing_is_said() -> None:
+    found = learning_of({"alone": [], "workers": [0.9, 0.91, 0.92]}, 0.5, 206, 0.02)
+    assert (found["alone"].learned, found["alone"].reason) == (None, "unknown")
+    assert found["workers"].learned is True
+    assert learning_of({"alone": []}, 0.5, 206, 0.02)["alone"].learned is None
+
+
+def test_levels_with_runs_that_missed_the_target_are_named_with_their_number() -> None:
+    levels, reached = ["16", "16", "64", "64", "256"], [True, True, False, True, False]
+    assert censored_levels(levels, reached) == {"64": Censored(missed=1, runs=2), "256": Censored(missed=1, runs=1)}
+    assert censored_levels(levels, [None] * 5) == {}
