@@ -93,11 +93,12 @@ def print_alpha(count: int, rng: np.random.Generator) -> None:
 def print_flat(count: int, rng: np.random.Generator) -> None:
     """Print how often a law is named, and the noise called uneven, on flat times with even noise."""
     for name, draw in DRAWS.items():
-        tried = list(studies(np.full(len(FIVE), 5.0), draw, rng, count))
-        print(line(f"flat, {name}: a law is named", sum(law_named(FIVE, times) for times in tried), count))
-        falling = list(studies(5 + 240 / FIVE, draw, rng, count))
-        uneven = sum(noise_called_uneven(FIVE, times) for times in falling)
-        print(line(f"falling, {name}: the noise is called uneven", uneven, count), flush=True)
+        named = sum(law_named(FIVE, times) for times in studies(np.full(len(FIVE), 5.0), draw, rng, count))
+        print(line(f"flat, {name}: a law is named", named, count), flush=True)
+        for truth in (np.full(len(FIVE), 5.0), 5 + 20 / FIVE, 5 + 240 / FIVE):
+            uneven = sum(noise_called_uneven(FIVE, times) for times in studies(truth, draw, rng, count))
+            told = f"{truth[0]:.3g} to {truth[-1]:.3g} s, {name}: even noise is called uneven"
+            print(line(told, uneven, count), flush=True)
 
 
 def print_turns(count: int, rng: np.random.Generator) -> None:
