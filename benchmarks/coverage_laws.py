@@ -22,7 +22,8 @@ from study.analysis.stats.noise import spread_grows
 
 Array = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Array]
-FIVE, TEN = 2.0 ** np.arange(4, 9), 2.0 ** np.linspace(4, 8, 10)
+FIVE: Array = np.geomspace(16.0, 256.0, 5)
+TEN: Array = np.geomspace(16.0, 256.0, 10)
 RUNS, NOISE = 5, 0.05
 DRAWS: dict[str, Draw] = {
     "Gaussian noise": lambda rng, count: rng.normal(0, NOISE, count),
