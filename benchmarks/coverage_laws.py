@@ -22,7 +22,8 @@ from study.analysis.stats.noise import spread_grows
 
 Array = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Array]
-FIVE, TEN = 2.0 ** np.arange(4, 9), 2.0 ** np.linspace(4, 8, 10)
+FIVE: Array = np.geomspace(16.0, 256.0, 5)
+TEN: Array = np.geomspace(16.0, 256.0, 10)
 RUNS, NOISE = 5, 0.05
 DRAWS: dict[str, Draw] = {
     "Gaussian noise": lambda rng, count: rng.normal(0, NOISE, count),
@@ -93,11 +94,12 @@ def print_alpha(count: int, rng: np.random.Generator) -> None:
 def print_flat(count: int, rng: np.random.Generator) -> None:
     """Print how often a law is named, and the noise called uneven, on flat times with even noise."""
     for name, draw in DRAWS.items():
-        tried = list(studies(np.full(len(FIVE), 5.0), draw, rng, count))
-        print(line(f"flat, {name}: a law is named", sum(law_named(FIVE, times) for times in tried), count))
-        falling = list(studies(5 + 240 / FIVE, draw, rng, count))
-        uneven = sum(noise_called_uneven(FIVE, times) for times in falling)
-        print(line(f"falling, {name}: the noise is called uneven", uneven, count), flush=True)
+        named = sum(law_named(FIVE, times) for times in studies(np.full(len(FIVE), 5.0), draw, rng, count))
+        print(line(f"flat, {name}: a law is named", named, count), flush=True)
+        for truth in (np.full(len(FIVE), 5.0), 5 + 20 / FIVE, 5 + 240 / FIVE):
+            uneven = sum(noise_called_uneven(FIVE, times) for times in studies(truth, draw, rng, count))
+            told = f"{truth[0]:.3g} to {truth[-1]:.3g} s, {name}: even noise is called uneven"
+            print(line(told, uneven, count), flush=True)
 
 
 def print_turns(count: int, rng: np.random.Generator) -> None:

@@ -114,9 +114,11 @@ WIDE = 10.0
 """The largest over the smallest value of an interval, from which it determines nothing."""
 
 
-def determined(low: float | None, high: float | None) -> bool:
-    """Return whether an interval says anything: it has two ends, and they differ by less than a factor of ten."""
-    return low is not None and high is not None and high < WIDE * low
+def interval(low: float | None, high: float | None, scale: float = 1.0) -> str | None:
+    """Return ``4.9 to 5.3``; None where it says nothing: an end is missing, or they differ by a factor of ten."""
+    if low is None or high is None or high >= WIDE * low:
+        return None
+    return f"{number(scale * low)} to {number(scale * high)}"
 
 
 def coefficients(values: Mapping[str, float], intervals: Mapping[str, Any]) -> str:
@@ -126,8 +128,7 @@ def coefficients(values: Mapping[str, float], intervals: Mapping[str, Any]) -> s
         bounds = intervals.get(name)
         if bounds is None:
             parts.append(f"{name} = {number(value)} (no interval)")
-        elif determined(bounds.low, bounds.high):
-            parts.append(f"{name} = {number(value)} ({number(bounds.low)} to {number(bounds.high)})")
         else:
-            parts.append(f"{name} not determined")
+            told = interval(bounds.low, bounds.high)
+            parts.append(f"{name} = {number(value)} ({told})" if told else f"{name} not determined")
     return ", ".join(parts)

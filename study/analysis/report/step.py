@@ -14,6 +14,7 @@ from study.analysis.stats.analysis import read_analysis
 from study.analysis.table.files import read_all, read_csv, read_primers
 from study.analysis.wording.caveats import sensitivity_sentence
 from study.analysis.wording.steps import step_intervals, step_sentence
+from study.analysis.wording.verdict import noise_sentence
 from study.analysis.words import bytes_words, coefficients, device_words, law_formula, number, setting_words
 from study.artifacts.layout import Results
 from study.artifacts.plan import read_plan
@@ -32,7 +33,7 @@ def render(studies: list[str], results: Path, output: Path) -> None:
     environment.filters |= {"number": number, "bytes": bytes_words, "device": device_words}
     environment.filters |= {"resources": resources, "law_formula": law_formula, "coefficients": coefficients}
     environment.filters |= {"setting": setting_words, "sensitivity": sensitivity_sentence}
-    environment.filters |= {"step": step_sentence, "step_intervals": step_intervals}
+    environment.filters |= {"step": step_sentence, "step_intervals": step_intervals, "noise": noise_sentence}
     template = environment.get_template("report.html.j2")
     text = template.render(studies=[_read(name, results) for name in studies], claims=examine(read_published()))
     write_whole(output, text)

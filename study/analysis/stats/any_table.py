@@ -58,8 +58,7 @@ def checked_table(
 def _numbers(column: "pd.Series[Any]", name: str) -> "pd.Series[float]":
     """Return a column as numbers in range. Raise :class:`StudyError` that names the first row with another value."""
     values = pd.to_numeric(column, errors="coerce").astype(float)
-    wrong = ~np.isfinite(values) | (values <= 0)
-    _refuse(column, wrong, name, "give a number above 0")
+    _refuse(column, ~((values > 0) & (values < np.inf)), name, "give a number above 0")
     _refuse(column, (values < LEAST) | (values > MOST), name, f"give {LEAST:g} to {MOST:g}, in another unit if need be")
     return values
 

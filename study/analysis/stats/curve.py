@@ -173,12 +173,10 @@ def judge(
         return Unreplicated(law=best if beats else None)
     if differs_p >= SIGNIFICANCE:
         return drifted or NoDifference()
-    if isinstance(shape, Turn):
+    if isinstance(shape, Turn) or (shape and (best == "rise" or not beats)):
         return shape
     if not beats:
         return NoLaw()
-    if best == "rise" and shape:
-        return shape
     doubt = _doubt(models["power"], models[best])
     return _power_law(models, best) if doubt is None else _other_law(models, best, doubt)
 

@@ -30,8 +30,7 @@ def share(z: Array) -> Array:
 
 def mixture(first: Array, second: Array, z: Array) -> Array:
     """Return log((1 - share) e^first + share e^second)."""
-    with np.errstate(divide="ignore"):
-        found: Array = np.logaddexp(np.log(share(-z)) + first, np.log(share(z)) + second)
+    found: Array = np.logaddexp(first, z + second) - np.logaddexp(0.0, z)
     return found
 
 

@@ -9,6 +9,8 @@ from study.analysis.stats.log_model import SIGNIFICANCE
 
 FEWEST_SPARE = 8
 """Runs beyond one a level from which the spread within levels can be compared."""
+APART = 3.0
+"""The range of the levels over the noise, below which a far run moves its level and the spread there together."""
 
 
 def spread_grows(levels: Array, residuals: Array) -> tuple[float, float] | None:
@@ -16,10 +18,10 @@ def spread_grows(levels: Array, residuals: Array) -> tuple[float, float] | None:
 
     ``levels`` are each run's mean log seconds. The test is the regression of the distance from the level's median on
     the level (the trend form of Brown and Forsythe 1974), which few runs and far ones do not mislead. It is None with
-    too few runs, with levels that are all alike, or without noise.
+    too few runs, with levels that hardly differ, or without noise.
     """
     distinct, place = np.unique(levels, return_inverse=True)
-    if len(levels) - len(distinct) < FEWEST_SPARE or np.ptp(levels) <= 0:
+    if len(levels) - len(distinct) < FEWEST_SPARE or np.ptp(levels) <= APART * residuals.std():
         return None
     medians = np.array([np.median(residuals[place == at]) for at in range(len(distinct))])
     distances = np.abs(residuals - medians[place])

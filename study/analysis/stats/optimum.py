@@ -81,5 +81,4 @@ def label(level: Hashable) -> str:
     """Return a level's name; that of a number has the digits that tell it from every other."""
     if not isinstance(level, float):
         return str(level)
-    short = f"{level:g}"
-    return short if float(short) == level else f"{int(level)}" if level.is_integer() else repr(level)
+    return f"{level:.0f}" if level.is_integer() and level < 1e15 else repr(level)

@@ -21,6 +21,8 @@ TAIL = 14.0
 STARTS = np.linspace(-1.0, 1.0, 41)
 ROUNDING = 1e-9
 """Log seconds by which computed times may differ that are equal."""
+STEPS, STILL = 7, 1e-9
+"""The most steps of a descent, and the length of one that ends it."""
 PART = 16
 """Parts into which a step of the grid is divided, again and again."""
 
@@ -114,7 +116,7 @@ def _squares(target: Target, first: Array, second: Array, z: Array) -> Array:
 def _descend(target: Target, first: Array, second: Array, z: Array, squares: Array) -> tuple[Array, Array]:
     """Return z (k,) and squares (k,) after Gauss-Newton steps, each shortened until it gains."""
     damping = np.ones(len(z))
-    for _ in range(12):
+    for _ in range(STEPS):
         residuals = (target.logs - mixture(first, second, z[:, None])) @ target.whiten.T
         slopes = (share(z[:, None] + second - first) * (np.abs(z[:, None]) < LARGEST)) @ target.whiten.T
         steepness = (slopes**2).sum(1)
@@ -124,6 +126,8 @@ def _descend(target: Target, first: Array, second: Array, z: Array, squares: Arr
         gains = found <= squares
         z, squares = np.where(gains, tried, z), np.where(gains, found, squares)
         damping = np.where(gains, 1.0, damping / 4)
+        if np.abs(damping * step).max() < STILL:
+            break
     return z, squares
 
 

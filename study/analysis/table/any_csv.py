@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
 import pandas as pd
 
@@ -18,7 +19,7 @@ def read_csv(path: Path) -> pd.DataFrame:
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(_rows(csv.reader(file, strict=True), path.name))
+            rows = list(_rows(file, path.name))
     except FileNotFoundError:
         raise StudyError(f"{path}: no such file") from None
     except IsADirectoryError:
@@ -37,9 +38,9 @@ def read_csv(path: Path) -> pd.DataFrame:
     )
 
 
-def _rows(reader: "csv._reader", name: str) -> Iterator[tuple[int, list[str]]]:
+def _rows(file: TextIO, name: str) -> Iterator[tuple[int, list[str]]]:
     """Yield each row that is not blank with its first line. Raise :class:`StudyError` for one of another length."""
-    width, line = 0, 1
+    reader, width, line = csv.reader(file, strict=True), 0, 1
     try:
         for cells in reader:
             if any(cell.strip() for cell in cells) or len(cells) > 1:

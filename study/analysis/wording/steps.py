@@ -1,7 +1,7 @@
 """The step model in words: what a step costs, and what bounds an epoch."""
 
 from study.analysis.stats.step_model import StepLevel, StepModel
-from study.analysis.words import determined, listed, number, on_device
+from study.analysis.words import interval, listed, number, on_device
 
 COEFFICIENTS = {
     "launch_seconds": "launch floor",
@@ -44,7 +44,6 @@ def step_intervals(model: StepModel) -> str:
     for name, words in COEFFICIENTS.items():
         if bounds := model.intervals.get(name):
             scale, unit = (1.0, "") if name == "bend" else (1000.0, " ms")
-            low, high = (None if end is None else scale * end for end in (bounds.low, bounds.high))
-            told = low is not None and high is not None and determined(low, high)
-            parts.append(f"{words} {f'{number(low)} to {number(high)}{unit}' if told else 'not determined'}")
+            told = interval(bounds.low, bounds.high, scale)
+            parts.append(f"{words} {told}{unit}" if told else f"{words} not determined")
     return ", ".join(parts)

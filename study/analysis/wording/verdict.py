@@ -6,7 +6,7 @@ from study.analysis.stats import findings
 from study.analysis.stats.findings import Verdict
 from study.analysis.stats.fits import Bounds
 from study.analysis.stats.optimum import label
-from study.analysis.words import determined, number
+from study.analysis.words import interval, number
 
 LAWS = {
     "constant": "a constant",
@@ -57,8 +57,8 @@ def _no_law(verdict: findings.NoLaw) -> str:
 @verdict_sentence.register
 def _power_law(verdict: findings.PowerLaw) -> str:
     text = (
-        f"T(b) = {number(verdict.c)} / b^{verdict.alpha:.2f} + {number(verdict.least_seconds)} s "
-        f"({alpha_words(verdict.alpha_interval)})."
+        f"T(b) = {number(verdict.c)} / b^{verdict.alpha:.2f} + {number(verdict.least_seconds)} s"
+        f"{_alpha(verdict.alpha_interval)}."
     )
     return text + (" T0 + A/b describes the times as well: alpha = 1 is not excluded." if verdict.inverse_fits else "")
 
@@ -103,22 +103,15 @@ def _doubt(verdict: findings.OtherLaw) -> str:
         "another_law": "another law describes the times better",
         "untested": "there are no replicates, or too few batch sizes to test it",
         "lack_of_fit": "it misses the times by more than the noise between replicates",
-        "wide_interval": f"the points do not determine it{_alpha(verdict)}",
+        "wide_interval": f"the points do not determine it{_alpha(verdict.alpha_interval)}",
     }[verdict.doubt]
 
 
-def _alpha(verdict: findings.OtherLaw) -> str:
-    bounds = verdict.alpha_interval
-    return f" ({alpha_words(bounds)})" if bounds and determined(bounds.low, bounds.high) else ""
-
-
-def alpha_words(interval: Bounds | None) -> str:
-    """Return the confidence set of alpha in words."""
-    if interval is None:
-        return "no interval: too few points"
-    if not determined(interval.low, interval.high):
-        return "alpha not determined"
-    return f"95% of alpha: {interval.low:.2f} to {interval.high:.2f}"
+def _alpha(bounds: Bounds | None) -> str:
+    """Return the 95% interval of alpha in brackets; nothing where it says nothing."""
+    if bounds is None or not interval(bounds.low, bounds.high):
+        return ""
+    return f" (95% of alpha: {bounds.low:.2f} to {bounds.high:.2f})"
 
 
 def noise_sentence(noise: findings.Noise) -> str:

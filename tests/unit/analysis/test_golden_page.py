@@ -18,9 +18,10 @@ import pytest
 from study.analysis.report.step import render
 from study.analysis.stats import findings
 from study.analysis.stats.analysis import Analysis, analyse
-from study.analysis.stats.findings import Answer, Caveat, MoreReplicates, Verdict
+from study.analysis.stats.equivalence import Sensitivity
+from study.analysis.stats.findings import Answer, Caveat, Verdict
 from study.analysis.stats.fits import Bounds
-from study.analysis.stats.usable import Estimate
+from study.analysis.stats.usable import FAR, FIRST, Estimate
 from study.analysis.table.files import read_all, read_csv, write_csv
 from study.analysis.table.rows import table
 from study.analysis.wording.answer import answer_sentence
@@ -39,6 +40,7 @@ NUMBER = re.compile(r"-?\d[\d.,]*(e-?\d+)?")
 GOLDEN = Path(__file__).with_name("golden_page.txt")
 BATCH = "training.batch_size"
 TIME, LONE = Estimate(value=9.4567, low=8.58, high=10.4), Estimate(value=9.4567, low=None, high=None)
+TOGETHER = Estimate(value=9.4567, low=8.2, high=10.9)
 ALPHA, WIDE = Bounds(low=0.42, high=0.61), Bounds(low=None, high=2.5)
 INVERSE, POWER = {"T0": 5.1, "A": 243.0}, {"c": 15.0, "alpha": 0.5, "Tmin": 5.0}
 
@@ -67,7 +69,11 @@ def fastest(**changes: object) -> findings.Fastest:
         factor=BATCH,
         level="64",
         time=TIME,
+        accuracy=None,
         tied=[],
+        equivalent=[],
+        left_out=[],
+        not_learned=[],
         machine=None,
         machine_change=1.26,
         curve=None,
@@ -76,13 +82,13 @@ def fastest(**changes: object) -> findings.Fastest:
 
 
 LOADER, EVERYWHERE = findings.Setting({BATCH: 64.0, "loader.kind": "workers"}), findings.Setting()
-RATIO = findings.RatioAt(at=LOADER, ratio=TIME, slower_seconds=45.3, faster_seconds=4.79)
+RATIO = findings.RatioAt(at=LOADER, ratio=TIME, together=TOGETHER, slower_seconds=45.3, faster_seconds=4.79)
 CONTRAST = findings.Contrast(
     contrast="device",
     slower="cpu",
     faster="cuda",
     least=RATIO,
-    most=findings.RatioAt(at={BATCH: 128.0}, ratio=LONE, slower_seconds=37.6, faster_seconds=3.98),
+    most=findings.RatioAt(at={BATCH: 128.0}, ratio=LONE, together=LONE, slower_seconds=37.6, faster_seconds=3.98),
     differs=[
         findings.Difference(what="threads", at=EVERYWHERE, slower=16.0, faster=1.0),
         findings.Difference(what="workers", at=LOADER, slower=16.0, faster=4.0),
@@ -110,7 +116,17 @@ ANSWERS: list[Answer] = [
     findings.NothingSucceeded(group=None),
     findings.NothingSucceeded(group="cpu"),
     findings.OnlyLevel(group="cuda, fp32", time=TIME),
-    findings.Smallest(group="fp32", total="fit_seconds", factor="loader.workers", level="4", time=LONE),
+    findings.CannotSay(
+        group="fp32", factor="loader.workers", reasons={"2": "few_runs", "4": "few_runs", "8": "one_block"}, more_runs=2
+    ),
+    findings.CannotSay(
+        group="cpu",
+        factor=BATCH,
+        reasons={"16": "outside_runs", "32": "wide_interval", "64": "not_learned"},
+        more_runs=1,
+    ),
+    findings.CannotSay(group="cpu", factor=None, reasons={"a": "not_learned", "b": "censored"}, more_runs=None),
+    fastest(tied=["32", "128"], equivalent=["32"], left_out=["16"], not_learned=["256"]),
     fastest(),
     fastest(accuracy=0.79),
     fastest(tied=["16", "32", "128"], factor=None, level="fp32, 64"),
@@ -157,12 +173,28 @@ CAVEATS: list[Caveat] = [
     findings.MachineChanged(device="cuda", host=True, fastest_seconds=0.00178, slowest_seconds=0.00254),
     findings.SeparateStarts(factor=BATCH, sets=[["16", "32"], ["512"]]),
     findings.WideSpread(limit=0.1, spreads={"cuda, 16": 0.25, "cuda, 32": 0.44}),
-    findings.FarRuns(
-        limit=0.5,
-        settings=[
-            findings.FarRun(setting="16", warm_up_seconds=10.1, usual_warm_up_seconds=1.6, first_of_start=True),
-            findings.FarRun(setting="32", warm_up_seconds=None, usual_warm_up_seconds=None, first_of_start=False),
+    findings.SetAsideRuns(
+        runs=[
+            findings.SetAsideRun(
+                run="bs16-r1",
+                setting="16",
+                reason=FIRST,
+                seconds=20.0,
+                mean_seconds=12.3,
+                warm_up_seconds=10.1,
+                usual_warm_up_seconds=1.6,
+            ),
+            findings.SetAsideRun(
+                run="bs32-r2",
+                setting="32",
+                reason=FAR,
+                seconds=14.0,
+                mean_seconds=None,
+                warm_up_seconds=None,
+                usual_warm_up_seconds=None,
+            ),
         ],
+        of=25,
     ),
     findings.UnequalWork(factor=BATCH, least_images=3072, most_images=3264),
     findings.UnequalWork(factor=None, least_images=3072, most_images=3264),
@@ -175,9 +207,9 @@ CAVEATS: list[Caveat] = [
     findings.Drift(change=1.3, p=0.012),
     findings.Drift(change=0.8, p=0.0001),
 ]
-NEEDED = [
-    MoreReplicates(fastest="64", needed={"128": 1, "32": 73}, hopeless=["16"], limit=1000),
-    MoreReplicates(fastest="4", needed={}, hopeless=["8", "16"], limit=1000),
+SEEN = [
+    Sensitivity(smallest_ratio=1.03, margin=0.05, blocks=9, blocks_for_margin=5),
+    Sensitivity(smallest_ratio=1.2, margin=0.05, blocks=3, blocks_for_margin=None),
 ]
 
 
@@ -218,10 +250,7 @@ def recorded(plan: Plan, number: int) -> Record:
 
 def with_every_finding(analysis: Analysis) -> Analysis:
     """The analysis, whose statements and caveats are every kind of finding."""
-    groups = [
-        group.model_copy(update={"more_replicates": needed})
-        for group, needed in zip(analysis.groups, NEEDED, strict=True)
-    ]
+    groups = [group.model_copy(update={"sensitivity": seen}) for group, seen in zip(analysis.groups, SEEN, strict=True)]
     return analysis.model_copy(update={"answer": ANSWERS, "warnings": CAVEATS, "groups": groups})
 
 

@@ -13,7 +13,6 @@ from scipy.optimize import least_squares
 from benchmarks.coverage_laws import U_SHAPES, turn_of
 from study.analysis.stats.curve import CurveFit, fit_curve
 from study.analysis.stats.findings import (
-    Drifted,
     NoDifference,
     NoLaw,
     OtherLaw,
@@ -27,6 +26,7 @@ from study.analysis.stats.fits import Fitted, fit_laws, predict
 from study.analysis.stats.laws import LAWS, Law, by_name
 from study.analysis.stats.log_means import LogMeans, means_of_runs
 from study.analysis.stats.log_model import fit_log_model
+from study.analysis.stats.noise import noise_of
 from study.analysis.stats.optimum import Optimum, optimum_of
 
 Array = NDArray[np.float64]
@@ -71,30 +71,38 @@ def test_the_least_squares_of_logarithms_are_those_of_scipy(law: Law) -> None:
         assert ours.rss - 20 == pytest.approx(residuals @ np.linalg.solve(means.covariance, residuals), rel=1e-5)
 
 
+RANGES = {
+    "constant": {"T0": 30.0},
+    "inverse": {"T0": 30.0, "A": 500.0},
+    "power": {"Tmin": 30.0, "c": 500.0, "alpha": 4.0},
+    "rise": {"T0": 30.0, "A": 500.0, "g": 0.2},
+    "hinge": {"T1": 30.0, "B": 500.0, "bend": 256.0},
+}
+LIMITS = {"alpha": (0.02, 4.0), "bend": (16.0, 256.0)}
+
+
 def scipys(law: Law, means: LogMeans, start: Array) -> float:
     """The least sum of squares that scipy finds from a start between 0 and 1 in each coefficient's range."""
     x, root = np.array(means.sizes), np.linalg.cholesky(np.linalg.inv(means.covariance))
-    ranges = {"T0": 30.0, "Tmin": 30.0, "T1": 30.0, "A": 500.0, "c": 500.0, "B": 500.0, "g": 0.2}
-    names = [name for name in law.coefficients(*np.ones((3, 1)), 1.0) if (law.name, name) != ("hinge", "A")]
-    low = np.array([{"alpha": 0.02, "bend": 16.0}.get(name, 0.0) for name in names])
-    high = np.array([{"alpha": 4.0, "bend": 256.0}.get(name, 1e7) for name in names])
-    first = [{"alpha": 4.0, "bend": 256.0}.get(name, ranges.get(name, 1.0)) for name in names] * start[: len(names)]
+    ranges = RANGES[law.name]
+    low, high = np.array([LIMITS.get(name, (0.0, 1e7)) for name in ranges]).T
+    first = np.clip(np.array(list(ranges.values())) * start[: len(ranges)], low + 1e-6, high)
 
     def residuals(values: Array) -> Array:
-        given = dict(zip(names, values, strict=True))
+        given = dict(zip(ranges, values.tolist(), strict=True))
         if law.name == "hinge":
             given["A"] = given["T1"] * given["bend"] + given["B"]
-        return root.T @ (means.logs - np.log(law.seconds(given, x) + 1e-12))
+        found: Array = root.T @ (means.logs - np.log(law.seconds(given, x) + 1e-12))
+        return found
 
-    found = least_squares(residuals, np.clip(first, low + 1e-6, high), bounds=(low, high), x_scale=first + 1e-3)
-    return float(2 * found.cost)
+    return float(2 * least_squares(residuals, first, bounds=(low, high), x_scale=first).cost)
 
 
 def test_a_shift_that_all_means_share_changes_no_shape() -> None:
     """The machine's own variance widens the intervals of seconds alone."""
     x, seconds, _ = simulated("root", 1)
     means = means_of_runs(x, seconds)
-    shifted = replace(means, covariance=means.covariance + 0.04)
+    shifted = replace(means, covariance=np.add(means.covariance, 0.04))
     for law in LAWS:
         one, other = (fit_laws(each, [law])[law.name] for each in (means, shifted))
         assert other.coefficients == pytest.approx(one.coefficients, rel=1e-5)
@@ -142,7 +150,7 @@ TRACE = [3971.85, 2014.53, 998.48, 443.88, 262.11, 119.13, 64.70, 33.70, 19.30, 
 
 def test_the_law_of_single_runs_over_three_decades_fits_both_ends() -> None:
     """Fitted to seconds themselves it was T0 + A/b, with 1.7 s where 7.09 s were measured."""
-    sizes = 4 * 2.0 ** np.arange(13)
+    sizes: Array = np.geomspace(4.0, 16384.0, 13)
     fit = fit_curve(sizes.tolist(), TRACE, [0] * 13)
     assert isinstance(fit.verdict, Unreplicated)
     assert fit.verdict.law is not None
@@ -159,16 +167,16 @@ def test_the_planted_law_is_chosen(truth: str, best: set[str]) -> None:
 
 
 def test_flat_data_report_no_law() -> None:
-    fits = [fitted("flat", seed) for seed in range(100)]
-    assert sum(bool(fit.power.reported) for fit in fits) <= 5
-    assert sum(isinstance(fit.verdict, NoDifference | NoLaw | Drifted) for fit in fits) >= 90
+    fits = [fitted("flat", seed) for seed in range(60)]
+    assert sum(bool(fit.power.reported) for fit in fits) <= 3
+    assert sum(isinstance(fit.verdict, NoDifference | NoLaw) for fit in fits) >= 54
 
 
 def test_a_u_is_a_rise_and_no_power_law() -> None:
-    fits = [fitted("u", seed) for seed in range(40)]
-    assert sum(fit.best == "rise" for fit in fits) >= 36
+    fits = [fitted("u", seed) for seed in range(20)]
+    assert sum(fit.best == "rise" for fit in fits) >= 18
     assert not any(fit.power.reported for fit in fits)
-    assert sum(isinstance(fit.verdict, Turn) for fit in fits) >= 36
+    assert sum(isinstance(fit.verdict, Turn) for fit in fits) >= 18
 
 
 def test_alpha_of_one_adds_that_it_is_not_excluded() -> None:
@@ -265,18 +273,17 @@ def test_three_sizes_leave_the_laws_of_three_coefficients_untested() -> None:
     assert (fit.verdict.law, fit.verdict.doubt) == ("inverse", "untested")
 
 
-@pytest.mark.parametrize("way", ["even", "grows", "shrinks"])
-def test_noise_that_changes_with_the_time_is_found(way: str) -> None:
-    slope = {"even": 0.0, "grows": 1.0, "shrinks": -1.0}[way]
+@pytest.mark.parametrize(("way", "slope"), [("even", 0.0), ("grows", 1.0), ("shrinks", -1.0)])
+def test_noise_that_changes_with_the_time_is_found(way: str, slope: float) -> None:
     rng = np.random.default_rng(9)
-    ways = []
-    for _ in range(40):
-        times = TRUTHS["inverse"](np.tile(SIZES, 8))
-        noise = rng.normal(0, 0.05, len(times)) * (times / 10) ** slope
-        fit = fit_curve(np.tile(SIZES, 8).tolist(), (times * np.exp(noise)).tolist(), [0] * len(times))
-        assert fit.noise is not None
-        ways.append(fit.noise.way)
-    assert ways.count(way) >= 30
+    logs = np.log(TRUTHS["inverse"](np.tile(SIZES, 8)))
+    found = [noise_of(logs, rng.normal(0, 0.05, 40) * np.exp(slope * (logs - 2))) for _ in range(100)]
+    assert sum(noise.way == way for noise in found if noise) >= 80
+
+
+def test_times_that_hardly_differ_cannot_tell_how_the_noise_changes() -> None:
+    fit = fitted("flat", 1)
+    assert fit.noise is None
 
 
 def test_few_runs_cannot_tell_how_the_noise_changes() -> None:
