@@ -181,7 +181,7 @@ def _group(study: Study, group: GroupFit, y: str) -> Group:
         levels=levels,
         best=best,
         indistinguishable=[level for level in _tied(timed, fits) if level not in group.unfair],
-        unfair=group.unfair,
+        unfair={level.label: group.unfair[level.label] for level in levels if level.label in group.unfair},
         optimum=fits.optimum,
         machine_change=machine_change.change(clean),
         machine=_verdict(fits),

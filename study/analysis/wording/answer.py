@@ -99,11 +99,9 @@ def _beside(answer: findings.Fastest) -> list[str]:
     if same := [level for level in answer.tied if level in answer.equivalent]:
         told.append(f"{listed(same)} {'take' if len(same) > 1 else 'takes'} the same time within the study's margin")
     if answer.left_out:
-        told.append(
-            f"the {'means' if len(answer.left_out) > 1 else 'mean'} of {listed(answer.left_out)} cannot be told"
-        )
+        told.append(f"the time of {listed(answer.left_out)} cannot be told")
     if answer.not_learned:
-        told.append(f"{listed(answer.not_learned)} did not learn as well, and are no candidates")
+        told.append(f"no candidates, because they did not learn as well: {listed(answer.not_learned)}")
     return told
 
 
@@ -135,7 +133,7 @@ def _contrast(answer: findings.Contrast) -> str:
 def _ratio(ratio: RatioAt, alone: bool) -> str:
     """Return a ratio with its interval, its two times and its setting; one of several has bounds that hold for all."""
     value = ratio.ratio if alone else ratio.together
-    bounds = f"95%: {value.low:.3g} to {value.high:.3g}; " if value.low is not None else ""
+    bounds = f"95%: {value.low:.3g} to {value.high:.3g}; " if value.low is not None else "no interval; "
     times = f"{number(ratio.slower_seconds)} s over {number(ratio.faster_seconds)} s"
     return f"{number(value.value)} ({bounds}{times}){_at([ratio.at])}"
 

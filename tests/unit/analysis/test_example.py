@@ -8,11 +8,10 @@ import pandas as pd
 import pytest
 
 from study.analysis.stats.analysis import Analysis, Level, analyse, read_analysis
-from study.analysis.stats.findings import FarRuns
-from study.analysis.stats.usable import Estimate
+from study.analysis.stats.findings import SetAsideRuns, Turn
+from study.analysis.stats.usable import FIRST, counted, with_reasons
 from study.analysis.table import files as table_files
 from study.analysis.table import rows
-from study.analysis.wording.verdict import verdict_sentence
 from study.analysis.words import listed, number
 from study.artifacts.plan import Plan, read_plan
 from study.artifacts.samples import PHASES
@@ -65,7 +64,8 @@ def test_the_table_and_the_analysis_follow_from_the_records(plan: Plan, frame: p
 
 def test_every_mean_of_the_example_lies_within_its_own_runs(plan: Plan, frame: pd.DataFrame) -> None:
     analysis = analyse(plan.study, frame)
-    runs = frame[frame["outcome"] == "ok"].groupby(["device", "training.loop", "training.batch_size"])[analysis.y]
+    clean = counted(with_reasons(plan.study, frame))
+    runs = clean[clean["outcome"] == "ok"].groupby(["device", "training.loop", "training.batch_size"])[analysis.y]
     own = {f"{device}, {loop}, {size:g}": times for (device, loop, size), times in runs}
     for name, level in levels(analysis):
         assert level.time is not None
@@ -82,7 +82,7 @@ def test_the_readme_quotes_the_example(plan: Plan, frame: pd.DataFrame, readme: 
         assert time.high is not None
         return [f"{number(time.value)} s", f"{number(time.low)} to {number(time.high)}"]
 
-    for name in ("cuda, fastai, 16", "cuda, fastai, 64", "cuda, fastai, 256", "cuda, torch, 64"):
+    for name in ("cuda, fastai, 16", "cuda, fastai, 64", "cuda, fastai, 256", "cuda, torch, 32"):
         for text in quoted(name):
             assert text in readme
     assert f"{len(frame[frame['outcome'] == 'ok'])} runs" in readme
@@ -90,13 +90,27 @@ def test_the_readme_quotes_the_example(plan: Plan, frame: pd.DataFrame, readme: 
     rest = [[label for label in group.indistinguishable if label != group.best] for group in (fastai, torch)]
     assert f"fastest at {fastai.best}, and {listed(rest[0])} cannot be told from it" in readme
     assert f"at its fastest, {torch.best}, and {listed(rest[1])} cannot be told from that" in readme
-    assert fastai.curve is not None
-    turn = verdict_sentence(fastai.curve.verdict).split("beyond about ")[1].split(": no power law")[0]
-    assert f"beyond a batch size of about {turn}." in readme
+    for group in (fastai, torch):
+        assert group.curve is not None
+        turn = group.curve.verdict
+        assert isinstance(turn, Turn)
+        assert f"it is shortest between {turn.low:g} and {turn.high:g} (95%)." in readme
 
 
-def test_the_readme_quotes_where_the_time_goes(frame: pd.DataFrame, readme: str) -> None:
-    ok = frame[(frame["outcome"] == "ok") & (frame["training.loop"] == "fastai")]
+def test_the_readme_says_which_settings_did_not_learn(plan: Plan, frame: pd.DataFrame, readme: str) -> None:
+    groups = analyse(plan.study, frame).groups
+    assert [list(group.unfair) for group in groups] == [["128", "256"], ["128", "256"]]
+    reached = {failed: [] for failed in (True, False)}  # type: dict[bool, list[float]]
+    for group in groups:
+        for level in group.levels:
+            reached[level.label in group.unfair].append(level.accuracy or 0.0)
+    failed, learned = (f"{min(values):.0%} to {max(values):.0%}" for values in reached.values())
+    assert f"128 and 256 reach {failed} on two classes, the smaller batch sizes {learned}." in readme
+
+
+def test_the_readme_quotes_where_the_time_goes(plan: Plan, frame: pd.DataFrame, readme: str) -> None:
+    clean = counted(with_reasons(plan.study, frame))
+    ok = clean[(clean["outcome"] == "ok") & (clean["training.loop"] == "fastai")]
     means: dict[Any, dict[str, float]] = (
         ok.groupby("training.batch_size").mean(numeric_only=True).to_dict(orient="index")  # type: ignore[assignment]
     )
@@ -116,11 +130,12 @@ def test_the_readme_quotes_the_first_runs_of_fresh_machines(plan: Plan, frame: p
     median = ok.groupby(["training.loop", "training.batch_size"])["blog_seconds"].transform("median")
     far = sorted(f"{ratio:.1f}" for ratio in ok["blog_seconds"] / median if ratio >= 1.5)
     assert f"Two of the {len(ok)} runs took {' and '.join(far)} times as long" in readme
-    (found,) = only(FarRuns, analyse(plan.study, frame).warnings)
-    assert all(run.first_of_start for run in found.settings)
+    (found,) = only(SetAsideRuns, analyse(plan.study, frame).warnings)
+    assert {run.reason for run in found.runs} == {FIRST}
+    slow = [run for run in found.runs if run.mean_seconds and run.seconds > 1.5 * run.mean_seconds]
     own, usual = (
         listed([f"{seconds:.3g} s" for seconds in column if seconds is not None])
-        for column in zip(*((run.warm_up_seconds, run.usual_warm_up_seconds) for run in found.settings), strict=True)
+        for column in zip(*((run.warm_up_seconds, run.usual_warm_up_seconds) for run in slow), strict=True)
     )
     assert f"warm-up took them {own} in place of {usual}" in readme
 
@@ -135,21 +150,15 @@ def test_the_readme_quotes_the_speedup_with_its_times(readme: str) -> None:
         assert ratio.model_dump() == within_rounding(written.model_dump())
     workers, device = analysis.ratios
     assert [ratio.at for ratio in analysis.ratios] == [{"loader.kind": "workers"}, {"loader.kind": "device"}]
-    times = {name: level.time for name, level in levels(analysis)}
-
-    def words(ratio: Estimate, percent: str = "") -> str:
-        assert ratio.low is not None
-        assert ratio.high is not None
-        return f"({percent}{number(ratio.low)} to {number(ratio.high)})"
-
-    assert f"{number(workers.ratio.value)} times that on the GPU {words(workers.ratio, '95%: ')}" in readme
-    cpu, gpu = times["cpu, device"], times["cuda, device"]
-    assert cpu is not None
-    assert gpu is not None
-    said = (
-        f"{number(device.ratio.value)} times {words(device.ratio)}: {number(cpu.value)} s against {number(gpu.value)} s"
-    )
-    assert said in readme
+    for ratio in (workers, device):
+        assert (ratio.ratio.low, ratio.ratio.high) == (None, None)
+        said = (
+            f"{number(ratio.ratio.value)} times that on the GPU ({number(ratio.slower_seconds)} s over "
+            f"{number(ratio.faster_seconds)} s)"
+        )
+        assert said.replace(" that on the GPU", "" if ratio is device else " that on the GPU") in readme
+    runs = {name: level.runs for name, level in levels(analysis)}
+    assert min(runs["cpu, workers"], runs["cuda, workers"]) == min(runs["cpu, device"], runs["cuda, device"]) == 2
 
 
 def test_phases_and_epochs_add_up_within_two_percent(frame: pd.DataFrame) -> None:

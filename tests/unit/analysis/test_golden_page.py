@@ -233,7 +233,9 @@ def recorded(plan: Plan, number: int) -> Record:
     measured = record.measurement.model_copy(
         update={
             "steps": [one.model_copy(update=phases | {"images": size}) for one in record.measurement.steps],
-            "epochs": [one.model_copy(update={"images": 2 * size}) for one in record.measurement.epochs],
+            "epochs": [
+                one.model_copy(update={"images": 2 * size, "accuracy": 0.9}) for one in record.measurement.epochs
+            ],
         }
     )
     machine = Machine(
@@ -243,7 +245,7 @@ def recorded(plan: Plan, number: int) -> Record:
     )  # fmt: skip
     data = DataUsed(
         source="generated", generated=True, sha256="0123456789abcdef", classes=["a", "b"], train_images=16,
-        valid_images=4, left_out=1,
+        valid_images=40, left_out=1,
     )  # fmt: skip
     return record.model_copy(update={"measurement": measured, "machine": machine, "data": data})
 

@@ -63,6 +63,7 @@ def make_record(plan: Plan, number: int = 0, outcome: str = "ok", fit_seconds: f
         run=run.name,
         key=run.key,
         session=session,
+        primed=True,
         block=run.block,
         position=run.position,
         started=f"2026-01-01T00:{run.position:02d}:00+00:00",
