@@ -111,9 +111,11 @@ def _check_blocks(table: pd.DataFrame, given: Mapping[str, str], name: str, pref
 def fit_table(table: pd.DataFrame) -> tuple[CurveFit, Optimum | None]:
     """Return the curve and the optimum of a table with columns ``x``, ``y`` and ``block``."""
     x, y, blocks = table["x"].tolist(), table["y"].tolist(), table["block"].tolist()
-    fit, optimum = fit_curve(x, y, blocks), optimum_of(fit_log_model(y, [label(value) for value in x], blocks))
-    may = may_be_fastest(optimum, fit.differs_p) if optimum else []
-    return fit, optimum.model_copy(update={"indistinguishable": may}) if optimum else None
+    fit = fit_curve(x, y, blocks)
+    optimum = optimum_of(fit_log_model(y, [label(value) for value in x], blocks))
+    if fit.differs_p is None or optimum is None:
+        return fit, None
+    return fit, optimum.model_copy(update={"indistinguishable": may_be_fastest(optimum, fit.differs_p)})
 
 
 def as_json(fit: CurveFit, optimum: Optimum | None) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pydantic import Field
 from study.analysis.stats.findings import (
     Doubt,
     Drifted,
+    EqualTimes,
     NoDifference,
     Noise,
     NoLaw,
@@ -23,7 +24,7 @@ from study.analysis.stats.findings import (
 from study.analysis.stats.fits import Band, Fitted, Points, band_of, fit_laws, points_of
 from study.analysis.stats.laws import CLOSE, Array, by_name
 from study.analysis.stats.log_means import LogMeans
-from study.analysis.stats.log_model import SIGNIFICANCE, LogModel, fit_log_model, level_test
+from study.analysis.stats.log_model import ROUNDING, SIGNIFICANCE, LogModel, fit_log_model, level_test
 from study.analysis.stats.machine_change import CHANGE_LIMIT
 from study.analysis.stats.noise import noise_of
 from study.analysis.stats.optimum import may_be_fastest, optimum_of
@@ -66,8 +67,9 @@ def fit_curve(
     same one. ``machine_change`` is the slowest yardstick over the fastest, where there is one.
     """
     distinct, places = np.unique(np.asarray(batch_sizes, float), return_inverse=True)
-    model, differs = _model(places, seconds, blocks), level_test(seconds, places.tolist(), blocks)
-    optimum = optimum_of(model)
+    model = _model(places, seconds, blocks)
+    differs = level_test(seconds, places.tolist(), blocks) if _noise(model) else None
+    optimum = optimum_of(model) if _noise(model) else None
     tied = [distinct[int(name)] for name in may_be_fastest(optimum, differs)] if optimum else []
     means = _means(distinct, places, model)
     residuals = np.log(np.asarray(seconds, float)) - means.logs[places] - model.block_effects
@@ -78,6 +80,7 @@ def fit_curve(
         noise=noise_of(means.logs[places], residuals),
         machine_change=machine_change,
         degrees_of_blocks=model.block_columns,
+        equal_times=model.degrees > 0 and not _noise(model),
     )
 
 
@@ -94,14 +97,19 @@ def _model(places: Places, seconds: Sequence[float], blocks: Sequence[Hashable])
 
 def _means(distinct: Array, places: Places, model: LogModel) -> LogMeans:
     order = np.argsort(np.array(model.levels, int))
-    noise = model.residual_variance
+    noise = _noise(model)
     return LogMeans(
         sizes=distinct.tolist(),
         logs=model.effects[order],
-        covariance=np.eye(len(distinct)) if noise is None else noise * model.covariance[np.ix_(order, order)],
-        degrees=model.degrees,
+        covariance=noise * model.covariance[np.ix_(order, order)] if noise else np.eye(len(distinct)),
+        degrees=model.degrees if noise else 0,
         counts=np.bincount(places).tolist(),
     )
+
+
+def _noise(model: LogModel) -> float:
+    """Return the residual variance; 0 without replicates, and where equal times hide it."""
+    return model.residual_variance if (model.residual_variance or 0.0) > ROUNDING**2 else 0.0
 
 
 def curve_of(
@@ -111,11 +119,12 @@ def curve_of(
     noise: Noise | None = None,
     machine_change: float | None = None,
     degrees_of_blocks: int = 0,
+    equal_times: bool = False,
 ) -> CurveFit:
     """Return every law fitted to the means, with the verdict on what they determine.
 
     ``differs_p`` is p of the test that no size differs from another, None without replicates; ``tied`` are the sizes
-    that may be the fastest (95%), none without replicates.
+    that may be the fastest (95%), none without replicates; ``equal_times`` is whether repeated runs took equal times.
     """
     models = fit_laws(means)
     known = {name: fit.aicc for name, fit in models.items() if fit.aicc is not None}
@@ -123,7 +132,7 @@ def curve_of(
     spread = float(np.exp(np.ptp(means.logs)))
     moved = machine_change or 1.0
     drifted = Drifted(machine_change=moved, level_change=spread) if moved >= CHANGE_LIMIT and moved > spread else None
-    verdict = judge(models, best, differs_p, shape_of(means.sizes, tied), drifted)
+    verdict = judge(models, best, differs_p, shape_of(means.sizes, tied), drifted, equal_times)
     models["power"] = models["power"].model_copy(update={"reported": isinstance(verdict, PowerLaw)})
     return CurveFit(
         observations=sum(means.counts),
@@ -157,12 +166,16 @@ def judge(
     differs_p: float | None,
     shape: Turn | Rise | None = None,
     drifted: Drifted | None = None,
+    equal_times: bool = False,
 ) -> Verdict:
     """Return what the fitted laws determine; ``best`` is the one with the smallest criterion.
 
     ``shape`` is what the levels show by themselves, and ``drifted`` the verdict to give where no batch size differs
-    from another, if the machine changed by more than they do.
+    from another, if the machine changed by more than they do; ``equal_times`` is whether
+    repeated runs took equal times.
     """
+    if equal_times:
+        return EqualTimes()
     if all(fit.aicc is None for name, fit in models.items() if name != "constant") or best is None:
         return TooFewPoints()
     beats = _beats_constant(models, best)
@@ -214,6 +227,7 @@ def _other_law(models: Mapping[str, Fitted], best: str, doubt: Doubt) -> OtherLa
     return OtherLaw(
         law=best,
         coefficients=models[best].coefficients,
+        intervals=models[best].intervals,
         doubt=doubt,
         alpha_interval=models["power"].intervals.get("alpha"),
     )

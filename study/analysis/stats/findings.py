@@ -29,10 +29,16 @@ class TooFewPoints(Strict):
 
 
 class Unreplicated(Strict):
-    """Each batch size was run once."""
+    """Too few runs were repeated to tell chance from shape: most often none was."""
 
     kind: Literal["unreplicated"] = "unreplicated"
     law: str | None = Field(description="The law with the smallest criterion; null where none beats a constant.")
+
+
+class EqualTimes(Strict):
+    """Repeated runs took equal times, so that the noise is not known: a clock of whole seconds does that."""
+
+    kind: Literal["equal_times"] = "equal_times"
 
 
 class Drifted(Strict):
@@ -86,15 +92,16 @@ class OtherLaw(Strict):
     kind: Literal["other_law"] = "other_law"
     law: str
     coefficients: dict[str, float]
+    intervals: dict[str, Bounds]
     doubt: Doubt = Field(
         description="Why the power law's coefficients are no findings: another law fits better; no replicates or too "
         "few batch sizes to test it; it misses the means by more than the noise; the interval of alpha is too wide."
     )
-    alpha_interval: Bounds | None
+    alpha_interval: Bounds | None = Field(description="Of the power law.")
 
 
 Verdict = Annotated[
-    TooFewPoints | Unreplicated | Drifted | NoDifference | NoLaw | PowerLaw | Turn | Rise | OtherLaw,
+    TooFewPoints | Unreplicated | EqualTimes | Drifted | NoDifference | NoLaw | PowerLaw | Turn | Rise | OtherLaw,
     Field(discriminator="kind"),
 ]
 """What the points of T(b) determine."""

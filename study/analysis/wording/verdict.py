@@ -6,7 +6,7 @@ from study.analysis.stats import findings
 from study.analysis.stats.findings import Verdict
 from study.analysis.stats.fits import Bounds
 from study.analysis.stats.optimum import label
-from study.analysis.words import interval, number
+from study.analysis.words import coefficients, interval, number
 
 LAWS = {
     "constant": "a constant",
@@ -30,10 +30,15 @@ def _too_few_points(verdict: findings.TooFewPoints) -> str:
 
 @verdict_sentence.register
 def _unreplicated(verdict: findings.Unreplicated) -> str:
-    once = "Each batch size was run once, so chance cannot be told from shape"
+    once = "Without enough replicates chance cannot be told from shape"
     if verdict.law is None:
         return f"{once}, and no law beats a constant."
     return f"{once}; {LAWS[verdict.law]} follows the points most closely, which replicates would have to confirm."
+
+
+@verdict_sentence.register
+def _equal_times(verdict: findings.EqualTimes) -> str:
+    return "Repeated runs took equal times, so their noise is not known, and no law can be weighed against it."
 
 
 @verdict_sentence.register
@@ -82,13 +87,13 @@ def _other_law(verdict: findings.OtherLaw) -> str:
     missing = f"The power law's exponent is no finding: {_doubt(verdict)}."
     if verdict.law == "inverse":
         return (
-            f"A cost for each step and a cost for each image describe the times best, T(b) = {number(values['T0'])} + "
-            f"{number(values['A'])}/b s. {missing}"
+            "A cost for each step and a cost for each image describe the times best (s; 95%): T0 + A/b with "
+            f"{coefficients(values, verdict.intervals)}. {missing}"
         )
     if verdict.law == "hinge":
         return (
-            f"The times bend at a batch size of about {number(values['bend'])}: each step has its cost below, each "
-            f"image above. {missing}"
+            f"The times bend at a batch size {_bend(values['bend'], verdict.intervals.get('bend'))}: each step has its "
+            f"cost below, each image above. {missing}"
         )
     if verdict.law == "rise":
         return (
@@ -96,6 +101,11 @@ def _other_law(verdict: findings.OtherLaw) -> str:
             f"{missing}"
         )
     return f"The time falls with the batch size, and the power law describes it best. {missing}"
+
+
+def _bend(value: float, bounds: Bounds | None) -> str:
+    told = interval(bounds.low, bounds.high) if bounds else None
+    return f"of {number(value)} (95%: {told})" if told else "that they do not determine"
 
 
 def _doubt(verdict: findings.OtherLaw) -> str:
