@@ -169,16 +169,6 @@ def test_equal_times_are_repetitions(tmp_path: Path) -> None:
     assert found["optimum"] is not None
 
 
-def test_blocks_that_take_every_repetition_are_not_called_equal_times(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "t.csv").write_text(DAYS + "16,9,a\n32,7,a\n16,10,b\n64,5,b\n")
-    assert fit(tmp_path / "t.csv", "--block", "day")["verdict"] != {"kind": "equal_times"}
-    said = capsys.readouterr().out
-    assert "Without enough repeated rows" in said
-    assert "(95%)" not in said.splitlines()[0]
-
-
 def test_times_that_are_all_equal_are_not_called_single_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
