@@ -65,10 +65,8 @@ class PowerLaw(Strict):
     """T(b) = Tmin + c / b^alpha: the coefficients of the power law are findings."""
 
     kind: Literal["power_law"] = "power_law"
-    c: float
-    alpha: float
-    alpha_interval: Bounds
-    least_seconds: float = Field(description="Tmin.")
+    coefficients: dict[str, float]
+    intervals: dict[str, Bounds]
     inverse_fits: bool = Field(description="Whether T0 + A/b fits as well, so that alpha = 1 is not excluded.")
 
 
@@ -96,6 +94,10 @@ class OtherLaw(Strict):
     doubt: Doubt = Field(
         description="Why the power law's coefficients are no findings: another law fits better; no replicates or too "
         "few batch sizes to test it; it misses the means by more than the noise; the interval of alpha is too wide."
+    )
+    misses: float | None = Field(
+        description="Largest distance of a mean from the law, over the law, where the law lacks fit; null where it does "
+        "not, or where that cannot be told."
     )
     alpha_interval: Bounds | None = Field(description="Of the power law.")
 

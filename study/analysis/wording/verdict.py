@@ -62,8 +62,8 @@ def _no_law(verdict: findings.NoLaw) -> str:
 @verdict_sentence.register
 def _power_law(verdict: findings.PowerLaw) -> str:
     text = (
-        f"T(b) = {number(verdict.c)} / b^{verdict.alpha:.2f} + {number(verdict.least_seconds)} s"
-        f"{_alpha(verdict.alpha_interval)}."
+        "The power law describes the times (s; 95%): Tmin + c/b^alpha with "
+        f"{coefficients(verdict.coefficients, verdict.intervals)}."
     )
     return text + (" T0 + A/b describes the times as well: alpha = 1 is not excluded." if verdict.inverse_fits else "")
 
@@ -85,6 +85,8 @@ def _rise(verdict: findings.Rise) -> str:
 def _other_law(verdict: findings.OtherLaw) -> str:
     values = verdict.coefficients
     missing = f"The power law's exponent is no finding: {_doubt(verdict)}."
+    if verdict.misses is not None:
+        missing = f"Yet this law misses a mean by {100 * verdict.misses:.2g}%, more than the noise. {missing}"
     if verdict.law == "inverse":
         return (
             "A cost for each step and a cost for each image describe the times best (s; 95%): T0 + A/b with "

@@ -57,7 +57,7 @@ def test_a_planted_alpha_of_a_half_is_reported_within_its_interval(
     assert power["reported"]
     assert power["alpha_interval"][0] <= 0.5 <= power["alpha_interval"][1]
     assert found["optimum"]["indistinguishable"][-1] == "512"  # type: ignore[index]
-    assert "95% of alpha" in capsys.readouterr().out
+    assert "alpha = 0.5" in capsys.readouterr().out
 
 
 def test_blocks_that_are_named_are_taken_out(tmp_path: Path) -> None:

@@ -50,8 +50,8 @@ VERDICTS: list[Verdict] = [
     findings.Drifted(machine_change=1.4, level_change=1.05),
     findings.NoDifference(),
     findings.NoLaw(),
-    findings.PowerLaw(c=15.0, alpha=0.5, alpha_interval=ALPHA, least_seconds=5.0, inverse_fits=False),
-    findings.PowerLaw(c=15.0, alpha=0.9, alpha_interval=ALPHA, least_seconds=5.0, inverse_fits=True),
+    findings.PowerLaw(coefficients=POWER, intervals={"alpha": ALPHA, "Tmin": TIGHT, "c": WIDE}, inverse_fits=False),
+    findings.PowerLaw(coefficients=POWER, intervals={"alpha": ALPHA, "Tmin": TIGHT, "c": WIDE}, inverse_fits=True),
     findings.Turn(low=32.0, high=128.0),
     findings.Rise(),
     findings.OtherLaw(
@@ -59,16 +59,31 @@ VERDICTS: list[Verdict] = [
         coefficients=INVERSE,
         intervals={"T0": TIGHT, "A": WIDE},
         doubt="another_law",
+        misses=None,
         alpha_interval=ALPHA,
     ),
     findings.OtherLaw(
-        law="hinge", coefficients={"bend": 5.26}, intervals={"bend": TIGHT}, doubt="lack_of_fit", alpha_interval=ALPHA
+        law="hinge",
+        coefficients={"bend": 5.26},
+        intervals={"bend": TIGHT},
+        doubt="lack_of_fit",
+        misses=0.042,
+        alpha_interval=ALPHA,
     ),
     findings.OtherLaw(
-        law="rise", coefficients=INVERSE, intervals={"T0": TIGHT, "A": WIDE}, doubt="another_law", alpha_interval=None
+        law="rise",
+        coefficients=INVERSE,
+        intervals={"T0": TIGHT, "A": WIDE},
+        doubt="another_law",
+        misses=None,
+        alpha_interval=None,
     ),
-    findings.OtherLaw(law="power", coefficients=POWER, intervals={}, doubt="untested", alpha_interval=None),
-    findings.OtherLaw(law="power", coefficients=POWER, intervals={}, doubt="wide_interval", alpha_interval=WIDE),
+    findings.OtherLaw(
+        law="power", coefficients=POWER, intervals={}, doubt="untested", misses=None, alpha_interval=None
+    ),
+    findings.OtherLaw(
+        law="power", coefficients=POWER, intervals={}, doubt="wide_interval", misses=None, alpha_interval=WIDE
+    ),
 ]
 
 
