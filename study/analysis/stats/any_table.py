@@ -116,8 +116,9 @@ def fit_table(table: pd.DataFrame) -> tuple[CurveFit, Optimum | None]:
     model = fit_log_model(table["y"].tolist(), table["x"].tolist(), table["block"].tolist(), starts)
     optimum, differs = optimum_of(model), level_test(model)
     fit = curve_of_model(model, model.levels, optimum, differs)
-    may = may_be_fastest(optimum, fit.differs_p) if optimum else []
-    return fit, optimum.model_copy(update={"indistinguishable": may}) if optimum else None
+    if differs is None or optimum is None:
+        return fit, None
+    return fit, optimum.model_copy(update={"indistinguishable": may_be_fastest(optimum, differs)})
 
 
 def as_json(fit: CurveFit, optimum: Optimum | None) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pydantic import Field
 from study.analysis.stats.findings import (
     Doubt,
     Drifted,
+    EqualTimes,
     NoDifference,
     Noise,
     NoLaw,
@@ -19,7 +20,7 @@ from study.analysis.stats.findings import (
     Unreplicated,
     Verdict,
 )
-from study.analysis.stats.fits import Band, Fitted, Points, band_of, fit_laws, points_of
+from study.analysis.stats.fits import Band, Fitted, Points, band_of, fit_laws, points_of, predict
 from study.analysis.stats.laws import CLOSE, by_name
 from study.analysis.stats.log_means import LogMeans
 from study.analysis.stats.log_model import SIGNIFICANCE, LogModel, fit_log_model, level_test
@@ -91,6 +92,7 @@ def curve_of_model(
         spreads={name: float(np.sqrt(variance)) for name, variance in model.fit.variances.items()}
         if model.spare > 0
         else {},
+        equal_times=model.spare > 0 and not has_noise(model),
     )
 
 
@@ -114,11 +116,12 @@ def curve_of(
     noise: Noise | None = None,
     drift: float | None = None,
     spreads: Mapping[str, float] | None = None,
+    equal_times: bool = False,
 ) -> CurveFit:
     """Return every law fitted to the means, with the verdict on what they determine.
 
     ``differs_p`` is p of the test that no size differs from another, None without replicates; ``tied`` are the sizes
-    that may be the fastest (95%), none without replicates.
+    that may be the fastest (95%), none without replicates; ``equal_times`` is whether repeated runs took equal times.
     """
     models = fit_laws(means)
     known = {name: fit.aicc for name, fit in models.items() if fit.aicc is not None}
@@ -126,7 +129,7 @@ def curve_of(
     spread = float(np.exp(np.ptp(means.logs)))
     moved = max(drift, 1 / drift) if drift else 1.0
     drifted = Drifted(machine_change=moved, level_change=spread) if moved > spread else None
-    verdict = judge(models, best, differs_p, shape_of(means.sizes, tied), drifted)
+    verdict = judge(models, means, best, differs_p, shape_of(means.sizes, tied), drifted, equal_times)
     models["power"] = models["power"].model_copy(update={"reported": isinstance(verdict, PowerLaw)})
     return CurveFit(
         observations=sum(means.counts),
@@ -156,16 +159,21 @@ def shape_of(sizes: Sequence[float], tied: Sequence[float]) -> Turn | Rise | Non
 
 def judge(
     models: Mapping[str, Fitted],
+    means: LogMeans,
     best: str | None,
     differs_p: float | None,
     shape: Turn | Rise | None = None,
     drifted: Drifted | None = None,
+    equal_times: bool = False,
 ) -> Verdict:
-    """Return what the fitted laws determine; ``best`` is the one with the smallest criterion.
+    """Return what the laws that were fitted to ``means`` determine; ``best`` is the one with the smallest criterion.
 
     ``shape`` is what the levels show by themselves, and ``drifted`` the verdict to give where no batch size differs
-    from another, if the machine changed by more than they do.
+    from another, if the machine changed by more than they do; ``equal_times`` is whether
+    repeated runs took equal times.
     """
+    if equal_times:
+        return EqualTimes()
     if all(fit.aicc is None for name, fit in models.items() if name != "constant") or best is None:
         return TooFewPoints()
     beats = _beats_constant(models, best)
@@ -178,7 +186,7 @@ def judge(
     if not beats:
         return NoLaw()
     doubt = _doubt(models["power"], models[best])
-    return _power_law(models, best) if doubt is None else _other_law(models, best, doubt)
+    return _power_law(models, best) if doubt is None else _other_law(models, best, doubt, means)
 
 
 def _beats_constant(models: Mapping[str, Fitted], best: str) -> bool:
@@ -204,19 +212,21 @@ def _doubt(power: Fitted, best: Fitted) -> Doubt | None:
 def _power_law(models: Mapping[str, Fitted], best: str) -> PowerLaw:
     power, inverse, least = models["power"], models["inverse"].aicc, models[best].aicc
     return PowerLaw(
-        c=power.coefficients["c"],
-        alpha=power.coefficients["alpha"],
-        alpha_interval=power.intervals["alpha"],
-        least_seconds=power.coefficients["Tmin"],
+        coefficients=power.coefficients,
+        intervals=power.intervals,
         inverse_fits=inverse is not None and least is not None and inverse <= least + CLOSE,
     )
 
 
-def _other_law(models: Mapping[str, Fitted], best: str, doubt: Doubt) -> OtherLaw:
+def _other_law(models: Mapping[str, Fitted], best: str, doubt: Doubt, means: LogMeans) -> OtherLaw:
     """Return what is found in place of the power law's exponent."""
+    over = np.exp(means.logs) / predict(by_name(best), models[best], np.array(means.sizes)) - 1
+    p = models[best].lack_of_fit_p
     return OtherLaw(
         law=best,
         coefficients=models[best].coefficients,
+        intervals=models[best].intervals,
         doubt=doubt,
+        misses=float(np.abs(over).max()) if p is not None and p < SIGNIFICANCE else None,
         alpha_interval=models["power"].intervals.get("alpha"),
     )

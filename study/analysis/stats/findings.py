@@ -30,10 +30,16 @@ class TooFewPoints(Strict):
 
 
 class Unreplicated(Strict):
-    """Each batch size was run once."""
+    """Too few runs were repeated to tell chance from shape: most often none was."""
 
     kind: Literal["unreplicated"] = "unreplicated"
     law: str | None = Field(description="The law with the smallest criterion; null where none beats a constant.")
+
+
+class EqualTimes(Strict):
+    """Repeated runs took equal times, so that the noise is not known: a clock of whole seconds does that."""
+
+    kind: Literal["equal_times"] = "equal_times"
 
 
 class Drifted(Strict):
@@ -60,10 +66,8 @@ class PowerLaw(Strict):
     """T(b) = Tmin + c / b^alpha: the coefficients of the power law are findings."""
 
     kind: Literal["power_law"] = "power_law"
-    c: float
-    alpha: float
-    alpha_interval: Bounds
-    least_seconds: float = Field(description="Tmin.")
+    coefficients: dict[str, float]
+    intervals: dict[str, Bounds]
     inverse_fits: bool = Field(description="Whether T0 + A/b fits as well, so that alpha = 1 is not excluded.")
 
 
@@ -87,15 +91,20 @@ class OtherLaw(Strict):
     kind: Literal["other_law"] = "other_law"
     law: str
     coefficients: dict[str, float]
+    intervals: dict[str, Bounds]
     doubt: Doubt = Field(
         description="Why the power law's coefficients are no findings: another law fits better; no replicates or too "
         "few batch sizes to test it; it misses the means by more than the noise; the interval of alpha is too wide."
     )
-    alpha_interval: Bounds | None
+    misses: float | None = Field(
+        description="Largest distance of a mean from the law, over the law, where the law lacks fit; null where it does "
+        "not, or where that cannot be told."
+    )
+    alpha_interval: Bounds | None = Field(description="Of the power law.")
 
 
 Verdict = Annotated[
-    TooFewPoints | Unreplicated | Drifted | NoDifference | NoLaw | PowerLaw | Turn | Rise | OtherLaw,
+    TooFewPoints | Unreplicated | EqualTimes | Drifted | NoDifference | NoLaw | PowerLaw | Turn | Rise | OtherLaw,
     Field(discriminator="kind"),
 ]
 """What the points of T(b) determine."""

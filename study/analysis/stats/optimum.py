@@ -10,6 +10,7 @@ from collections.abc import Hashable
 import numpy as np
 from pydantic import Field
 
+from study.analysis.stats.gate import ROUNDING
 from study.analysis.stats.log_model import CONFIDENCE, SIGNIFICANCE, LogModel
 from study.analysis.stats.mixed_model import Array
 from study.base.strict import Strict
@@ -45,8 +46,8 @@ def optimum_of(model: LogModel) -> Optimum | None:
 
 
 def has_noise(model: LogModel) -> bool:
-    """Return whether there are replicates, and noise between them."""
-    return model.spare > 0 and float(np.diag(model.covariance).max()) > 0
+    """Return whether there are replicates, and more than rounding between them."""
+    return model.spare > 0 and model.fit.variances["noise"] > ROUNDING**2
 
 
 def draws(covariance: Array, degrees: float) -> Array:

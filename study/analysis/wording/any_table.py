@@ -1,6 +1,7 @@
 """The fit of any table of times, as text for a terminal."""
 
 from study.analysis.stats.curve import CurveFit
+from study.analysis.stats.findings import EqualTimes
 from study.analysis.stats.optimum import Optimum
 from study.analysis.wording.verdict import noise_sentence, verdict_sentence
 from study.analysis.words import coefficients, law_formula, listed, number
@@ -20,7 +21,7 @@ def as_text(fit: CurveFit, optimum: Optimum | None, name: str) -> str:
         *_laws(fit),
         "",
         *([noise_sentence(fit.noise), ""] if fit.noise else []),
-        *_fastest(optimum, name),
+        *_fastest(optimum, name, isinstance(fit.verdict, EqualTimes)),
     ]
     return "\n".join(lines)
 
@@ -43,9 +44,10 @@ def _laws(fit: CurveFit) -> list[str]:
     return ["  " + "  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[4]]) for row in rows]
 
 
-def _fastest(optimum: Optimum | None, name: str) -> list[str]:
+def _fastest(optimum: Optimum | None, name: str, equal: bool) -> list[str]:
     if optimum is None:
-        return [f"With one row for each value of {name} it cannot be told from chance which is the fastest."]
+        why = "As repeated rows have equal times" if equal else f"Without enough repeated rows at a value of {name}"
+        return [f"{why}, it cannot be told from chance which is the fastest."]
     return [
         f"May be the fastest (95%): {name} {listed(optimum.indistinguishable)}.",
         *(

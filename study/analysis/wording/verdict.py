@@ -6,7 +6,7 @@ from study.analysis.stats import findings
 from study.analysis.stats.findings import Verdict
 from study.analysis.stats.fits import Bounds
 from study.analysis.stats.optimum import label
-from study.analysis.words import interval, number
+from study.analysis.words import coefficients, interval, number
 
 LAWS = {
     "constant": "a constant",
@@ -30,10 +30,15 @@ def _too_few_points(verdict: findings.TooFewPoints) -> str:
 
 @verdict_sentence.register
 def _unreplicated(verdict: findings.Unreplicated) -> str:
-    once = "Each batch size was run once, so chance cannot be told from shape"
+    once = "Without enough replicates chance cannot be told from shape"
     if verdict.law is None:
         return f"{once}, and no law beats a constant."
     return f"{once}; {LAWS[verdict.law]} follows the points most closely, which replicates would have to confirm."
+
+
+@verdict_sentence.register
+def _equal_times(verdict: findings.EqualTimes) -> str:
+    return "Repeated runs took equal times, so their noise is not known, and no law can be weighed against it."
 
 
 @verdict_sentence.register
@@ -57,8 +62,8 @@ def _no_law(verdict: findings.NoLaw) -> str:
 @verdict_sentence.register
 def _power_law(verdict: findings.PowerLaw) -> str:
     text = (
-        f"T(b) = {number(verdict.c)} / b^{verdict.alpha:.2f} + {number(verdict.least_seconds)} s"
-        f"{_alpha(verdict.alpha_interval)}."
+        "The power law describes the times (s; 95%): Tmin + c/b^alpha with "
+        f"{coefficients(verdict.coefficients, verdict.intervals)}."
     )
     return text + (" T0 + A/b describes the times as well: alpha = 1 is not excluded." if verdict.inverse_fits else "")
 
@@ -80,15 +85,17 @@ def _rise(verdict: findings.Rise) -> str:
 def _other_law(verdict: findings.OtherLaw) -> str:
     values = verdict.coefficients
     missing = f"The power law's exponent is no finding: {_doubt(verdict)}."
+    if verdict.misses is not None:
+        missing = f"Yet this law misses a mean by {100 * verdict.misses:.2g}%, more than the noise. {missing}"
     if verdict.law == "inverse":
         return (
-            f"A cost for each step and a cost for each image describe the times best, T(b) = {number(values['T0'])} + "
-            f"{number(values['A'])}/b s. {missing}"
+            "A cost for each step and a cost for each image describe the times best (s; 95%): T0 + A/b with "
+            f"{coefficients(values, verdict.intervals)}. {missing}"
         )
     if verdict.law == "hinge":
         return (
-            f"The times bend at a batch size of about {number(values['bend'])}: each step has its cost below, each "
-            f"image above. {missing}"
+            f"The times bend at a batch size {_bend(values['bend'], verdict.intervals.get('bend'))}: each step has its "
+            f"cost below, each image above. {missing}"
         )
     if verdict.law == "rise":
         return (
@@ -96,6 +103,11 @@ def _other_law(verdict: findings.OtherLaw) -> str:
             f"{missing}"
         )
     return f"The time falls with the batch size, and the power law describes it best. {missing}"
+
+
+def _bend(value: float, bounds: Bounds | None) -> str:
+    told = interval(bounds.low, bounds.high) if bounds else None
+    return f"of {number(value)} (95%: {told})" if told else "that they do not determine"
 
 
 def _doubt(verdict: findings.OtherLaw) -> str:

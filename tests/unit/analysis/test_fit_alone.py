@@ -57,7 +57,7 @@ def test_a_planted_alpha_of_a_half_is_reported_within_its_interval(
     assert power["reported"]
     assert power["alpha_interval"][0] <= 0.5 <= power["alpha_interval"][1]
     assert found["optimum"]["indistinguishable"][-1] == "512"  # type: ignore[index]
-    assert "95% of alpha" in capsys.readouterr().out
+    assert "alpha = 0.5" in capsys.readouterr().out
 
 
 def test_blocks_that_are_named_are_taken_out(tmp_path: Path) -> None:
@@ -167,6 +167,16 @@ def test_equal_times_are_repetitions(tmp_path: Path) -> None:
     assert found["observations"] == 9
     assert found["differs_p"] is not None
     assert found["optimum"] is not None
+
+
+def test_times_that_are_all_equal_are_not_called_single_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "t.csv").write_text(FEW + "".join(f"{size},{time}\n" * 3 for size, time in ((16, 9), (32, 7), (64, 5))))
+    assert fit(tmp_path / "t.csv")["verdict"] == {"kind": "equal_times"}
+    said = capsys.readouterr().out
+    assert "run once" not in said
+    assert "one row" not in said
 
 
 def test_sizes_that_differ_in_the_seventh_digit_stay_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

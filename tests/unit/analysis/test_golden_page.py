@@ -41,25 +41,51 @@ GOLDEN = Path(__file__).with_name("golden_page.txt")
 BATCH = "training.batch_size"
 TIME, LONE = Estimate(value=9.4567, low=8.58, high=10.4), Estimate(value=9.4567, low=None, high=None)
 TOGETHER = Estimate(value=9.4567, low=8.2, high=10.9)
-ALPHA, WIDE = Bounds(low=0.42, high=0.61), Bounds(low=None, high=2.5)
+ALPHA, WIDE, TIGHT = Bounds(low=0.42, high=0.61), Bounds(low=None, high=2.5), Bounds(low=4.2, high=5.9)
 INVERSE, POWER = {"T0": 5.1, "A": 243.0}, {"c": 15.0, "alpha": 0.5, "Tmin": 5.0}
 
 VERDICTS: list[Verdict] = [
     findings.TooFewPoints(),
     findings.Unreplicated(law=None),
     findings.Unreplicated(law="inverse"),
+    findings.EqualTimes(),
     findings.Drifted(machine_change=1.4, level_change=1.05),
     findings.NoDifference(),
     findings.NoLaw(),
-    findings.PowerLaw(c=15.0, alpha=0.5, alpha_interval=ALPHA, least_seconds=5.0, inverse_fits=False),
-    findings.PowerLaw(c=15.0, alpha=0.9, alpha_interval=ALPHA, least_seconds=5.0, inverse_fits=True),
+    findings.PowerLaw(coefficients=POWER, intervals={"alpha": ALPHA, "Tmin": TIGHT, "c": WIDE}, inverse_fits=False),
+    findings.PowerLaw(coefficients=POWER, intervals={"alpha": ALPHA, "Tmin": TIGHT, "c": WIDE}, inverse_fits=True),
     findings.Turn(low=32.0, high=128.0),
     findings.Rise(),
-    findings.OtherLaw(law="inverse", coefficients=INVERSE, doubt="another_law", alpha_interval=ALPHA),
-    findings.OtherLaw(law="hinge", coefficients={"bend": 62.6}, doubt="lack_of_fit", alpha_interval=ALPHA),
-    findings.OtherLaw(law="rise", coefficients=INVERSE, doubt="another_law", alpha_interval=None),
-    findings.OtherLaw(law="power", coefficients=POWER, doubt="untested", alpha_interval=None),
-    findings.OtherLaw(law="power", coefficients=POWER, doubt="wide_interval", alpha_interval=WIDE),
+    findings.OtherLaw(
+        law="inverse",
+        coefficients=INVERSE,
+        intervals={"T0": TIGHT, "A": WIDE},
+        doubt="another_law",
+        misses=None,
+        alpha_interval=ALPHA,
+    ),
+    findings.OtherLaw(
+        law="hinge",
+        coefficients={"bend": 5.26},
+        intervals={"bend": TIGHT},
+        doubt="lack_of_fit",
+        misses=0.042,
+        alpha_interval=ALPHA,
+    ),
+    findings.OtherLaw(
+        law="rise",
+        coefficients=INVERSE,
+        intervals={"T0": TIGHT, "A": WIDE},
+        doubt="another_law",
+        misses=None,
+        alpha_interval=None,
+    ),
+    findings.OtherLaw(
+        law="power", coefficients=POWER, intervals={}, doubt="untested", misses=None, alpha_interval=None
+    ),
+    findings.OtherLaw(
+        law="power", coefficients=POWER, intervals={}, doubt="wide_interval", misses=None, alpha_interval=WIDE
+    ),
 ]
 
 

@@ -258,6 +258,16 @@ def test_times_that_rise_do_not_fall_and_turn() -> None:
         assert isinstance(fit_curve(sizes.tolist(), seconds.tolist(), [0] * 25).verdict, Rise)
 
 
+def test_a_law_that_misses_the_means_is_not_named_without_saying_so() -> None:
+    """A curve in log b that is none of ours: with a noise of 0.5% every law misses it."""
+    sizes = np.tile(SIZES, 5)
+    seconds = (12 - 1.5 * np.log(sizes / 16) ** 1.3) * np.exp(np.random.default_rng(1).normal(0, 0.005, 25))
+    verdict = fit_curve(sizes.tolist(), seconds.tolist(), [0] * 25).verdict
+    assert isinstance(verdict, OtherLaw)
+    assert verdict.misses is not None
+    assert 0.02 < verdict.misses < 0.5
+
+
 def test_two_sizes_are_described_by_no_law() -> None:
     """Any law with two coefficients goes through two points."""
     fit = fit_curve([1.0, 2.0] * 5, [4.0, 2.0, 4.1, 2.1, 3.9, 2.05, 4.2, 2.0, 4.0, 1.9], [0] * 10)

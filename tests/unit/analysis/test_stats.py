@@ -117,7 +117,7 @@ def test_a_time_stands_beside_the_published_one_of_its_own_kind() -> None:
 def test_pure_noise_prints_no_alpha() -> None:
     rng = np.random.default_rng(1)
     printed = 0
-    for _ in range(100):
+    for _ in range(60):
         seconds = np.exp(rng.normal(1.5, 0.05, 15))
         fit = fit_curve(np.tile([16, 32, 64, 128, 256], 3).tolist(), seconds.tolist(), np.repeat([1, 2, 3], 5).tolist())
         printed += bool(fit.power.reported)
