@@ -8,7 +8,7 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.run import Run
 from study.artifacts.shelf import is_made, read_record
-from study.artifacts.start import Start, StartedBlock, read_start, write_start
+from study.artifacts.start import Start, StartedBlock, write_start
 
 
 def leaves(plan: Plan, run: Run, start: Start, files: Results) -> tuple[bool, str | None]:
@@ -22,7 +22,7 @@ def leaves(plan: Plan, run: Run, start: Start, files: Results) -> tuple[bool, st
         return False, None
     told = None
     if not block.left:
-        seconds = seconds_of(plan, block, _longest(files.records(plan.name)))
+        seconds = _seconds(plan, block, _longest(files.records(plan.name)))
         if time.time() + seconds <= start.deadline:
             return False, None
         told = _leave(plan, block, seconds, start, files)
@@ -46,7 +46,7 @@ def _leave(plan: Plan, block: StartedBlock, seconds: float, start: Start, files:
     return f"time budget: {needs}: {runs} run(s) of {plan.name} in {len(rest)} block(s) are left for the next start"
 
 
-def seconds_of(plan: Plan, block: StartedBlock, longest: Mapping[str, float]) -> float:
+def _seconds(plan: Plan, block: StartedBlock, longest: Mapping[str, float]) -> float:
     """Return the seconds that a block is expected to take: the longest earlier run of each setting, by its name.
 
     A setting that was never measured counts as the longest of all. Where nothing was measured it is 0: the first block
@@ -69,11 +69,3 @@ def _longest(records: Path) -> dict[str, float]:
 def _setting(run: str) -> str:
     """Return the name of a run without its block."""
     return run.rpartition("-r")[0]
-
-
-def note_end(study: str, run: Run, files: Results) -> None:
-    """Note in the file of the start that the block of ``run`` ended, if each of its records is there."""
-    start = read_start(files.start(study))
-    block = start.block(run.file) if start else None
-    if start and block and all(is_made(files.record(study, name)) for name in block.records):
-        write_start(start.with_blocks(block.model_copy(update={"ended": True})), files.start(study))

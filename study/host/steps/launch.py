@@ -7,8 +7,8 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan
 from study.artifacts.record import Record
 from study.artifacts.run import Run
-from study.artifacts.shelf import free_aside
-from study.artifacts.start import Start, read_start
+from study.artifacts.shelf import free_aside, is_made
+from study.artifacts.start import Start, read_start, write_start
 from study.base.errors import StudyError
 from study.host.steps import budget
 from study.host.steps.attempt import attempt
@@ -29,7 +29,7 @@ def measure(plan_file: Path, run: str, results: Path, log: Path | None, counter:
         return told
     log = log or files.log(plan.name, f"{planned.name}.{planned.key}")
     record = launch(plan, planned, results, start, log, counter)
-    budget.note_end(plan.name, planned, files)
+    note_end(plan.name, planned, files)
     return f"{counter}: {record.run}: {record.outcome}, {_told(record)}"
 
 
@@ -63,3 +63,11 @@ def launch(plan: Plan, run: Run, results: Path, start: Start, log: Path, counter
             print(f"{title}: disturbed ({kinds}): kept aside, and measured once more", file=sys.stderr, flush=True)
             tried = attempt(plan, run, results, start, file, title, is_primed)
     return tried.keep(path, files.telemetry(plan.name, run.file))
+
+
+def note_end(study: str, run: Run, files: Results) -> None:
+    """Note in the file of the start that the block of ``run`` ended, if each of its records is there."""
+    start = read_start(files.start(study))
+    block = start.block(run.file) if start else None
+    if start and block and all(is_made(files.record(study, name)) for name in block.records):
+        write_start(start.with_blocks(block.model_copy(update={"ended": True})), files.start(study))

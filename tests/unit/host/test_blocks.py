@@ -42,7 +42,7 @@ def make(plan: Plan, files: Results, start: Start, count: int, outcome: str = "o
         record = make_record(plan, plan.runs.index(run), outcome, session=start.session)
         path = files.record(plan.name, run.file)
         write_new(path, record.model_copy(update={"process_seconds": seconds}).model_dump_json(indent=1))
-        budget.note_end(plan.name, run, files)
+        launch.note_end(plan.name, run, files)
 
 
 def made(plan: Plan, files: Results) -> list[str]:
