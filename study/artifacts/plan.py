@@ -77,14 +77,19 @@ class Plan(Strict):
 
 
 def table(plan: Plan) -> str:
-    """Return the runs as a text table, with a reason for each run that cannot be made here."""
-    head = ["position", "block", "name", *plan.study.factors, "key", ""]
+    """Return the runs as a text table, with a reason for each run that cannot be made here.
+
+    Where a rule sets the learning rates, each run has its own.
+    """
+    ruled = any(run.settings.training.learning_rate_rule != "constant" for run in plan.runs)
+    head = ["position", "block", "name", *plan.study.factors, *(["learning rate"] if ruled else []), "key", ""]
     rows = [
         [
             str(run.position),
             str(run.block),
             run.name,
             *(str(get(run.settings, key)) for key in plan.study.factors),
+            *([f"{run.settings.training.scaled_learning_rate:.6g}"] if ruled else []),
             run.key,
             f"unavailable: {run.unavailable}" if run.unavailable else "",
         ]

@@ -143,7 +143,9 @@ class Timing(Strict):
         None, description="Base learning rate of the schedule, after `training.learning_rate_rule`."
     )
     chance_accuracy: Share = Field(
-        None, description="Accuracy of a network that always answers the most frequent class of the validation images."
+        None,
+        description="Accuracy of a network that always answers the most frequent class of the validation images; empty "
+        "for inference.",
     )
     accuracy: Share = Field(None, description="Validation images classified correctly after the last epoch.")
     valid_loss: float | None = Field(None, description="Mean validation loss after the last epoch.")

@@ -138,7 +138,8 @@ def _recorded(record: Record) -> dict[str, Any]:
         "others_cpu_percent": record.observed.others_cpu_percent if record.observed else None,
         "device_name": record.machine.device_name if record.machine else None,
         "valid_images": record.data.valid_images if record.data else None,
-        "chance_accuracy": _chance(record.data) if record.data else None,
+        # Inference asks one trained network in every setting: there is nothing that one of them could fail to learn.
+        "chance_accuracy": _chance(record.data) if record.data and record.settings.task == "training" else None,
         "weights": record.weights.kind if record.weights else None,
         "software": _software(record),
         "image": record.software.image,

@@ -1,11 +1,18 @@
 """Which settings have learned: planted truths, in simulated studies of runs that share their validation images."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
+from study.analysis.stats.analysis import analyse
+from study.analysis.stats.findings import Caveat, NotLearned, UnequalWork
+from study.analysis.stats.findings import Censored as CensoredRuns
 from study.analysis.stats.learning import Censored, censored_levels, learning_of
+from study.config.study import Study
+from tests.conftest import study_values
+from tests.timings import as_timings
 
 STUDIES = 1000
 ALLOWED = 0.05 + 2.33 * (0.05 * 0.95 / STUDIES) ** 0.5
@@ -103,3 +110,47 @@ def test_levels_with_runs_that_missed_the_target_are_named_with_their_number() -
     levels, reached = ["16", "16", "64", "64", "256"], [True, True, False, True, False]
     assert censored_levels(levels, reached) == {"64": Censored(missed=1, runs=2), "256": Censored(missed=1, runs=1)}
     assert censored_levels(levels, [None] * 5) == {}
+
+
+SIZES = (4, 8)
+
+
+def caveats(target: bool = False, **columns: tuple[list[Any], list[Any]]) -> list[Caveat]:
+    """What the analysis of a study of two batch sizes warns of; ``columns`` give the runs' values of each size."""
+    factors = {"device": ["cpu"], "training.batch_size": list(SIZES)}
+    training = {"freeze_epochs": 0, "batch_size": 4, "target_accuracy": 0.9 if target else None}
+    y = "target_seconds" if target else "fit_seconds"
+    values = study_values(factors=factors, training=training, curve={"x": "training.batch_size", "y": y}, replicates=3)
+    rows = [
+        {
+            "run": f"bs{size}-r{block}", "outcome": "ok", "device": "cpu", "session": 1, "block": block,
+            "training.batch_size": size, "precision": "fp32", "fit_seconds": 2.0 + 0.1 * block,
+            "valid_images": 206, "chance_accuracy": 0.5,
+        }
+        | {name: sides[level][block] for name, sides in columns.items()}
+        for level, size in enumerate(SIZES)
+        for block in range(3)
+    ]  # fmt: skip
+    return analyse(Study.model_validate(values), as_timings(rows)).warnings
+
+
+def test_a_setting_that_did_not_learn_is_a_caveat_with_its_accuracy() -> None:
+    found = caveats(accuracy=([0.95, 0.96, 0.94], [0.51, 0.5, 0.52]))
+    (caveat,) = [one for one in found if isinstance(one, NotLearned)]
+    assert (caveat.reason, caveat.beside) == ("at_chance", 0.5)
+    assert caveat.accuracies == {"cpu, 8": pytest.approx(0.51)}
+    equal = caveats(accuracy=([0.95, 0.96, 0.94], [0.95, 0.94, 0.95]))
+    assert not any(isinstance(one, NotLearned) for one in equal)
+
+
+def test_runs_that_missed_the_target_are_a_caveat_that_names_their_setting_and_number() -> None:
+    found = caveats(
+        target=True,
+        accuracy=([0.95, 0.96, 0.94], [0.91, 0.7, 0.92]),
+        reached_target=([True, True, True], [True, False, True]),
+        target_seconds=([2.0, 2.1, 2.2], [1.0, None, 1.1]),
+        images_processed=([32, 32, 48], [64, 160, 64]),
+    )
+    (caveat,) = [one for one in found if isinstance(one, CensoredRuns)]
+    assert caveat.missed == {"cpu, 8": (1, 3)}
+    assert not any(isinstance(one, UnequalWork) for one in found), "it is the target that decides the work"

@@ -13,6 +13,8 @@ from study.analysis.table.files import read_csv, write_csv
 from study.analysis.table.rows import table
 from study.artifacts import timing
 from study.artifacts.plan import Plan
+from study.artifacts.record import DataUsed
+from study.artifacts.samples import Target
 from study.artifacts.timing import Timing
 from study.config.study import Total
 from tests.conftest import tiny_plan
@@ -89,3 +91,44 @@ def test_every_total_of_a_study_is_a_column_in_seconds() -> None:
 
 def test_every_way_in_which_a_resource_is_shown_has_its_function() -> None:
     assert set(SHOW) == set(get_args(timing.Shown))
+
+
+@pytest.mark.parametrize(("most", "chance"), [(None, 0.25), (3, 0.3), (9, 0.9)])
+def test_chance_is_the_share_of_the_most_frequent_class_or_in_an_older_record_that_of_equal_ones(
+    most: int | None, chance: float
+) -> None:
+    data = DataUsed(
+        source="folder", generated=False, sha256="ab", classes=list("abcd"), train_images=40, valid_images=10,
+        valid_majority_images=most, left_out=0,
+    )  # fmt: skip
+    plan = tiny_plan()
+    record = make_record(plan).model_copy(update={"data": data})
+    row = table(plan, {record.run: record}).iloc[0]
+    assert (row["chance_accuracy"], row["valid_images"]) == (chance, 10)
+    asked = record.settings.model_copy(update={"task": "inference"})
+    row = table(plan, {record.run: record.model_copy(update={"settings": asked})}).iloc[0]
+    assert pd.isna(row["chance_accuracy"])
+
+
+@pytest.mark.parametrize(
+    ("target", "columns"),
+    [
+        (None, {}),
+        (Target(reached=False), {"reached_target": False}),
+        (
+            Target(reached=True, epochs=3, seconds=1.5),
+            {"reached_target": True, "target_epochs": 3, "target_seconds": 1.5},
+        ),
+    ],
+)
+def test_the_time_to_a_target_is_a_column_that_is_empty_where_it_was_missed(
+    tmp_path: Path, target: Target | None, columns: dict[str, Any]
+) -> None:
+    plan = tiny_plan()
+    record = make_record(plan)
+    assert record.measurement is not None
+    measured = record.measurement.model_copy(update={"target": target})
+    write_csv(table(plan, {record.run: record.model_copy(update={"measurement": measured})}), tmp_path / "t.csv")
+    row = read_csv(tmp_path / "t.csv", plan.study).iloc[0]
+    names = ("reached_target", "target_epochs", "target_seconds")
+    assert {name: row[name] for name in names if not pd.isna(row[name])} == columns
