@@ -135,7 +135,8 @@ def count_flat(shares: Shares, told: Told) -> None:
     differs, optimum = level_test(model), optimum_of(model)
     verdict = curve_of_model(model, [SIZES[level] for level in model.levels], optimum, differs).verdict
     shares.add("flat: a law is named", not isinstance(verdict, NO_LAW))
-    shares.add("flat: levels are said to differ", differs is not None and differs < 0.05)
+    fastest = may_be_fastest(optimum, differs) if optimum else []
+    shares.add("flat: a level is called slower than the fastest", bool(optimum) and len(fastest) < len(model.levels))
     frame = pd.DataFrame(
         {
             "y": told.runs.seconds,

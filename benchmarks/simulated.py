@@ -68,7 +68,7 @@ class Runs:
 
     def keep(self, rows: NDArray[np.bool_]) -> "Runs":
         """Return some of the runs."""
-        return Runs(*(part[rows] for part in (self.seconds, self.levels, self.blocks, self.starts, self.first)))
+        return Runs(self.seconds[rows], self.levels[rows], self.blocks[rows], self.starts[rows], self.first[rows])
 
 
 def simulate(condition: Condition, effects: Array, rng: np.random.Generator) -> Runs:

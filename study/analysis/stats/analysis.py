@@ -26,7 +26,7 @@ from study.analysis.stats.findings import (
     OnlyLevel,
 )
 from study.analysis.stats.groups import Fits, GroupFit, groups_of
-from study.analysis.stats.log_model import SIGNIFICANCE
+from study.analysis.stats.log_model import DIFFERENCE
 from study.analysis.stats.optimum import Optimum, may_be_fastest, optimum_of
 from study.analysis.stats.stability import drift_of
 from study.analysis.stats.step_model import StepModel, step_model
@@ -210,7 +210,7 @@ def _verdict(fits: Fits) -> MachinePart:
 
 def _shows(p: float | None) -> bool:
     """Return whether a test finds an effect."""
-    return p is not None and p < SIGNIFICANCE
+    return p is not None and p < DIFFERENCE
 
 
 def _tied(levels: list[str], fits: Fits) -> list[str]:

@@ -23,7 +23,7 @@ from study.analysis.stats.findings import (
 from study.analysis.stats.fits import Band, Fitted, Points, band_of, fit_laws, points_of, predict
 from study.analysis.stats.laws import CLOSE, by_name
 from study.analysis.stats.log_means import LogMeans
-from study.analysis.stats.log_model import SIGNIFICANCE, LogModel, fit_log_model, level_test
+from study.analysis.stats.log_model import DIFFERENCE, SIGNIFICANCE, LogModel, fit_log_model, level_test
 from study.analysis.stats.noise import noise_of
 from study.analysis.stats.optimum import Optimum, has_noise, label, may_be_fastest, optimum_of
 from study.base.strict import Strict
@@ -179,7 +179,7 @@ def judge(
     beats = _beats_constant(models, best)
     if differs_p is None:
         return Unreplicated(law=best if beats else None)
-    if differs_p >= SIGNIFICANCE:
+    if differs_p >= DIFFERENCE:
         return drifted or NoDifference()
     if isinstance(shape, Turn) or (shape and (best == "rise" or not beats)):
         return shape

@@ -39,9 +39,12 @@ def equivalent_to(model: LogModel, best: Hashable, margin: float) -> list[str]:
         if level == best:
             continue
         weights = model.weights(level, best)
-        error = model.error(weights)
-        reach = float(stats.t.ppf(1 - SIGNIFICANCE, model.degrees(weights))) * error
-        if error > 0 and abs(float(weights @ model.effects)) + reach <= math.log1p(margin):
+        # With noises of their own or with one for all: whichever reaches further.
+        reach = max(
+            float(stats.t.ppf(1 - SIGNIFICANCE, one.degrees(weights))) * one.error(weights)
+            for one in (model, model.even)
+        )
+        if reach > 0 and abs(float(weights @ model.effects)) + reach <= math.log1p(margin):
             found.append(str(level))
     return found
 

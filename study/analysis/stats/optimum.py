@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from study.analysis.stats.gate import ROUNDING
-from study.analysis.stats.log_model import CONFIDENCE, SIGNIFICANCE, LogModel
+from study.analysis.stats.log_model import CONFIDENCE, DIFFERENCE, LogModel
 from study.analysis.stats.mixed_model import Array
 from study.base.strict import Strict
 
@@ -62,7 +62,7 @@ def may_be_fastest(optimum: Optimum, differs_p: float | None) -> list[str]:
 
     Without that protection (Fisher's) one in five studies of equal levels would single one out.
     """
-    if differs_p is None or differs_p >= SIGNIFICANCE:
+    if differs_p is None or differs_p >= DIFFERENCE:
         return list(optimum.cost)
     return optimum.indistinguishable
 
