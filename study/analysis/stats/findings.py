@@ -96,8 +96,8 @@ class OtherLaw(Strict):
         "few batch sizes to test it; it misses the means by more than the noise; the interval of alpha is too wide."
     )
     misses: float | None = Field(
-        description="Largest distance of a mean from the law, over the law, where the law lacks fit; null where it does "
-        "not, or where that cannot be told."
+        description="Largest distance of a mean from the law, over the law, where the law lacks fit; null where it "
+        "does not, or where that cannot be told."
     )
     alpha_interval: Bounds | None = Field(description="Of the power law.")
 
