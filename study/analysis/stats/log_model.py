@@ -22,9 +22,9 @@ from study.analysis.stats.mixed_model import Array, Groups, MixedFit, fit_mixed,
 
 CONFIDENCE = 0.95
 SIGNIFICANCE = 0.05
-DIFFERENCE = 0.03
+DIFFERENCE = 0.02
 """p below which levels are said to differ, or times to drift: runs that were slowed and not found make both tests
-liberal, and with 3% they are wrong in about 5% of the studies of ``benchmarks.coverage``."""
+liberal, and with 2% they are wrong in about 5% of the studies of ``benchmarks.coverage``."""
 UNEVEN = 0.10
 """p below which levels have a noise of their own: a missed difference costs more than a few degrees of freedom."""
 

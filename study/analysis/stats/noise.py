@@ -25,9 +25,10 @@ def spread_grows(levels: Array, residuals: Array) -> tuple[float, float] | None:
         return None
     medians = np.array([np.median(residuals[place == at]) for at in range(len(distinct))])
     distances = np.abs(residuals - medians[place])
-    if np.ptp(distances) <= 0:
+    kept = distances > 0  # an odd number of runs has one that is the median: it tells nothing, and hides what others do
+    if not kept.any() or np.ptp(distances[kept]) <= 0:
         return None
-    found = stats.linregress(levels, distances)
+    found = stats.linregress(levels[kept], distances[kept])
     return float(found.pvalue), float(found.slope)
 
 
