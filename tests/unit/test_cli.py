@@ -22,7 +22,8 @@ def test_the_command_line_imports_neither_torch_nor_pandas() -> None:
 def test_plan_prints_the_table_of_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "quickstart", "--device", "cpu", "--set", "training.batch_size=[16, 32]"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["position", "block", "name", "device", "training.batch_size", "key"]
+    head = ["position", "block", "name", "device", "training.batch_size", "learning rate", "key"]
+    assert re.split(" {2,}", lines[0]) == head
     assert len(lines) == 1 + 2 * 3
 
 
