@@ -107,7 +107,7 @@ def test_any_table_is_fitted_as_the_command_fits_a_file(tmp_path: Path) -> None:
 
 def test_blocks_are_taken_out_of_a_table() -> None:
     halves = [BLOG.assign(day=1), BLOG.assign(seconds=2 * BLOG["seconds"], day=2)]
-    assert study.fit(pd.concat(halves), block="day").curve.degrees_of_blocks == 1
+    assert set(study.fit(pd.concat(halves), block="day").curve.spreads) == {"noise", "block"}
 
 
 @pytest.mark.parametrize(

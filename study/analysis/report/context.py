@@ -7,6 +7,8 @@ from typing import Any
 import pandas as pd
 
 from study.analysis.published.beside import Series, beside
+from study.analysis.published.claims import examine
+from study.analysis.published.claims.measured import measured_here
 from study.analysis.published.table import read_published
 from study.analysis.report.epochs import EpochRow, epoch_rows, padded, published_epochs
 from study.analysis.stats.analysis import Analysis
@@ -44,6 +46,8 @@ class StudyView:
     beside: list[Series]
     published: str | None
     """The published study beside this one; the page opens the claims of these."""
+    measured: dict[tuple[int, ...], list[str]]
+    """What this study says of a published claim, by the claim's lines."""
 
 
 def view(
@@ -77,6 +81,7 @@ def view(
         counts=_counts(plan, done),
         beside=beside(study, frame, read_published()) if study.published else [],
         published=study.published,
+        measured={claim.lines: measured_here(claim, study, analysis) for claim in examine(read_published())},
     )
 
 

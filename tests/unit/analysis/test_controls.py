@@ -12,6 +12,7 @@ from study.analysis.stats import findings
 from study.analysis.stats.analysis import analyse
 from study.analysis.stats.caveats import warnings_of
 from study.analysis.stats.findings import Bottleneck, NullControl
+from study.analysis.stats.usable import FAR, FIRST, with_reasons
 from study.base import devices
 from study.base.errors import StudyError
 from study.config.load import check_settings
@@ -178,19 +179,24 @@ def test_a_run_above_its_ceiling_says_that_the_ceiling_was_measured_on_a_slower_
     assert (found.runs, found.share) == ([frame["run"][0]], 3.29)
 
 
-def test_a_far_run_whose_warm_up_explains_it_says_so_and_which_start_it_began() -> None:
+def test_a_run_that_is_set_aside_says_why_and_whether_its_warm_up_explains_it() -> None:
     study = study_of(replicates=3)
     frame = rows_of(study, lambda *_: 1.0)
     frame["started"], frame["warm_up_extra_seconds"] = range(len(frame)), 0.5
     frame.loc[0, ["fit_seconds", "warm_up_extra_seconds"]] = 9.0, 8.5
-    (found,) = only(findings.FarRuns, warnings_of(study, frame, "fit_seconds", None))
-    (far,) = found.settings
-    assert (far.warm_up_seconds, far.usual_warm_up_seconds, far.first_of_start) == (8.5, 0.5, True)
+    assert set_aside(study, frame) == [(frame["run"][0], FAR, 8.5, 0.5)]
+    assert set_aside(study, frame.assign(primed=False)) == [(frame["run"][0], FIRST, 8.5, 0.5)]
     frame.loc[0, "warm_up_extra_seconds"] = 0.5
-    frame["started"] = range(len(frame), 0, -1)
-    (found,) = only(findings.FarRuns, warnings_of(study, frame, "fit_seconds", None))
-    (far,) = found.settings
-    assert (far.warm_up_seconds, far.usual_warm_up_seconds, far.first_of_start) == (None, None, False)
+    assert set_aside(study, frame) == [(frame["run"][0], FAR, None, None)]
+    frame.loc[0, "fit_seconds"] = 1.0
+    assert set_aside(study, frame) == []
+
+
+def set_aside(study: Study, frame: pd.DataFrame) -> list[tuple[str, str, float | None, float | None]]:
+    """Name, reason and warm-ups of each run that is set aside."""
+    found = only(findings.SetAsideRuns, warnings_of(study, with_reasons(study, frame), "fit_seconds", None))
+    runs = found[0].runs if found else []
+    return [(run.run, run.reason, run.warm_up_seconds, run.usual_warm_up_seconds) for run in runs]
 
 
 def test_what_no_level_knows_is_no_row_of_the_table() -> None:

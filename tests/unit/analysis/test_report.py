@@ -13,6 +13,7 @@ from study.analysis.report.resources import resources
 from study.analysis.report.step import render
 from study.analysis.stats import findings
 from study.analysis.stats.analysis import Analysis, analyse
+from study.analysis.stats.usable import FAR
 from study.analysis.table.files import read_all, read_csv, write_csv
 from study.analysis.table.rows import table
 from study.artifacts.plan import Plan, write_plans
@@ -292,13 +293,13 @@ def test_warnings_stand_beside_the_number(tmp_path: Path) -> None:
     plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [2, 4]}, replicates=3)
     folder = tmp_path / "tiny" / "records"
     for number, run in enumerate(plan.runs):
-        slow = run.factors["training.batch_size"] == 4 and run.block == 2
-        record = make_record(plan, number, fit_seconds=5.0 if slow else 1.0, session=run.block)
+        seconds = {(4, 2): 5.0, (2, 1): 1.25}.get((run.factors["training.batch_size"], run.block), 1.0)
+        record = make_record(plan, number, fit_seconds=seconds, session=run.block)
         write_new(folder / run.file, record.model_dump_json())
     warnings = analyse(plan.study, table(plan, read_all(plan, folder))).warnings
-    (spread,), (far,) = only(findings.WideSpread, warnings), only(findings.FarRuns, warnings)
-    assert list(spread.spreads) == ["cpu, 4"]
-    assert [one.setting for one in far.settings] == ["cpu, 4"]
+    (spread,), (aside,) = only(findings.WideSpread, warnings), only(findings.SetAsideRuns, warnings)
+    assert list(spread.spreads) == ["cpu, 2"]
+    assert [(one.setting, one.reason, one.seconds) for one in aside.runs] == [("cpu, 4", FAR, 5.0)]
     assert only(findings.SeveralStarts, warnings) == [findings.SeveralStarts(starts=3)]
 
 

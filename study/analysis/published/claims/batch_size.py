@@ -46,6 +46,7 @@ def examine_optimum(shares: Sequence[Printed], times: Sequence[Printed]) -> Clai
             for row in rows
         ),
         lines=tuple(row.line for row in shares),
+        batch_size=float(size),
     )
 
 

@@ -30,6 +30,7 @@ def examine_speedup(claim: Printed, times: Sequence[Printed], epochs: Sequence[P
         gives="CPU's time over it",
         used=(used(cpu, ""), *(used(row, four(_value(cpu, row))) for row in gpus)) if cpu else (),
         lines=(claim.line,),
+        ratio=claim.value,
     )
 
 

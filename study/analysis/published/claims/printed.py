@@ -76,6 +76,10 @@ class Claim:
     used: tuple[Used, ...]
     lines: tuple[int, ...]
     """Lines of the claim itself in the file."""
+    ratio: float | None = None
+    """The claimed ratio of two devices' times."""
+    batch_size: float | None = None
+    """The batch size that is claimed to be the fastest."""
 
     @property
     def where(self) -> str:
