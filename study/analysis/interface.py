@@ -104,7 +104,7 @@ class StudyResults:
         >>> for group in open("docs/example-h200")["batch-size"].analysis().groups:
         ...     print(group.label, group.best)
         cuda, fastai 64
-        cuda, torch 64
+        cuda, torch 32
         """
         return self._analysis
 

@@ -87,7 +87,8 @@ def number(value: float) -> str:
     """Return three significant digits, without an exponent between 0.0001 and a million."""
     if value == 0 or not 1e-4 <= abs(value) < 1e6:
         return f"{value:.3g}"
-    whole = len(str(int(abs(value)))) if abs(value) >= 1 else 0
+    rounded = abs(float(f"{value:.3g}"))  # 0.9999 is 1.00, and 9.999 is 10.0
+    whole = len(str(int(rounded))) if rounded >= 1 else 0
     return f"{value:.{max(0, 3 - whole)}f}" if whole else f"{value:.3g}"
 
 

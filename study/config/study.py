@@ -90,6 +90,11 @@ class Study(Keys):
         None,
         description="Name of the study in `study/analysis/published/published.csv` that is shown beside the runs.",
     )
+    claims_of: str | None = Field(
+        None,
+        description="Name of the published study whose claims are compared with what is measured here. none: that of "
+        "`published`.",
+    )
 
     @property
     def compared(self) -> list[str]:

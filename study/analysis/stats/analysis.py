@@ -56,7 +56,7 @@ class Level(Strict):
     label: str = Field(description="The level on the curve's axis, or the levels of all factors.")
     x: float | None = Field(description="The curve's factor; null in a study without a curve.")
     runs: int = Field(description="Runs that count: they succeeded, and none is set aside.")
-    set_aside: dict[str, int] = Field(description="Number of successful runs that do not count, by reason.")
+    set_aside: dict[str, int] = Field(description="Number of successful runs that a rule sets aside, by reason.")
     time: Estimate | None = Field(
         description="Seconds; null where no run counts, and without bounds where the mean is not determined."
     )
@@ -270,7 +270,7 @@ def _level(name: str, rows: pd.DataFrame, group: GroupFit, with_far: Estimate | 
     """Return one level, from all of its ``rows`` and from those that count."""
     clean = group.clean[group.clean["level"] == name]
     adjusted = group.fits.adjusted if group.fits and name in group.times else None
-    left = rows[(rows["outcome"] == "ok") & rows["set_aside"].notna()]
+    left = rows[(rows["outcome"] == "ok") & rows["set_aside"].isin(BY_RULE)]
     recorded = rows[rows["set_aside"].isna() | rows["set_aside"].isin(BY_RULE)]
     return Level(
         label=name,

@@ -82,10 +82,9 @@ class LogModel:
         count = len(self.levels)
         shared: Array = self.fit.covariance[:count, :count]
         if not self.uneven:
-            return shared
-        values, vectors = np.linalg.eigh(shared - np.diag(self.fit.variances["noise"] / self.counts))
-        own: Array = (vectors * np.maximum(values, 0)) @ vectors.T + np.diag(self.noises / self.counts)
-        return own
+            return _without_negative(shared)
+        common = np.diag(self.fit.variances["noise"] / self.counts)
+        return _without_negative(shared - common) + np.diag(self.noises / self.counts)
 
     def weights(self, level: Hashable, other: Hashable | None = None) -> Array:
         """Return the weights (m,) of a level's mean, or of its difference from another's."""
@@ -173,6 +172,13 @@ def fit_log_model(
         np.log(np.asarray(seconds, float)), fixed, [Groups("block", places(nested)), Groups("start", places(starts))]
     )
     return LogModel(list(dict.fromkeys(levels)), level_places, fit, _noises(fit, level_places))
+
+
+def _without_negative(covariance: Array) -> Array:
+    """Return a covariance (m, m) without the negative eigenvalues that Kenward and Roger's correction can leave."""
+    values, vectors = np.linalg.eigh(covariance)
+    found: Array = (vectors * np.maximum(values, 0)) @ vectors.T if values.min() < 0 else covariance
+    return found
 
 
 def _slope(covariate: Sequence[float], centred: bool) -> Array:

@@ -203,4 +203,6 @@ class _Restricted:
         spread: Array = 2 * np.linalg.pinv(information, hermitian=True).astype(float)
         inner = np.einsum("ij,ijkl->kl", spread, q - np.einsum("ikl,lm,jmn->ijkn", p, plain, p))
         adjusted = plain + 2 * plain @ inner @ plain
+        if (np.diag(adjusted) < np.diag(plain) * (1 - 1e-6)).any():  # columns that are all but dependent
+            adjusted = plain
         return (adjusted + adjusted.T) / 2, np.array([plain @ part @ plain for part in p]), spread

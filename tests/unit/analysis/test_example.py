@@ -181,7 +181,7 @@ def test_each_published_claim_stands_beside_what_the_example_measured() -> None:
     claims = examine(read_published())
     told = []
     for name in ("batch-size", "speedup"):
-        study = read_plan(EXAMPLE / name / "plan.json").study
+        study = read_plan(EXAMPLE / name / "plan.json").study.model_copy(update={"claims_of": "batch-size"})
         analysis = read_analysis(EXAMPLE / name / "fit.json")
         told += [sentence for claim in claims for sentence in measured_here(claim, study, analysis)]
     assert "Measured here: on the GPU with fastai 64 may be the fastest, and so may 32 (95%)." in told
@@ -193,7 +193,7 @@ def test_each_published_claim_stands_beside_what_the_example_measured() -> None:
 
 def test_a_claimed_ratio_lies_within_the_measured_interval_or_outside() -> None:
     (claim,) = [claim for claim in examine(read_published()) if claim.ratio == 9.97]
-    study = read_plan(EXAMPLE / "speedup" / "plan.json").study
+    study = read_plan(EXAMPLE / "speedup" / "plan.json").study.model_copy(update={"claims_of": "batch-size"})
     analysis = read_analysis(EXAMPLE / "speedup" / "fit.json")
     for low, words in ((9.0, "9.97 lies within it."), (10.5, "9.97 lies outside it.")):
         known = Estimate(value=11.0, low=low, high=12.0)

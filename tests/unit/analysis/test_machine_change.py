@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from study.analysis.stats.analysis import Analysis, analyse
-from study.analysis.stats.contrasts import is_explained, is_unclear
-from study.analysis.stats.findings import Contrast, Fastest, MachineChanged
+from study.analysis.stats.contrasts import is_explained
+from study.analysis.stats.findings import CannotSay, Contrast, Fastest, MachineChanged
 from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.machine_change import with_machine
 from study.artifacts.samples import WARM_UP_REPETITIONS, Yardstick
@@ -74,18 +74,14 @@ def test_a_change_of_the_machine_that_meets_one_level_alone_is_no_finding() -> N
     assert changed.slowest_seconds / changed.fastest_seconds == pytest.approx(1.8)
 
 
-def test_a_change_that_two_runs_a_level_cannot_separate_leaves_no_conclusion() -> None:
-    """A difference that lies wholly in the machine, with no degree of freedom left to see it."""
+def test_two_runs_a_level_are_too_few_to_say_anything_whatever_the_machine_did() -> None:
     analysis = simulated(1.0, np.array([1.0, 1.6, 1.0, 1.61]), noise=0.002)
     (ratio,) = analysis.ratios
-    assert not (ratio.ratio.low or 0) <= 1 <= (ratio.ratio.high or 9)
-    assert ratio.adjusted is None
-    assert is_unclear(ratio)
-    fastest, contrast = analysis.answer
-    assert isinstance(fastest, Fastest)
-    assert fastest.machine == "unclear"
-    assert isinstance(contrast, Contrast)
-    assert (contrast.explained, contrast.unclear) == ([], [{}])
+    assert (ratio.ratio.low, ratio.ratio.high, ratio.adjusted) == (None, None, None)
+    unsaid, _ = analysis.answer
+    assert isinstance(unsaid, CannotSay)
+    assert set(unsaid.reasons.values()) == {"few_runs"}
+    assert unsaid.more_runs == 1
 
 
 def test_a_yardstick_that_the_times_do_not_follow_explains_nothing() -> None:
@@ -159,6 +155,6 @@ def test_the_slope_of_the_covariate_is_recovered() -> None:
     seconds = 5.0 * state**0.7 * np.exp(rng.normal(0, 0.01, 200))
     levels = ["a", "b"] * 100
     blocks = [index // 2 for index in range(200)]
-    model = fit_log_model(seconds.tolist(), levels, blocks, state.tolist(), centred=False)
+    model = fit_log_model(seconds.tolist(), levels, blocks, covariate=state.tolist(), centred=False)
     assert model.mean("a").value == pytest.approx(5.0, rel=0.01)
     assert model.ratio("a", "b").value == pytest.approx(1.0, rel=0.01)

@@ -110,12 +110,12 @@ def test_the_slope_of_a_covariate_is_tested_by_its_own_degrees() -> None:
     rng = np.random.default_rng(9)
     machine = np.exp(rng.normal(0, 0.2, 25))
     levels, blocks = WHOLE
-    seconds = np.array(drawn(9)) * machine
+    seconds = np.array(drawn(90)) * machine
     followed = fit_log_model(seconds.tolist(), levels, blocks, covariate=machine.tolist())
     assert followed.covariate_p is not None
     assert followed.covariate_p < 1e-6
     assert followed.fit.beta[-1] == pytest.approx(1.0, abs=0.35)
-    alike = fit_log_model(drawn(9), levels, blocks, covariate=machine.tolist())
+    alike = fit_log_model(drawn(90), levels, blocks, covariate=machine.tolist())
     assert alike.covariate_p is not None
     assert alike.covariate_p > 0.05
 

@@ -22,7 +22,7 @@ def measured(
             epoch = IMAGES / size * step + wait
             rows.append((size, f"1.{block}", step, epoch, IMAGES // size * size, wait))
     columns = ["step_images", "session_block", "busy_step_seconds", "unfrozen_epoch_seconds", "unfrozen_epoch_images"]
-    return pd.DataFrame(rows, columns=[*columns, "unfrozen_epoch_wait_seconds"])
+    return pd.DataFrame(rows, columns=[*columns, "unfrozen_epoch_wait_seconds"]).assign(session=1)
 
 
 def model(frame: pd.DataFrame) -> StepModel:

@@ -9,7 +9,7 @@ from study.config.study import Study
 
 def measured_here(claim: Claim, study: Study, analysis: Analysis) -> list[str]:
     """Return sentences on what a study of the claim's document found; none where it cannot speak to the claim."""
-    if claim.study != study.published:
+    if claim.study != (study.claims_of or study.published):
         return []
     if claim.ratio is not None and study.contrast == "device":
         return [
