@@ -74,7 +74,7 @@ def test_the_cpu_time_of_a_worker_that_outlives_its_parent_is_ours(tmp_path: Pat
     work = "import time\nwhile time.process_time() < 0.5: pass\nopen('done', 'w').close()\ntime.sleep(60)"
     parent = f"""
 import pathlib, subprocess, sys, time
-subprocess.Popen([sys.executable, "-c", {work!r}])
+subprocess.Popen([sys.executable, "-c", {work!r}], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 while not pathlib.Path("done").exists(): time.sleep(0.01)
 """
     before = processes.cpu_seconds()
