@@ -12,7 +12,7 @@ from pydantic import Field
 
 from study.analysis.stats import gate, machine_change
 from study.analysis.stats.bottleneck import bottlenecks_of
-from study.analysis.stats.caveats import learning_caveats, warnings_of
+from study.analysis.stats.caveats import learning_caveats, set_aside_caveats, warnings_of
 from study.analysis.stats.contrasts import Ratio, contrasts_of, control_of, ratios_of
 from study.analysis.stats.curve import CurveFit, curve_of_model
 from study.analysis.stats.equivalence import Sensitivity, equivalent_to, sensitivity_of
@@ -150,6 +150,7 @@ def analyse(study: Study, frame: pd.DataFrame) -> Analysis:
         ],
         warnings=[
             *learning_caveats(fitted, study.learning.margin),
+            *set_aside_caveats(fitted, y),
             *warnings_of(study, frame, y, study.curve.x if study.curve else None),
             *(group.drift for group in groups if group.drift),
         ],

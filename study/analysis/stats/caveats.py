@@ -3,7 +3,6 @@
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from study.analysis.stats import findings
@@ -37,7 +36,6 @@ def warnings_of(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> lis
         *_environment(frame),
         *_machine(usable),
         *_apart(study, usable, x),
-        *_set_aside(study, done, y),
         *_noise(study, usable, y),
         *_work(usable, x),
         *_batches(usable),
@@ -211,23 +209,22 @@ def _apart(study: Study, usable: pd.DataFrame, x: str | None) -> Iterator[Caveat
             yield findings.SeparateStarts(factor=x, sets=sets)
 
 
-def _set_aside(study: Study, done: pd.DataFrame, y: str) -> Iterator[Caveat]:
-    """Yield the runs that succeeded and are not analysed."""
-    left = done[done["set_aside"].notna()]
-    if left.empty:
-        return
-    keys = study.compared or ["device"]
-    settings = dict(list(done[done["set_aside"].isna()].groupby(keys)))
-    found = []
-    for level, rows in left.groupby(keys, sort=False):
-        peers = settings.get(level, done.iloc[:0])
-        found += [_set_aside_run(_label(level), run, peers, y) for _, run in rows.iterrows()]
-    yield findings.SetAsideRuns(runs=found, of=len(done))
+def set_aside_caveats(groups: Sequence[GroupFit], y: str) -> Iterator[Caveat]:
+    """Yield the runs that succeeded and that a rule sets aside, beside the mean of their setting."""
+    found, succeeded = [], 0
+    for group in groups:
+        done = group.part[(group.part["outcome"] == "ok") & group.part[y].notna()]
+        left = done[done["set_aside"].isin(BY_RULE)]
+        succeeded += len(counted(done)) + len(left)
+        found += [_set_aside_run(_setting(group, run["level"], groups), run, group, y) for _, run in left.iterrows()]
+    if found:
+        yield findings.SetAsideRuns(runs=found, of=succeeded)
 
 
-def _set_aside_run(setting: str, run: "pd.Series[Any]", peers: pd.DataFrame, y: str) -> SetAsideRun:
-    """Return a run beside the ``peers`` that count; its warm-up where that explains half of the distance."""
+def _set_aside_run(setting: str, run: "pd.Series[Any]", group: GroupFit, y: str) -> SetAsideRun:
+    """Return a run beside its peers that count; its warm-up where that explains half of the distance."""
     own = usual = None
+    peers, mean = group.clean[group.clean["level"] == run["level"]], group.times.get(str(run["level"]))
     if len(peers):
         warm_up, peers_warm_up = run["warm_up_extra_seconds"], peers["warm_up_extra_seconds"].median()
         if warm_up - peers_warm_up >= 0.5 * (run["fit_seconds"] - peers["fit_seconds"].median()) > 0:
@@ -237,7 +234,7 @@ def _set_aside_run(setting: str, run: "pd.Series[Any]", peers: pd.DataFrame, y: 
         setting=setting,
         reason=str(run["set_aside"]),
         seconds=float(run[y]),
-        mean_seconds=float(np.exp(np.log(peers[y]).mean())) if len(peers) else None,
+        mean_seconds=mean.value if mean else None,
         warm_up_seconds=own,
         usual_warm_up_seconds=usual,
     )

@@ -392,7 +392,7 @@ class SetAsideRun(Strict):
     setting: str
     reason: str
     seconds: float
-    mean_seconds: float | None = Field(description="Geometric mean of the runs of its setting that count.")
+    mean_seconds: float | None = Field(description="Mean of its setting; null where no run of it counts.")
     warm_up_seconds: float | None = Field(description="Null where the warm-up does not explain the distance.")
     usual_warm_up_seconds: float | None
 

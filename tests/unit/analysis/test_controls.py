@@ -12,7 +12,7 @@ from study.analysis.stats import findings
 from study.analysis.stats.analysis import analyse
 from study.analysis.stats.caveats import warnings_of
 from study.analysis.stats.findings import Bottleneck, NullControl
-from study.analysis.stats.usable import FAR, FIRST, with_reasons
+from study.analysis.stats.usable import FAR, FIRST
 from study.base import devices
 from study.base.errors import StudyError
 from study.config.load import check_settings
@@ -194,7 +194,7 @@ def test_a_run_that_is_set_aside_says_why_and_whether_its_warm_up_explains_it() 
 
 def set_aside(study: Study, frame: pd.DataFrame) -> list[tuple[str, str, float | None, float | None]]:
     """Name, reason and warm-ups of each run that is set aside."""
-    found = only(findings.SetAsideRuns, warnings_of(study, with_reasons(study, frame), "fit_seconds", None))
+    found = only(findings.SetAsideRuns, analyse(study, frame).warnings)
     runs = found[0].runs if found else []
     return [(run.run, run.reason, run.warm_up_seconds, run.usual_warm_up_seconds) for run in runs]
 
