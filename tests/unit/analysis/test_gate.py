@@ -1,0 +1,126 @@
+"""The answer under what real machines do: planted, and never a number that nobody could use."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from study.analysis.stats.analysis import Analysis, analyse
+from study.analysis.stats.findings import CannotSay, Fastest
+from study.analysis.stats.gate import undetermined
+from study.analysis.stats.log_model import Interval
+from study.config.study import Study
+from tests.conftest import study_values
+from tests.timings import as_timings
+
+SIZES = (16, 32, 64, 128)
+TIMES = {16: 8.0, 32: 7.0, 64: 6.0, 128: 5.0}
+
+
+def told(
+    runs: Sequence[tuple[int, int, int, float]], accuracies: Mapping[int, float] | None = None, primed: bool = True
+) -> Analysis:
+    """The analysis of runs (session, block, batch size, seconds) in this order, with these accuracies."""
+    values = study_values(
+        factors={"training.batch_size": list(SIZES)}, curve={"x": "training.batch_size", "y": "fit_seconds"}
+    )
+    rows = [
+        {
+            "run": f"bs{size}-r{block}-{place}", "session": session, "block": block, "training.batch_size": size,
+            "fit_seconds": seconds, "started": f"2026-01-01T00:{place:02d}:00+00:00", "primed": primed,
+            "valid_images": 206, "chance_accuracy": 0.5, "accuracy": (accuracies or {}).get(size),
+        }
+        for place, (session, block, size, seconds) in enumerate(runs)
+    ]  # fmt: skip
+    frame = as_timings(rows)
+    frame["accuracy"] = frame["accuracy"].astype(float)
+    return analyse(Study.model_validate(values), frame)
+
+
+def whole(rng: np.random.Generator, blocks: int = 5, noise: float = 0.03) -> list[tuple[int, int, int, float]]:
+    """Whole blocks of one session."""
+    return [
+        (1, block, int(size), TIMES[int(size)] * float(np.exp(rng.normal(0, noise))))
+        for block in range(1, blocks + 1)
+        for size in rng.permutation(SIZES)
+    ]
+
+
+def test_the_fastest_is_named_with_what_cannot_be_told_from_it() -> None:
+    (answer,) = told(whole(np.random.default_rng(1))).answer
+    assert isinstance(answer, Fastest)
+    assert (answer.level, answer.tied, answer.left_out, answer.not_learned) == ("128", [], [], [])
+
+
+@pytest.mark.parametrize("reached", [0.5, 0.57, 0.75])
+def test_a_setting_that_does_not_learn_is_never_called_the_fastest(reached: float) -> None:
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        accuracies = {16: 0.9, 32: 0.91, 64: 0.89, 128: reached}
+        noisy = {size: float(rng.binomial(206, share)) / 206 for size, share in accuracies.items()}
+        (answer,) = told(whole(rng), noisy).answer
+        assert isinstance(answer, Fastest)
+        assert answer.level == "64"
+        assert answer.not_learned == ["128"]
+        assert "128" not in answer.tied
+
+
+def test_where_none_learned_none_is_called_the_fastest() -> None:
+    (answer,) = told(whole(np.random.default_rng(1)), dict.fromkeys(SIZES, 0.5)).answer
+    assert isinstance(answer, CannotSay)
+    assert set(answer.reasons.values()) == {"not_learned"}
+    assert answer.more_runs is None
+
+
+def test_two_clean_runs_decide_nothing_and_one_more_is_asked_for() -> None:
+    (answer,) = told(whole(np.random.default_rng(1), blocks=2)).answer
+    assert isinstance(answer, CannotSay)
+    assert (set(answer.reasons.values()), answer.more_runs) == ({"few_runs"}, 1)
+
+
+def test_a_slow_level_with_too_few_runs_is_left_out_and_the_fastest_is_named() -> None:
+    runs = whole(np.random.default_rng(1))
+    kept = [run for run in runs if run[2] != 16 or run[1] <= 2]
+    (answer,) = told(kept).answer
+    assert isinstance(answer, Fastest)
+    assert answer.left_out == ["16"]
+
+
+@pytest.mark.parametrize("factor", [3.0, 20.0])
+def test_without_a_primer_the_first_run_of_each_start_is_in_no_number(factor: float) -> None:
+    runs = whole(np.random.default_rng(2))
+    two = [(1 if block <= 2 else 2, block, size, seconds) for _, block, size, seconds in runs]
+    firsts = [0, next(place for place, run in enumerate(two) if run[0] == 2)]
+    slow = [(*run[:3], factor * run[3]) if place in firsts else run for place, run in enumerate(two)]
+    quick, found = (told(one, primed=False).groups[0].levels for one in (two, slow))
+    assert [level.time for level in found] == [level.time for level in quick]
+    assert sum(level.set_aside.get("first of its start", 0) for level in found) == 2
+
+
+def test_no_printed_mean_lies_outside_its_clean_runs_however_sessions_break() -> None:
+    printed = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        session, runs = 1, []
+        machine = 1.0
+        for _, block, size, seconds in whole(rng, blocks=4):
+            if rng.random() < 0.25:
+                session, machine = session + 1, float(np.exp(rng.normal(0, 0.2)))
+            runs.append((session, block, size, seconds * machine))
+        own = pd.DataFrame(runs, columns=["session", "block", "size", "seconds"]).groupby("size")["seconds"]
+        for level in told(runs).groups[0].levels:
+            if level.time and level.time.low is not None:
+                printed += 1
+                times = own.get_group(int(level.label))
+                assert times.min() * (1 - 1e-9) <= level.time.value <= times.max() * (1 + 1e-9)
+    assert printed > 100
+
+
+def test_a_mean_that_cannot_be_used_says_why() -> None:
+    times, blocks = pd.Series([1.0, 1.1, 1.2]), pd.Series(["1", "2", "3"])
+    assert undetermined(Interval(1.1, 1.0, 1.2), times, blocks) is None
+    assert undetermined(Interval(1.1, 1.0, 1.2), times[:2], blocks[:2]) == "few_runs"
+    assert undetermined(Interval(1.1, 1.0, 1.2), times, pd.Series(["1", "1", "1"])) == "one_block"
+    assert undetermined(Interval(1.3, 1.0, 1.5), times, blocks) == "outside_runs"
+    assert undetermined(Interval(1.1, 0.1, 12.0), times, blocks) == "wide_interval"
