@@ -4,6 +4,7 @@ The variances are those of restricted maximum likelihood (Patterson and Thompson
 coefficients is Kenward and Roger's (1997), which adds what the estimates of the variances miss in few observations.
 """
 
+import itertools
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,10 @@ from scipy import optimize
 Array = NDArray[np.float64]
 MANY_GROUPS = 400
 """Groups from which the degrees of freedom no longer matter; the matrices of their traces would fill the memory."""
+STEP = 10.0
+GRID = (0.0, *(1e-3 * STEP**power for power in range(8)))
+"""Ratios of a random factor's variance to the noise's that are tried first, up to 10,000."""
+ROUNDS = 4
 ROUNDING = 1e-20
 """Share of the sum of squares below which a residual is rounding."""
 
@@ -127,23 +132,35 @@ class _Restricted:
         kept = eigenvalues[eigenvalues > eigenvalues.max() * 1e-10]
         return inverse, beta, float(products[-1, -1] - right @ beta), determinant + float(np.log(kept).sum())
 
-    def deviance(self, roots: Array) -> float:
-        """Return -2 log restricted likelihood, but for a constant, at ``roots``, whose squares are the ratios."""
-        *_, residual, determinants = self.moments(roots**2)
+    def deviance(self, ratios: Array) -> float:
+        """Return -2 log restricted likelihood, but for a constant."""
+        *_, residual, determinants = self.moments(ratios)
         return float(self.spare * np.log(max(residual, 1e-300)) + determinants)
 
     def ratios(self) -> Array:
-        """Return the ratios at which the restricted likelihood is largest; zero is allowed."""
-        none = np.zeros(len(self.random))
+        """Return the ratios at which the restricted likelihood is largest; zero is allowed.
+
+        A grid comes first, because the likelihood can have a second peak at zero; then each ratio is refined in turn.
+        """
+        best = np.zeros(len(self.random))
         squares = float(((self.y - self.y.mean()) ** 2).sum())
-        if not self.random or self.spare <= 1 or self.moments(none)[2] <= ROUNDING * squares:
-            return none
-        bounds = [(0.0, 1e3)] * len(none)
-        found = [
-            optimize.minimize(self.deviance, none + begin, method="L-BFGS-B", bounds=bounds) for begin in (0.3, 1.5)
-        ]
-        best = min(found, key=lambda result: float(result.fun))
-        return none if self.deviance(none) <= float(best.fun) else np.asarray(best.x, float) ** 2
+        if not self.random or self.spare <= 1 or self.moments(best)[2] <= ROUNDING * squares:
+            return best
+        best = np.array(min(itertools.product(GRID, repeat=len(best)), key=lambda at: self.deviance(np.array(at))))
+        for _ in range(1 if len(best) == 1 else ROUNDS):
+            for place in range(len(best)):
+                best[place] = self._refined(best, place)
+        return best
+
+    def _refined(self, ratios: Array, place: int) -> float:
+        """Return the best value of one ratio between the neighbours of its own on the grid; the others stay."""
+
+        def at(value: float) -> float:
+            return self.deviance(np.where(np.arange(len(ratios)) == place, value, ratios))
+
+        low, high = max(ratios[place] / STEP, 0.0), max(ratios[place] * STEP, GRID[1])
+        found = optimize.minimize_scalar(at, bounds=(low, high), method="bounded", options={"xatol": 1e-4 * high})
+        return float(found.x) if found.fun < at(float(ratios[place])) else float(ratios[place])
 
     def fit(self) -> MixedFit:
         """Return the fit at the largest restricted likelihood."""
