@@ -20,6 +20,10 @@ class Sensitivity(Strict):
     smallest_ratio: float = Field(
         description="The smallest ratio of two levels' times that four in five studies like this one find, at 95%."
     )
+    spreads: dict[str, float] = Field(
+        description="Relative standard deviation between runs of one block (`noise`), and between blocks and starts "
+        "where each can be told."
+    )
     margin: float = Field(description="The study's margin of equivalence.")
     blocks: int = Field(description="Blocks in which the levels were measured: clean runs a level, on the average.")
     blocks_for_margin: int | None = Field(
@@ -57,6 +61,7 @@ def sensitivity_of(model: LogModel, margin: float) -> Sensitivity | None:
     levels, blocks = len(model.levels), float(model.counts.mean())
     return Sensitivity(
         smallest_ratio=math.exp(_smallest(noise, levels, blocks)),
+        spreads={name: math.sqrt(variance) for name, variance in model.fit.variances.items()},
         margin=margin,
         blocks=round(blocks),
         blocks_for_margin=next(

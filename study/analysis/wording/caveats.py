@@ -228,10 +228,21 @@ def sensitivity_sentence(found: Sensitivity) -> str:
     seen = f"A study like this one ({found.blocks} blocks) finds ratios from {found.smallest_ratio:.3g} on"
     margin = f"a difference of {found.margin:.0%}"
     if found.smallest_ratio <= 1 + found.margin:
-        return f"{seen}, with a power of 80%: {margin} would have shown."
-    if found.blocks_for_margin is None:
-        return f"{seen}, with a power of 80%; no number of blocks up to 1000 finds {margin}."
-    return f"{seen}, with a power of 80%; {margin} takes {found.blocks_for_margin} blocks (`replicates`)."
+        told = f"{seen}, with a power of 80%: {margin} would have shown."
+    elif found.blocks_for_margin is None:
+        told = f"{seen}, with a power of 80%; no number of blocks up to 1000 finds {margin}."
+    else:
+        told = f"{seen}, with a power of 80%; {margin} takes {found.blocks_for_margin} blocks (`replicates`)."
+    return f"{told} {_spreads(found)}"
+
+
+def _spreads(found: Sensitivity) -> str:
+    """Return what varied, and what narrows which interval."""
+    names = {"noise": "runs of a block", "block": "blocks of a start", "start": "starts"}
+    apart = [f"{names[name]} differ by {100 * spread:.2g}%" for name, spread in found.spreads.items()]
+    return (
+        f"{listed(apart)[0].upper()}{listed(apart)[1:]}: more blocks narrow a ratio, more starts a setting's own time."
+    )
 
 
 def _device(device: str) -> str:

@@ -234,8 +234,14 @@ CAVEATS: list[Caveat] = [
     findings.Drift(change=0.8, p=0.0001),
 ]
 SEEN = [
-    Sensitivity(smallest_ratio=1.03, margin=0.05, blocks=9, blocks_for_margin=5),
-    Sensitivity(smallest_ratio=1.2, margin=0.05, blocks=3, blocks_for_margin=None),
+    Sensitivity(smallest_ratio=1.03, spreads={"noise": 0.012}, margin=0.05, blocks=9, blocks_for_margin=5),
+    Sensitivity(
+        smallest_ratio=1.2,
+        spreads={"noise": 0.1, "block": 0.031, "start": 0.2},
+        margin=0.05,
+        blocks=3,
+        blocks_for_margin=None,
+    ),
 ]
 
 
