@@ -181,7 +181,7 @@ def _group(study: Study, group: GroupFit, y: str) -> Group:
         label=group.label,
         levels=levels,
         best=best,
-        indistinguishable=[level for level in _tied(timed, fits) if level not in group.unfair],
+        indistinguishable=_tied([level for level in timed if level not in group.unfair], fits),
         unfair={level.label: group.unfair[level.label] for level in levels if level.label in group.unfair},
         optimum=fits.optimum,
         machine_change=machine_change.change(clean),
@@ -200,7 +200,7 @@ def _verdict(fits: Fits) -> MachinePart:
     It explains them if they are gone once the machine is accounted for, and the times are shown to follow it. It is
     unclear if the times are not shown to follow it, and no difference is left either, or none can be tested.
     """
-    if not fits.changed or not _shows(fits.differs_p):
+    if not fits.changed or not _shows(fits.fair_differs_p):
         return None
     if fits.adjusted is None:
         return "unclear"
@@ -216,9 +216,9 @@ def _shows(p: float | None) -> bool:
 
 def _tied(levels: list[str], fits: Fits) -> list[str]:
     """Return the levels that cannot be told from the fastest, as measured or with the machine accounted for."""
-    tied = may_be_fastest(fits.optimum, fits.differs_p) if fits.optimum else levels
+    tied = may_be_fastest(fits.fair_optimum, fits.fair_differs_p) if fits.fair_optimum else levels
     if fits.adjusted:
-        adjusted = optimum_of(fits.adjusted)
+        adjusted = optimum_of(fits.adjusted, fits.candidates)
         tied = [*tied, *(may_be_fastest(adjusted, fits.adjusted_differs_p) if adjusted else levels)]
     return [level for level in levels if level in tied]
 
@@ -333,7 +333,13 @@ def _group_answer(group: Group, factor: str | None) -> Answer:
         tied=[label for label in group.indistinguishable if label != best.label],
         equivalent=group.equivalent,
         left_out=list(open_levels),
-        not_learned=list(group.unfair),
+        unfair=group.unfair,
+        slower=[
+            level.label
+            for level in timed
+            if level.label not in {best.label, *group.indistinguishable, *open_levels, *group.unfair}
+        ],
+        missing=[level.label for level in group.levels if not level.time],
         machine=group.machine,
         machine_change=group.machine_change,
         curve=group.curve.verdict if group.curve and group.machine is None else None,

@@ -159,9 +159,9 @@ class Fastest(Strict):
     tied: list[str] = Field(description="Levels that cannot be told from the fastest.")
     equivalent: list[str] = Field(description="Those of them whose time is the same within the study's margin.")
     left_out: list[str] = Field(description="Levels whose means are not determined, and which are slower.")
-    not_learned: list[str] = Field(
-        description="Levels that are no candidates: they did not learn as well, or not surely."
-    )
+    unfair: dict[str, Unfair] = Field(description="Levels that are no candidates, with the reason.")
+    slower: list[str] = Field(description="Candidates that are slower by more than the noise.")
+    missing: list[str] = Field(description="Levels without a run that counts.")
     machine: Literal["explains", "unclear"] | None = Field(
         description="`explains`: the levels differ only until the machine's change is accounted for. `unclear`: the "
         "runs are too few to tell the machine's part in the differences."

@@ -1,6 +1,6 @@
 """The groups of a study: levels that differ in one factor, with the one model from which all their numbers come."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,12 @@ class Fits:
     differs_p: float | None
     """p of the F test that no level differs from another; None without replicates."""
     optimum: Optimum | None
+    """Of all levels, whether they learned or not: the curve's."""
+    fair_differs_p: float | None
+    """The same F test among the candidates for the fastest."""
+    fair_optimum: Optimum | None
+    """Of the candidates."""
+    candidates: list[str]
     changed: bool
     """Whether the machine changed by more than the yardstick's own noise."""
     adjusted: LogModel | None
@@ -56,10 +62,15 @@ class GroupFit:
     @property
     def unfair(self) -> dict[str, Unfair]:
         """The levels that are no candidates for the fastest, with the reason."""
-        failed: dict[str, Unfair] = {
-            name: "not_learned" for name, one in self.learning.items() if one.reason not in ("learned", "unknown")
-        }
-        return failed | {str(name): "censored" for name in self.censored}
+        return unfair_levels(self.learning, self.censored)
+
+
+def unfair_levels(learning: Mapping[str, Learning], censored: Iterable[Hashable]) -> dict[str, Unfair]:
+    """Return the levels that are no candidates for the fastest, with the reason."""
+    failed: dict[str, Unfair] = {
+        name: "not_learned" for name, one in learning.items() if one.reason not in ("learned", "unknown")
+    }
+    return failed | {str(name): "censored" for name in censored}
 
 
 def groups_of(study: Study, frame: pd.DataFrame) -> list[GroupFit]:
@@ -91,7 +102,9 @@ def _group(study: Study, label: str, part: pd.DataFrame) -> GroupFit:
     clean, censored = usable_runs(part, y), _censored(part)
     if clean.empty:
         return GroupFit(label, part, clean, None, censored=censored)
-    fits = fit_group(clean, y)
+    learning, chance = _learning(study, clean)
+    unfair = unfair_levels(learning, censored)
+    fits = fit_group(clean, y, [str(level) for level in clean["level"].unique() if level not in unfair])
     times, reasons = {}, {}
     for level, rows in clean.groupby("level", sort=False):
         name, mean = str(level), fits.raw.mean(str(level))
@@ -101,7 +114,6 @@ def _group(study: Study, label: str, part: pd.DataFrame) -> GroupFit:
             times[name] = Estimate(value=float(np.exp(np.log(rows[y]).mean())), low=None, high=None)
         else:
             times[name] = estimate(mean)
-    learning, chance = _learning(study, clean)
     return GroupFit(label, part, clean, fits, times, reasons, learning, censored, chance)
 
 
@@ -122,8 +134,10 @@ def _learning(study: Study, clean: pd.DataFrame) -> tuple[dict[str, Learning], f
     return learning_of(accuracies, chance, images, study.learning.margin), chance
 
 
-def fit_group(clean: pd.DataFrame, y: str) -> Fits:
+def fit_group(clean: pd.DataFrame, y: str, candidates: list[str]) -> Fits:
     """Return the models of log seconds ``y`` of a group's clean runs, without and with the machine as a covariate.
+
+    ``candidates`` are the levels that may be called the fastest.
 
     The second one has the yardstick as a covariate, with a slope of its own: the times may follow the machine's
     change in part, or not at all.
@@ -137,7 +151,10 @@ def fit_group(clean: pd.DataFrame, y: str) -> Fits:
         raw=raw,
         differs_p=level_test(raw),
         optimum=optimum_of(raw),
+        fair_differs_p=level_test(raw, candidates),
+        fair_optimum=optimum_of(raw, candidates),
+        candidates=candidates,
         changed=yardstick is not None,
         adjusted=adjusted,
-        adjusted_differs_p=level_test(adjusted) if adjusted else None,
+        adjusted_differs_p=level_test(adjusted, candidates) if adjusted else None,
     )

@@ -25,6 +25,8 @@ SIGNIFICANCE = 0.05
 DIFFERENCE = 0.02
 """p below which levels are said to differ, or times to drift: runs that were slowed and not found make both tests
 liberal, and with 2% they are wrong in about 5% of the studies of ``benchmarks.coverage``."""
+ALIKE = 1e-3
+"""Share of the mean variance below which equal times, and no small noise, are what a level shows."""
 UNEVEN = 0.10
 """p below which levels have a noise of their own: a missed difference costs more than a few degrees of freedom."""
 
@@ -200,25 +202,28 @@ def _noises(fit: MixedFit, level_places: NDArray[np.int64]) -> Array:
     if np.ptp(np.concatenate(sizes)) == 0 or not stats.f_oneway(*sizes).pvalue < UNEVEN:
         return common
     squares = np.array([float((size**2).mean()) for size in sizes])
+    if squares.min() < ALIKE * squares.mean():  # a level whose runs took equal times has not shown that it has no noise
+        return common
     # Residuals are smaller than the noise, because the coefficients follow it: all by one factor.
     return squares * noise * float(counts.sum()) / float((squares * counts).sum())
 
 
-def level_test(model: LogModel) -> float | None:
-    """Return p of the F test that no level differs from another; None without replicates or noise.
+def level_test(model: LogModel, among: Sequence[Hashable] | None = None) -> float | None:
+    """Return p of the F test that no level ``among`` some (None: all) differs from another; None without replicates.
 
     Where levels have noises of their own it is the larger p of two tests, with these and with one noise for all.
     """
-    found = [_level_test(one) for one in ([model, model.even] if model.uneven else [model])]
+    chosen = [level for level in model.levels if among is None or level in among]
+    found = [_level_test(one, chosen) for one in ([model, model.even] if model.uneven else [model])]
     return max((p for p in found if p is not None), default=None)
 
 
-def _level_test(model: LogModel) -> float | None:
+def _level_test(model: LogModel, levels: Sequence[Hashable]) -> float | None:
     """Return p of one test; its degrees of freedom are Fai and Cornelius' (1996)."""
-    count = len(model.levels)
+    count = len(levels)
     if count < 2 or model.spare <= 0 or model.fit.variances["noise"] <= 0:
         return None
-    differences = np.hstack([np.ones((count - 1, 1)), -np.eye(count - 1)])
+    differences = np.array([model.weights(levels[0], other) for other in levels[1:]])
     variances, directions = np.linalg.eigh(differences @ model.covariance @ differences.T)
     if variances.min() <= 0:
         return None

@@ -5,7 +5,7 @@ whichever it is. A level leaves it where some other is faster by more than the o
 of its differences, which share its own mean and the noise (Dunnett's, for any design).
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 from pydantic import Field
@@ -29,19 +29,21 @@ class Optimum(Strict):
     cost: dict[str, float] = Field(description="Time of each level over the smallest mean.")
 
 
-def optimum_of(model: LogModel) -> Optimum | None:
-    """Return the optimum of a fitted model; None without replicates or without noise."""
-    if not has_noise(model):
+def optimum_of(model: LogModel, among: Sequence[Hashable] | None = None) -> Optimum | None:
+    """Return the optimum among some levels of a fitted model (None: all); None without replicates or without noise."""
+    levels = [level for level in model.levels if among is None or level in among]
+    if not has_noise(model) or not levels:
         return None
-    names = [label(level) for level in model.levels]
-    drawn = draws(model.covariance, model.pair_degrees)
-    shares = np.bincount((model.effects + drawn).argmin(1), minlength=len(names)) / DRAWS
-    kept = [name for index, name in enumerate(names) if _may_be_best(index, model, drawn)]
-    least = float(model.effects.min())
+    names = [label(level) for level in levels]
+    rows = [model.levels.index(level) for level in levels]
+    drawn, effects = draws(model.covariance[np.ix_(rows, rows)], model.pair_degrees), model.effects[rows]
+    shares = np.bincount((effects + drawn).argmin(1), minlength=len(names)) / DRAWS
+    kept = [name for index, name in enumerate(names) if _may_be_best(index, levels, model, effects, drawn)]
+    least = float(effects.min())
     return Optimum(
         indistinguishable=kept,
         best_probability=dict(zip(names, shares.tolist(), strict=True)),
-        cost=dict(zip(names, np.exp(model.effects - least).tolist(), strict=True)),
+        cost=dict(zip(names, np.exp(effects - least).tolist(), strict=True)),
     )
 
 
@@ -67,15 +69,14 @@ def may_be_fastest(optimum: Optimum, differs_p: float | None) -> list[str]:
     return optimum.indistinguishable
 
 
-def _may_be_best(index: int, model: LogModel, drawn: Array) -> bool:
-    others = [other for other in range(len(model.levels)) if other != index]
+def _may_be_best(index: int, levels: Sequence[Hashable], model: LogModel, effects: Array, drawn: Array) -> bool:
+    others = [other for other in range(len(levels)) if other != index]
     if not others:
         return True
-    names = model.levels
-    errors = np.array([model.error(model.weights(names[index], names[other])) for other in others])
+    errors = np.array([model.error(model.weights(levels[index], levels[other])) for other in others])
     largest = ((drawn[:, [index]] - drawn[:, others]) / errors).max(1)
     critical = float(np.quantile(largest, CONFIDENCE))
-    return bool(((model.effects[index] - model.effects[others]) / errors <= critical).all())
+    return bool((effects[index] - effects[others] <= critical * errors).all())
 
 
 def label(level: Hashable) -> str:

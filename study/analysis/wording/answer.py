@@ -91,18 +91,27 @@ def _fastest(answer: findings.Fastest) -> str:
 
 def _beside(answer: findings.Fastest) -> list[str]:
     """Return what is said of the other settings."""
-    told = [
-        f"{listed(answer.tied)} cannot be told from it"
-        if answer.tied
-        else "every other setting is slower by more than the noise between runs"
-    ]
+    told = []
+    if answer.tied:
+        told.append(f"{listed(answer.tied)} cannot be told from it")
     if same := [level for level in answer.tied if level in answer.equivalent]:
         told.append(f"{listed(same)} {'take' if len(same) > 1 else 'takes'} the same time within the study's margin")
+    if answer.slower and not answer.tied:
+        whole = not (answer.left_out or answer.unfair or answer.missing)
+        who = (
+            "every other setting is"
+            if whole
+            else f"{listed(answer.slower)} {'are' if len(answer.slower) > 1 else 'is'}"
+        )
+        told.append(f"{who} slower by more than the noise between runs")
     if answer.left_out:
         told.append(f"the time of {listed(answer.left_out)} cannot be told")
-    if answer.not_learned:
-        told.append(f"no candidates, because they did not learn as well: {listed(answer.not_learned)}")
-    return told
+    if answer.missing:
+        told.append(f"{listed(answer.missing)} {'have' if len(answer.missing) > 1 else 'has'} no run that counts")
+    for reason, words in (("not_learned", "not shown to have learned as well"), ("censored", "missed the target")):
+        if names := [level for level, why in answer.unfair.items() if why == reason]:
+            told.append(f"no candidate{'s' * (len(names) > 1)}, because {words}: {listed(names)}")
+    return told or ["no other setting can be compared with it"]
 
 
 def _seconds(time: Estimate) -> str:

@@ -62,7 +62,8 @@ def _not_learned(caveat: findings.NotLearned) -> str:
     if caveat.reason == "below_best":
         points = f"{100 * caveat.margin:g} points and the noise between runs"
         why = f"is below the best one's, {caveat.beside:.0%}, by more than {points}"
-    return f"These settings have not learned, however fast they are: {told}. Their accuracy {why}.{few}"
+    less = "learned less than the best one" if caveat.reason == "below_best" else "have not learned"
+    return f"These settings {less}, however fast they are: {told}. Their accuracy {why}.{few}"
 
 
 @caveat_sentence.register
@@ -218,14 +219,15 @@ def _drift(caveat: findings.Drift) -> str:
     way = "longer" if caveat.change > 1 else "shorter"
     return (
         f"Times grow {way} along the order of execution, by {abs(caveat.change - 1):.0%} from the first run to the "
-        f"last (p = {caveat.p:.2g}, settings, blocks and starts accounted for): the machine drifted. Each block holds "
-        "every setting once, in an order drawn anew."
+        f"last (p = {caveat.p:.2g}, settings, blocks and starts accounted for): the machine drifted. Each "
+        "block was planned to hold every setting once, in an order drawn anew."
     )
 
 
 def sensitivity_sentence(found: Sensitivity) -> str:
     """Return what a study of this size could have seen, and how to see more."""
-    seen = f"A study like this one ({found.blocks} blocks) finds ratios from {found.smallest_ratio:.3g} on"
+    least = f"{found.smallest_ratio:.3g}"
+    seen = f"A comparison of two settings in {found.blocks} blocks like these finds ratios from {least} on"
     margin = f"a difference of {found.margin:.0%}"
     if found.smallest_ratio <= 1 + found.margin:
         told = f"{seen}, with a power of 80%: {margin} would have shown."

@@ -51,7 +51,7 @@ def _drifted(verdict: findings.Drifted) -> str:
 
 @verdict_sentence.register
 def _no_difference(verdict: findings.NoDifference) -> str:
-    return "No law beats a constant: no batch size differs from another by more than the noise."
+    return "No law beats a constant: the test of all batch sizes at once finds no difference beyond the noise."
 
 
 @verdict_sentence.register
