@@ -105,7 +105,7 @@ print(json.dumps([study.__file__, results.studies, len(one.timings()), len(one.r
     done = execute(installed, [sys.executable, "-c", program], tmp_path)
     assert done.returncode == 0, done.stderr
     home = str(installed / "study" / "__init__.py")
-    assert json.loads(done.stdout) == [home, ["batch-size", "speedup"], 50, 50, ["64", "64"], False]
+    assert json.loads(done.stdout) == [home, ["batch-size", "speedup"], 50, 50, ["64", "32"], False]
     assert (tmp_path / "phases.png").stat().st_size > 10_000
 
 
@@ -118,7 +118,7 @@ def test_the_command_makes_a_report_from_records_anywhere(installed: Path, resul
     say(installed, tmp_path, "figures", plan, timings, fit, *samples, "--output", figures)
     say(installed, tmp_path, "report", "speedup", "--results", str(results), "--output", "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "17.3" in page  # CPU over GPU, as the README quotes it
+    assert "17.5" in page  # CPU over GPU, as the README quotes it
     assert "data:image/svg+xml" in page
     assert "<style>" in page
 

@@ -81,6 +81,7 @@ def planted(run: Run, measured: dict[bool, Record]) -> Record:
             "block": run.block,
             "position": run.position,
             "factors": run.factors,
+            "primed": True,
             "yardstick": record.yardstick.model_copy(update={"before": repetitions, "after": repetitions}),
             "measurement": record.measurement.model_copy(update={"fit_seconds": 10 * seconds}),
         }
