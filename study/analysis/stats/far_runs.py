@@ -26,6 +26,8 @@ def far_runs(seconds: Sequence[float], levels: Sequence[Hashable], blocks: Seque
     A block with fewer than half of the levels, or fewer than three runs, has no effect of its own: its runs would
     explain each other away. A level with fewer than three runs has no far run.
     """
+    if not len(seconds):
+        return np.zeros(0, bool)
     logs = np.log(np.asarray(seconds, float))
     by_level, by_block = _groups(levels), _groups(blocks)
     whole = [rows for rows in by_block if len(rows) >= max(3, len(by_level) / 2)]

@@ -32,14 +32,15 @@ def with_reasons(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the table with every reason in its column ``set_aside``: null for a run that counts.
 
     To the reasons of the table come two that were declared before any run. Where no primer ran, the first run of each
-    start on each device is set aside; then the runs that are far by the rule of ``far_runs``, within each group of
-    settings that differ in the curve's factor alone.
+    start on each device is set aside, unless it is the only one of its setting; then the runs that are far by the rule
+    of ``far_runs``, within each group of settings that differ in the curve's factor alone.
     """
     y = study.total
     frame = frame.assign(set_aside=frame["set_aside"].astype(object).where(frame["set_aside"].notna(), None))
     begun = frame[frame["started"].notna()].sort_values("started", kind="stable")
     firsts = begun.groupby(["session", "device"], sort=False).head(1)
     cold = firsts[firsts["set_aside"].isna() & (firsts["primed"].astype(str) != "True")]
+    cold = cold[[_has_others(study, usable_runs(frame, y), run) for _, run in cold.iterrows()]]
     frame.loc[cold.index, "set_aside"] = FIRST
     usable = usable_runs(frame, y)
     level_keys, group_keys = keys_of(study)
@@ -48,6 +49,14 @@ def with_reasons(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
         far = far_runs(rows[y].tolist(), levels, rows["session_block"].tolist())
         frame.loc[rows.index[far], "set_aside"] = FAR
     return frame
+
+
+def _has_others(study: Study, usable: pd.DataFrame, run: "pd.Series[Any]") -> bool:
+    """Return whether other runs of a run's setting count; the only run of a setting is not set aside."""
+    same = usable["run"] != run["run"]
+    for key in study.compared:
+        same &= usable[key].astype(str) == str(run[key])
+    return bool(same.any())
 
 
 def keys_of(study: Study) -> tuple[list[str], list[str]]:
