@@ -90,6 +90,8 @@ class TestABlockIsMadeWholeOrNotBegun:
         process = subprocess.Popen(
             shared.command(TWO), cwd=shared.root, env=shared.environment(), start_new_session=True,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            # A shell's background job ignores Ctrl-C, and so would all that it starts.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )  # fmt: skip
         try:
             wait_for(lambda: len(shared.records()) == 3 and jobs(shared.root), 300)
