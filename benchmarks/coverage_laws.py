@@ -7,17 +7,18 @@ Planted truths, fresh seeds; printed with exact 99% intervals.
 
 import argparse
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from study.analysis.stats.curve import fit_curve
+from study.analysis.stats.curve import fit_curve, means_of
 from study.analysis.stats.findings import Drifted, NoDifference, NoLaw, TooFewPoints, Turn
 from study.analysis.stats.fits import fit_laws
 from study.analysis.stats.laws import by_name
-from study.analysis.stats.log_means import means_of_runs
+from study.analysis.stats.log_means import LogMeans
+from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.noise import spread_grows
 
 Array = NDArray[np.float64]
@@ -42,6 +43,12 @@ def studies(truth: Array, draw: Draw, rng: np.random.Generator, count: int) -> I
     """Times of ``count`` studies, each (runs, sizes)."""
     for _ in range(count):
         yield truth * np.exp(draw(rng, RUNS * len(truth)).reshape(RUNS, -1))
+
+
+def means_of_runs(sizes: Sequence[float], seconds: Sequence[float]) -> LogMeans:
+    """The means of runs that have nothing in common but their size."""
+    model = fit_log_model(seconds, sizes, [0] * len(seconds))
+    return means_of(model, model.levels)
 
 
 def alpha_held(sizes: Array, times: Array, alpha: float) -> bool:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from study.analysis.stats.gate import WIDEST
+
 SHORT_KEYS = {
     "training.batch_size": "batch size",
     "inference.batch_size": "batch size",
@@ -111,13 +113,9 @@ def law_formula(name: str) -> str:
     return FORMULAS[name]
 
 
-WIDE = 10.0
-"""The largest over the smallest value of an interval, from which it determines nothing."""
-
-
 def interval(low: float | None, high: float | None, scale: float = 1.0) -> str | None:
     """Return ``4.9 to 5.3``; None where it says nothing: an end is missing, or they differ by a factor of ten."""
-    if low is None or high is None or high >= WIDE * low:
+    if low is None or high is None or high > WIDEST * low:
         return None
     return f"{number(scale * low)} to {number(scale * high)}"
 

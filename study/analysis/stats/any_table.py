@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
+from study.analysis.stats.connected import separate_sets
 from study.analysis.stats.curve import CurveFit, curve_of_model
 from study.analysis.stats.log_model import fit_log_model, level_test
 from study.analysis.stats.optimum import Optimum, label, may_be_fastest, optimum_of
@@ -97,13 +96,12 @@ def _check_blocks(table: pd.DataFrame, given: Mapping[str, str], name: str, pref
     other's."""
     keys = [key for key in ("session", "block") if key in given]
     told = f"{prefix}{keys[-1]}: {name}: {' and '.join(repr(given[key]) for key in keys)}"
-    (size, sizes), (block, blocks) = (pd.factorize(table[key]) for key in ("x", "block"))
-    if len(blocks) > MOST_BLOCKS:
-        raise StudyError(f"{told} name {len(blocks)} blocks; at most {MOST_BLOCKS} are allowed")
-    shared = coo_array((np.ones(len(table)), (size, block + len(sizes))), shape=2 * (len(sizes) + len(blocks),))
-    count, sets = connected_components(shared, directed=False)
-    if count > 1:
-        one, other = (label(float(sizes[sets[: len(sizes)] == part].min())) for part in (0, 1))
+    blocks = table["block"].nunique()
+    if blocks > MOST_BLOCKS:
+        raise StudyError(f"{told} name {blocks} blocks; at most {MOST_BLOCKS} are allowed")
+    sets = separate_sets(table["x"].tolist(), table["block"].tolist())
+    if len(sets) > 1:
+        one, other = (label(min(sizes)) for sizes in sets[:2])
         raise StudyError(
             f"{told}: blocks go with {given['x']!r}: {one} and {other} share none, nor does a chain of blocks join "
             "them, so their difference may be the blocks'. Leave the blocks out to fit all rows as one"

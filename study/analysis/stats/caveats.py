@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from study.analysis.stats import findings
+from study.analysis.stats.connected import separate_sets
 from study.analysis.stats.findings import Caveat, SetAsideRun
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.machine_change import CHANGE_LIMIT, YARDSTICKS
@@ -238,16 +239,6 @@ def _set_aside_run(setting: str, run: "pd.Series[Any]", group: GroupFit, y: str)
         warm_up_seconds=own,
         usual_warm_up_seconds=usual,
     )
-
-
-def separate_sets(levels: Sequence[Hashable], blocks: Sequence[Hashable]) -> list[list[Hashable]]:
-    """Return the levels in connected sets: a block connects its levels."""
-    sets: list[tuple[set[Hashable], set[Hashable]]] = []
-    for level, block in dict.fromkeys(zip(levels, blocks, strict=True)):
-        touched = [item for item in sets if level in item[0] or block in item[1]]
-        merged = ({level}.union(*(item[0] for item in touched)), {block}.union(*(item[1] for item in touched)))
-        sets = [item for item in sets if item not in touched] + [merged]
-    return [[level for level in dict.fromkeys(levels) if level in members] for members, _ in sets]
 
 
 def _noise(study: Study, usable: pd.DataFrame, y: str) -> Iterator[Caveat]:

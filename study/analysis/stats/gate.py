@@ -11,6 +11,7 @@ LEAST_RUNS = 3
 WIDEST = 10.0
 """An interval whose bounds differ by a larger factor says nothing that anybody could use."""
 ROUNDING = 1e-9
+"""Log seconds by which computed times may differ that are equal."""
 
 Undetermined = Literal["few_runs", "one_block", "outside_runs", "wide_interval"]
 """Why a level's mean is not determined: fewer than three clean runs; all of them in one block; a mean outside the times

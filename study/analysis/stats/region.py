@@ -13,14 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
+from study.analysis.stats.gate import ROUNDING
 from study.analysis.stats.laws import LARGEST, Array, Law, mixture, share
 from study.analysis.stats.log_means import LogMeans
 
 TAIL = 14.0
 """The z beyond the columns' own range from which one column is all but alone."""
 STARTS = np.linspace(-1.0, 1.0, 41)
-ROUNDING = 1e-9
-"""Log seconds by which computed times may differ that are equal."""
 STEPS, STILL = 7, 1e-9
 """The most steps of a descent, and the length of one that ends it."""
 PART = 16

@@ -11,7 +11,8 @@ from study.analysis.stats.log_model import Interval, LogModel, fit_log_model
 from study.base.strict import Strict
 from study.config.study import Study
 
-FIRST, FAR = BY_RULE = "first of its start", "far"
+FIRST, FAR = "first of its start", "far"
+BY_RULE = FIRST, FAR
 """Reasons beside those of the table itself, by which a run is set aside."""
 
 
@@ -32,16 +33,19 @@ def with_reasons(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the table with every reason in its column ``set_aside``: null for a run that counts.
 
     To the reasons of the table come two that were declared before any run. Where no primer ran, the first run of each
-    start on each device is set aside, unless it is the only one of its setting; then the runs that are far by the rule
-    of ``far_runs``, within each group of settings that differ in the curve's factor alone.
+    start on each device is set aside, unless no other run of its setting is left; then the runs that are far by the
+    rule of ``far_runs``, within each group of settings that differ in the curve's factor alone.
     """
     y = study.total
     frame = frame.assign(set_aside=frame["set_aside"].astype(object).where(frame["set_aside"].notna(), None))
     begun = frame[frame["started"].notna()].sort_values("started", kind="stable")
     firsts = begun.groupby(["session", "device"], sort=False).head(1)
     cold = firsts[firsts["set_aside"].isna() & (firsts["primed"].astype(str) != "True")]
-    cold = cold[[_has_others(study, usable_runs(frame, y), run) for _, run in cold.iterrows()]]
-    frame.loc[cold.index, "set_aside"] = FIRST
+    usable = usable_runs(frame, y)
+    for at, run in cold.iterrows():
+        others = usable[usable["run"] != run["run"]]
+        if _same_setting(study, others, run).any():
+            frame.loc[[at], "set_aside"], usable = FIRST, others
     usable = usable_runs(frame, y)
     level_keys, group_keys = keys_of(study)
     for _, rows in usable.groupby(group_keys, sort=False) if group_keys else [("", usable)]:
@@ -51,12 +55,12 @@ def with_reasons(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _has_others(study: Study, usable: pd.DataFrame, run: "pd.Series[Any]") -> bool:
-    """Return whether other runs of a run's setting count; the only run of a setting is not set aside."""
-    same = usable["run"] != run["run"]
+def _same_setting(study: Study, runs: pd.DataFrame, run: "pd.Series[Any]") -> "pd.Series[bool]":
+    """Return which of the runs have the setting of one run."""
+    same = pd.Series(True, index=runs.index)
     for key in study.compared:
-        same &= usable[key].astype(str) == str(run[key])
-    return bool(same.any())
+        same &= runs[key].astype(str) == str(run[key])
+    return same
 
 
 def keys_of(study: Study) -> tuple[list[str], list[str]]:

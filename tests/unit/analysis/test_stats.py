@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from study.analysis.published.table import published_times
-from study.analysis.stats.caveats import separate_sets
+from study.analysis.stats.connected import separate_sets
 from study.analysis.stats.curve import CurveFit, fit_curve, means_of
 from study.analysis.stats.findings import NoDifference, PowerLaw, Unreplicated
 from study.analysis.stats.fits import Bounds, aicc, fit_laws
