@@ -23,13 +23,18 @@ from study.analysis.stats.equivalence import equivalent_to
 from study.analysis.stats.far_runs import far_runs
 from study.analysis.stats.findings import Drifted, NoDifference, NoLaw, TooFewPoints
 from study.analysis.stats.gate import undetermined
+from study.analysis.stats.groups import unfair_levels
+from study.analysis.stats.learning import learning_of
 from study.analysis.stats.log_model import Interval, LogModel, fit_log_model, level_test
 from study.analysis.stats.optimum import may_be_fastest, optimum_of
 from study.analysis.stats.stability import drift_of
+from study.config.study import Learning
 
 SIZES = 2.0 ** np.arange(4, 9)
 NO_LAW = (TooFewPoints, NoDifference, NoLaw, Drifted)
 MARGIN = 0.05
+IMAGES, LESS = 206, Learning().margin
+"""Validation images of the blog's job, and the margin of accuracy of a study."""
 
 
 @dataclass(frozen=True)
@@ -157,6 +162,18 @@ def count_margin(shares: Shares, told: Told, best: int) -> None:
             shares.add("a level at the margin is called equivalent", str(level) in same)
 
 
+def count_learning(shares: Shares, blocks: int, rng: np.random.Generator) -> None:
+    """Count how often a level that guesses two classes, or little more, may be called the fastest, and one that learned
+    as the others did may not."""
+    reached = np.append(np.full(LEVELS - 1, 0.9), rng.uniform(0.5, 0.6))
+    accuracies = {
+        str(level): (rng.binomial(IMAGES, share, blocks) / IMAGES).tolist() for level, share in enumerate(reached)
+    }
+    unfair = unfair_levels(learning_of(accuracies, 0.5, IMAGES, LESS), [])
+    shares.add("a setting that did not learn is a candidate", str(LEVELS - 1) not in unfair)
+    shares.add("one that learned is none", any(str(level) in unfair for level in range(LEVELS - 1)))
+
+
 def run(condition: Condition, studies: int, rng: np.random.Generator) -> Shares:
     """Return the shares of one condition."""
     shares = Shares()
@@ -166,6 +183,7 @@ def run(condition: Condition, studies: int, rng: np.random.Generator) -> Shares:
         count_apart(shares, tell(simulate(condition, APART, rng), not condition.first_slow), APART)
         count_flat(shares, tell(simulate(condition, FLAT, rng), not condition.first_slow))
         count_margin(shares, tell(simulate(quiet, at_margin, rng), not condition.first_slow), 2)
+        count_learning(shares, condition.blocks, rng)
     return shares
 
 

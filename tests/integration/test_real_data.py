@@ -8,8 +8,8 @@ import pytest
 from study.config.sections import Dataset
 from study.data.decode import decode
 from study.data.sources import open_set, source_of
-from tests.conftest import ROOT
-from tests.workflow.conftest import Checkout, copy_checkout
+from tests.conftest import ROOT, UNWATCHED
+from tests.workflow.conftest import NO_NETWORK, Checkout, copy_checkout
 
 DATA = ROOT.parent / "shared" / "data"
 
@@ -40,12 +40,14 @@ def test_the_whole_of_mnist_is_read_from_its_packed_files(tmp_path: Path) -> Non
 def test_quickstart_on_real_photographs_shows_accuracy_and_weights(tmp_path: Path) -> None:
     photos = needed("photos")
     checkout: Checkout = copy_checkout(tmp_path / "checkout")
+    checkout.variables = NO_NETWORK
     overrides = {
         "dataset.source": "folder",
         "dataset.path": str(photos),
         "training.batch_size": [8, 32],
+        "training.epochs": 2,
         "replicates": 1,
-    }
+    } | {f"evidence.{key}": limit for key, limit in UNWATCHED.items()}
     checkout.good("studies=[quickstart]", "devices=[cpu]", f"overrides={json.dumps(overrides)}")
     page = (checkout.root / "results" / "report.html").read_text(encoding="utf-8")
     assert "96 images to train, 24 to validate, 2 classes" in page

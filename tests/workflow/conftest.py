@@ -5,7 +5,8 @@ import shutil
 import subprocess
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -49,6 +50,18 @@ class Net(torch.nn.Module):
 
 def _temporary() -> "TemporaryDirectory[str]":
     return TemporaryDirectory(prefix="study-", ignore_cleanup_errors=True)
+
+
+@contextmanager
+def neighbours(program: str, count: int) -> Iterator[None]:
+    """That many processes beside the test, each with an argument of its own from which it may draw."""
+    others = [subprocess.Popen([sys.executable, "-c", program, str(number)]) for number in range(count)]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
 
 
 @dataclass

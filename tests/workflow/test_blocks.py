@@ -2,19 +2,15 @@
 
 import json
 import os
-import random
 import signal
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pandas as pd
 import pytest
 
 from study.artifacts.record import Record
 from study.config.evidence import Evidence
-from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, copy_checkout
+from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, copy_checkout, neighbours
 from tests.workflow.test_pipeline import jobs, wait_for
 
 HOLD = 'while Path("held").exists() and len(list(Path("results/tiny/records").glob("*.json"))) >= 3: time.sleep(0.1)'
@@ -28,21 +24,7 @@ while True:
     while time.monotonic() < end:
         if not busy: time.sleep(0.05)
 """
-
-
-@contextmanager
-def noisy_neighbour() -> Iterator[None]:
-    """Processes that take every core at random for half of the time."""
-    others = [
-        subprocess.Popen([sys.executable, "-c", NEIGHBOUR, str(random.getrandbits(30))])
-        for _ in range(os.cpu_count() or 1)
-    ]
-    try:
-        yield
-    finally:
-        for other in others:
-            other.kill()
-            other.wait()
+"""On every core it takes that core at random for half of the time."""
 
 
 @pytest.fixture(scope="class")
@@ -132,7 +114,7 @@ class TestABlockIsMadeWholeOrNotBegun:
 
 def test_runs_beside_a_noisy_neighbour_are_marked_and_measured_again(ready: Checkout) -> None:
     ready.study("tiny", evidence=Evidence().model_dump())
-    with noisy_neighbour():
+    with neighbours(NEIGHBOUR, os.cpu_count() or 1):
         said = ready.good()
     folder = ready.root / "results/tiny/records"
     aside = {path.name for path in (folder / "disturbed").glob("*.json")}

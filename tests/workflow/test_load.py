@@ -1,11 +1,8 @@
 """A machine that others load while a study runs: the yardstick shows it, and no difference is made up from it."""
 
 import os
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -24,23 +21,12 @@ from study.host.plan.make import make_plan
 from study.host.steps import dataset, launch
 from study.training.models.pretrained import decide
 from tests.conftest import HERE, study_values
+from tests.workflow.conftest import neighbours
 
 LOADED_BLOCKS = (2, 3)
+RESTLESS = "while True: sum(range(10_000))"
 CHANCE = {"first": (1.00, 1.02, 0.99, 1.01), "second": (1.02, 1.00, 1.01, 0.99)}
 """Of each configuration in each block."""
-
-
-@contextmanager
-def load() -> Iterator[None]:
-    """A process more than there are CPUs, which compute and never rest."""
-    program = "while True: sum(range(10_000))"
-    others = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(1 + (os.cpu_count() or 1))]
-    try:
-        yield
-    finally:
-        for other in others:
-            other.kill()
-            other.wait()
 
 
 def make(plan: Plan, results: Path) -> None:
@@ -60,7 +46,7 @@ def measure(plan: Plan, results: Path) -> dict[bool, Record]:
     found: dict[bool, Record] = {}
     for run in plan.runs[:2]:
         loaded = bool(found)
-        with load() if loaded else nullcontext():
+        with neighbours(RESTLESS, 1 + (os.cpu_count() or 1)) if loaded else nullcontext():
             found[loaded] = launch.launch(plan, run, results, Start(), results / "run.log", f"run {run.position}")
     assert {record.outcome for record in found.values()} == {"ok"}
     return found

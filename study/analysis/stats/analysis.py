@@ -20,6 +20,7 @@ from study.analysis.stats.findings import (
     Answer,
     CannotSay,
     Caveat,
+    Contrast,
     Drift,
     Fastest,
     NothingSucceeded,
@@ -137,6 +138,7 @@ def analyse(study: Study, frame: pd.DataFrame) -> Analysis:
     fitted = groups_of(study, frame)
     groups = [_group(study, group, y) for group in fitted]
     ratios = ratios_of(study, fitted, study.contrast) if study.contrast else []
+    contrasts = contrasts_of(study, fitted, ratios, study.contrast) if study.contrast else []
     control = ratios_of(study, fitted, "control") if "control" in study.factors else []
     return Analysis(
         y=y,
@@ -144,7 +146,7 @@ def analyse(study: Study, frame: pd.DataFrame) -> Analysis:
         ratios=ratios,
         control=control,
         answer=[
-            *(_answers(study, groups, ratios) or [NothingSucceeded(group=None)]),
+            *(_answers(study, groups, contrasts) or [NothingSucceeded(group=None)]),
             *bottlenecks_of(study, usable_runs(frame, y)),
             *([control_of(control)] if control else []),
         ],
@@ -295,13 +297,13 @@ def _median(frame: pd.DataFrame, column: str) -> float | None:
     return float(frame[column].median()) if frame[column].notna().any() else None
 
 
-def _answers(study: Study, groups: list[Group], ratios: list[Ratio]) -> list[Answer]:
+def _answers(study: Study, groups: list[Group], contrasts: list[Contrast]) -> list[Answer]:
     """Return the answer of each group, and of each level of the contrast."""
     keys = keys_of(study)[0]
     factor = keys[0] if len(keys) == 1 else None
     return [
         *(_group_answer(group, factor) for group in groups),
-        *contrasts_of(ratios, str(study.contrast)),
+        *contrasts,
     ]
 
 
@@ -321,6 +323,7 @@ def _group_answer(group: Group, factor: str | None) -> Answer:
             factor=factor,
             reasons=open_levels | group.unfair,
             more_runs=gate.more_runs(counts, open_levels) if open_levels else None,
+            only=len(group.levels) == 1,
         )
     if len(group.levels) == 1:
         return OnlyLevel(group=group.label, time=best.time, accuracy=best.accuracy)

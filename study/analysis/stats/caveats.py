@@ -261,7 +261,12 @@ def _work(usable: pd.DataFrame, x: str | None) -> Iterator[Caveat]:
     usable = usable[usable["reached_target"].isna()]
     images = usable["images_processed"]
     if images.nunique() > 1:
-        yield findings.UnequalWork(factor=x, least_images=int(images.min()), most_images=int(images.max()))
+        yield findings.UnequalWork(
+            factor=x,
+            least_images=int(images.min()),
+            most_images=int(images.max()),
+            of_an_epoch=usable["images_per_epoch"].nunique() > 1,
+        )
 
 
 def _batches(usable: pd.DataFrame) -> Iterator[Caveat]:

@@ -70,15 +70,10 @@ class Ratio(Strict):
 def ratios_of(study: Study, groups: Sequence[GroupFit], contrast: str) -> list[Ratio]:
     """Return the time at the contrast's first level over that at each other, for every setting of the others."""
     x = study.curve.x if study.curve else None
-    clean = [group.clean.assign(group=place) for place, group in enumerate(groups) if group.fits]
-    if not clean:
-        return []
-    usable = pd.concat(clean)
+    usable = _usable(groups)
     names = [str(shown(study, contrast, level)) for level in study.factors[contrast]]
-    levels = [name for name in names if (usable[contrast].astype(str) == name).any()]
-    # A factor with one level is the same in every ratio, and tells none apart.
-    varied = [key for key in study.compared if key != contrast and usable[key].nunique() > 1]
-    keys = sorted(varied, key=lambda key: key != x)
+    levels = [name for name in names if len(_side(usable, contrast, name))]
+    keys = _telling(study, usable, contrast)
     found: list[Ratio] = []
     for other in levels[1:]:
         pairs = _pairs(study, usable, contrast, levels[0], other)
@@ -88,6 +83,22 @@ def ratios_of(study: Study, groups: Sequence[GroupFit], contrast: str) -> list[R
     return sorted(found, key=lambda ratio: (ratio.faster, ratio.x or 0))
 
 
+def _usable(groups: Sequence[GroupFit]) -> pd.DataFrame:
+    """Return the runs that count in any group, with the place of their group; without columns where there is none."""
+    clean = [group.clean.assign(group=place) for place, group in enumerate(groups) if group.fits]
+    return pd.concat(clean) if clean else pd.DataFrame()
+
+
+def _side(usable: pd.DataFrame, contrast: str, level: str) -> pd.DataFrame:
+    return usable[usable[contrast].astype(str) == level] if len(usable) else usable
+
+
+def _telling(study: Study, usable: pd.DataFrame, contrast: str) -> list[str]:
+    """Return the factors that tell the ratios apart, the curve's first: one with a single level tells none."""
+    varied = [key for key in study.compared if key != contrast and len(usable) and usable[key].nunique() > 1]
+    return sorted(varied, key=lambda key: key != (study.curve.x if study.curve else None))
+
+
 def _pairs(study: Study, usable: pd.DataFrame, contrast: str, slower: str, faster: str) -> pd.DataFrame:
     """Return the pairs of runs that differ in the contrast alone and met in one block, in the order of the settings.
 
@@ -95,7 +106,7 @@ def _pairs(study: Study, usable: pd.DataFrame, contrast: str, slower: str, faste
     """
     others = [key for key in study.compared if key != contrast]
     twins = ["control"] if "control" in study.factors and contrast != "control" else []
-    a, b = (usable[usable[contrast].astype(str) == level] for level in (slower, faster))
+    a, b = (_side(usable, contrast, level) for level in (slower, faster))
     pairs = a.merge(b, on=[*others, *twins, "session", "session_block"], suffixes=("_a", "_b"))
     orders = {key: [shown(study, key, level) for level in study.factors[key]] for key in others}
     places = [[place_of(orders[key], row[key]) for key in others] for _, row in pairs.iterrows()]
@@ -295,14 +306,24 @@ def _differs(ratio: Estimate) -> bool:
     return ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
 
 
-def contrasts_of(ratios: Sequence[Ratio], contrast: str) -> list[Contrast]:
+def contrasts_of(study: Study, groups: Sequence[GroupFit], ratios: Sequence[Ratio], contrast: str) -> list[Contrast]:
     """Return what the ratios say of the contrast: a finding for each of its levels that the first one is set beside."""
-    levels = dict.fromkeys(ratio.faster for ratio in ratios)
-    return [contrast_of([ratio for ratio in ratios if ratio.faster == level], contrast) for level in levels]
+    usable = _usable(groups)
+    keys, x, found = _telling(study, usable, contrast), study.curve.x if study.curve else None, []
+    for level in dict.fromkeys(ratio.faster for ratio in ratios):
+        mine = [ratio for ratio in ratios if ratio.faster == level]
+        ends = pd.concat([_side(usable, contrast, end) for end in (mine[0].slower, level)])
+        settings = [_setting(row, keys, x) for _, row in ends.drop_duplicates(keys).iterrows()] if keys else []
+        paired = [ratio.at for ratio in mine]
+        found.append(contrast_of(mine, contrast, [setting for setting in settings if setting not in paired]))
+    return found
 
 
-def contrast_of(ratios: Sequence[Ratio], contrast: str) -> Contrast:
-    """Return the smallest and the largest of the ratios over one level, and what makes them doubtful."""
+def contrast_of(ratios: Sequence[Ratio], contrast: str, alone: Sequence[Setting] = ()) -> Contrast:
+    """Return the smallest and the largest of the ratios over one level, and what makes them doubtful.
+
+    ``alone`` are the settings without a ratio.
+    """
     least = min(ratios, key=lambda ratio: ratio.ratio.value)
     most = max(ratios, key=lambda ratio: ratio.ratio.value)
     return Contrast(
@@ -314,6 +335,7 @@ def contrast_of(ratios: Sequence[Ratio], contrast: str) -> Contrast:
         differs=_largest(ratios),
         explained=[ratio.at for ratio in ratios if is_explained(ratio)],
         unclear=[ratio.at for ratio in ratios if is_unclear(ratio)],
+        alone=list(alone),
     )
 
 

@@ -1,9 +1,11 @@
 """The curve T(b) of a group: every law fitted to its points, and the verdict on what they determine."""
 
 from collections.abc import Hashable, Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 from pydantic import Field
+from scipy import stats
 
 from study.analysis.stats.findings import (
     Doubt,
@@ -19,6 +21,7 @@ from study.analysis.stats.findings import (
     Turn,
     Unreplicated,
     Verdict,
+    Zigzag,
 )
 from study.analysis.stats.fits import Band, Fitted, Points, band_of, fit_laws, points_of, predict
 from study.analysis.stats.laws import CLOSE, by_name
@@ -129,7 +132,7 @@ def curve_of(
     spread = float(np.exp(np.ptp(means.logs)))
     moved = max(drift, 1 / drift) if drift else 1.0
     drifted = Drifted(machine_change=moved, level_change=spread) if moved > spread else None
-    verdict = judge(models, means, best, differs_p, shape_of(means.sizes, tied), drifted, equal_times)
+    verdict = judge(models, means, best, differs_p, shape_of(means, tied), drifted, equal_times)
     models["power"] = models["power"].model_copy(update={"reported": isinstance(verdict, PowerLaw)})
     return CurveFit(
         observations=sum(means.counts),
@@ -145,16 +148,35 @@ def curve_of(
     )
 
 
-def shape_of(sizes: Sequence[float], tied: Sequence[float]) -> Turn | Rise | None:
-    """Return what the levels show by themselves, whatever law describes them; None where it is neither.
+def shape_of(means: LogMeans, tied: Sequence[float]) -> Turn | Rise | Zigzag | None:
+    """Return what the levels show by themselves, whatever law describes them; None where the time falls to the end.
 
     ``tied`` holds the fastest size with 95% probability. Where the time falls and rises again once, the minimum of the
     curve lies between the neighbours of the fastest size.
     """
+    sizes = means.sizes
     places = [place for place, size in enumerate(sizes) if size in set(tied)]
     if not places or places[-1] == len(sizes) - 1:
         return None
+    if _turns_again(means):
+        return Zigzag()
     return Turn(low=sizes[places[0] - 1], high=sizes[places[-1] + 1]) if places[0] > 0 else Rise()
+
+
+def _turns_again(means: LogMeans) -> bool:
+    """Return whether the time rises before its smallest mean, or falls after it, beyond the noise.
+
+    These are one-sided t tests at 5% of all pairs of sizes at once (Bonferroni's rule).
+    """
+    least, count = int(means.logs.argmin()), len(means.sizes)
+    critical = float(stats.t.isf(SIGNIFICANCE / (count * (count - 1) / 2), means.degrees))
+    for one, other in combinations(range(count), 2):
+        change = means.logs[other] - means.logs[one]
+        error = means.covariance[one, one] + means.covariance[other, other] - 2 * means.covariance[one, other]
+        wrong = change if other <= least else -change if one >= least else 0.0
+        if wrong > critical * np.sqrt(max(error, 0.0)) and error > 0:
+            return True
+    return False
 
 
 def judge(
@@ -162,7 +184,7 @@ def judge(
     means: LogMeans,
     best: str | None,
     differs_p: float | None,
-    shape: Turn | Rise | None = None,
+    shape: Turn | Rise | Zigzag | None = None,
     drifted: Drifted | None = None,
     equal_times: bool = False,
 ) -> Verdict:
@@ -181,7 +203,7 @@ def judge(
         return Unreplicated(law=best if beats else None)
     if differs_p >= DIFFERENCE:
         return drifted or NoDifference()
-    if isinstance(shape, Turn) or (shape and (best == "rise" or not beats)):
+    if isinstance(shape, Turn | Zigzag) or (shape and (best == "rise" or not beats)):
         return shape
     if not beats:
         return NoLaw()

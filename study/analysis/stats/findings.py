@@ -85,6 +85,12 @@ class Rise(Strict):
     kind: Literal["rise"] = "rise"
 
 
+class Zigzag(Strict):
+    """The time falls and rises more than once along the axis, beyond the noise."""
+
+    kind: Literal["zigzag"] = "zigzag"
+
+
 class OtherLaw(Strict):
     """A law fits best, and the exponent of the power law is no finding."""
 
@@ -104,7 +110,17 @@ class OtherLaw(Strict):
 
 
 Verdict = Annotated[
-    TooFewPoints | Unreplicated | EqualTimes | Drifted | NoDifference | NoLaw | PowerLaw | Turn | Rise | OtherLaw,
+    TooFewPoints
+    | Unreplicated
+    | EqualTimes
+    | Drifted
+    | NoDifference
+    | NoLaw
+    | PowerLaw
+    | Turn
+    | Rise
+    | Zigzag
+    | OtherLaw,
     Field(discriminator="kind"),
 ]
 """What the points of T(b) determine."""
@@ -145,6 +161,7 @@ class CannotSay(Strict):
     factor: str | None = Field(description="Null where the levels differ in several factors.")
     reasons: dict[str, Undetermined | Unfair] = Field(description="By level.")
     more_runs: int | None = Field(description="More runs a level that could decide it; null where runs cannot.")
+    only: bool = Field(default=False, description="Whether the group has a single level.")
 
 
 class Fastest(Strict):
@@ -202,6 +219,9 @@ class Contrast(Strict):
     differs: list[Difference] = Field(description="The largest difference of each kind.")
     explained: list[Setting] = Field(description="Where the difference is gone once the machine is accounted for.")
     unclear: list[Setting] = Field(description="Where the runs are too few to tell the machine's part.")
+    alone: list[Setting] = Field(
+        default=[], description="Where runs count on one of the two sides alone, or never in one block: no ratio."
+    )
 
 
 class Bottleneck(Strict):
@@ -412,6 +432,7 @@ class UnequalWork(Strict):
     factor: str | None
     least_images: int
     most_images: int
+    of_an_epoch: bool = Field(description="Whether epochs differ, and not their number alone.")
 
 
 class WholeBatch(Strict):

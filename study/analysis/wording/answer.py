@@ -52,8 +52,9 @@ def _cannot_say(answer: findings.CannotSay) -> str:
         for reason in dict.fromkeys(answer.reasons.values())
     }
     told = "; ".join(f"{listed(_levels(answer.factor, names))}: {WHY[reason]}" for reason, names in levels.items())
-    todo = [*(_more_runs(answer.more_runs) if answer.more_runs else []), *(TRAIN if set(levels) & NOT_FAIR else [])]
-    return f"{on_device(answer.group)} it cannot be said which is the fastest: {told}. To decide it, {listed(todo)}."
+    todo = _more_runs(answer.more_runs) if answer.more_runs else TRAIN
+    what = "how long it takes" if answer.only else "which is the fastest"
+    return f"{on_device(answer.group)} it cannot be said {what}: {told}. To decide it, {todo}."
 
 
 WHY = {
@@ -64,12 +65,11 @@ WHY = {
     "not_learned": "not shown to have learned",
     "censored": "the target accuracy was missed",
 }
-NOT_FAIR = {"not_learned", "censored"}
-TRAIN = ["let the settings train until all have learned (`training.epochs`)"]
+TRAIN = "let the settings train until all have learned (`training.epochs`)"
 
 
-def _more_runs(count: int) -> list[str]:
-    return [f"make at least {count} more run{'s' * (count > 1)} of each setting (`replicates`) on a quiet machine"]
+def _more_runs(count: int) -> str:
+    return f"make at least {count} more run{'s' * (count > 1)} of each setting (`replicates`) on a quiet machine"
 
 
 def _levels(factor: str | None, levels: Sequence[str]) -> list[str]:
@@ -149,7 +149,8 @@ def _ratio(ratio: RatioAt, alone: bool) -> str:
 
 def _doubts(answer: findings.Contrast) -> list[str]:
     """Return why the two times may not be of the same work, or not of the same machine."""
-    found = [_difference(differs) for differs in answer.differs]
+    found = [f"There is no pair of runs{_at(answer.alone)}."] if answer.alone else []
+    found += [_difference(differs) for differs in answer.differs]
     if answer.explained:
         found.append(
             f"No difference is left{_at(answer.explained)} once the yardstick accounts for the machine's own change."

@@ -136,9 +136,9 @@ def _machine_changed(caveat: findings.MachineChanged) -> str:
 @caveat_sentence.register
 def _separate_starts(caveat: findings.SeparateStarts) -> str:
     return (
-        f"These sets of {short_key(caveat.factor)} were measured in separate starts of the pipeline "
-        f"({'; '.join(map(listed, caveat.sets))}): a difference between the sets may be the machine's. To measure them "
-        "together, move their records aside with `python -m study retry --outcome ok`."
+        f"These sets of {short_key(caveat.factor)} share no block of runs ({'; '.join(map(listed, caveat.sets))}): a "
+        "difference between the sets may be the machine's. To measure them together, move their records aside with "
+        "`python -m study retry --outcome ok`."
     )
 
 
@@ -169,9 +169,10 @@ def _reason(run: SetAsideRun) -> str:
 @caveat_sentence.register
 def _unequal_work(caveat: findings.UnequalWork) -> str:
     along = f" along {short_key(caveat.factor)}" if caveat.factor else ""
+    why = "the last partial batch is dropped or kept" if caveat.of_an_epoch else "their numbers of epochs differ"
     return (
         f"The settings do different amounts of work{along}: {caveat.least_images} to {caveat.most_images} images in "
-        "the whole schedule, because the last partial batch is dropped or kept."
+        f"the whole schedule, because {why}."
     )
 
 

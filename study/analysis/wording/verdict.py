@@ -51,12 +51,12 @@ def _drifted(verdict: findings.Drifted) -> str:
 
 @verdict_sentence.register
 def _no_difference(verdict: findings.NoDifference) -> str:
-    return "No law beats a constant: the test of all batch sizes at once finds no difference beyond the noise."
+    return "No law beats a constant: the test of all settings at once finds no difference beyond the noise."
 
 
 @verdict_sentence.register
 def _no_law(verdict: findings.NoLaw) -> str:
-    return "The batch size makes a difference, but no law describes it better than a constant."
+    return "The settings differ, but no law describes their times better than a constant."
 
 
 @verdict_sentence.register
@@ -71,14 +71,19 @@ def _power_law(verdict: findings.PowerLaw) -> str:
 @verdict_sentence.register
 def _turn(verdict: findings.Turn) -> str:
     return (
-        "The time falls with the batch size and rises again: no power law. If it turns once, it is shortest between "
+        "The time falls and rises again: no power law. If it turns once, it is shortest between "
         f"{label(verdict.low)} and {label(verdict.high)} (95%)."
     )
 
 
 @verdict_sentence.register
 def _rise(verdict: findings.Rise) -> str:
-    return "The time rises with the batch size, and no fall before that shows: no falling power law."
+    return "The time rises, and no fall before that shows: no falling power law."
+
+
+@verdict_sentence.register
+def _zigzag(verdict: findings.Zigzag) -> str:
+    return "The time falls and rises more than once, by more than the noise: no law describes that."
 
 
 @verdict_sentence.register
@@ -94,7 +99,7 @@ def _other_law(verdict: findings.OtherLaw) -> str:
         )
     if verdict.law == "hinge":
         return (
-            f"The times bend at a batch size {_bend(values['bend'], verdict.intervals.get('bend'))}: each step has its "
+            f"The times bend at {_bend(values['bend'], verdict.intervals.get('bend'))}: each step has its "
             f"cost below, each image above. {missing}"
         )
     if verdict.law == "rise":
@@ -102,18 +107,18 @@ def _other_law(verdict: findings.OtherLaw) -> str:
             "A curve that falls and rises again describes the times best, but the times themselves do not show both. "
             f"{missing}"
         )
-    return f"The time falls with the batch size, and the power law describes it best. {missing}"
+    return f"The time falls, and the power law describes it best. {missing}"
 
 
 def _bend(value: float, bounds: Bounds | None) -> str:
     told = interval(bounds.low, bounds.high) if bounds else None
-    return f"of {number(value)} (95%: {told})" if told else "that they do not determine"
+    return f"{number(value)} (95%: {told})" if told else "a place that they do not determine"
 
 
 def _doubt(verdict: findings.OtherLaw) -> str:
     return {
         "another_law": "another law describes the times better",
-        "untested": "there are no replicates, or too few batch sizes to test it",
+        "untested": "there are no replicates, or too few settings to test it",
         "lack_of_fit": "it misses the times by more than the noise between replicates",
         "wide_interval": f"the points do not determine it{_alpha(verdict.alpha_interval)}",
     }[verdict.doubt]

@@ -96,6 +96,12 @@ def test_two_clean_runs_decide_nothing_and_one_more_is_asked_for() -> None:
     assert (set(answer.reasons.values()), answer.more_runs) == ({"few_runs"}, 1)
 
 
+def test_the_time_of_a_lone_setting_with_two_runs_cannot_be_said() -> None:
+    (answer,) = told([(1, block, 16, 8.0 + block / 100) for block in (1, 2)]).answer
+    assert isinstance(answer, CannotSay)
+    assert answer.only
+
+
 def test_a_slow_level_with_too_few_runs_is_left_out_and_the_fastest_is_named() -> None:
     runs = whole(np.random.default_rng(1))
     kept = [run for run in runs if run[2] != 16 or run[1] <= 2]

@@ -56,6 +56,7 @@ VERDICTS: list[Verdict] = [
     findings.PowerLaw(coefficients=POWER, intervals={"alpha": ALPHA, "Tmin": TIGHT, "c": WIDE}, inverse_fits=True),
     findings.Turn(low=32.0, high=128.0),
     findings.Rise(),
+    findings.Zigzag(),
     findings.OtherLaw(
         law="inverse",
         coefficients=INVERSE,
@@ -126,6 +127,7 @@ CONTRAST = findings.Contrast(
     ],
     explained=[LOADER],
     unclear=[LOADER, {BATCH: 128.0}],
+    alone=[{BATCH: 256.0}],
 )
 OF_PRECISION = findings.Contrast(
     contrast="training.precision",
@@ -154,6 +156,7 @@ ANSWERS: list[Answer] = [
         more_runs=1,
     ),
     findings.CannotSay(group="cpu", factor=None, reasons={"a": "not_learned", "b": "censored"}, more_runs=None),
+    findings.CannotSay(group="cpu", factor=None, reasons={"a": "few_runs"}, more_runs=1, only=True),
     fastest(tied=["32", "128"], equivalent=["32"], left_out=["16"], unfair={"256": "not_learned"}),
     fastest(unfair={"256": "not_learned", "512": "censored"}, missing=["16"]),
     fastest(slower=[]),
@@ -226,8 +229,8 @@ CAVEATS: list[Caveat] = [
         ],
         of=25,
     ),
-    findings.UnequalWork(factor=BATCH, least_images=3072, most_images=3264),
-    findings.UnequalWork(factor=None, least_images=3072, most_images=3264),
+    findings.UnequalWork(factor=BATCH, least_images=3072, most_images=3264, of_an_epoch=True),
+    findings.UnequalWork(factor=None, least_images=3072, most_images=6144, of_an_epoch=False),
     findings.WholeBatch(batch_size=256, images=200),
     findings.NoSteadyStep(batch_sizes=[128, 256]),
     findings.WaitsForData(device="cuda", batch_sizes=[256]),

@@ -21,6 +21,7 @@ from study.analysis.stats.findings import (
     TooFewPoints,
     Turn,
     Unreplicated,
+    Zigzag,
 )
 from study.analysis.stats.fits import Fitted, fit_laws, predict
 from study.analysis.stats.laws import LAWS, Law, by_name
@@ -256,6 +257,13 @@ def test_times_that_rise_do_not_fall_and_turn() -> None:
     for truth in (5 + sizes / 30, 0.2 * sizes, sizes**0.4):
         seconds = truth * np.exp(rng.normal(0, 0.02, 25))
         assert isinstance(fit_curve(sizes.tolist(), seconds.tolist(), [0] * 25).verdict, Rise)
+
+
+@pytest.mark.parametrize("truth", [[5, 7, 5.2, 7.2, 7.4], [6, 5, 7, 5.4, 7.3]])
+def test_a_time_that_falls_and_rises_twice_is_said_to_do_neither_once(truth: list[float]) -> None:
+    rng = np.random.default_rng(1)
+    seconds = np.tile(truth, 5) * np.exp(rng.normal(0, 0.02, 25))
+    assert isinstance(fit_curve(np.tile(SIZES, 5).tolist(), seconds.tolist(), [0] * 25).verdict, Zigzag)
 
 
 def test_a_law_that_misses_the_means_is_not_named_without_saying_so() -> None:

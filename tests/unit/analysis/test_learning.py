@@ -154,3 +154,10 @@ def test_runs_that_missed_the_target_are_a_caveat_that_names_their_setting_and_n
     (caveat,) = [one for one in found if isinstance(one, CensoredRuns)]
     assert caveat.missed == {"8": (1, 3)}
     assert not any(isinstance(one, UnequalWork) for one in found), "it is the target that decides the work"
+
+
+@pytest.mark.parametrize("images", [64.0, 60.0])
+def test_more_work_is_put_to_partial_batches_only_where_epochs_differ(images: float) -> None:
+    found = caveats(images_processed=([64] * 3, [128] * 3), images_per_epoch=([64.0] * 3, [images] * 3))
+    (work,) = [one for one in found if isinstance(one, UnequalWork)]
+    assert work.of_an_epoch == (images != 64)

@@ -17,6 +17,7 @@ from study.analysis.stats.stability import drift_of
 from study.config.study import Study
 from tests.conftest import study_values
 from tests.timings import as_timings
+from tests.unit.analysis.found import only
 
 
 def runs(
@@ -133,6 +134,19 @@ def contrasted(replicates: int, **columns: Any) -> list[Ratio]:
     if "accuracy" in columns:
         frame["accuracy"] += rng.normal(0, 0.001, len(frame))
     return analyse(Study.model_validate(values), frame).ratios
+
+
+def test_a_setting_without_a_pair_is_named_beside_the_ratios() -> None:
+    values = study_values(factors={"device": ["cpu", "cuda"], "training.batch_size": [4, 8]}, contrast="device")
+    rows = [
+        {
+            "run": f"bs{size}-{device}-r{block}", "outcome": "failed" if (device, size) == ("cuda", 8) else "ok",
+            "device": device, "block": block, "training.batch_size": size, "fit_seconds": 2.0 + block / 100,
+        }
+        for block in range(4) for device in ("cpu", "cuda") for size in (4, 8)
+    ]  # fmt: skip
+    (found,) = only(Contrast, analyse(Study.model_validate(values), as_timings(rows)).answer)
+    assert found.alone == [{"training.batch_size": 8.0}]
 
 
 def test_a_ratio_comes_with_its_two_times_and_the_work_that_they_did() -> None:
