@@ -13,6 +13,9 @@ from typing import Any
 # STUDY_TEST_GPU=1 is for tests/gpu alone, by themselves.
 if not os.environ.get("STUDY_TEST_GPU"):
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
+# Training processes of two workers share two cores: a thread that spins while it waits takes the other's core, and a
+# pipeline took twice as long for it. Read before torch or numpy is imported, and by every process of a test.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import numpy as np
 import pytest

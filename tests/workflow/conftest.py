@@ -77,7 +77,9 @@ class Checkout:
     def environment(self) -> dict[str, str]:
         """The environment without what a test runner adds, and without a GPU."""
         own = {"CUDA_VISIBLE_DEVICES": "", "TMPDIR": self.temporary.name}
-        return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | own | self.variables
+        # Every step of a pipeline is a process: without byte code each compiles the package anew.
+        dropped = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")
+        return {key: value for key, value in os.environ.items() if key not in dropped} | own | self.variables
 
     def run(self, command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
         """Run a command in the checkout to its end."""

@@ -57,7 +57,8 @@ def test_a_later_page_that_fails_is_no_last_page(
     engine: dict[int, list[str]], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     engine[1] = ["https://a.example/1.jpg"]
-    from ddgs import DDGS, exceptions
+    from ddgs import exceptions
+    from ddgs.ddgs import DDGS  # the package's own name is a proxy until it is first called
 
     images = DDGS.images
 

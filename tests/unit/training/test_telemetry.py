@@ -17,10 +17,12 @@ import pytest
 from study.analysis.figures import utilisation
 from study.analysis.figures.style import use_style
 from study.analysis.table.telemetry import summarise, throttle_words
-from study.artifacts.telemetry import COLUMNS, read_parquet, read_samples, write_parquet
+from study.artifacts.telemetry import read_parquet, read_samples, write_parquet
+from study.artifacts.telemetry_columns import COLUMNS
 from study.base.errors import StudyError
 from study.training.measure import sampler as sampler_module
 from study.training.measure.sampler import Tree, line, open_gpu, open_packages, read_rapl_joules, sampling
+from tests.conftest import ROOT
 
 MIB = 2**20
 HOLDS_MEMORY = "held = bytearray(150 * 2**20); held[::4096] = b'x' * len(held[::4096]); print('held', flush=True); "
@@ -72,6 +74,12 @@ def at_least(path: Path, samples: int) -> bool:
 def frame(seconds: list[float], **columns: Any) -> pd.DataFrame:
     values = pd.DataFrame({"seconds": seconds} | columns)
     return values.reindex(columns=list(COLUMNS)).astype("float64")
+
+
+def test_the_sampler_starts_without_pandas() -> None:
+    """It starts when a run does, and beside it: half a second of imports would be a neighbour's."""
+    said = "import study.training.measure.sampler, sys; sys.exit('pandas' in sys.modules or 'torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", said], cwd=ROOT).returncode == 0
 
 
 def test_a_sampler_sees_again_and_again_what_the_watched_process_holds(tmp_path: Path) -> None:
