@@ -91,7 +91,7 @@ def _disturbed(frame: pd.DataFrame) -> Iterator[Caveat]:
             kinds={str(kind): int(count) for kind, count in kinds.value_counts().sort_index().items()},
             runs=list(dict.fromkeys(marked["run"])),
             measured_again=int(again["run"].nunique()),
-            disturbed_again=counted(marked)["run"].tolist(),
+            disturbed_again=marked.loc[marked["set_aside"] != "disturbed", "run"].tolist(),
         )
 
 

@@ -68,7 +68,7 @@ class PowerLaw(Strict):
     kind: Literal["power_law"] = "power_law"
     coefficients: dict[str, float]
     intervals: dict[str, Bounds]
-    inverse_fits: bool = Field(description="Whether T0 + A/b fits as well, so that alpha = 1 is not excluded.")
+    inverse_fits: bool = Field(description="Whether T0 + A/b fits about as well, by its criterion.")
 
 
 class Turn(Strict):
@@ -293,7 +293,7 @@ class DisturbedRuns(Strict):
     kinds: dict[str, int] = Field(description="Number of records that crossed each limit, by its key.")
     runs: list[str]
     measured_again: int = Field(description="Number of runs whose disturbed record was set aside for a second one.")
-    disturbed_again: list[str] = Field(description="Runs whose record that counts is marked, too.")
+    disturbed_again: list[str] = Field(description="Runs whose last record is marked, too.")
 
 
 class BrokenBlocks(Strict):

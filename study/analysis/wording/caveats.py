@@ -28,7 +28,8 @@ def _unsuccessful(caveat: findings.Unsuccessful) -> str:
 @caveat_sentence.register
 def _disturbed_runs(caveat: findings.DisturbedRuns) -> str:
     kinds = listed([f"{evidence_words(kind)} in {count}" for kind, count in caveat.kinds.items()])
-    again = f"{caveat.measured_again} of them were measured once more, and the second record counts"
+    times = f"{caveat.measured_again} of them {'were' if caveat.measured_again != 1 else 'was'} measured once more"
+    again = f"{times}, and the second record takes the place of the first"
     still = f"; disturbed again: {_runs(caveat.disturbed_again)}" if caveat.disturbed_again else ""
     return f"Others disturbed {_runs(caveat.runs)} ({kinds}). {again}{still}."
 
@@ -152,8 +153,8 @@ def _wide_spread(caveat: findings.WideSpread) -> str:
 def _set_aside_runs(caveat: findings.SetAsideRuns) -> str:
     told = "; ".join(f"{run.run}, {_reason(run)}" for run in caveat.runs)
     return (
-        f"{len(caveat.runs)} of {caveat.of} runs are kept and shown but not analysed, by rules that were fixed before "
-        f"any run: {told}."
+        f"{len(caveat.runs)} of {caveat.of} runs {'are' if len(caveat.runs) != 1 else 'is'} kept and shown but not "
+        f"analysed, by rules that were fixed before any run: {told}."
     )
 
 

@@ -65,7 +65,11 @@ def _power_law(verdict: findings.PowerLaw) -> str:
         "The power law describes the times (s; 95%): Tmin + c/b^alpha with "
         f"{coefficients(verdict.coefficients, verdict.intervals)}."
     )
-    return text + (" T0 + A/b describes the times as well: alpha = 1 is not excluded." if verdict.inverse_fits else "")
+    if not verdict.inverse_fits:
+        return text
+    bounds = verdict.intervals["alpha"]
+    one = ": alpha = 1 is not excluded" if (bounds.low or 0) <= 1 <= (bounds.high or 1) else ""
+    return f"{text} T0 + A/b describes them about as well{one}."
 
 
 @verdict_sentence.register

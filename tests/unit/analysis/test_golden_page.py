@@ -54,6 +54,9 @@ VERDICTS: list[Verdict] = [
     findings.NoLaw(),
     findings.PowerLaw(coefficients=POWER, intervals={"alpha": ALPHA, "Tmin": TIGHT, "c": WIDE}, inverse_fits=False),
     findings.PowerLaw(coefficients=POWER, intervals={"alpha": ALPHA, "Tmin": TIGHT, "c": WIDE}, inverse_fits=True),
+    findings.PowerLaw(
+        coefficients=POWER, intervals={"alpha": Bounds(low=0.8, high=1.2), "Tmin": TIGHT, "c": WIDE}, inverse_fits=True
+    ),
     findings.Turn(low=32.0, high=128.0),
     findings.Rise(),
     findings.Zigzag(),
