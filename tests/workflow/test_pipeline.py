@@ -171,23 +171,23 @@ def wait_for(condition: object, seconds: float) -> None:
         time.sleep(0.02)
 
 
-def test_files_from_the_future_cost_no_record_and_stop_no_step(checkout: Checkout) -> None:
+def test_files_from_the_future_cost_no_record_and_stop_no_step(ready: Checkout) -> None:
     """The clock was set back by an hour after a first start: a new record is older than all that is there."""
-    checkout.good()
-    before = checkout.records()
-    gone = checkout.root / "results" / "tiny" / "records" / next(name for name in before if name.startswith("bs8"))
+    ready.good()
+    before = ready.records()
+    gone = ready.root / "results" / "tiny" / "records" / next(name for name in before if name.startswith("bs8"))
     gone.unlink()
     hour = time.time() + 3600
-    for path in (checkout.root / "results").rglob("*"):
+    for path in (ready.root / "results").rglob("*"):
         os.utime(path, (hour, hour))
-    said = checkout.good()
+    said = ready.good()
     assert re.findall(r"run \d of \d: (\S+): ok", said) == ["bs8-cpu-r1"]
-    assert checkout.records().keys() == before.keys()
+    assert ready.records().keys() == before.keys()
     assert read(gone.read_bytes()).session == 2
     assert "older modification time" not in said
-    page = (checkout.root / "results" / "report.html").read_text(encoding="utf-8")
+    page = (ready.root / "results" / "report.html").read_text(encoding="utf-8")
     assert "The runs come from 2 starts of the pipeline" in page
-    assert "Nothing to be done" in checkout.good()
+    assert "Nothing to be done" in ready.good()
 
 
 def test_two_starts_in_one_folder_do_not_meet(ready: Checkout) -> None:
