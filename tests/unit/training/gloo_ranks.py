@@ -24,7 +24,7 @@ from study.training.models import pretrained
 
 LOOPS: dict[str, Callable[[TrainingJob], Measurement]] = {"torch": torch_loop.train, "fastai": fastai_loop.train}
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["tests.unit.gloo_ranks"])
+SERVER.set_forkserver_preload([__name__])
 DEADLINE_SECONDS = 300
 
 
