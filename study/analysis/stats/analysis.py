@@ -27,7 +27,7 @@ from study.analysis.stats.findings import (
     OnlyLevel,
 )
 from study.analysis.stats.groups import Fits, GroupFit, groups_of
-from study.analysis.stats.log_model import DIFFERENCE
+from study.analysis.stats.log_model import DIFFERENCE, LogModel, level_test
 from study.analysis.stats.optimum import Optimum, may_be_fastest, optimum_of
 from study.analysis.stats.stability import drift_of
 from study.analysis.stats.step_model import StepModel, step_model
@@ -108,7 +108,9 @@ class Group(Strict):
         description="`explains`: the levels differ only until the yardstick is accounted for, and the times follow "
         "it. `unclear`: the machine changed, and the runs are too few to tell its part in the levels' difference.",
     )
-    curve: CurveFit | None = Field(None, description="Null with fewer than three levels, or without a curve.")
+    curve: CurveFit | None = Field(
+        None, description="Null with fewer than three levels whose time is determined, or without a curve."
+    )
     unfair: dict[str, gate.Unfair] = Field(default={}, description="Levels that are no candidates, with the reason.")
     equivalent: list[str] = Field(
         default=[], description="Levels whose time is shown to be that of the fastest, within the study's margin."
@@ -174,11 +176,7 @@ def _group(study: Study, group: GroupFit, y: str) -> Group:
     clean = group.clean
     best = _best(levels, group.unfair)
     timed = [level.label for level in levels if level.time]
-    drift, curve = drift_of(clean, y), None
-    if x and len(timed) >= 3:
-        places = {level.label: level.x or 0.0 for level in levels}
-        sizes = [places[level] for level in fits.raw.levels]
-        curve = curve_of_model(fits.raw, sizes, fits.optimum, fits.differs_p, drift.change if drift else None)
+    drift = drift_of(clean, y)
     return Group(
         label=group.label,
         levels=levels,
@@ -188,12 +186,23 @@ def _group(study: Study, group: GroupFit, y: str) -> Group:
         optimum=fits.optimum,
         machine_change=machine_change.change(clean),
         machine=_verdict(fits),
-        curve=curve,
+        curve=_curve(levels, fits.raw, drift.change if drift else None) if x else None,
         equivalent=equivalent_to(fits.raw, best, study.equivalence_margin) if best else [],
         sensitivity=sensitivity_of(fits.raw, study.equivalence_margin),
         drift=drift,
         step=step_model(clean) if x == "training.batch_size" else None,
     )
+
+
+def _curve(levels: Sequence[Level], model: LogModel, drift: float | None) -> CurveFit | None:
+    """Return the curve through the levels whose time is determined (where none is, through all); None below three."""
+    timed = {level.label: level.x or 0.0 for level in levels if level.time}
+    told = {level.label: level.x or 0.0 for level in levels if level.time and not level.undetermined} or timed
+    if len(told) < 3:
+        return None
+    sizes = [told.get(str(level)) for level in model.levels]
+    optimum, differs_p = optimum_of(model, list(told)), level_test(model, list(told))
+    return curve_of_model(model, sizes, optimum, differs_p, drift)
 
 
 def _verdict(fits: Fits) -> MachinePart:
@@ -307,11 +316,22 @@ def _answers(study: Study, groups: list[Group], contrasts: list[Contrast]) -> li
     ]
 
 
+def _only_answer(group: Group, level: Level) -> Answer:
+    """Return the time of the single level of a group, whether it learned or not; nothing is compared."""
+    if level.time is None or level.undetermined:
+        reasons = {level.label: level.undetermined} if level.undetermined else {}
+        more = gate.more_runs({level.label: level.runs}, reasons)
+        return CannotSay(group=group.label, factor=None, reasons={**reasons}, more_runs=more, only=True)
+    return OnlyLevel(group=group.label, time=level.time, accuracy=level.accuracy)
+
+
 def _group_answer(group: Group, factor: str | None) -> Answer:
     """Return the fastest level of a group with what can be said of it; ``factor`` is what its levels differ in."""
     timed = [level for level in group.levels if level.time]
     if not timed:
         return NothingSucceeded(group=group.label)
+    if len(group.levels) == 1:
+        return _only_answer(group, timed[0])
     best = next((level for level in timed if level.label == group.best), None)
     open_levels = {
         level.label: level.undetermined for level in timed if level.undetermined and level.label not in group.unfair
@@ -323,10 +343,7 @@ def _group_answer(group: Group, factor: str | None) -> Answer:
             factor=factor,
             reasons=open_levels | group.unfair,
             more_runs=gate.more_runs(counts, open_levels) if open_levels else None,
-            only=len(group.levels) == 1,
         )
-    if len(group.levels) == 1:
-        return OnlyLevel(group=group.label, time=best.time, accuracy=best.accuracy)
     return Fastest(
         group=group.label,
         factor=factor,

@@ -1,7 +1,7 @@
 """What a reader must know before believing the numbers."""
 
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -38,7 +38,7 @@ def warnings_of(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> lis
         *_machine(usable),
         *_apart(study, usable, x),
         *_noise(study, usable, y),
-        *_work(usable, x),
+        *_work(usable),
         *_batches(usable),
         *_waiting(usable),
         *_steps(usable),
@@ -91,7 +91,9 @@ def _disturbed(frame: pd.DataFrame) -> Iterator[Caveat]:
             kinds={str(kind): int(count) for kind, count in kinds.value_counts().sort_index().items()},
             runs=list(dict.fromkeys(marked["run"])),
             measured_again=int(again["run"].nunique()),
-            disturbed_again=marked.loc[marked["set_aside"] != "disturbed", "run"].tolist(),
+            disturbed_again=marked.loc[
+                (marked["set_aside"] != "disturbed") & marked["run"].isin(again["run"]), "run"
+            ].tolist(),
         )
 
 
@@ -256,16 +258,21 @@ def _label(level: Any) -> str:
     return ", ".join(map(str, level)) if isinstance(level, tuple) else str(level)
 
 
-def _work(usable: pd.DataFrame, x: str | None) -> Iterator[Caveat]:
+def _work(usable: pd.DataFrame) -> Iterator[Caveat]:
     """Yield that settings train on different numbers of images, unless a target accuracy decides these numbers."""
     usable = usable[usable["reached_target"].isna()]
     images = usable["images_processed"]
     if images.nunique() > 1:
+        of_an_epoch = usable["images_per_epoch"]
+        found: dict[Literal["epochs", "data", "partial_batch"], bool] = {
+            "epochs": (images / of_an_epoch).round(6).nunique() > 1,
+            "data": usable["train_images"].nunique() > 1,
+            "partial_batch": bool((of_an_epoch.groupby(usable["train_images"]).nunique() > 1).any()),
+        }
         yield findings.UnequalWork(
-            factor=x,
             least_images=int(images.min()),
             most_images=int(images.max()),
-            of_an_epoch=usable["images_per_epoch"].nunique() > 1,
+            causes=[cause for cause, differs in found.items() if differs],
         )
 
 

@@ -242,12 +242,20 @@ def _differences(at: pd.DataFrame, setting: Setting, contrast: str) -> list[Diff
         known = at[[f"{column}_a", f"{column}_b"]].dropna()
         apart = known[known.iloc[:, 0] != known.iloc[:, 1]]
         if len(apart) and contrast not in own:
-            sides = apart.iloc[0] if what == "precision" else apart.mean()
-            found.append(Difference(what=what, at=setting, slower=sides.iloc[0], faster=sides.iloc[1]))
+            slower, faster = (_value(apart[name]) for name in apart)
+            found.append(Difference(what=what, at=setting, slower=slower, faster=faster))
     reached = [mean_of(at, f"accuracy_{side}") for side in "ab"]
     if reached[0] is not None and reached[1] is not None and not _same_accuracy(at):
         found.append(Difference(what="accuracy", at=setting, slower=reached[0], faster=reached[1]))
     return found
+
+
+def _value(side: "pd.Series[Any]") -> str | float:
+    """Return the value of one side of pairs, or its smallest and largest in words."""
+    values = sorted(side.unique())
+    if len(values) == 1:
+        return values[0] if isinstance(values[0], str) else float(values[0])
+    return f"{values[0]} to {values[-1]}" if isinstance(values[0], str) else f"{values[0]:.10g} to {values[-1]:.10g}"
 
 
 def _same_accuracy(at: pd.DataFrame) -> bool:

@@ -75,16 +75,17 @@ def fit_curve(
 
 def curve_of_model(
     model: LogModel,
-    sizes: Sequence[float],
+    sizes: Sequence[float | None],
     optimum: Optimum | None,
     differs_p: float | None,
     drift: float | None = None,
 ) -> CurveFit:
-    """Return every law fitted to the means of a model; ``sizes`` (m,) are those of its levels.
+    """Return every law fitted to the means of a model.
 
+    ``sizes`` (m,) are those of its levels, None for one that is left out (of ``optimum`` and ``differs_p``, too).
     ``drift`` is the change along the order of execution, where one is shown.
     """
-    named = {label(level): size for level, size in zip(model.levels, sizes, strict=True)}
+    named = {label(level): size for level, size in zip(model.levels, sizes, strict=True) if size is not None}
     means = means_of(model, sizes)
     return curve_of(
         means,
@@ -99,12 +100,16 @@ def curve_of_model(
     )
 
 
-def means_of(model: LogModel, sizes: Sequence[float]) -> LogMeans:
-    """Return the mean log seconds at each size, the smallest first; ``sizes`` (m,) are those of the model's levels."""
-    order = np.argsort(np.asarray(sizes, float))
+def means_of(model: LogModel, sizes: Sequence[float | None]) -> LogMeans:
+    """Return the mean log seconds at each size, the smallest first.
+
+    ``sizes`` (m,) are those of the model's levels, None for one that is left out.
+    """
+    kept = sorted((size, place) for place, size in enumerate(sizes) if size is not None)
+    order = np.array([place for _, place in kept])
     model, known = model.even, has_noise(model)
     return LogMeans(
-        sizes=np.asarray(sizes, float)[order].tolist(),
+        sizes=[size for size, _ in kept],
         logs=model.effects[order],
         covariance=model.covariance[np.ix_(order, order)] if known else np.eye(len(order)),
         degrees=model.pair_degrees if known else 0.0,
@@ -149,17 +154,19 @@ def curve_of(
 
 
 def shape_of(means: LogMeans, tied: Sequence[float]) -> Turn | Rise | Zigzag | None:
-    """Return what the levels show by themselves, whatever law describes them; None where the time falls to the end.
+    """Return what the levels show by themselves, whatever law describes them; None where that is a fall at most.
 
     ``tied`` holds the fastest size with 95% probability. Where the time falls and rises again once, the minimum of the
     curve lies between the neighbours of the fastest size.
     """
     sizes = means.sizes
     places = [place for place, size in enumerate(sizes) if size in set(tied)]
-    if not places or places[-1] == len(sizes) - 1:
+    if not places:
         return None
     if _turns_again(means):
         return Zigzag()
+    if places[-1] == len(sizes) - 1:
+        return None
     return Turn(low=sizes[places[0] - 1], high=sizes[places[-1] + 1]) if places[0] > 0 else Rise()
 
 

@@ -86,7 +86,7 @@ class Rise(Strict):
 
 
 class Zigzag(Strict):
-    """The time falls and rises more than once along the axis, beyond the noise."""
+    """The time goes up and down along the axis, beyond the noise, and not by one fall and one rise after it."""
 
     kind: Literal["zigzag"] = "zigzag"
 
@@ -429,10 +429,11 @@ class UnequalWork(Strict):
     """The settings train on different numbers of images."""
 
     kind: Literal["unequal_work"] = "unequal_work"
-    factor: str | None
     least_images: int
     most_images: int
-    of_an_epoch: bool = Field(description="Whether epochs differ, and not their number alone.")
+    causes: list[Literal["epochs", "data", "partial_batch"]] = Field(
+        description="What differs: the number of epochs, the data set's images, or an epoch's images of equal data."
+    )
 
 
 class WholeBatch(Strict):

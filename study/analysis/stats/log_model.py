@@ -22,9 +22,9 @@ from study.analysis.stats.mixed_model import Array, Groups, MixedFit, fit_mixed,
 
 CONFIDENCE = 0.95
 SIGNIFICANCE = 0.05
-DIFFERENCE = 0.02
+DIFFERENCE = 0.01
 """p below which levels are said to differ, or times to drift: runs that were slowed and not found make both tests
-liberal, and with 2% they are wrong in about 5% of the studies of ``benchmarks.coverage``."""
+liberal, and with 1% they are wrong in at most about 5% of the studies of ``benchmarks.coverage``."""
 ALIKE = 1e-3
 """Share of the mean variance below which equal times, and no small noise, are what a level shows."""
 UNEVEN = 0.10

@@ -149,7 +149,7 @@ def _ratio(ratio: RatioAt, alone: bool) -> str:
 
 def _doubts(answer: findings.Contrast) -> list[str]:
     """Return why the two times may not be of the same work, or not of the same machine."""
-    found = [f"There is no pair of runs{_at(answer.alone)}."] if answer.alone else []
+    found = [f"There is no ratio{_at(answer.alone)}: no block holds a run of each side."] if answer.alone else []
     found += [_difference(differs) for differs in answer.differs]
     if answer.explained:
         found.append(
@@ -172,7 +172,7 @@ def _side(what: str, value: str | float) -> str:
     """Return one side of a difference in words."""
     if isinstance(value, str):
         return value
-    return f"{value:.0%}" if what == "accuracy" else f"{value:.6g}"
+    return f"{value:.0%}" if what == "accuracy" else f"{value:.0f}" if what == "images" else f"{value:.6g}"
 
 
 def _at(settings: Sequence[Setting]) -> str:

@@ -27,11 +27,13 @@ def _unsuccessful(caveat: findings.Unsuccessful) -> str:
 
 @caveat_sentence.register
 def _disturbed_runs(caveat: findings.DisturbedRuns) -> str:
-    kinds = listed([f"{evidence_words(kind)} in {count}" for kind, count in caveat.kinds.items()])
+    kinds = listed([f"{evidence_words(kind)} in {count} record(s)" for kind, count in caveat.kinds.items()])
+    told = f"Others disturbed {_runs(caveat.runs)} ({kinds})."
+    if not caveat.measured_again:
+        return told
     times = f"{caveat.measured_again} of them {'were' if caveat.measured_again != 1 else 'was'} measured once more"
-    again = f"{times}, and the second record takes the place of the first"
     still = f"; disturbed again: {_runs(caveat.disturbed_again)}" if caveat.disturbed_again else ""
-    return f"Others disturbed {_runs(caveat.runs)} ({kinds}). {again}{still}."
+    return f"{told} {times}, and the second record takes the place of the first{still}."
 
 
 @caveat_sentence.register
@@ -169,12 +171,16 @@ def _reason(run: SetAsideRun) -> str:
 
 @caveat_sentence.register
 def _unequal_work(caveat: findings.UnequalWork) -> str:
-    along = f" along {short_key(caveat.factor)}" if caveat.factor else ""
-    why = "the last partial batch is dropped or kept" if caveat.of_an_epoch else "their numbers of epochs differ"
-    return (
-        f"The settings do different amounts of work{along}: {caveat.least_images} to {caveat.most_images} images in "
-        f"the whole schedule, because {why}."
-    )
+    why = f", because {listed([CAUSES[cause] for cause in caveat.causes])}" if caveat.causes else ""
+    images = f"{caveat.least_images} to {caveat.most_images} images in the whole schedule"
+    return f"The settings do different amounts of work: {images}{why}."
+
+
+CAUSES = {
+    "epochs": "their numbers of epochs differ",
+    "data": "their data sets differ in size",
+    "partial_batch": "the last partial batch is dropped or kept",
+}
 
 
 @caveat_sentence.register

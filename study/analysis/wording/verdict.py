@@ -87,7 +87,7 @@ def _rise(verdict: findings.Rise) -> str:
 
 @verdict_sentence.register
 def _zigzag(verdict: findings.Zigzag) -> str:
-    return "The time falls and rises more than once, by more than the noise: no law describes that."
+    return "The time goes up and down, by more than the noise, and not by one fall and one rise: no law describes that."
 
 
 @verdict_sentence.register
@@ -136,12 +136,12 @@ def _alpha(bounds: Bounds | None) -> str:
 
 
 def noise_sentence(noise: findings.Noise) -> str:
-    """Return what is known of the noise model, which every law and interval takes to be even."""
+    """Return what is known of the noise model, which every law takes to be even."""
     p = f"p = {noise.p:.2g}"
     if noise.way == "even":
         return f"Noise is taken to be the same share of every time; the runs do not contradict it ({p})."
-    slow, fast = ("long", "short") if noise.way == "grows" else ("short", "long")
+    more, less = ("long", "short") if noise.way == "grows" else ("short", "long")
     return (
-        f"The noise is no equal share of every time ({p}): {slow} times spread more than {fast} ones, so their "
-        f"intervals are too narrow, and those of {fast} times too wide."
+        f"The noise is no equal share of every time ({p}): {more} times spread more than {less} ones. The laws take it "
+        f"as equal, so they follow {more} times too closely, and {less} ones too loosely."
     )

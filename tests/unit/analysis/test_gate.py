@@ -102,6 +102,18 @@ def test_the_time_of_a_lone_setting_with_two_runs_cannot_be_said() -> None:
     assert answer.only
 
 
+def test_no_law_rests_on_a_level_whose_time_cannot_be_told() -> None:
+    """The one run at 64, where the time is still to fall, was slowed."""
+    runs = [(1, block, size, TIMES[size]) for block in (1, 2, 3, 4) for size in SIZES if size != 64 or block == 1]
+    rng = np.random.default_rng(1)
+    slowed = [(s, b, size, t * (1.8 if size == 64 else float(np.exp(rng.normal(0, 0.02))))) for s, b, size, t in runs]
+    analysis = told(slowed)
+    curve = analysis.groups[0].curve
+    assert curve is not None
+    assert curve.points.sizes == [16.0, 32.0, 128.0]
+    assert curve.verdict.kind != "zigzag"
+
+
 def test_a_slow_level_with_too_few_runs_is_left_out_and_the_fastest_is_named() -> None:
     runs = whole(np.random.default_rng(1))
     kept = [run for run in runs if run[2] != 16 or run[1] <= 2]

@@ -156,8 +156,21 @@ def test_runs_that_missed_the_target_are_a_caveat_that_names_their_setting_and_n
     assert not any(isinstance(one, UnequalWork) for one in found), "it is the target that decides the work"
 
 
-@pytest.mark.parametrize("images", [64.0, 60.0])
-def test_more_work_is_put_to_partial_batches_only_where_epochs_differ(images: float) -> None:
-    found = caveats(images_processed=([64] * 3, [128] * 3), images_per_epoch=([64.0] * 3, [images] * 3))
+@pytest.mark.parametrize(
+    ("images", "processed", "train", "causes"),
+    [
+        (64.0, 128, 64, ["epochs"]),
+        (60.0, 60, 64, ["partial_batch"]),
+        (128.0, 128, 128, ["data"]),
+        (60.0, 120, 64, ["epochs", "partial_batch"]),
+    ],
+)
+def test_more_work_is_put_to_what_differs(images: float, processed: int, train: int, causes: list[str]) -> None:
+    """The first size trains once on 64 images in an epoch."""
+    found = caveats(
+        images_processed=([64] * 3, [processed] * 3),
+        images_per_epoch=([64.0] * 3, [images] * 3),
+        train_images=([64] * 3, [train] * 3),
+    )
     (work,) = [one for one in found if isinstance(one, UnequalWork)]
-    assert work.of_an_epoch == (images != 64)
+    assert work.causes == causes
