@@ -23,6 +23,7 @@ from study.analysis.stats.findings import (
     Contrast,
     Drift,
     Fastest,
+    NoRatio,
     NothingSucceeded,
     OnlyLevel,
 )
@@ -306,7 +307,7 @@ def _median(frame: pd.DataFrame, column: str) -> float | None:
     return float(frame[column].median()) if frame[column].notna().any() else None
 
 
-def _answers(study: Study, groups: list[Group], contrasts: list[Contrast]) -> list[Answer]:
+def _answers(study: Study, groups: list[Group], contrasts: list[Contrast | NoRatio]) -> list[Answer]:
     """Return the answer of each group, and of each level of the contrast."""
     keys = keys_of(study)[0]
     factor = keys[0] if len(keys) == 1 else None

@@ -10,7 +10,7 @@ from pydantic import Field
 from scipy import stats
 
 from study.analysis.stats import machine_change
-from study.analysis.stats.findings import Contrast, Difference, NullControl, RatioAt, Setting
+from study.analysis.stats.findings import Contrast, Difference, NoRatio, NullControl, RatioAt, Setting
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.log_model import CONFIDENCE, SIGNIFICANCE, LogModel, fit_log_model
 from study.analysis.stats.mixed_model import Array
@@ -71,9 +71,7 @@ def ratios_of(study: Study, groups: Sequence[GroupFit], contrast: str) -> list[R
     """Return the time at the contrast's first level over that at each other, for every setting of the others."""
     x = study.curve.x if study.curve else None
     usable = _usable(groups)
-    names = [str(shown(study, contrast, level)) for level in study.factors[contrast]]
-    levels = [name for name in names if len(_side(usable, contrast, name))]
-    keys = _telling(study, usable, contrast)
+    levels, keys = _levels(study, usable, contrast), _telling(study, usable, contrast)
     found: list[Ratio] = []
     for other in levels[1:]:
         pairs = _pairs(study, usable, contrast, levels[0], other)
@@ -87,6 +85,12 @@ def _usable(groups: Sequence[GroupFit]) -> pd.DataFrame:
     """Return the runs that count in any group, with the place of their group; without columns where there is none."""
     clean = [group.clean.assign(group=place) for place, group in enumerate(groups) if group.fits]
     return pd.concat(clean) if clean else pd.DataFrame()
+
+
+def _levels(study: Study, usable: pd.DataFrame, contrast: str) -> list[str]:
+    """Return the contrast's levels with a run that counts, as the study lists them."""
+    names = [str(shown(study, contrast, level)) for level in study.factors[contrast]]
+    return [name for name in names if len(_side(usable, contrast, name))]
 
 
 def _side(usable: pd.DataFrame, contrast: str, level: str) -> pd.DataFrame:
@@ -314,13 +318,19 @@ def _differs(ratio: Estimate) -> bool:
     return ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
 
 
-def contrasts_of(study: Study, groups: Sequence[GroupFit], ratios: Sequence[Ratio], contrast: str) -> list[Contrast]:
+def contrasts_of(
+    study: Study, groups: Sequence[GroupFit], ratios: Sequence[Ratio], contrast: str
+) -> list[Contrast | NoRatio]:
     """Return what the ratios say of the contrast: a finding for each of its levels that the first one is set beside."""
-    usable = _usable(groups)
-    keys, x, found = _telling(study, usable, contrast), study.curve.x if study.curve else None, []
-    for level in dict.fromkeys(ratio.faster for ratio in ratios):
+    usable, x = _usable(groups), study.curve.x if study.curve else None
+    levels, keys = _levels(study, usable, contrast), _telling(study, usable, contrast)
+    found: list[Contrast | NoRatio] = []
+    for level in levels[1:]:
         mine = [ratio for ratio in ratios if ratio.faster == level]
-        ends = pd.concat([_side(usable, contrast, end) for end in (mine[0].slower, level)])
+        if not mine:
+            found.append(NoRatio(contrast=contrast, slower=levels[0], faster=level))
+            continue
+        ends = pd.concat([_side(usable, contrast, end) for end in (levels[0], level)])
         settings = [_setting(row, keys, x) for _, row in ends.drop_duplicates(keys).iterrows()] if keys else []
         paired = [ratio.at for ratio in mine]
         found.append(contrast_of(mine, contrast, [setting for setting in settings if setting not in paired]))

@@ -224,6 +224,15 @@ class Contrast(Strict):
     )
 
 
+class NoRatio(Strict):
+    """Runs count on both sides of a contrast, and no two of them met in one block at one setting."""
+
+    kind: Literal["no_ratio"] = "no_ratio"
+    contrast: str = Field(description="Dotted key of the factor.")
+    slower: str
+    faster: str
+
+
 class Bottleneck(Strict):
     """Times of one configuration with the loader alone, with the training alone, and with both."""
 
@@ -246,7 +255,7 @@ class NullControl(Strict):
 
 
 Answer = Annotated[
-    NothingSucceeded | OnlyLevel | CannotSay | Fastest | Contrast | Bottleneck | NullControl,
+    NothingSucceeded | OnlyLevel | CannotSay | Fastest | Contrast | NoRatio | Bottleneck | NullControl,
     Field(discriminator="kind"),
 ]
 """One statement of the answer."""

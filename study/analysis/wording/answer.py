@@ -127,16 +127,25 @@ def _level(factor: str | None, level: str) -> str:
 
 @answer_sentence.register
 def _contrast(answer: findings.Contrast) -> str:
-    if answer.contrast == "device":
-        slower, faster = device_words(answer.slower, article=True), device_words(answer.faster, article=True)
-        text = f"The time on {slower} over the time on {faster} is"
-    else:
-        text = f"The time with {short_key(answer.contrast)} {answer.slower} over that with {answer.faster} is"
+    text = f"{_over(answer)} is"
     if answer.least == answer.most:
         text = f"{text} {_ratio(answer.least, True)}."
     else:
         text = f"{text} between {_ratio(answer.least, False)} and {_ratio(answer.most, False)}."
     return " ".join([text, *_doubts(answer)])
+
+
+@answer_sentence.register
+def _no_ratio(answer: findings.NoRatio) -> str:
+    return f"{_over(answer)} cannot be said: no block holds a run of each side at one setting."
+
+
+def _over(answer: findings.Contrast | findings.NoRatio) -> str:
+    """Return the two sides of a contrast, to begin a sentence."""
+    if answer.contrast == "device":
+        slower, faster = device_words(answer.slower, article=True), device_words(answer.faster, article=True)
+        return f"The time on {slower} over the time on {faster}"
+    return f"The time with {short_key(answer.contrast)} {answer.slower} over that with {answer.faster}"
 
 
 def _ratio(ratio: RatioAt, alone: bool) -> str:

@@ -149,6 +149,8 @@ ANSWERS: list[Answer] = [
     findings.NothingSucceeded(group=None),
     findings.NothingSucceeded(group="cpu"),
     findings.OnlyLevel(group="cuda, fp32", time=TIME),
+    findings.NoRatio(contrast="device", slower="cpu", faster="cuda"),
+    findings.NoRatio(contrast="training.precision", slower="fp32", faster="bf16"),
     findings.CannotSay(
         group="fp32", factor="loader.workers", reasons={"2": "few_runs", "4": "few_runs", "8": "one_block"}, more_runs=2
     ),

@@ -10,7 +10,7 @@ from study.analysis.stats.analysis import analyse
 from study.analysis.stats.contrasts import Ratio, contrast_bootstrap, contrast_of
 from study.analysis.stats.curve import curve_of_model, fit_curve
 from study.analysis.stats.equivalence import equivalent_to, sensitivity_of
-from study.analysis.stats.findings import Contrast, Drifted, NoDifference
+from study.analysis.stats.findings import Contrast, Drifted, NoDifference, NoRatio
 from study.analysis.stats.log_model import LogModel, fit_log_model, level_test
 from study.analysis.stats.optimum import optimum_of
 from study.analysis.stats.stability import drift_of
@@ -145,8 +145,12 @@ def test_a_setting_without_a_pair_is_named_beside_the_ratios() -> None:
         }
         for block in range(4) for device in ("cpu", "cuda") for size in (4, 8)
     ]  # fmt: skip
-    (found,) = only(Contrast, analyse(Study.model_validate(values), as_timings(rows)).answer)
+    study = Study.model_validate(values)
+    (found,) = only(Contrast, analyse(study, as_timings(rows)).answer)
     assert found.alone == [{"training.batch_size": 8.0}]
+    apart = [row | {"session": 1 if row["device"] == "cpu" else 2} for row in rows]
+    (none,) = only(NoRatio, analyse(study, as_timings(apart)).answer)
+    assert (none.slower, none.faster) == ("cpu", "cuda")
 
 
 def test_a_ratio_comes_with_its_two_times_and_the_work_that_they_did() -> None:
