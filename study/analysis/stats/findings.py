@@ -43,21 +43,21 @@ class EqualTimes(Strict):
 
 
 class Drifted(Strict):
-    """The machine changed by more than the batch sizes differ, and no difference between them shows."""
+    """The machine changed by more than the levels differ, and no difference between them shows."""
 
     kind: Literal["drifted"] = "drifted"
     machine_change: float = Field(description="Slowest state of the machine over its fastest.")
-    level_change: float = Field(description="Largest mean of a batch size over the smallest.")
+    level_change: float = Field(description="Largest mean of a level over the smallest.")
 
 
 class NoDifference(Strict):
-    """No batch size differs from another by more than the noise."""
+    """No level differs from another by more than the noise."""
 
     kind: Literal["no_difference"] = "no_difference"
 
 
 class NoLaw(Strict):
-    """Batch sizes differ, but no law beats a constant."""
+    """Levels differ, but no law beats a constant."""
 
     kind: Literal["no_law"] = "no_law"
 
@@ -72,15 +72,15 @@ class PowerLaw(Strict):
 
 
 class Turn(Strict):
-    """The time falls with the batch size, and rises again: both ends are slower than the fastest beyond noise."""
+    """The time falls along the axis, and rises again: both ends are slower than the fastest beyond noise."""
 
     kind: Literal["turn"] = "turn"
-    low: float = Field(description="The batch size below all that may be the fastest.")
-    high: float = Field(description="The batch size above all that may be the fastest.")
+    low: float = Field(description="The level below all that may be the fastest.")
+    high: float = Field(description="The level above all that may be the fastest.")
 
 
 class Rise(Strict):
-    """The time rises with the batch size, and no fall before that shows."""
+    """The time rises along the axis, and no fall before that shows."""
 
     kind: Literal["rise"] = "rise"
 
@@ -100,7 +100,7 @@ class OtherLaw(Strict):
     intervals: dict[str, Bounds]
     doubt: Doubt = Field(
         description="Why the power law's coefficients are no findings: another law fits better; no replicates or too "
-        "few batch sizes to test it; it misses the means by more than the noise; the interval of alpha is too wide."
+        "few levels to test it; it misses the means by more than the noise; the interval of alpha is too wide."
     )
     misses: float | None = Field(
         description="Largest distance of a mean from the law, over the law, where the law lacks fit; null where it "
@@ -127,7 +127,7 @@ Verdict = Annotated[
 
 
 class Noise(Strict):
-    """Whether the relative noise is the same at all batch sizes, as every law and interval takes it to be."""
+    """Whether the relative noise is the same at all levels, as every law takes it to be."""
 
     kind: Literal["noise"] = "noise"
     p: float = Field(description="Of the test that the spread of log times does not change with their mean.")
