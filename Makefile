@@ -7,7 +7,7 @@ VENV := .venv/bin/python
 CORES ?= 1
 
 .DEFAULT_GOAL := study
-.PHONY: study published images images-archive host env dev check test test-containers test-gpu test-repeat example \
+.PHONY: study published images images-archive host env dev check test test-rest test-containers test-gpu test-repeat example \
   lint lint-types format schema lock clean help
 
 study: host  ## Run the selected studies and print the path of the report
@@ -74,6 +74,9 @@ check: dev  ## Check style and types of the host side and the analysis, and run 
 test: dev env  ## Check style and all types, and run every test but those of containers and of a GPU
 	@$(TIMED); $(MAKE) --no-print-directory lint lint-types && \
 	  $(PYTEST) $(PARALLEL) --ignore=tests/containers --ignore=tests/gpu $(ARGS)
+
+test-rest: dev env  ## Run what `make check` does not: all other tests, with containers and without a GPU's
+	$(PYTEST) $(PARALLEL) $(addprefix --ignore=,$(HOST_TESTS)) $(ARGS)
 
 test-containers: dev env  ## Run the tests of containers; they need an engine and a base image (CONTRIBUTING.md)
 	@$(TIMED); $(PYTEST) tests/containers $(ARGS)

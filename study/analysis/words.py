@@ -85,6 +85,11 @@ def listed(items: Sequence[str]) -> str:
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
 
 
+def agreeing(count: int, one: str, many: str) -> str:
+    """Return the verb that agrees with a number of things."""
+    return one if count == 1 else many
+
+
 def number(value: float) -> str:
     """Return three significant digits, without an exponent between 0.0001 and a million."""
     if value == 0 or not 1e-4 <= abs(value) < 1e6:

@@ -197,13 +197,14 @@ def _group(study: Study, group: GroupFit, y: str) -> Group:
 
 def _curve(levels: Sequence[Level], model: LogModel, drift: float | None) -> CurveFit | None:
     """Return the curve through the levels whose time is determined (where none is, through all); None below three."""
-    timed = {level.label: level.x or 0.0 for level in levels if level.time}
-    told = {level.label: level.x or 0.0 for level in levels if level.time and not level.undetermined} or timed
-    if len(told) < 3:
+    timed = [level for level in levels if level.time]
+    sizes = {level.label: level.x for level in [level for level in timed if not level.undetermined] or timed}
+    if len(sizes) < 3:
         return None
-    sizes = [told.get(str(level)) for level in model.levels]
-    optimum, differs_p = optimum_of(model, list(told)), level_test(model, list(told))
-    return curve_of_model(model, sizes, optimum, differs_p, drift)
+    told = list(sizes)
+    return curve_of_model(
+        model, [sizes.get(level) for level in model.levels], optimum_of(model, told), level_test(model, told), drift
+    )
 
 
 def _verdict(fits: Fits) -> MachinePart:
@@ -311,19 +312,20 @@ def _answers(study: Study, groups: list[Group], contrasts: list[Contrast | NoRat
     """Return the answer of each group, and of each level of the contrast."""
     keys = keys_of(study)[0]
     factor = keys[0] if len(keys) == 1 else None
-    return [
-        *(_group_answer(group, factor) for group in groups),
-        *contrasts,
-    ]
+    return [*(_group_answer(group, factor) for group in groups), *contrasts]
 
 
-def _only_answer(group: Group, level: Level) -> Answer:
+def _only_answer(group: Group, level: Level, time: Estimate) -> Answer:
     """Return the time of the single level of a group, whether it learned or not; nothing is compared."""
-    if level.time is None or level.undetermined:
-        reasons = {level.label: level.undetermined} if level.undetermined else {}
-        more = gate.more_runs({level.label: level.runs}, reasons)
-        return CannotSay(group=group.label, factor=None, reasons={**reasons}, more_runs=more, only=True)
-    return OnlyLevel(group=group.label, time=level.time, accuracy=level.accuracy)
+    if level.undetermined is None:
+        return OnlyLevel(group=group.label, time=time, accuracy=level.accuracy)
+    return CannotSay(
+        group=group.label,
+        factor=None,
+        reasons={level.label: level.undetermined},
+        more_runs=gate.more_runs({level.label: level.runs}, {level.label: level.undetermined}),
+        only=True,
+    )
 
 
 def _group_answer(group: Group, factor: str | None) -> Answer:
@@ -331,8 +333,8 @@ def _group_answer(group: Group, factor: str | None) -> Answer:
     timed = [level for level in group.levels if level.time]
     if not timed:
         return NothingSucceeded(group=group.label)
-    if len(group.levels) == 1:
-        return _only_answer(group, timed[0])
+    if len(group.levels) == 1 and timed[0].time:
+        return _only_answer(group, timed[0], timed[0].time)
     best = next((level for level in timed if level.label == group.best), None)
     open_levels = {
         level.label: level.undetermined for level in timed if level.undetermined and level.label not in group.unfair

@@ -69,57 +69,55 @@ class Ratio(Strict):
 
 def ratios_of(study: Study, groups: Sequence[GroupFit], contrast: str) -> list[Ratio]:
     """Return the time at the contrast's first level over that at each other, for every setting of the others."""
-    x = study.curve.x if study.curve else None
-    usable = _usable(groups)
-    levels, keys = _levels(study, usable, contrast), _telling(study, usable, contrast)
+    sides, keys = _sides(groups, study, contrast), _telling(study, groups, contrast)
     found: list[Ratio] = []
-    for other in levels[1:]:
-        pairs = _pairs(study, usable, contrast, levels[0], other)
+    for other in list(sides)[1:]:
+        slower = next(iter(sides))
+        pairs = _pairs(study, sides[slower], sides[other], contrast)
         if len(pairs):
-            settings = [_setting(row, keys, x) for _, row in pairs.iterrows()]
-            found += _ratios(pairs, settings, groups, study, contrast, (levels[0], other))
+            settings = _settings(pairs, keys, study)
+            found += _ratios(pairs, settings, groups, study, contrast, (slower, other))
     return sorted(found, key=lambda ratio: (ratio.faster, ratio.x or 0))
 
 
-def _usable(groups: Sequence[GroupFit]) -> pd.DataFrame:
-    """Return the runs that count in any group, with the place of their group; without columns where there is none."""
-    clean = [group.clean.assign(group=place) for place, group in enumerate(groups) if group.fits]
-    return pd.concat(clean) if clean else pd.DataFrame()
+def _sides(groups: Sequence[GroupFit], study: Study, contrast: str) -> dict[str, pd.DataFrame]:
+    """Return the runs that count at each level of the contrast, as the study lists these, with the place of their
+    group; a level without such a run is left out."""
+    sides = {}
+    for name in (str(shown(study, contrast, level)) for level in study.factors[contrast]):
+        parts = [
+            group.clean[group.clean[contrast].astype(str) == name].assign(group=place)
+            for place, group in enumerate(groups)
+        ]
+        if any(map(len, parts)):
+            sides[name] = pd.concat([part for part in parts if len(part)])
+    return sides
 
 
-def _levels(study: Study, usable: pd.DataFrame, contrast: str) -> list[str]:
-    """Return the contrast's levels with a run that counts, as the study lists them."""
-    names = [str(shown(study, contrast, level)) for level in study.factors[contrast]]
-    return [name for name in names if len(_side(usable, contrast, name))]
-
-
-def _side(usable: pd.DataFrame, contrast: str, level: str) -> pd.DataFrame:
-    return usable[usable[contrast].astype(str) == level] if len(usable) else usable
-
-
-def _telling(study: Study, usable: pd.DataFrame, contrast: str) -> list[str]:
+def _telling(study: Study, groups: Sequence[GroupFit], contrast: str) -> list[str]:
     """Return the factors that tell the ratios apart, the curve's first: one with a single level tells none."""
-    varied = [key for key in study.compared if key != contrast and len(usable) and usable[key].nunique() > 1]
+    counts = {key: len({level for group in groups for level in group.clean[key].dropna()}) for key in study.compared}
+    varied = [key for key, count in counts.items() if key != contrast and count > 1]
     return sorted(varied, key=lambda key: key != (study.curve.x if study.curve else None))
 
 
-def _pairs(study: Study, usable: pd.DataFrame, contrast: str, slower: str, faster: str) -> pd.DataFrame:
+def _pairs(study: Study, a: pd.DataFrame, b: pd.DataFrame, contrast: str) -> pd.DataFrame:
     """Return the pairs of runs that differ in the contrast alone and met in one block, in the order of the settings.
 
-    Columns end in ``_a`` for the run at ``slower`` and in ``_b`` for that at ``faster``.
+    Columns end in ``_a`` and ``_b`` for the runs of the two sides.
     """
     others = [key for key in study.compared if key != contrast]
     twins = ["control"] if "control" in study.factors and contrast != "control" else []
-    a, b = (_side(usable, contrast, level) for level in (slower, faster))
     pairs = a.merge(b, on=[*others, *twins, "session", "session_block"], suffixes=("_a", "_b"))
     orders = {key: [shown(study, key, level) for level in study.factors[key]] for key in others}
     places = [[place_of(orders[key], row[key]) for key in others] for _, row in pairs.iterrows()]
     return pairs.iloc[sorted(range(len(pairs)), key=places.__getitem__)]
 
 
-def _setting(row: "pd.Series[Any]", keys: Sequence[str], x: str | None) -> Setting:
-    """Return the levels of a pair of runs: a number for the curve's factor ``x``, else a name."""
-    return {key: float(row[key]) if key == x else str(row[key]) for key in keys}
+def _settings(rows: pd.DataFrame, keys: Sequence[str], study: Study) -> list[Setting]:
+    """Return the levels of each row: a number for the curve's factor, else a name."""
+    x = study.curve.x if study.curve else None
+    return [{key: float(row[key]) if key == x else str(row[key]) for key in keys} for _, row in rows.iterrows()]
 
 
 def _ratios(
@@ -322,16 +320,16 @@ def contrasts_of(
     study: Study, groups: Sequence[GroupFit], ratios: Sequence[Ratio], contrast: str
 ) -> list[Contrast | NoRatio]:
     """Return what the ratios say of the contrast: a finding for each of its levels that the first one is set beside."""
-    usable, x = _usable(groups), study.curve.x if study.curve else None
-    levels, keys = _levels(study, usable, contrast), _telling(study, usable, contrast)
+    sides, keys = _sides(groups, study, contrast), _telling(study, groups, contrast)
     found: list[Contrast | NoRatio] = []
-    for level in levels[1:]:
+    for level in list(sides)[1:]:
+        slower = next(iter(sides))
         mine = [ratio for ratio in ratios if ratio.faster == level]
         if not mine:
-            found.append(NoRatio(contrast=contrast, slower=levels[0], faster=level))
+            found.append(NoRatio(contrast=contrast, slower=slower, faster=level))
             continue
-        ends = pd.concat([_side(usable, contrast, end) for end in (levels[0], level)])
-        settings = [_setting(row, keys, x) for _, row in ends.drop_duplicates(keys).iterrows()] if keys else []
+        ends = pd.concat([sides[slower], sides[level]])
+        settings = _settings(ends.drop_duplicates(keys), keys, study) if keys else []
         paired = [ratio.at for ratio in mine]
         found.append(contrast_of(mine, contrast, [setting for setting in settings if setting not in paired]))
     return found

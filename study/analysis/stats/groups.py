@@ -21,12 +21,10 @@ class Fits:
     """A group's times, fitted as they were measured, and with the machine's change accounted for."""
 
     raw: LogModel
-    differs_p: float | None
-    """p of the F test that no level differs from another; None without replicates."""
     optimum: Optimum | None
     """Of all levels, whether they learned or not: the curve's."""
     fair_differs_p: float | None
-    """The same F test among the candidates for the fastest."""
+    """p of the F test that no candidate for the fastest differs from another; None without replicates."""
     fair_optimum: Optimum | None
     """Of the candidates."""
     candidates: list[str]
@@ -149,7 +147,6 @@ def fit_group(clean: pd.DataFrame, y: str, candidates: list[str]) -> Fits:
     adjusted = adjusted if adjusted and adjusted.spare > 0 else None
     return Fits(
         raw=raw,
-        differs_p=level_test(raw),
         optimum=optimum_of(raw),
         fair_differs_p=level_test(raw, candidates),
         fair_optimum=optimum_of(raw, candidates),

@@ -9,6 +9,7 @@ from study.analysis.stats.usable import Estimate
 from study.analysis.wording.verdict import verdict_sentence
 from study.analysis.words import (
     accuracy_words,
+    agreeing,
     device_words,
     listed,
     number,
@@ -95,19 +96,16 @@ def _beside(answer: findings.Fastest) -> list[str]:
     if answer.tied:
         told.append(f"{listed(answer.tied)} cannot be told from it")
     if same := [level for level in answer.tied if level in answer.equivalent]:
-        told.append(f"{listed(same)} {'take' if len(same) > 1 else 'takes'} the same time within the study's margin")
+        told.append(f"{listed(same)} {agreeing(len(same), 'takes', 'take')} the same time within the study's margin")
     if answer.slower and not answer.tied:
-        whole = not (answer.left_out or answer.unfair or answer.missing)
-        who = (
-            "every other setting is"
-            if whole
-            else f"{listed(answer.slower)} {'are' if len(answer.slower) > 1 else 'is'}"
-        )
+        who = f"{listed(answer.slower)} {agreeing(len(answer.slower), 'is', 'are')}"
+        if not (answer.left_out or answer.unfair or answer.missing):
+            who = "every other setting is"
         told.append(f"{who} slower by more than the noise between runs")
     if answer.left_out:
         told.append(f"the time of {listed(answer.left_out)} cannot be told")
     if answer.missing:
-        told.append(f"{listed(answer.missing)} {'have' if len(answer.missing) > 1 else 'has'} no run that counts")
+        told.append(f"{listed(answer.missing)} {agreeing(len(answer.missing), 'has', 'have')} no run that counts")
     for reason, words in (("not_learned", "not shown to have learned as well"), ("censored", "missed the target")):
         if names := [level for level, why in answer.unfair.items() if why == reason]:
             told.append(f"no candidate{'s' * (len(names) > 1)}, because {words}: {listed(names)}")

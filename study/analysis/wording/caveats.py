@@ -7,7 +7,7 @@ from study.analysis.stats import findings
 from study.analysis.stats.equivalence import Sensitivity
 from study.analysis.stats.findings import Caveat, SetAsideRun
 from study.analysis.stats.usable import FIRST
-from study.analysis.words import device_words, evidence_words, listed, number, short_key
+from study.analysis.words import agreeing, device_words, evidence_words, listed, number, short_key
 
 FEW_RUNS = 4
 """Runs up to this number are named, more are counted."""
@@ -31,7 +31,7 @@ def _disturbed_runs(caveat: findings.DisturbedRuns) -> str:
     told = f"Others disturbed {_runs(caveat.runs)} ({kinds})."
     if not caveat.measured_again:
         return told
-    times = f"{caveat.measured_again} of them {'were' if caveat.measured_again != 1 else 'was'} measured once more"
+    times = f"{caveat.measured_again} of them {agreeing(caveat.measured_again, 'was', 'were')} measured once more"
     still = f"; disturbed again: {_runs(caveat.disturbed_again)}" if caveat.disturbed_again else ""
     return f"{told} {times}, and the second record takes the place of the first{still}."
 
@@ -155,7 +155,7 @@ def _wide_spread(caveat: findings.WideSpread) -> str:
 def _set_aside_runs(caveat: findings.SetAsideRuns) -> str:
     told = "; ".join(f"{run.run}, {_reason(run)}" for run in caveat.runs)
     return (
-        f"{len(caveat.runs)} of {caveat.of} runs {'are' if len(caveat.runs) != 1 else 'is'} kept and shown but not "
+        f"{len(caveat.runs)} of {caveat.of} runs {agreeing(len(caveat.runs), 'is', 'are')} kept and shown but not "
         f"analysed, by rules that were fixed before any run: {told}."
     )
 
@@ -227,8 +227,8 @@ def _drift(caveat: findings.Drift) -> str:
     way = "longer" if caveat.change > 1 else "shorter"
     return (
         f"Times grow {way} along the order of execution, by {abs(caveat.change - 1):.0%} from the first run to the "
-        f"last (p = {caveat.p:.2g}, settings, blocks and starts accounted for): the machine drifted. Each "
-        "block was planned to hold every setting once, in an order drawn anew."
+        f"last (p = {caveat.p:.2g}, settings, blocks and starts accounted for): the machine drifted. Each block "
+        "was planned to hold every setting once, in an order drawn anew."
     )
 
 

@@ -133,6 +133,12 @@ def test_without_a_primer_the_first_run_of_each_start_is_in_no_number(factor: fl
     assert sum(level.set_aside.get("first of its start", 0) for level in found) == 2
 
 
+def test_where_every_run_of_a_setting_came_first_the_last_one_counts() -> None:
+    starts = [(1, 1, 16, 9.0), (1, 1, 32, 7.0), (2, 1, 16, 8.0), (2, 1, 32, 7.1)]
+    (group,) = told(starts, primed=False).groups
+    assert {level.label: level.runs for level in group.levels} == {"16": 1, "32": 2}
+
+
 def test_no_printed_mean_lies_outside_its_clean_runs_however_sessions_break() -> None:
     printed = 0
     for seed in range(60):

@@ -128,12 +128,17 @@ def contrasted(replicates: int, **columns: Any) -> list[Ratio]:
                     "block": block, "training.batch_size": size, "precision": "fp32", "images_processed": 32,
                     "fit_seconds": (2.0 if level == 0 else 1.0) * float(np.exp(rng.normal(0, 0.01))),
                 }
-                | {name: pair[level] for name, pair in columns.items()}
+                | {name: _of_block(pair[level], block) for name, pair in columns.items()}
             )  # fmt: skip
     frame = as_timings(rows)
     if "accuracy" in columns:
         frame["accuracy"] += rng.normal(0, 0.001, len(frame))
     return analyse(Study.model_validate(values), frame).ratios
+
+
+def _of_block(value: Any, block: int) -> Any:
+    """A value of all blocks, or the one of its block in a list."""
+    return value[block] if isinstance(value, list) else value
 
 
 def test_a_setting_without_a_pair_is_named_beside_the_ratios() -> None:
@@ -186,6 +191,13 @@ def test_work_that_differs_stands_beside_the_ratio(column: str, levels: tuple[An
     sides = (differs.slower, differs.faster)
     assert sides == (levels if column == "precision" else pytest.approx(levels, abs=0.01))
     assert differs.at == {}
+
+
+def test_sides_that_differ_run_by_run_are_not_shown_as_two_equal_means() -> None:
+    ratios = contrasted(4, threads=(2, 4))
+    assert [(one.slower, one.faster) for one in ratios[0].differs] == [(2.0, 4.0)]
+    (one,) = contrasted(4, threads=([2, 2, 4, 4], [4, 4, 2, 2]))[0].differs
+    assert (one.slower, one.faster) == ("2 to 4", "2 to 4")
 
 
 def test_accuracies_within_their_noise_are_not_called_different() -> None:

@@ -6,7 +6,7 @@ from statistics import median
 
 from study.analysis.published.claims.printed import NO_NOISE, Claim, Printed, agrees, notes, plain, ratio, used
 from study.analysis.stats.curve import CurveFit, fit_curve
-from study.analysis.stats.log_model import SIGNIFICANCE, fit_log_model
+from study.analysis.stats.log_model import DIFFERENCE, fit_log_model
 from study.analysis.stats.optimum import Optimum, may_be_fastest, optimum_of
 from study.analysis.wording.verdict import verdict_sentence
 from study.analysis.words import listed, number
@@ -173,7 +173,7 @@ def _verdict(size: str, tables: Tables, found: _Found) -> str:
     first = sum(f"{_least(rows).batch_size:g}" == size for rows in tables.values())
     seen = f"{size} is the fastest in {first} of {len(tables)} runs"
     may = found.optimum.indistinguishable
-    if found.together.differs_p >= SIGNIFICANCE:
+    if found.together.differs_p >= DIFFERENCE:
         return (
             f"Not established: {seen}, but together their times tell no batch size from another (p = "
             f"{number(found.together.differs_p)}): {listed(may)} may be the fastest. {NO_NOISE}: "
