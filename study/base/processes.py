@@ -5,8 +5,6 @@ import os
 import resource
 import signal
 import sys
-import time
-from contextlib import suppress
 from pathlib import Path
 
 
@@ -34,16 +32,6 @@ def adopt_orphans() -> None:
     if sys.platform == "linux":
         pr_set_child_subreaper = 36
         ctypes.CDLL(None).prctl(pr_set_child_subreaper, 1)
-
-
-def wait_for_group(group: int, seconds: float = 1.0) -> None:
-    """Wait, for ``seconds`` at most, for our children in a process group that was killed: their CPU time is then in
-    :func:`cpu_seconds`."""
-    end = time.monotonic() + seconds
-    with suppress(ChildProcessError):
-        while time.monotonic() < end:
-            if not os.waitpid(-group, os.WNOHANG)[0]:
-                time.sleep(0.01)
 
 
 def cpu_seconds() -> float:

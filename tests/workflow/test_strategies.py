@@ -26,6 +26,7 @@ def test_whoever_of_many_processes_dies_the_run_is_a_recorded_failure_and_nothin
         model=OWN_MODEL,
         training={"freeze_epochs": 0, "epochs": 2},
         loader={"kind": "workers", "workers": 1},
+        limits={"timeout_seconds": 300},  # a run that hangs fails here, and its record says so
         factors={"training.strategy": ["ddp", "ddp_two_nodes"], "training.batch_size": [4, 8]},
         curve=None,
     )

@@ -27,7 +27,7 @@ def main(job: str, scratch: str, node: int, nodes: int, processes: int, endpoint
         min_nodes=nodes,
         max_nodes=nodes,
         nproc_per_node=processes // nodes,
-        run_id="study",
+        run_id=f"study-{os.getppid()}",  # another run on this machine may have had the same port
         rdzv_backend="c10d",
         rdzv_endpoint=endpoint,
         rdzv_configs={"is_host": node == 0, "join_timeout": MEET_SECONDS, "timeout": MEET_SECONDS},
