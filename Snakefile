@@ -23,7 +23,7 @@ include: "workflow/rules/analysis.smk"
 include: "workflow/rules/report.smk"
 
 
-# A run that the time budget left has an empty file, for Snakemake alone.
+# A run that the time budget left has a stamp without a record, for this start alone.
 onsuccess:
     FLOW.forget_left()
 
@@ -36,5 +36,5 @@ rule all:
     default_target: True
     input:
         "results/report.html",
-        # The records are named, too: one that was moved aside is made again even if the report exists.
-        [FLOW.records(study) for study in STUDIES],
+        # The stamps are named, too: a record that was moved aside is made again even if the report exists.
+        [FLOW.stamps(study) for study in STUDIES],

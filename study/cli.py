@@ -61,6 +61,13 @@ def _say(message: str, log: Path | None) -> None:
                 file.write(message + "\n")
 
 
+def _not_ahead(*places: Path) -> None:
+    """Set these files, and those in these folders, back to now if the clock was set back since they were made."""
+    from study.base.files import set_back
+
+    set_back(file for place in places for file in [place, *place.rglob("*")])
+
+
 def verb(*arguments: Argument) -> Callable[[Verb], Verb]:
     """Make a function a verb of its name, with its docstring as help.
 
@@ -195,6 +202,7 @@ def run(options: argparse.Namespace) -> str | None:
 )
 def timings(options: argparse.Namespace) -> None:
     """Gather the records of a plan into one table."""
+    _not_ahead(options.plan.parent)
     from study.analysis.table.step import write_timings
 
     write_timings(options.plan, options.records, options.telemetry, options.output)
@@ -218,6 +226,7 @@ def fit(options: argparse.Namespace) -> None:
         raise StudyError("--output: missing: name the file to write")
     from study.analysis.stats.step import write_fit
 
+    _not_ahead(options.plan.parent)
     write_fit(options.plan, options.timings, options.output)
 
 
@@ -247,6 +256,7 @@ def figures(options: argparse.Namespace) -> None:
     """Draw the figures of a study as SVG and PNG."""
     from study.analysis.figures.step import write_figures
 
+    _not_ahead(options.plan.parent)
     write_figures(options.plan, options.timings, options.fit, options.records, options.telemetry, options.output)
 
 
@@ -269,6 +279,7 @@ def report(options: argparse.Namespace) -> None:
     """Render one self-contained page about every selected study."""
     from study.analysis.report.step import render
 
+    _not_ahead(options.results / "plan.json", *(options.results / name for name in options.studies))
     render(options.studies, options.results, options.output)
 
 

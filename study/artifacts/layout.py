@@ -113,6 +113,14 @@ class Results:
         """Return the record of one run."""
         return self.records(study) / record
 
+    def stamps(self, study: str) -> Path:
+        """Return the folder of the stamps that stand for the records in the workflow."""
+        return self.root / study / "stamps"
+
+    def stamp(self, study: str, record: str) -> Path:
+        """Return the stamp of one run."""
+        return self.stamps(study) / record.removesuffix(".json")
+
     def telemetry_folder(self, study: str) -> Path:
         """Return the folder of the samples."""
         return self.root / study / "telemetry"

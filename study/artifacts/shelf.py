@@ -17,11 +17,6 @@ def read_record(path: Path) -> Record:
     return Record.read(path, "move it away to repeat that run")
 
 
-def is_made(path: Path) -> bool:
-    """Return whether a record is there, and is not the empty file of a run that a time budget left."""
-    return path.exists() and path.stat().st_size > 0
-
-
 def last_session(folder: Path) -> int:
     """Return the highest session among a study's records, those set aside included; 0 without records."""
     return max((session_of(path) for path in folder.rglob("*.json")), default=0)

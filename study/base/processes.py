@@ -5,6 +5,8 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -32,6 +34,24 @@ def adopt_orphans() -> None:
     if sys.platform == "linux":
         pr_set_child_subreaper = 36
         ctypes.CDLL(None).prctl(pr_set_child_subreaper, 1)
+
+
+@contextmanager
+def not_ended() -> Iterator[None]:
+    """Put SIGTERM and Ctrl-C off until the context ends: what is published in it is published whole."""
+    caught: list[int] = []
+
+    def note(number: int, _: object) -> None:
+        caught.append(number)
+
+    usual = [(number, signal.signal(number, note)) for number in (signal.SIGTERM, signal.SIGINT)]
+    try:
+        yield
+    finally:
+        for number, handler in usual:
+            signal.signal(number, handler)
+        for came in caught:
+            os.kill(os.getpid(), came)
 
 
 def cpu_seconds() -> float:

@@ -1,15 +1,14 @@
 # One run is one process, alone on the machine: it takes every core. Every missing preparation is an input
 # of every run, because a run with preparing jobs of its own would break the seeded order. What exists is
-# no input, and the plan is a parameter: Snakemake calls a job failed, and deletes its new record, if an
-# input is newer (after the clock was set back). `update` keeps it from deleting an earlier record, whatever
-# it is told to make again.
+# no input, and the plan is a parameter: Snakemake calls a job failed if an input is newer (after the clock
+# was set back). The output is a stamp, because Snakemake deletes what it calls an output: a record, never.
 
 
 rule measure:
     input:
         preparation=lambda wc: FLOW.needed(wc.study, wc.run, wc.key),
     output:
-        update("results/{study}/records/{run}.{key}.json"),
+        "results/{study}/stamps/{run}.{key}",
     log:
         "results/logs/{study}/{run}.{key}.log",
     priority: lambda wc: FLOW.order(wc.study, wc.run, wc.key)

@@ -14,7 +14,7 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.samples import Measurement
-from study.artifacts.shelf import Aside, is_made, read_record
+from study.artifacts.shelf import Aside, read_record
 from study.artifacts.timing import Timing, dtype, kind
 from study.base.errors import StudyError
 from study.base.files import write_whole
@@ -29,7 +29,7 @@ def read_all(plan: Plan, folder: Path) -> dict[str, Record]:
 
     The pipeline makes all records first; by hand a part of them can be analysed, too.
     """
-    return {run.name: read_record(folder / run.file) for run in plan.runs if is_made(folder / run.file)}
+    return {run.name: read_record(folder / run.file) for run in plan.runs if (folder / run.file).exists()}
 
 
 def read_aside(plan: Plan, records: Path, telemetry: Path) -> list[SetAside]:

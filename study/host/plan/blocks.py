@@ -13,13 +13,6 @@ from study.artifacts.start import Start, StartedBlock, read_start, write_start
 from study.config.selection import Selection
 
 
-def forget_left(study: str, files: Results) -> None:
-    """Remove the empty files of the runs that a time budget left."""
-    for path in files.records(study).glob("*.json"):
-        if not path.stat().st_size:
-            path.unlink()
-
-
 def set_broken_aside(study: str, files: Results) -> None:
     """Move the records of each block that the last start began and did not end to ``broken``, and say so.
 

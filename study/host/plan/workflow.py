@@ -12,9 +12,10 @@ from filelock import FileLock, Timeout
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_earlier, write_plans
 from study.artifacts.run import Run
-from study.artifacts.shelf import is_made
+from study.artifacts.stamp import forget_left, restamp
 from study.base import devices
 from study.base.errors import StudyError
+from study.base.files import PACKAGE, set_back
 from study.config.load import read_selection
 from study.host.engine import bring, lifetime
 from study.host.engine.engines import engine
@@ -43,18 +44,16 @@ class Workflow:
         """Return the runs of ``study`` that this machine can make."""
         return [run for run in self.plan(study).runs if not run.unavailable]
 
-    def records(self, study: str) -> list[str]:
-        """Return the path of every record that the analysis of ``study`` reads.
+    def stamps(self, study: str) -> list[str]:
+        """Return the path of the stamp of every record that the analysis of ``study`` reads.
 
         These are the records of runs that this machine can make, and those that exist although their device is absent.
         """
-        wanted = [(run, self.results.record(study, run.file)) for run in self.plan(study).runs]
-        return [str(path) for run, path in wanted if not run.unavailable or path.exists()]
-
-    def telemetry(self, study: str) -> list[str]:
-        """Return the path of each file with the samples of a run of ``study`` that exists: a run may have none."""
-        files = [self.results.telemetry(study, run.file) for run in self.plan(study).runs]
-        return [str(path) for path in files if path.exists()]
+        return [
+            str(self.results.stamp(study, run.file))
+            for run in self.plan(study).runs
+            if not run.unavailable or self.results.record(study, run.file).exists()
+        ]
 
     def preparation(self) -> list[str]:
         """Return the paths of every image, every manifest and every decision about weights.
@@ -97,9 +96,9 @@ class Workflow:
         return f"run {place} of {len(self.pending)}"
 
     def forget_left(self) -> None:
-        """Remove the empty files of the runs that a time budget left, at the end of a start."""
+        """Remove the stamps of the runs that a time budget left, at the end of a start."""
         for plan in self.plans:
-            blocks.forget_left(plan.name, self.results)
+            forget_left(plan.name, self.results)
 
 
 def _missing(files: list[str]) -> list[str]:
@@ -150,12 +149,14 @@ def start(
         else:
             lock = lock_results(results)
             lifetime.sweep(results)
-            take_back_to_now(results, [plan.name for plan in plans])
+            set_back(_timed(results, [plan.name for plan in plans]))
             _forget_images(plans[0], results)
             write_plans(plans, results)
             for plan in plans:
-                blocks.forget_left(plan.name, layout)
+                forget_left(plan.name, layout)
                 blocks.set_broken_aside(plan.name, layout)
+        for plan in plans:
+            restamp(plan.name, [run.file for run in plan.runs], layout)
     except OSError as error:
         raise StudyError(f"{results}: the results folder cannot be written ({error.strerror})") from None
     flow = Workflow(plans, layout, [(plan.name, run.name) for plan in plans for run in _pending(plan, layout)])
@@ -169,22 +170,16 @@ def start(
 
 def _pending(plan: Plan, layout: Results) -> list[Run]:
     """Return the runs that this machine can make and that have no record yet."""
-    return [run for run in plan.runs if not run.unavailable and not is_made(layout.record(plan.name, run.file))]
+    return [run for run in plan.runs if not run.unavailable and not layout.record(plan.name, run.file).exists()]
 
 
-def take_back_to_now(results: Path, studies: list[str]) -> None:
-    """Set the time of files that lie in the future to now, in their order.
-
-    Such files come from a clock that was set back or from a machine ahead. Snakemake fails a step whose output is
-    older than an input.
-    """
-    now = time.time_ns()
-    files = [*results.glob("*"), *(file for name in studies for file in (results / name).rglob("*"))]
-    times = {file: file.lstat().st_mtime_ns for file in files if not file.is_symlink()}
-    ahead = sorted((file for file in times if times[file] > now), key=times.__getitem__)
-    for place, file in enumerate(ahead):
-        before = now - (len(ahead) - place) * 1000
-        os.utime(file, ns=(before, before))
+def _timed(results: Path, studies: list[str]) -> list[Path]:
+    """Return the files whose times decide what Snakemake makes again: results, and the code of the steps."""
+    return [
+        *results.glob("*"),
+        *(file for name in studies for file in (results / name).rglob("*")),
+        *PACKAGE.rglob("*"),
+    ]
 
 
 def _forget_images(plan: Plan, results: Path) -> None:

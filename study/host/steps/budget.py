@@ -7,15 +7,16 @@ from pathlib import Path
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.run import Run
-from study.artifacts.shelf import is_made, read_record
+from study.artifacts.shelf import read_record
+from study.artifacts.stamp import stamp_as_left
 from study.artifacts.start import Start, StartedBlock, write_start
 
 
 def leaves(plan: Plan, run: Run, start: Start, files: Results) -> tuple[bool, str | None]:
     """Return whether the budget leaves ``run`` for another start, and what to say of it.
 
-    The file of its record is then there, but empty: to Snakemake every planned record is an output, and the report is
-    to be made without those that are left. The end of the start, or the next start, removes it.
+    Its stamp is then there without a record: to Snakemake every stamp is an output, and the report is to be made
+    without the runs that are left. The end of the start, or the next start, removes it.
     """
     block = start.block(run.file)
     if start.deadline is None or block is None or _begun(block, plan.name, files):
@@ -26,14 +27,12 @@ def leaves(plan: Plan, run: Run, start: Start, files: Results) -> tuple[bool, st
         if time.time() + seconds <= start.deadline:
             return False, None
         told = _leave(plan, block, seconds, start, files)
-    path = files.record(plan.name, run.file)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch()
+    stamp_as_left(plan.name, run.file, files)
     return True, told
 
 
 def _begun(block: StartedBlock, study: str, files: Results) -> bool:
-    return any(is_made(files.record(study, name)) for name in block.records)
+    return any(files.record(study, name).exists() for name in block.records)
 
 
 def _leave(plan: Plan, block: StartedBlock, seconds: float, start: Start, files: Results) -> str:
@@ -59,7 +58,7 @@ def _seconds(plan: Plan, block: StartedBlock, longest: Mapping[str, float]) -> f
 def _longest(records: Path) -> dict[str, float]:
     """Return the longest process of each setting among the records in a folder, in seconds."""
     found: dict[str, float] = {}
-    for path in filter(is_made, records.glob("*.json")):
+    for path in records.glob("*.json"):
         record = read_record(path)
         name = _setting(record.run)
         found[name] = max(record.process_seconds, found.get(name, 0.0))

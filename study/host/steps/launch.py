@@ -7,29 +7,39 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan
 from study.artifacts.record import Record
 from study.artifacts.run import Run
-from study.artifacts.shelf import free_aside, is_made
+from study.artifacts.shelf import free_aside
+from study.artifacts.stamp import write_stamp
 from study.artifacts.start import Start, read_start, write_start
 from study.base.errors import StudyError
+from study.base.files import set_back
+from study.base.processes import not_ended
 from study.host.steps import budget
-from study.host.steps.attempt import attempt
+from study.host.steps.attempt import Attempt, attempt
 from study.host.steps.primer import primed
+
+PREPARATION = ("images/*.json", "data/*/manifest.json", "*/weights/*.json")
+"""Inputs of the workflow's runs. The clock may have been set back since they were made in this start."""
 
 
 def measure(plan_file: Path, run: str, results: Path, log: Path | None, counter: str) -> str | None:
-    """Execute the planned run called ``run``, write its record, and return a line about it: see :func:`launch`.
+    """Execute the planned run called ``run``, write its record and stamp, and return a line about it.
 
-    If its start's time budget leaves its block for another start, write an empty file in place of the record, and
-    return a line for the first such run alone. The process's output goes to ``log``, by default a file in ``results``.
+    A record that exists is kept, and nothing is executed. If its start's time budget leaves its block for another
+    start, write the stamp alone, and return a line for the first such run only. The process's output goes to ``log``,
+    by default a file in ``results``.
     """
     plan, files = read_plan(plan_file), Results(results)
     planned = plan.run(run)
+    if files.record(plan.name, planned.file).exists():
+        write_stamp(plan.name, planned.file, files)
+        return f"{planned.name}: its record exists and is kept; see `python -m study retry`"
     start = read_start(files.start(plan.name)) or Start()
     left, told = budget.leaves(plan, planned, start, files)
     if left:
         return told
     log = log or files.log(plan.name, f"{planned.name}.{planned.key}")
     record = launch(plan, planned, results, start, log, counter)
-    note_end(plan.name, planned, files)
+    set_back(path for pattern in PREPARATION for path in results.glob(pattern))
     return f"{counter}: {record.run}: {record.outcome}, {_told(record)}"
 
 
@@ -43,7 +53,7 @@ def _told(record: Record) -> str | None:
 
 
 def launch(plan: Plan, run: Run, results: Path, start: Start, log: Path, counter: str) -> Record:
-    """Execute ``run`` in a fresh process, write its record, and return it. Execute it once more if it was disturbed.
+    """Execute ``run`` in a fresh process, publish its record, and return it. Execute it once more if it was disturbed.
 
     The first record is then kept beside those that count. ``counter`` is the progress label for the terminal, e.g.
     ``run 3 of 10``. Raise :class:`StudyError` if the record exists already (it is then kept), or if nothing was
@@ -62,12 +72,24 @@ def launch(plan: Plan, run: Run, results: Path, start: Start, log: Path, counter
             kinds = ", ".join(tried.record.disturbed)
             print(f"{title}: disturbed ({kinds}): kept aside, and measured once more", file=sys.stderr, flush=True)
             tried = attempt(plan, run, results, start, file, title, is_primed)
-    return tried.keep(path, files.telemetry(plan.name, run.file))
+    return publish(tried, plan, run, files)
+
+
+def publish(tried: Attempt, plan: Plan, run: Run, files: Results) -> Record:
+    """Write a record with its telemetry, its stamp, and that its block ended if it was the last; return the record.
+
+    A signal waits until all of them are there.
+    """
+    with not_ended():
+        record = tried.keep(files.record(plan.name, run.file), files.telemetry(plan.name, run.file))
+        write_stamp(plan.name, run.file, files)
+        note_end(plan.name, run, files)
+    return record
 
 
 def note_end(study: str, run: Run, files: Results) -> None:
     """Note in the file of the start that the block of ``run`` ended, if each of its records is there."""
     start = read_start(files.start(study))
     block = start.block(run.file) if start else None
-    if start and block and all(is_made(files.record(study, name)) for name in block.records):
+    if start and block and all(files.record(study, name).exists() for name in block.records):
         write_start(start.with_blocks(block.model_copy(update={"ended": True})), files.start(study))

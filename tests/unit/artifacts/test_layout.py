@@ -16,7 +16,7 @@ LAYOUT = {
         FILES.plan("{study}"),
         FILES.weights("{study}", "{weights}"),
         FILES.records("{study}"),
-        FILES.record("{study}", "{run}.{key}.json"),
+        FILES.stamp("{study}", "{run}.{key}.json"),
         FILES.timings("{study}"),
         FILES.fit("{study}"),
         FILES.figures("{study}"),

@@ -1,6 +1,7 @@
 """A file appears whole or not at all, and a file that must stay is left alone."""
 
 import os
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from study.base.errors import StudyError
-from study.base.files import whole, write_if_changed, write_new, write_whole
+from study.base.files import set_back, whole, write_if_changed, write_new, write_whole
 
 
 @pytest.mark.parametrize("write", [write_whole, write_if_changed, write_new])
@@ -75,3 +76,15 @@ def test_of_writers_of_a_new_file_exactly_one_succeeds(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         (winner,) = [number for number in pool.map(write, range(8)) if number is not None]
     assert (tmp_path / "a").read_text() == str(winner)
+
+
+def test_times_in_the_future_become_now_in_their_order_and_others_stay(tmp_path: Path) -> None:
+    now = time.time()
+    times = {"fit.json": now - 60, "timings.csv": now + 3600, "new.json": now + 7200}
+    for name, when in times.items():
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (when, when))
+    set_back(tmp_path.iterdir())
+    old, table_of_runs, record = ((tmp_path / name).stat().st_mtime for name in times)
+    assert old == pytest.approx(now - 60)
+    assert now - 1 < table_of_runs < record <= time.time()

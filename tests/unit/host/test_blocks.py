@@ -7,7 +7,8 @@ import pytest
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
-from study.artifacts.shelf import is_made, move_aside
+from study.artifacts.shelf import move_aside
+from study.artifacts.stamp import forget_left, restamp
 from study.artifacts.start import Start, read_start, write_start
 from study.base.files import write_new
 from study.config.selection import Selection
@@ -26,9 +27,9 @@ def planned(**changes: object) -> Plan:
 
 def begin(plan: Plan, files: Results, **changes: object) -> Start:
     """What a start does before its first run."""
-    blocks.forget_left(plan.name, files)
+    forget_left(plan.name, files)
     blocks.set_broken_aside(plan.name, files)
-    pending = [run for run in plan.runs if not is_made(files.record(plan.name, run.file))]
+    pending = [run for run in plan.runs if not files.record(plan.name, run.file).exists()]
     blocks.note(plan, pending, SELECTION.model_copy(update=changes), time.time(), files)
     start = read_start(files.start(plan.name))
     assert start
@@ -37,7 +38,7 @@ def begin(plan: Plan, files: Results, **changes: object) -> Start:
 
 def make(plan: Plan, files: Results, start: Start, count: int, outcome: str = "ok", seconds: float = 2.0) -> None:
     """The records of the next ``count`` runs of a start."""
-    pending = [run for run in plan.runs if not is_made(files.record(plan.name, run.file))]
+    pending = [run for run in plan.runs if not files.record(plan.name, run.file).exists()]
     for run in pending[:count]:
         record = make_record(plan, plan.runs.index(run), outcome, session=start.session)
         path = files.record(plan.name, run.file)
@@ -46,7 +47,7 @@ def make(plan: Plan, files: Results, start: Start, count: int, outcome: str = "o
 
 
 def made(plan: Plan, files: Results) -> list[str]:
-    return [run.file for run in plan.runs if is_made(files.record(plan.name, run.file))]
+    return [run.file for run in plan.runs if files.record(plan.name, run.file).exists()]
 
 
 def broken(files: Results) -> list[str]:
@@ -128,12 +129,14 @@ def test_a_budget_begins_no_block_that_it_cannot_end_by_the_longest_earlier_runs
     )
     start = read_start(files.start("tiny")) or Start()
     assert [budget.leaves(plan, run, start, files) for run in plan.runs[4:]] == [(True, None)] * 5
-    assert all(files.record("tiny", run.file).stat().st_size == 0 for run in plan.runs[3:])
+    restamp("tiny", [run.file for run in plan.runs], files)  # a dry run beside it
+    assert all(files.stamp("tiny", run.file).exists() for run in plan.runs)
+    assert len(made(plan, files)) == 3
     again = begin(plan, files, time_budget_minutes=2.0)
     assert [len(block.records) for block in again.blocks] == [3, 3]
     assert broken(files) == []
     assert budget.leaves(plan, plan.runs[3], again, files) == (False, None)
-    assert not files.record("tiny", plan.runs[3].file).exists()
+    assert not files.stamp("tiny", plan.runs[3].file).exists()
 
 
 def test_a_block_that_was_begun_is_ended_whatever_the_time(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from study.artifacts.layout import Results
 from study.artifacts.observed import Observed
 from study.artifacts.plan import write_plans
 from study.artifacts.shelf import read_record
-from study.artifacts.start import Start
+from study.artifacts.stamp import write_stamp
+from study.artifacts.start import Start, StartedBlock, read_start, write_start
 from study.base.errors import StudyError
 from study.cli import main
 from study.host.engine import container
@@ -74,6 +75,32 @@ def test_a_run_with_a_record_is_not_started(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(StudyError, match="is kept"):
         launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "")
     assert path.read_text() == "precious"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_waits_until_the_record_its_stamp_and_the_end_of_its_block_are_there(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake(monkeypatch, "pass")
+    plan, files = tiny_plan(), Results(tmp_path)
+    write_start(Start(blocks=[StartedBlock(block=1, records=[plan.runs[0].file])]), files.start("tiny"))
+    seen: list[tuple[int, bool, bool]] = []
+
+    def handler(number: int, _: object) -> None:
+        start = read_start(files.start("tiny")) or Start()
+        seen.append((number, files.stamp("tiny", plan.runs[0].file).exists(), start.blocks[0].ended))
+
+    def late(study: str, record: str, files: Results) -> None:
+        os.kill(os.getpid(), number)
+        write_stamp(study, record, files)
+
+    monkeypatch.setattr(launch, "write_stamp", late)
+    usual = signal.signal(number, handler)
+    try:
+        launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "")
+    finally:
+        signal.signal(number, usual)
+    assert seen == [(number, True, True)]
 
 
 def test_progress_is_plain_lines_in_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,5 @@
 import os
 import re
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from study.base.errors import StudyError
 from study.config.study import Study
 from study.host.engine.place import Place
 from study.host.plan.make import make_plan
-from study.host.plan.workflow import Workflow, take_back_to_now
+from study.host.plan.workflow import Workflow
 from tests.conftest import HERE, study_values, tiny_plan, write_photos
 
 
@@ -57,7 +56,6 @@ def test_adding_a_level_or_a_replicate_keeps_the_records_of_the_others() -> None
 
 
 def test_data_of_a_folder_are_in_the_key_by_names_sizes_and_times(photos: Path) -> None:
-    import os
 
     changes = {
         "dataset": {"source": "folder", "path": str(photos), "image_size": 32},
@@ -186,7 +184,7 @@ def test_an_error_names_the_first_configuration_that_has_one() -> None:
 
 
 def test_a_run_waits_for_missing_preparation_alone(tmp_path: Path) -> None:
-    """A manifest that is there is no input, whatever its time: Snakemake deletes a record that is older."""
+    """A manifest that is there is no input, whatever its time: Snakemake fails a job whose output is older."""
     plan = tiny_plan()
     run = plan.runs[0]
     flow = Workflow([plan], Results(tmp_path), [])
@@ -195,17 +193,3 @@ def test_a_run_waits_for_missing_preparation_alone(tmp_path: Path) -> None:
     manifest.parent.mkdir(parents=True)
     manifest.touch()
     assert flow.needed(plan.name, run.name, run.key) == [str(weights / f"{run.weights}.json")]
-
-
-def test_times_in_the_future_become_now_in_their_order_and_others_stay(tmp_path: Path) -> None:
-    now = time.time()
-    names = {"fit.json": now - 60, "timings.csv": now + 3600, "records/new.json": now + 7200}
-    for name, when in names.items():
-        path = tmp_path / "tiny" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-        os.utime(path, (when, when))
-    take_back_to_now(tmp_path, ["tiny"])
-    old, table_of_runs, record = ((tmp_path / "tiny" / name).stat().st_mtime for name in names)
-    assert old == pytest.approx(now - 60)
-    assert now - 1 < table_of_runs < record <= time.time()

@@ -240,9 +240,10 @@ class TestRecordsOfGpusThatAreAway:
         assert {run.settings.training.replicas for run in made.runs} == {1, 4}
         away = look(tmp_path, monkeypatch, 0)
         assert away.runs("tiny") == []
-        assert sorted(away.records("tiny")) == sorted(str(path) for path in folder.iterdir())
+        stamps = [str(away.results.stamp("tiny", path.name)) for path in folder.iterdir()]
+        assert sorted(away.stamps("tiny")) == sorted(stamps)
         two_nodes = next(run for run in made.runs if "two_nodes" in run.name)
-        assert str(folder / two_nodes.file) in look(tmp_path, monkeypatch, 1).records("tiny")
+        assert str(away.results.stamp("tiny", two_nodes.file)) in look(tmp_path, monkeypatch, 1).stamps("tiny")
 
     def test_gpus_that_are_there_count_and_not_an_earlier_plan(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
