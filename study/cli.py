@@ -160,19 +160,25 @@ def dataset(options: argparse.Namespace) -> str:
     return prepare(options.plan, options.dataset, options.results, options.log)
 
 
-@verb(PLAN, argument("weights", help="name of the decision in the plan"), RESULTS, LOG)
-def weights(options: argparse.Namespace) -> str:
-    """Decide where a model's weights come from, once per study."""
+@verb(
+    PLAN,
+    argument("weights", help="name of the decision in the plan"),
+    argument("--here", action="store_true", help="decide in this process, which needs torch"),
+    RESULTS,
+    LOG,
+)
+def weights(options: argparse.Namespace) -> str | None:
+    """Decide where a model's weights come from, once per study, and try the model."""
     from study.base.processes import end_with_parent
-    from study.host.steps.weights import Decide, prepare
-
-    def training_side() -> Decide:
-        from study.training.models.pretrained import decide
-
-        return decide
+    from study.host.steps.weights import decide_here, prepare
 
     end_with_parent()
-    return prepare(options.plan, options.weights, options.results, options.log, training_side)
+    if not options.here:
+        return prepare(options.plan, options.weights, options.results, options.log)
+    from study.training.models.pretrained import decide
+
+    decide_here(options.plan, options.weights, options.results, decide)
+    return None
 
 
 @verb(

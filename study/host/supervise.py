@@ -18,6 +18,8 @@ from tqdm import tqdm
 from study.base.processes import adopt_orphans, die_with_parent
 
 TAIL_LINES = 40
+LOOK_SECONDS = 5.0
+"""Seconds between two looks at what a process has written."""
 LEAVE_SECONDS = 10.0
 """Seconds that a killed process may take to be gone; a driver may hold it for long."""
 
@@ -29,6 +31,7 @@ class Ended:
     code: int
     timed_out: bool
     tail: list[str]
+    overfull: bool = False
 
 
 def execute(
@@ -39,12 +42,14 @@ def execute(
     *,
     at_our_death: int = signal.SIGKILL,
     timeout_seconds: float | None = None,
+    is_full: Callable[[], bool] | None = None,
     cpus: Sequence[int] | None = None,
 ) -> Ended:
     """Run ``command`` to its end and return how it ended. It and its children end with this process, in every case.
 
     What it leaves behind is ended when it ends, in whatever session it is: it may hold the output open for ever.
     ``at_our_death`` is the signal that the process gets when this one is killed. ``cpus`` are the CPUs that it may use.
+    It is ended after ``timeout_seconds``, and once ``is_full`` says that it has written too much.
     """
 
     def prepare() -> None:
@@ -66,10 +71,10 @@ def execute(
         start_new_session=True,
         preexec_fn=prepare,
     )
-    with _ended_with_us(process, before), _ended_after(timeout_seconds, process) as timed_out:
+    with _ended_with_us(process, before), _ended_early(process, timeout_seconds, is_full) as reasons:
         assert process.stdout is not None
         tail = _show(process.stdout, log, title)
-        return Ended(process.wait(), timed_out(), tail)
+        return Ended(process.wait(), "time" in reasons, tail, "room" in reasons)
 
 
 def _show(lines: Iterator[str], log: TextIO, title: str) -> list[str]:
@@ -137,19 +142,27 @@ def _ended_with_us(process: "subprocess.Popen[str]", before: set[psutil.Process]
 
 
 @contextmanager
-def _ended_after(seconds: float | None, process: "subprocess.Popen[str]") -> Iterator[Callable[[], bool]]:
-    """Stop the process after ``seconds``; yield a function that returns whether that happened."""
-    over = threading.Event()
+def _ended_early(
+    process: "subprocess.Popen[str]", seconds: float | None, is_full: Callable[[], bool] | None
+) -> Iterator[set[str]]:
+    """Stop the process after ``seconds``, or once ``is_full`` says so; yield the reasons, none until then."""
+    reasons: set[str] = set()
+    ended = threading.Event()
+    latest = time.monotonic() + seconds if seconds else float("inf")
 
-    def stop() -> None:
-        over.set()
-        _end(process)
+    def watch() -> None:
+        while not ended.wait(min(LOOK_SECONDS, max(0.0, latest - time.monotonic()))):
+            if time.monotonic() >= latest:
+                reasons.add("time")
+            elif is_full and is_full():
+                reasons.add("room")
+            if reasons:
+                return _end(process)
 
-    timer = threading.Timer(seconds, stop) if seconds else None
-    if timer:
-        timer.start()
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
     try:
-        yield over.is_set
+        yield reasons
     finally:
-        if timer:
-            timer.cancel()
+        ended.set()
+        watcher.join()

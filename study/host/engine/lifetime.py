@@ -68,6 +68,7 @@ def enter(
     title: str,
     *,
     settings: Settings | None = None,
+    limits: Limits = Limits(),
     network: bool = False,
     environment: Mapping[str, str] | None = None,
     passed: Sequence[str] = (),
@@ -76,11 +77,12 @@ def enter(
     """Execute ``command`` in ``image``. Return how it ended, and the last lines of its output.
 
     With ``settings`` it is a measurement: the only container of its name on this machine, under the settings' limits.
+    Otherwise ``limits`` hold.
     Raise :class:`StudyError` if nothing was started. After a start every failure is an :class:`End`.
     """
     user = container.user_inside(os.getuid(), os.getgid(), engine.is_rootless())
     check_readable(mounts, user)
-    limits = settings.limits if settings else Limits()
+    limits = settings.limits if settings else limits
     cpus = allowed_cpus(limits.cpus)
     smallest = 64 * container.MIB
     box = Box(
@@ -107,6 +109,7 @@ def enter(
 def _execute(engine: Engine, box: Box, log: TextIO, title: str, timeout_seconds: float | None) -> tuple[Ended, End]:
     """Start the container, wait for its end, and remove it in every case. Try again while another one has its name."""
     line, identity = engine.argv(box), container.id_file(box.scratch)
+    room = shutil.disk_usage(box.scratch).free // 2
     passed = engine.for_the_client({name: os.environ[name] for name in box.passed})
     for _ in range(CONFLICTS):
         identity.unlink(missing_ok=True)
@@ -119,7 +122,10 @@ def _execute(engine: Engine, box: Box, log: TextIO, title: str, timeout_seconds:
                 title,
                 at_our_death=signal.SIGTERM,  # the client hands it on to the container
                 timeout_seconds=timeout_seconds,
+                is_full=lambda: bytes_below(box.scratch) > room,
             )
+            if ended.overfull:
+                return ended, End(ended.code, False, overfull(room))
             if not engine.keeps_containers or made(identity) or "already in use" not in " ".join(ended.tail):
                 return ended, _end(engine, made(identity), ended, timeout_seconds, oom_kills() > kills)
         finally:
@@ -194,6 +200,21 @@ def _client_ended(engine: Engine, code: int) -> str:
 def timed_out(seconds: float | None) -> str:
     """Return the message in the record of a run that reached its time limit of ``seconds``."""
     return f"timed out after {seconds or 0:g} s (limits.timeout_seconds)"
+
+
+def overfull(room: int) -> str:
+    """Return the message of a step whose scratch folder grew to more than ``room`` bytes."""
+    return f"it wrote more than {room / 2**30:.3g} GiB into its scratch folder, half of the disk's free space"
+
+
+def bytes_below(folder: Path) -> int:
+    """Return the bytes on disk of all files below a folder. What vanishes meanwhile does not count."""
+    total = 0
+    for at, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += 512 * os.lstat(os.path.join(at, name)).st_blocks  # noqa: PTH118 - many files
+    return total
 
 
 def sweep(results: Path) -> None:

@@ -33,6 +33,7 @@ from study.host.engine.lifetime import End
 from study.host.engine.mounts import run_mounts, settings_inside
 from study.host.steps import watch
 from study.host.steps.ending import result_of
+from study.host.steps.left import discard_odd
 from study.host.steps.machine_lock import alone_on_this_machine
 from study.host.steps.software import software
 from study.host.supervise import execute
@@ -85,6 +86,7 @@ def attempt(plan: Plan, run: Run, results: Path, start: Start, log: TextIO, titl
             else:
                 end = _in_a_container(plan, run, results, seed, scratch, log, title, image)
             process_seconds = time.perf_counter() - clock
+            discard_odd(scratch, (RESULT, TELEMETRY, CEILINGS, TIMES))
             seen = watch.between(first, watch.read(cpus), _elsewhere(plan, scratch))
             processes_after = watch.still_there(gpus) if gpus else None
         result = result_of(scratch / RESULT, end, run.settings.limits.memory_gib)

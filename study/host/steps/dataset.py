@@ -15,7 +15,7 @@ from study.config.sections import Dataset
 from study.data.preflight import check_batch_size
 from study.data.sources import source_of
 from study.host.engine.mounts import check_visible
-from study.host.steps.in_image import in_a_logged_container
+from study.host.steps.in_image import dataset_task, in_a_logged_container
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def prepare(plan_file: Path, dataset: str, results: Path, log: Path | None) -> s
     run = plan.runs_with("dataset", dataset)[0]
     with one_download(results, run.settings.dataset):
         if plan.engine != "none" and source_of(run.settings.dataset).downloads:
-            in_a_logged_container("dataset", plan, run, dataset, results, log or files.log("data", dataset))
+            in_a_logged_container(dataset_task(dataset), plan, run, results, log or files.log("data", dataset))
             made = read_manifest(files.manifest(dataset))
         else:
             made = make(plan, dataset, results)

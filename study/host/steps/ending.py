@@ -28,6 +28,11 @@ def result_of(path: Path, end: End, memory_gib: float | None = None) -> JobResul
         except (OSError, ValidationError) as error:
             reason = str(error).splitlines()[0]
             return JobResult(outcome="failed", message=anonymous(f"the process left no valid result: {reason}"))
+    return without_result(end, memory_gib)
+
+
+def without_result(end: End, memory_gib: float | None = None) -> JobResult:
+    """Return the outcome of a process that left no result, derived from its end."""
     if end.trouble:
         return JobResult(outcome="failed", message=anonymous(end.trouble))
     if end.oom_killed:

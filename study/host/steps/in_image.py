@@ -1,37 +1,82 @@
-"""The steps that need the training stack and the network, in a container: weights, and data that are downloaded.
+"""The steps that need the training stack, in a container: weights, and data that are downloaded.
 
-The container writes only into a scratch folder. This module moves the files from there into ``results``, where they
-belong to the caller.
+There are two kinds. A download has the network, and runs our code alone. A step that runs a user's model has no
+network, a memory limit and a time limit. Either writes into a scratch folder, from which only what it may leave is
+taken.
 """
 
 import os
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
+
+import psutil
 
 from study.artifacts.image import read
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.run import Run
 from study.base.errors import StudyError
+from study.config.networks import is_own
+from study.config.sections import Limits
 from study.host.engine import container, lifetime
 from study.host.engine.container import PROXIES, Mount
 from study.host.engine.engines import engine
+from study.host.engine.lifetime import End
 from study.host.engine.mounts import code_mount, own_mounts, settings_inside
+from study.host.steps.ending import without_result
+from study.host.steps.left import take
 
 CACHE = "/cache"
 
 
-def in_a_logged_container(verb: str, plan: Plan, run: Run, name: str, results: Path, log: Path) -> None:
+TRY_SECONDS = 600.0
+"""Time limit of the trial of a user's own model, if its study sets none."""
+OWN_SHARE = 0.75
+"""Share of the machine's memory that this trial may use, if its study sets no limit."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One step in a container: its verb and name, what it is lent and what it may leave, relative to ``results``."""
+
+    verb: str
+    name: str
+    lent: Sequence[Path]
+    kept: Sequence[Path]
+    """What is taken also after a failure, so that nothing is downloaded twice."""
+    left: Sequence[Path]
+    runs_own_code: bool = False
+    """Whether code of the user runs: it gets no network and less of the machine, and is lent no download."""
+
+
+def dataset_task(dataset: str) -> Task:
+    """Return the step that downloads a dataset."""
+    files = Results(Path())
+    brought = [files.downloads, files.unpacked, files.data(dataset)]
+    return Task("dataset", dataset, lent=brought[:2], kept=brought, left=brought)
+
+
+def weights_task(study: str, weights: str, model: str) -> Task:
+    """Return the step that decides about the weights of a model."""
+    files, own = Results(Path()), is_own(model)
+    shared = [] if own else [files.hub]
+    return Task(
+        "weights", weights, lent=shared, kept=[], left=[files.weights(study, weights), *shared], runs_own_code=own
+    )
+
+
+def in_a_logged_container(task: Task, plan: Plan, run: Run, results: Path, log: Path) -> None:
     """Call :func:`in_a_container` with the file ``log``, which is written anew."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as file:
-        in_a_container(verb, plan, run, name, results, file)
+        in_a_container(task, plan, run, results, file)
 
 
-def in_a_container(verb: str, plan: Plan, run: Run, name: str, results: Path, log: TextIO) -> None:
-    """Execute ``python -m study <verb>`` for one dataset or weights decision of ``plan`` in the image of its runs.
+def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: TextIO) -> None:
+    """Execute ``task``, one dataset or weights decision of ``plan``, in the image of its runs.
 
     Raise :class:`StudyError` with the step's own message if it fails.
     """
@@ -42,39 +87,52 @@ def in_a_container(verb: str, plan: Plan, run: Run, name: str, results: Path, lo
     )
     with lifetime.scratch_folder(results) as scratch:
         inside = scratch / "results"
-        _lend(results, inside)
+        _lend(results, inside, task.lent)
         plan_file = Results(inside).plan(plan.name)
         plan_file.parent.mkdir(parents=True, exist_ok=True)
         plan_file.write_text(small.model_dump_json(), encoding="utf-8")
         plan_file.chmod(0o644)
         _open(inside)
         at = Results(Path(container.SCRATCH, "results"))
-        command = ["python", "-m", "study", verb, str(at.plan(plan.name)), name, "--results", str(at.root)]
-        try:
-            end, said = lifetime.enter(
-                engine(plan.engine),
-                image.run_as,
-                command,
-                scratch,
-                [code_mount(), *own_mounts(settings), *mounts, *_torch_cache()],
-                log,
-                f"{verb} {name}",
-                network=True,
-                environment={"TORCH_HOME": CACHE},
-                passed=[name for name in PROXIES if name in os.environ],
-            )
-        finally:
-            if verb == "dataset":  # also after a failure, so that nothing is downloaded twice
-                _take(inside / "data", results / "data")
-        if end.code or end.trouble:
-            raise StudyError(end.trouble or _own_error(said))
-        plan_file.unlink()
-        _take(inside, results)
+        own = task.runs_own_code
+        end, said = lifetime.enter(
+            engine(plan.engine),
+            image.run_as,
+            ["python", "-m", "study", *arguments(task, at.plan(plan.name), at.root)],
+            scratch,
+            [code_mount(), *(own_mounts(settings) if own else _torch_cache()), *mounts],
+            log,
+            f"{task.verb} {task.name}",
+            limits=trial_limits(run.settings.limits) if own else Limits(),
+            network=not own,
+            environment={"TORCH_HOME": CACHE},
+            passed=[] if own else [name for name in PROXIES if name in os.environ],
+        )
+        failed = bool(end.code or end.trouble)
+        take(inside, results, task.kept if failed else task.left)
+    if failed:
+        raise StudyError(failure(end, said))
 
 
-def _own_error(said: Sequence[str]) -> str:
+def arguments(task: Task, plan: Path, results: Path) -> list[str]:
+    """Return the command line of the step where it does its work."""
+    here = ["--here"] if task.verb == "weights" else []
+    return [task.verb, str(plan), task.name, "--results", str(results), *here]
+
+
+def trial_limits(limits: Limits) -> Limits:
+    """Return the limits of the trial of a user's model: those of its runs, and ours where these have none."""
+    ours = {"timeout_seconds": TRY_SECONDS, "memory_gib": OWN_SHARE * psutil.virtual_memory().total / 2**30}
+    return limits.model_copy(update={key: value for key, value in ours.items() if getattr(limits, key) is None})
+
+
+def failure(end: End, said: Sequence[str]) -> str:
+    """Return the step's own error line, or how its process ended and its last words."""
     errors = [line.removeprefix("error: ") for line in said if line.startswith("error: ")]
-    return (errors or list(said) or ["the step failed without a message"])[-1]
+    if errors:
+        return errors[-1]
+    words = without_result(end).message
+    return f"{words}; its last line: {said[-1]}" if said else str(words)
 
 
 def _torch_cache() -> list[Mount]:
@@ -84,18 +142,13 @@ def _torch_cache() -> list[Mount]:
     return [Mount(checkpoints.resolve(), f"{CACHE}/hub/checkpoints")] if checkpoints.is_dir() else []
 
 
-def _lend(results: Path, inside: Path) -> None:
-    """Link the files of earlier downloads into ``inside``, or copy them if the file system has no links."""
-    lent = Results(results)
-    for folder in (lent.hub, lent.downloads, lent.unpacked):
-        for path in folder.rglob("*"):
-            target = inside / path.relative_to(results)
-            if path.is_file():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                try:
-                    os.link(path, target)
-                except OSError:
-                    shutil.copyfile(path, target)
+def _lend(results: Path, inside: Path, folders: Sequence[Path]) -> None:
+    """Copy the files of earlier downloads into ``inside``. A link would let the container change the file itself."""
+    for path in (path for folder in folders for path in (results / folder).rglob("*") if path.is_file()):
+        target = inside / path.relative_to(results)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+        target.chmod(0o644)
 
 
 def _open(folder: Path) -> None:
@@ -103,19 +156,3 @@ def _open(folder: Path) -> None:
     for path in [folder, *folder.rglob("*")]:
         if path.is_dir():
             path.chmod(0o777)
-
-
-def _take(inside: Path, results: Path) -> None:
-    """Move every complete file into ``results``, manifests last. A file of another user is copied for the caller."""
-    for path in sorted(inside.rglob("*"), key=lambda path: (path.name == "manifest.json", path)):
-        if not path.is_file() or path.suffix in (".tmp", ".lock"):
-            continue
-        target = results / path.relative_to(inside)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if path.stat().st_uid != os.getuid():
-            own = target.with_name(f".{path.name}.own")
-            shutil.copyfile(path, own)
-            path = own
-        path.chmod(0o644)
-        if not (target.exists() and target.samefile(path)):
-            path.replace(target)

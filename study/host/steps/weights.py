@@ -1,16 +1,22 @@
-"""The weights step: the decision about the source of one model's weights, once per study."""
+"""The weights step: the decision about the source of one model's weights, once per study. It also tries the model."""
 
-from collections.abc import Callable
+import os
+import sys
 from pathlib import Path
 from typing import Protocol
 
 from study.artifacts.layout import Results
-from study.artifacts.plan import read_plan
+from study.artifacts.plan import Plan, read_plan
+from study.artifacts.run import Run
 from study.artifacts.weights import Weights, read_weights
+from study.base.errors import StudyError
 from study.base.files import write_if_changed
 from study.config.settings import Settings
 from study.data.sources import look
-from study.host.steps.in_image import in_a_logged_container
+from study.host.engine.container import environment
+from study.host.engine.lifetime import End, timed_out
+from study.host.steps.in_image import Task, arguments, failure, in_a_logged_container, trial_limits, weights_task
+from study.host.supervise import execute
 
 
 class Decide(Protocol):
@@ -22,23 +28,54 @@ class Decide(Protocol):
         """Return the source of the weights of the model ``name``."""
 
 
-def prepare(plan_file: Path, weights: str, results: Path, log: Path | None, training_side: Callable[[], Decide]) -> str:
-    """Write the decision ``weights`` of the plan, made here or in a container, and return a line about it.
+def prepare(plan_file: Path, weights: str, results: Path, log: Path | None) -> str:
+    """Have the decision ``weights`` of the plan made in a process of its own, and return a line about it.
 
-    ``training_side`` imports torch, and is called only where no container serves. A container's output goes to
+    A user's model may exit, hang or be killed there. The process is a container where one serves. Its output goes to
     ``log``, by default a file in ``results``.
     """
     plan, files = read_plan(plan_file), Results(results)
-    # The model is tried once, on the smallest images of the study: a network may be too deep for those.
-    run = min(plan.runs_with("weights", weights), key=lambda run: run.settings.dataset.image_size)
-    target = files.weights(plan.name, weights)
+    run = _smallest(plan, weights)
+    task = weights_task(plan.name, weights, run.settings.model.name)
+    log = log or files.log(plan.name, "weights", weights)
     if plan.engine == "none":
-        decision = _decided(training_side(), run.settings, files.hub)
-        write_if_changed(target, decision.model_dump_json(indent=1))
+        _on_the_host(task, plan_file, results, log, run.settings)
     else:
-        in_a_logged_container("weights", plan, run, weights, results, log or files.log(plan.name, "weights", weights))
-        decision = read_weights(target)
+        in_a_logged_container(task, plan, run, results, log)
+    target = files.weights(plan.name, weights)
+    if not target.exists():
+        raise StudyError(f"model.name: {run.settings.model.name!r} ended the process that tried it; see {log.name}")
+    decision = read_weights(target)
     return f"weights of {decision.model}: {decision.kind} ({decision.reason})"
+
+
+def _on_the_host(task: Task, plan_file: Path, results: Path, log: Path, settings: Settings) -> None:
+    seconds = trial_limits(settings.limits).timeout_seconds if task.runs_own_code else None
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w", encoding="utf-8") as file:
+        ended = execute(
+            [sys.executable, "-m", "study", *arguments(task, plan_file, results)],
+            environment("cpu", os.environ),
+            file,
+            f"weights {task.name}",
+            timeout_seconds=seconds,
+        )
+    if ended.code:
+        trouble = timed_out(seconds) if ended.timed_out else None
+        raise StudyError(failure(End(ended.code, False, trouble), ended.tail))
+
+
+def decide_here(plan_file: Path, weights: str, results: Path, decide: Decide) -> None:
+    """Make the decision ``weights`` of the plan in this process, and write it."""
+    plan, files = read_plan(plan_file), Results(results)
+    run = _smallest(plan, weights)
+    decision = _decided(decide, run.settings, files.hub)
+    write_if_changed(files.weights(plan.name, weights), decision.model_dump_json(indent=1))
+
+
+def _smallest(plan: Plan, weights: str) -> Run:
+    """Return the run with the smallest images: a network may be too deep for those."""
+    return min(plan.runs_with("weights", weights), key=lambda run: run.settings.dataset.image_size)
 
 
 def _decided(decide: Decide, settings: Settings, hub: Path) -> Weights:

@@ -132,9 +132,9 @@ def test_only_a_source_that_downloads_is_made_in_the_image(
     monkeypatch.setitem(SOURCES, "mnist", f"{__name__}:{source.__name__}")
     entered: list[str] = []
 
-    def enter(verb: str, plan: Any, run: Any, name: str, results: Path, log: Any) -> None:
-        entered.append(name)
-        folder = results / "data" / name
+    def enter(task: in_image.Task, plan: Any, run: Any, results: Path, log: Any) -> None:
+        entered.append(task.name)
+        folder = results / "data" / task.name
         manifest = source_of(run.settings.dataset).make(run.settings.dataset, folder, results)
         folder.mkdir(exist_ok=True)
         (folder / "manifest.json").write_text(manifest.model_dump_json(), encoding="utf-8")

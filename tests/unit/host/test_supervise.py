@@ -7,6 +7,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from study.host import supervise
+from study.host.engine.lifetime import bytes_below
 from study.host.supervise import Ended, execute
 
 LEAVER = """
@@ -40,3 +42,20 @@ def test_a_process_that_was_there_before_is_left_alone(tmp_path: Path) -> None:
         time.sleep(0.1)
         assert other.is_running() and other.status() != psutil.STATUS_ZOMBIE
         other.kill()
+
+
+def test_a_process_that_has_written_too_much_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervise, "LOOK_SECONDS", 0.1)
+    code = "import time\nwith open('big', 'wb', 0) as file:\n    while file.write(b'x' * 2**20): time.sleep(0.01)"
+    monkeypatch.chdir(tmp_path)
+    with (tmp_path / "log").open("w") as log:
+        line = [sys.executable, "-c", code]
+        found = execute(line, {}, log, "a test", is_full=lambda: bytes_below(tmp_path) > 4 * 2**20)
+    assert (found.overfull, found.timed_out, found.code) == (True, False, -9)
+
+
+def test_links_and_holes_take_no_room(tmp_path: Path) -> None:
+    with (tmp_path / "sparse").open("wb") as file:
+        file.truncate(2**30)
+    (tmp_path / "endless").symlink_to("/dev/zero")
+    assert bytes_below(tmp_path) < 2**20

@@ -1,0 +1,76 @@
+"""What a container left: planted as its hostile code would, and taken or refused."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from study.artifacts.layout import Results
+from study.base.errors import StudyError
+from study.host.steps.in_image import dataset_task, weights_task
+from study.host.steps.left import discard_odd, take
+
+DECISION = Path("tiny/weights/own.json")
+
+
+@pytest.fixture
+def inside(tmp_path: Path) -> Path:
+    """The scratch folder's results, with one decision that the step may leave."""
+    (tmp_path / "inside" / DECISION).parent.mkdir(parents=True)
+    (tmp_path / "inside" / DECISION).write_text("decided")
+    return tmp_path / "inside"
+
+
+def test_only_what_a_step_may_leave_is_taken(inside: Path, tmp_path: Path) -> None:
+    files, results = Results(inside), tmp_path / "results"
+    kept = results / "tiny" / "records" / "bs4-r1.0a1b2c3d.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("measured")
+    planted = [files.record("tiny", kept.name), files.report, files.plan("tiny"), files.manifest("x"), files.hub / "y"]
+    for path in planted:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("planted")
+    take(inside, results, weights_task("tiny", "own", "nets:mine").left)
+    assert {path for path in results.rglob("*") if path.is_file()} == {kept, results / DECISION}
+    assert kept.read_text() == "measured"
+
+
+@pytest.mark.parametrize("kind", ["link", "link to a folder", "pipe"])
+def test_what_is_no_plain_file_is_refused_and_what_it_points_to_is_untouched(
+    kind: str, inside: Path, tmp_path: Path
+) -> None:
+    secret = tmp_path / "caller" / "secret"
+    secret.parent.mkdir()
+    secret.write_text("secret")
+    secret.chmod(0o600)
+    planted = inside / "data" / "downloads" / "x"
+    planted.parent.mkdir(parents=True)
+    if kind == "link":
+        planted.symlink_to(secret)
+    elif kind == "link to a folder":
+        planted.symlink_to(secret.parent, target_is_directory=True)
+    else:
+        os.mkfifo(planted)
+    with pytest.raises(StudyError, match="'x': the container left a link or a device in place of a file"):
+        take(inside, tmp_path / "results", dataset_task("patterns.0a1b2c3d").left)
+    assert not (tmp_path / "results").exists()
+    assert (secret.read_text(), secret.stat().st_mode & 0o777) == ("secret", 0o600)
+
+
+def test_a_file_is_copied_with_the_mode_of_the_callers_own_files(inside: Path, tmp_path: Path) -> None:
+    (inside / DECISION).chmod(0o4777)
+    take(inside, tmp_path / "results", [DECISION])
+    taken, own = tmp_path / "results" / DECISION, tmp_path / "own"
+    own.touch()
+    assert taken.stat().st_mode == own.stat().st_mode
+    (inside / DECISION).write_text("changed later")
+    assert taken.read_text() == "decided"
+
+
+def test_a_result_that_is_a_link_is_no_result(tmp_path: Path) -> None:
+    (tmp_path / "record.json").write_text("another's")
+    (tmp_path / "result.json").symlink_to(tmp_path / "record.json")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "telemetry.csv").write_text("samples")
+    discard_odd(tmp_path, ["result.json", "folder", "telemetry.csv", "absent"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["record.json", "telemetry.csv"]

@@ -1,0 +1,68 @@
+"""A user's own model is tried in a process of its own before any run: whatever it does there is one error line."""
+
+from pathlib import Path
+
+import pytest
+
+from study.artifacts.plan import write_plans
+from study.artifacts.weights import read_weights
+from study.cli import main
+from study.host.steps import in_image
+from tests.conftest import ROOT, tiny_plan
+
+NET = """
+import os, sys, time, torch
+def net(classes):
+    {body}
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 32 * 32, classes))
+"""
+
+
+@pytest.fixture
+def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> "Tried":
+    """Try a model whose factory executes a line."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{ROOT}")
+    return Tried(tmp_path, capfd)
+
+
+class Tried:
+    def __init__(self, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+        self.folder, self.capfd = folder, capfd
+
+    def __call__(self, body: str) -> tuple[int, str]:
+        """The exit code of the step, and what it said."""
+        (self.folder / "nets.py").write_text(NET.format(body=body), encoding="utf-8")
+        plan = tiny_plan(model={"name": "nets:net", "weights": "none"}, training={"freeze_epochs": 0, "epochs": 1})
+        write_plans([plan], self.folder / "results")
+        self.name = plan.runs[0].weights
+        self.capfd.readouterr()
+        code = main(["weights", str(self.folder / "results/tiny/plan.json"), self.name])
+        return code, self.capfd.readouterr().err
+
+
+def test_a_good_model_is_decided_about(tried: Tried) -> None:
+    code, said = tried("pass")
+    assert (code, said) == (0, "weights of nets:net: random (random weights were asked for)\n")
+    assert read_weights(tried.folder / "results/tiny/weights" / f"{tried.name}.json").kind == "random"
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("os._exit(3)", "the process ended with exit code 3"),
+        ("os._exit(0)", "model.name: 'nets:net' ended the process that tried it; see"),
+        ("sys.exit('enough')", "the process ended with exit code 1 and left no result; its last line: enough"),
+        ("os.kill(os.getpid(), 9)", "the process was ended by SIGKILL"),
+        ("time.sleep(1000)", "timed out after 5 s"),
+    ],
+)
+def test_a_model_that_ends_or_hangs_while_it_is_tried_is_one_error_line(
+    body: str, words: str, tried: Tried, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "sleep" in body:
+        monkeypatch.setattr(in_image, "TRY_SECONDS", 5.0)
+    code, said = tried(body)
+    assert code == 1
+    assert said.startswith(f"error: {words}")
+    assert said.count("\n") == 1
