@@ -16,6 +16,8 @@ if not os.environ.get("STUDY_TEST_GPU"):
 # Training processes of two workers share two cores: a thread that spins while it waits takes the other's core, and a
 # pipeline took twice as long for it. Read before torch or numpy is imported, and by every process of a test.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# No test waits for the measurement of another worker, nor for one of this machine's user.
+os.environ["STUDY_MACHINE"] = f"test {os.getpid()}"
 
 import numpy as np
 import pytest

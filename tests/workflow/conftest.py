@@ -71,12 +71,12 @@ class Checkout:
     root: Path
     variables: dict[str, str] = field(default_factory=dict)
     temporary: "TemporaryDirectory[str]" = field(default_factory=_temporary)
-    """Its own TMPDIR, where the machine's lock lies: no test waits for another one's runs. Its path is short, for
-    workers' sockets lie there, too."""
+    """Its own TMPDIR, and its machine's lock: no test waits for another one's runs. Its path is short, for workers'
+    sockets lie there."""
 
     def environment(self) -> dict[str, str]:
         """The environment without what a test runner adds, and without a GPU."""
-        own = {"CUDA_VISIBLE_DEVICES": "", "TMPDIR": self.temporary.name}
+        own = {"CUDA_VISIBLE_DEVICES": "", "TMPDIR": self.temporary.name, "STUDY_MACHINE": self.temporary.name}
         # Every step of a pipeline is a process: without byte code each compiles the package anew.
         dropped = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")
         return {key: value for key, value in os.environ.items() if key not in dropped} | own | self.variables

@@ -1,7 +1,6 @@
 """A machine that others load while a study runs: the yardstick shows it, and no difference is made up from it."""
 
 import os
-import tempfile
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -74,12 +73,9 @@ def planted(run: Run, measured: dict[bool, Record]) -> Record:
     )
 
 
-def test_load_from_outside_in_half_of_the_blocks_is_seen_and_makes_no_difference(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_load_from_outside_in_half_of_the_blocks_is_seen_and_makes_no_difference(tmp_path: Path) -> None:
     """Nothing differs, so nothing may be reported; the machine's change must be. The load is real and seen by itself;
     how much slower it makes the runs is planted, for that is the machine's own affair."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # the machine's lock is this test's own
     values = study_values(factors={}, curve=None, null_control=True, contrast="control", replicates=4)
     plan = make_plan("loaded", Study.model_validate(values), Place("none", "asked for"), HERE)
     measured = measure(plan, tmp_path / "results")

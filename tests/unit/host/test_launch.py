@@ -2,7 +2,6 @@ import json
 import os
 import signal
 import sys
-import tempfile
 import threading
 from pathlib import Path
 
@@ -184,7 +183,6 @@ def test_a_kill_by_the_kernel_is_the_end_only_of_a_run_that_says_so(
 def test_a_second_pipeline_waits_for_its_turn_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     fake(monkeypatch, "sys.exit(3)")
     plan = tiny_plan()
     done = threading.Event()
