@@ -437,6 +437,89 @@ if told == "segv":
 """What each test wants is told in a file of the package's folder, which is seen inside and is in no run's key."""
 
 
+HOSTILE = """
+import os, socket, torch
+
+def reached():
+    found = [name for name in os.listdir("/sys/class/net") if name != "lo"]
+    for place in (("127.0.0.1", PORT), ("1.1.1.1", 443)):
+        try:
+            socket.create_connection(place, 2).close()
+            found.append(str(place))
+        except OSError:
+            pass
+    for path in ("SECRET", "/work/results/tiny/records", "/var/run/docker.sock"):
+        if os.path.exists(path):
+            found.append(path)
+    return found
+
+def planted():
+    results = "/scratch/results"
+    if os.path.isdir(results):  # while the model is tried
+        for folder in ("weights", "tiny/records", "tiny/weights"):
+            os.makedirs(f"{results}/{folder}", exist_ok=True)
+        os.symlink("SECRET", f"{results}/weights/secret")
+        os.symlink("SECRET", f"{results}/tiny/weights/secret.json")
+        for name in ("tiny/records/RECORD", "report.html", "plan.json"):
+            with open(f"{results}/{name}", "w") as file:
+                file.write("planted")
+
+class Net(torch.nn.Module):
+    def __init__(self, classes):
+        super().__init__()
+        self.head = torch.nn.Linear(3 * 32 * 32, classes)
+        planted()
+        if found := reached():
+            raise RuntimeError(f"reached {found}")
+
+    def forward(self, images):
+        if len(images) == 8 and self.training:
+            for name in ("result.json", "telemetry.csv", "ceilings.json", "times"):
+                if os.path.lexists(f"/scratch/{name}"):
+                    os.unlink(f"/scratch/{name}")
+                os.symlink("SECRET", f"/scratch/{name}")
+            os._exit(0)
+        return self.head(images.flatten(1))
+"""
+"""A model that looks for a way out wherever its code runs, and plants links and records for the host."""
+
+
+class TestHostileCode:
+    def test_a_users_model_reaches_no_network_and_changes_nothing_of_the_host(
+        self, built: Built, contained: Checkout
+    ) -> None:
+        root = contained.root
+        secret = root.parent / "secret"
+        secret.write_text("secret")
+        secret.chmod(0o600)
+        contained.plant("pass")
+        contained.study("tiny", model=OWN_MODEL)
+        contained.good(*built.selection, FAST, extra=RECORDS)
+        before = contained.records()
+        (record,) = before
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            code = HOSTILE.replace("PORT", str(listening.getsockname()[1]))
+            code = code.replace("SECRET", str(secret)).replace("RECORD", record)
+            (root / "nets.py").write_text(code, encoding="utf-8")
+            both = "overrides={training.batch_size: [4, 8], curve: null}"
+            contained.good(*built.selection, both)
+            listening.settimeout(0)
+            with pytest.raises(BlockingIOError):
+                listening.accept()
+        after = contained.records()
+        assert before.items() < after.items()
+        new = {read(after[name]).run: read(after[name]) for name in after.keys() - before.keys()}
+        assert new["bs4-cpu-r1"].outcome == "ok", new["bs4-cpu-r1"].message
+        assert (new["bs8-cpu-r1"].outcome, new["bs8-cpu-r1"].telemetry_sha256) == ("failed", None)
+        assert "left no result" in str(new["bs8-cpu-r1"].message)
+        assert len(list((root / "results/tiny/weights").iterdir())) == 2  # the hostile model was tried, too
+        assert (secret.read_text(), secret.stat().st_mode & 0o777) == ("secret", 0o600)
+        assert not [path for path in (root / "results").rglob("*") if path.is_symlink()]
+        assert "planted" not in (root / "results" / "plan.json").read_text()
+        assert "secret" not in "".join(content.decode() for content in after.values())
+        assert (root / "results" / "report.html").stat().st_size > 100_000
+
+
 class TestEnds:
     """However a run ends: a record or a clear error, no container left after the next start, nothing lost."""
 
