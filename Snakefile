@@ -30,6 +30,11 @@ onsuccess:
 
 onerror:
     FLOW.forget_left()
+    FLOW.say_what_is_kept()
+
+
+onstart:
+    end_steps_at_once()
 
 
 rule all:

@@ -25,7 +25,13 @@ def die_with(parent: int) -> None:
 
 
 def end_with_parent() -> None:
-    """End this step when Snakemake is killed; its own processes then follow."""
+    """End this step when it is told to, or when Snakemake is killed, as by an exception: its own processes follow."""
+
+    def end(number: int, _: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one would cut the cleaning short
+        sys.exit(128 + number)
+
+    signal.signal(signal.SIGTERM, end)
     die_with_parent(signal.SIGTERM)
 
 

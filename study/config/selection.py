@@ -61,9 +61,10 @@ class Selection(Strict):
     )
     time_budget_minutes: float | None = Field(
         None,
-        gt=0,
+        ge=0,
         description="Time of a start, in minutes. It begins no block of runs that it cannot end within this time, "
-        "judged by the longest earlier run of each setting; the next start makes what is left. none: no limit.",
+        "judged by the longest earlier run of each setting; the next start makes what is left. 0: measure nothing, "
+        "and report what is there. none: no limit.",
     )
     overrides: dict[str, Any] = Field(
         default_factory=dict, description="Dotted keys of the selected studies with new values or lists of levels."

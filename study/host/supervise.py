@@ -136,9 +136,10 @@ def _ended_with_us(process: "subprocess.Popen[str]", before: set[psutil.Process]
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, usual)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it would cut the cleaning short
         _end(process)
         cleaner.join()
+        signal.signal(signal.SIGTERM, usual)
 
 
 @contextmanager

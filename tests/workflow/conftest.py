@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import textwrap
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import IO, Any
 
 import pytest
 import yaml
@@ -120,10 +121,14 @@ class Checkout:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 
-    def start(self) -> "subprocess.Popen[bytes]":
-        """Start Snakemake in the background."""
-        silent = subprocess.DEVNULL
-        return subprocess.Popen(self.command(), cwd=self.root, env=self.environment(), stdout=silent, stderr=silent)
+    def start(self, said: IO[str] | None = None) -> "subprocess.Popen[bytes]":
+        """Start Snakemake in the background; what it says goes to a file."""
+        output = said or subprocess.DEVNULL
+        return subprocess.Popen(
+            self.command(), cwd=self.root, env=self.environment(), stdout=output, stderr=output,
+            # A shell's background job ignores Ctrl-C, and so would all that it starts.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )  # fmt: skip
 
     def plant(self, code: str) -> None:
         """Write the model of a user, ``nets:Net``, that executes ``code`` in each step of its training, before the

@@ -162,6 +162,32 @@ def test_a_killed_start_loses_nothing_and_its_block_is_measured_anew(ready: Chec
     assert {read(content).outcome for content in after.values()} == {"ok"}
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_to_snakemake_alone_ends_its_run_at_once_and_says_how_to_go_on(number: int, ready: Checkout) -> None:
+    """The second run would stand still for ever. A report of what is there is then one command."""
+    ready.plant('while any(Path("results/tiny/records").glob("*.json")): time.sleep(0.1)')
+    factors = {"device": ["cpu"], "training.batch_size": [4, 8]}
+    ready.study("tiny", model=OWN_MODEL, factors=factors, curve=None)
+    with (ready.root / "said").open("w+") as said:
+        process = ready.start(said)
+        try:
+            wait_for(lambda: ready.records() and jobs(ready.root), 240)
+            process.send_signal(number)
+            process.wait(60)
+        finally:
+            process.kill()
+        assert jobs(ready.root) == []
+        assert list((ready.root / "results").glob(".scratch-*")) == []
+        said.seek(0)
+        told = said.read()
+    assert "kept: 1 of the 2 run(s) of this start. To go on, start it again." in told
+    assert "Traceback" not in told
+    ready.good("time_budget_minutes=0")
+    assert ready.records() == {}  # the block was broken off, and is set aside
+    page = (ready.root / "results" / "report.html").read_text(encoding="utf-8")
+    assert "A start was broken off in block 1: 1 record(s) are kept" in page
+
+
 def jobs(root: Path) -> list[int]:
     """Training processes that work in the checkout."""
     found = []

@@ -8,6 +8,7 @@ sys.path.insert(0, str(BASE))
 from snakemake.settings.types import DeploymentMethod
 from study.base.errors import StudyError
 from study.base.imports import closure
+from study.host.plan.signals import end_steps_at_once
 from study.host.plan.workflow import start, use_this_checkout
 
 use_this_checkout(BASE)
@@ -24,6 +25,8 @@ try:
     FLOW, LOCK = start(config, BASE / "config" / "studies", Path("results"), READ_ONLY, fetch="--lint" not in sys.argv)
 except StudyError as error:
     sys.exit(f"error: {error}")
+except KeyboardInterrupt:
+    sys.exit("interrupted before anything was started")
 
 STUDIES = [plan.name for plan in FLOW.plans]
 

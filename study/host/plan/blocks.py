@@ -48,7 +48,7 @@ def note(plan: Plan, pending: Sequence[Run], selection: Selection, began: float,
         name=datetime.fromtimestamp(began, UTC).strftime("%Y%m%dT%H%M%S.%fZ"),
         primer=selection.primer,
         quiet_wait_seconds=selection.quiet_wait_seconds,
-        deadline=began + 60 * budget if budget else None,
+        deadline=None if budget is None else began + 60 * budget,
         blocks=[
             StartedBlock(block=block, records=[run.file for run in part])
             for block, part in groupby(pending, key=lambda run: run.block)

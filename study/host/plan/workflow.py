@@ -100,6 +100,16 @@ class Workflow:
         for plan in self.plans:
             forget_left(plan.name, self.results)
 
+    def say_what_is_kept(self) -> None:
+        """Say what a start that was broken off has measured, and how to go on."""
+        made = sum(self.results.record(study, self.plan(study).run(run).file).exists() for study, run in self.pending)
+        print(
+            f"kept: {made} of the {len(self.pending)} run(s) of this start. To go on, start it again. For a report of "
+            "what is there, add: --config time_budget_minutes=0",
+            file=sys.stderr,
+            flush=True,
+        )
+
 
 def _missing(files: list[str]) -> list[str]:
     return [file for file in files if not Path(file).exists()]

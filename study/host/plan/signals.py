@@ -1,0 +1,36 @@
+"""Ctrl-C and SIGTERM end the steps of a start at once. Snakemake alone would wait for the run that is at work."""
+
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+
+import psutil
+
+PATIENCE_SECONDS = 2.0
+"""Seconds after Ctrl-C until a step is told to end: a terminal has sent Ctrl-C to the steps, too."""
+
+
+def end_steps_at_once() -> None:
+    """From now on hand SIGTERM, and after a while Ctrl-C, on to the steps. Snakemake's own handlers follow."""
+    for number, seconds in ((signal.SIGTERM, 0.0), (signal.SIGINT, PATIENCE_SECONDS)):
+        signal.signal(number, _handing_on(seconds, signal.getsignal(number)))
+
+
+def _handing_on(
+    seconds: float, usual: "Callable[[int, FrameType | None], object] | int | None"
+) -> Callable[[int, FrameType | None], None]:
+    def handle(number: int, frame: FrameType | None) -> None:
+        timer = threading.Timer(seconds, _end_steps)
+        timer.daemon = True
+        timer.start()
+        if callable(usual):
+            usual(number, frame)
+
+    return handle
+
+
+def _end_steps() -> None:
+    """Send SIGTERM to each step: it ends its own processes, and leaves nothing."""
+    for child in psutil.Process().children():
+        child.terminate()
