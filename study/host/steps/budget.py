@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from study.artifacts.layout import Results
@@ -9,6 +10,7 @@ from study.artifacts.plan import Plan
 from study.artifacts.run import Run
 from study.artifacts.shelf import is_made, read_record
 from study.artifacts.start import Start, StartedBlock, write_start
+from study.base.errors import StudyError
 
 
 def leaves(plan: Plan, run: Run, start: Start, files: Results) -> tuple[bool, str | None]:
@@ -60,9 +62,10 @@ def _longest(records: Path) -> dict[str, float]:
     """Return the longest process of each setting among the records in a folder, in seconds."""
     found: dict[str, float] = {}
     for path in filter(is_made, records.glob("*.json")):
-        record = read_record(path)
-        name = _setting(record.run)
-        found[name] = max(record.process_seconds, found.get(name, 0.0))
+        with suppress(StudyError):  # a damaged record tells no time, and stops no start
+            record = read_record(path)
+            name = _setting(record.run)
+            found[name] = max(record.process_seconds, found.get(name, 0.0))
     return found
 
 

@@ -11,6 +11,7 @@ import pytest
 from study.artifacts.layout import Results
 from study.artifacts.observed import Observed
 from study.artifacts.plan import write_plans
+from study.artifacts.record import JobResult
 from study.artifacts.shelf import read_record
 from study.artifacts.start import Start
 from study.base.errors import StudyError
@@ -19,6 +20,7 @@ from study.host.engine import container
 from study.host.steps import attempt, launch, watch
 from study.host.steps.machine_lock import alone_on_this_machine
 from tests.conftest import tiny_plan
+from tests.unit.artifacts.test_records import make_record
 
 
 def fake(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
@@ -229,8 +231,11 @@ def test_a_run_disturbed_in_two_starts_loses_neither_record(tmp_path: Path, monk
 def test_a_start_primes_each_device_once_and_a_primer_that_fails_stops_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    good = "(scratch / 'result.json').write_text(json.dumps({'outcome': 'ok'}))"
     plan = tiny_plan()
+    (tmp_path / "good.json").write_text(
+        JobResult(outcome="ok", measurement=make_record(plan).measurement).model_dump_json()
+    )
+    good = f"(scratch / 'result.json').write_bytes(pathlib.Path({str(tmp_path / 'good.json')!r}).read_bytes())"
     folder = Results(tmp_path).primers
     for number, code in enumerate([good, "sys.exit(3)"], start=1):
         fake(monkeypatch, code)
