@@ -27,7 +27,7 @@ class DataUsed(Strict):
     sha256: str = Field(description="Checksum over names, contents, classes and split.")
     classes: list[str]
     train_images: Count
-    valid_images: Count
+    valid_images: int = Field(ge=1, le=2**53)
     valid_majority_images: Count | None = Field(
         None, description="Validation images of their most frequent class; null in older records."
     )

@@ -58,6 +58,19 @@ def test_every_end_of_a_process_becomes_a_record(
     assert words in str(record.message)
 
 
+def test_a_record_carries_a_checksum_of_its_own_that_shows_an_edit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake(monkeypatch, "sys.exit(3)")
+    plan = tiny_plan()
+    kept = launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "run 1 of 2")
+    path = tmp_path / "tiny" / "records" / plan.runs[0].file
+    assert kept.record_sha256 and read_record(path) == kept
+    path.write_text(path.read_text().replace("exit code 3", "exit code 4"))
+    with pytest.raises(StudyError, match=r"not a valid record: record_sha256: .* edited or damaged; `python -m study"):
+        read_record(path)
+
+
 def test_a_kill_for_want_of_memory_is_told_from_another_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake(monkeypatch, "os.kill(os.getpid(), signal.SIGKILL)")
     counts = iter([7, 8])
