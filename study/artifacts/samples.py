@@ -79,7 +79,7 @@ class Epoch(Samples):
     """One epoch, with training and validation separate."""
 
     stage: Literal["frozen", "unfrozen"]
-    train_seconds: Duration = Field(description="Seconds until the device has finished the epoch's last step.")
+    train_seconds: Seconds = Field(description="Seconds until the device has finished the epoch's last step.")
     valid_seconds: Seconds = Field(description="Seconds of validation; 0 after an epoch without validation.")
     loader_start_seconds: Seconds = Field(
         description="Seconds to make the loader's iterator and start its workers; part of the first step's data wait."
@@ -133,7 +133,7 @@ class Target(Samples):
 
     reached: bool = Field(description="False if no epoch of the whole schedule reached it: the time to it is censored.")
     epochs: Count | None = Field(None, description="Epochs until it was reached, the frozen ones included.")
-    seconds: Duration | None = Field(
+    seconds: Seconds | None = Field(
         None, description="Wall time from the start of the schedule to the end of the validation that reached it."
     )
 
@@ -142,7 +142,7 @@ class Replica(Samples):
     """One process of a distributed run, as it reported itself."""
 
     images: Count = Field(description="Number of images that this process trained on, as it counted them.")
-    fit_seconds: Duration
+    fit_seconds: Seconds
     data_wait_seconds: Seconds = Field(
         description="Data wait summed over all steps: an uneven loader makes the other processes wait in the "
         "backward phase."
@@ -155,14 +155,14 @@ class TimedBatch(Samples):
 
     images: int = Field(ge=1, le=2**53)
     warm_up: bool = Field(description="True for the first `inference.warm_up_batches` batches; they are in no figure.")
-    seconds: Duration
+    seconds: Seconds
 
 
 class InferenceSamples(Samples):
     """Raw samples of inference with the trained network. Percentiles are computed on read."""
 
     started: float = Field(description="Start of the first batch, in seconds since 1970 UTC.")
-    seconds: Duration = Field(description="Wall time of all batches, the time between them included.")
+    seconds: Seconds = Field(description="Wall time of all batches, the time between them included.")
     conversion_seconds: Seconds = Field(
         description="Seconds to convert the trained network for inference: to another number type, or by export, "
         "calibration and quantisation."
@@ -197,7 +197,7 @@ class Measurement(Samples):
     model_seconds: Seconds = Field(
         description="Seconds to build the model, load its weights and move it to the device."
     )
-    fit_seconds: Duration = Field(description="Wall time of the whole schedule, validation and warm-up included.")
+    fit_seconds: Seconds = Field(description="Wall time of the whole schedule, validation and warm-up included.")
     fit_started: float | None = Field(
         None, description="Start of the schedule, in seconds since 1970 UTC; places it among the telemetry's samples."
     )
