@@ -206,12 +206,12 @@ def run(options: argparse.Namespace) -> str | None:
     argument("--output", type=Path, required=True, metavar="FILE", help="CSV file to write"),
     LOG,
 )
-def timings(options: argparse.Namespace) -> None:
+def timings(options: argparse.Namespace) -> str | None:
     """Gather the records of a plan into one table."""
     _not_ahead(options.plan.parent)
     from study.analysis.table.step import write_timings
 
-    write_timings(options.plan, options.records, options.telemetry, options.output)
+    return write_timings(options.plan, options.records, options.telemetry, options.output)
 
 
 @verb(

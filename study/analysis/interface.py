@@ -16,9 +16,9 @@ from study.analysis.stats.analysis import Analysis, analyse
 from study.analysis.stats.any_table import checked_table, fit_table
 from study.analysis.stats.curve import CurveFit
 from study.analysis.stats.optimum import Optimum
-from study.analysis.table.files import read_all, read_aside, read_telemetry
-from study.analysis.table.rows import table
+from study.analysis.table.files import read_table
 from study.analysis.wording.any_table import as_text
+from study.artifacts.checked import Records, read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan
 from study.artifacts.record import Record
@@ -77,7 +77,7 @@ class StudyResults:
         self._files = files
 
     def __repr__(self) -> str:
-        return f"<results of {self.name}: {len(self._records)} of {len(self._plan.runs)} runs>"
+        return f"<results of {self.name}: {len(self._records.counted)} of {len(self._plan.runs)} runs>"
 
     def timings(self) -> pd.DataFrame:
         """Return the table of timings: one row per planned run, and one per record that was set aside.
@@ -92,11 +92,13 @@ class StudyResults:
     def records(self) -> dict[str, Record]:
         """Return the record of each run that has one, by the run's name: the raw samples, and what measured them.
 
+        A record that does not fit its plan, its schema or its checksum is left out; ``analysis().warnings`` names it.
+
         >>> record = open("docs/example-h200")["batch-size"].records()["bs64-fastai-cuda-r1"]
         >>> record.outcome, record.settings.training.batch_size
         ('ok', 64)
         """
-        return dict(self._records)
+        return dict(self._records.counted)
 
     def analysis(self) -> Analysis:
         """Return what the report says of the study: means with intervals, the laws, what may be the fastest.
@@ -124,14 +126,12 @@ class StudyResults:
         return read_plan(self._files.plan(self.name))
 
     @cached_property
-    def _records(self) -> dict[str, Record]:
-        return read_all(self._plan, self._files.records(self.name))
+    def _records(self) -> Records:
+        return read_records(self._plan, self._files.records(self.name))
 
     @cached_property
     def _timings(self) -> pd.DataFrame:
-        records, telemetry = self._files.records(self.name), self._files.telemetry_folder(self.name)
-        aside = read_aside(self._plan, records, telemetry)
-        return table(self._plan, self._records, read_telemetry(self._plan, self._records, telemetry), aside)
+        return read_table(self._plan, self._records, self._files.telemetry_folder(self.name))
 
     @cached_property
     def _analysis(self) -> Analysis:

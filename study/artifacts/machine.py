@@ -2,7 +2,7 @@
 
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from study.base.strict import Strict
 from study.config.sections import Precision
@@ -17,6 +17,8 @@ class Fp32(Strict):
 
 class Ceiling(Strict):
     """One measured rate of the machine, in the unit that its field's name gives."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
 
     best: float = Field(gt=0, description="The largest sample.")
     samples: list[float] = Field(min_length=1, description="Every sample, in the order in which they were taken.")

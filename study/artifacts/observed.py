@@ -1,6 +1,6 @@
 """What others did on a machine: the values that the keys of a study's ``evidence`` limit."""
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from study.base.strict import Strict
 from study.config.evidence import Evidence
@@ -8,6 +8,8 @@ from study.config.evidence import Evidence
 
 class Observed(Strict):
     """The machine over a time, such as from the start of a run's process to its end. Null: unknown."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
 
     others_cpu_percent: float | None = Field(
         None,

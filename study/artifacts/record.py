@@ -1,14 +1,18 @@
 """The record of one run: raw samples, and what they were measured with."""
 
+import json
+import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, model_validator
 
 from study.artifacts.machine import Ceilings, Fp32, Machine
 from study.artifacts.observed import Observed
-from study.artifacts.samples import Measurement, Yardstick
+from study.artifacts.samples import Count, Measurement, Seconds, Yardstick
 from study.artifacts.weights import Weights
+from study.base.errors import StudyError
+from study.base.files import json_sha256
 from study.base.strict import Strict
 from study.config.settings import Settings
 
@@ -22,16 +26,18 @@ class DataUsed(Strict):
     generated: bool
     sha256: str = Field(description="Checksum over names, contents, classes and split.")
     classes: list[str]
-    train_images: int
-    valid_images: int
-    valid_majority_images: int | None = Field(
+    train_images: Count
+    valid_images: int = Field(ge=1, le=2**53)
+    valid_majority_images: Count | None = Field(
         None, description="Validation images of their most frequent class; null in older records."
     )
-    left_out: int = Field(description="Number of files that could not be used; the manifest gives the reasons.")
+    left_out: Count = Field(description="Number of files that could not be used; the manifest gives the reasons.")
 
 
 class JobResult(Strict):
     """The result that the training process leaves for its launcher."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
 
     outcome: Outcome
     message: str | None = Field(default=None, description="Reason for an outcome other than ok; no host, user or path.")
@@ -41,6 +47,12 @@ class JobResult(Strict):
     weights: Weights | None = None
     yardstick: Yardstick | None = None
     fp32: Fp32 | None = Field(default=None, description="Arithmetic of fp32; null in older records.")
+
+    @model_validator(mode="after")
+    def _a_success_is_measured(self) -> Self:
+        if self.outcome == "ok" and self.measurement is None:
+            raise ValueError("measurement: null is not allowed with the outcome ok")
+        return self
 
 
 class Software(Strict):
@@ -67,7 +79,9 @@ class Record(JobResult):
     run: str
     key: str
     session: int = Field(
-        ge=1, description="Number of the session: each start of the pipeline that measured something is one."
+        ge=1,
+        le=10**9,
+        description="Number of the session: each start of the pipeline that measured something is one.",
     )
     block: int = Field(ge=1)
     position: int = Field(ge=1, description="Place of the run in the study's seeded order, from 1.")
@@ -75,13 +89,13 @@ class Record(JobResult):
     factors: dict[str, Any]
     settings: Settings
     seed: int = Field(description="Seed of this run, from the study's seed and the run's name without its strategy.")
-    process_seconds: float = Field(
+    process_seconds: Seconds = Field(
         description="Seconds of the whole process: start-up (also of the container), imports, data, model, fit."
     )
-    other_device_processes: int | None = Field(
+    other_device_processes: Count | None = Field(
         default=None, description="Number of processes that computed on the GPU when this run began; null if unknown."
     )
-    device_percent_before: int | None = Field(
+    device_percent_before: Count | None = Field(
         default=None, description="Utilisation of the GPU in percent when this run began; null if unknown."
     )
     device_watts_before: float | None = Field(
@@ -100,7 +114,9 @@ class Record(JobResult):
         default=None,
         description="Whether others crossed no limit of the study's `evidence` when this run began; null if unknown.",
     )
-    waited_seconds: float | None = Field(default=None, description="Seconds that this run waited for a quiet machine.")
+    waited_seconds: Seconds | None = Field(
+        default=None, description="Seconds that this run waited for a quiet machine."
+    )
     observed: Observed | None = Field(default=None, description="What others did during the run; null if unknown.")
     disturbed: list[str] = Field(
         default=[], description="Keys of the study's `evidence` whose limit was crossed; a run with any was disturbed."
@@ -115,6 +131,37 @@ class Record(JobResult):
         "others.",
     )
     software: Software
+    record_sha256: str | None = Field(
+        default=None, description="Checksum of the record without this key; null in older records."
+    )
+
+    @classmethod
+    def of_file(cls, path: Path) -> Self:
+        """Return the record in a JSON file. Raise :class:`StudyError` if a key, or its own checksum, does not fit."""
+        record = super().of_file(path)
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if record.record_sha256 and record.record_sha256 != checksum(content):
+            raise StudyError("record_sha256: it is not the checksum of the other keys: the file was edited or damaged")
+        return record
+
+
+def sealed(record: Record) -> Record:
+    """Return the record with its own checksum."""
+    return record.model_copy(update={"record_sha256": checksum(json.loads(record.model_dump_json()))})
+
+
+def checksum(content: dict[str, Any]) -> str:
+    """Return the checksum of a record's JSON, whatever its layout, without its own.
+
+    It shows an accident or a careless edit, not a forger, who can compute it anew.
+    """
+    return json_sha256({key: value for key, value in content.items() if key != "record_sha256"})
+
+
+def plain_factors(factors: dict[str, Any]) -> dict[str, Any]:
+    """Return the levels of a run's factors with every path cut to its base name."""
+    paths = {key for key, level in factors.items() if isinstance(level, str) and os.sep in level}
+    return {key: Path(level).name if key in paths else level for key, level in factors.items()}
 
 
 def without_paths(settings: Settings) -> Settings:

@@ -1,14 +1,28 @@
 """The raw samples of one run, as both loops return them. Times are in seconds, memory is in bytes."""
 
 from statistics import fmean
-from typing import Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, model_validator
 
 from study.base.strict import Strict
 
+Seconds = Annotated[float, Field(ge=0, le=1e9)]
+"""A time that may be 0; 1e9 s are 31 years."""
+Duration = Annotated[float, Field(ge=1e-9, le=1e9)]
+"""A time that some work took: no clock here tells less than a nanosecond."""
+Count = Annotated[int, Field(ge=0, le=2**53)]
+"""A number of things or of bytes, which a table holds as float64 without loss."""
+Share = Annotated[float, Field(ge=0, le=1)]
 
-class Flops(Strict):
+
+class Samples(Strict):
+    """A model of measured values, each of them finite."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+
+class Flops(Samples):
     """Arithmetic (FLOPs) and least memory traffic (bytes) of one training step, per image."""
 
     images: int = Field(ge=1, description="Number of images in the counted step.")
@@ -36,12 +50,11 @@ WARM_UP_REPETITIONS = 3
 """Number of the yardstick's warm-up repetitions, before and again after the run."""
 
 
-class Step(Strict):
+class Step(Samples):
     """One training step. The phases follow each other without a gap and add up to the step."""
 
     epoch: int = Field(ge=1, description="Epoch of the whole schedule, from 1; frozen epochs count.")
-    images: int = Field(
-        ge=0,
+    images: Count = Field(
         description="Images in this step, summed over processes. With one process they are counted; with several "
         "they are the planned number, and the run fails if the counts differ.",
     )
@@ -49,12 +62,12 @@ class Step(Strict):
         description="True if `measure.samples.mark_warm_up` marked the step as warm-up. Such steps are kept, and "
         "left out of steady figures."
     )
-    data_wait_seconds: float
-    transfer_seconds: float
-    device_transform_seconds: float
-    forward_seconds: float
-    backward_seconds: float
-    optimizer_seconds: float
+    data_wait_seconds: Seconds
+    transfer_seconds: Seconds
+    device_transform_seconds: Seconds
+    forward_seconds: Seconds
+    backward_seconds: Seconds
+    optimizer_seconds: Seconds
 
     @property
     def seconds(self) -> float:
@@ -62,24 +75,26 @@ class Step(Strict):
         return sum(float(getattr(self, f"{phase}_seconds")) for phase in PHASES)
 
 
-class Epoch(Strict):
+class Epoch(Samples):
     """One epoch, with training and validation separate."""
 
     stage: Literal["frozen", "unfrozen"]
-    train_seconds: float = Field(description="Seconds until the device has finished the epoch's last step.")
-    valid_seconds: float = Field(description="Seconds of validation; 0 after an epoch without validation.")
-    loader_start_seconds: float = Field(
+    train_seconds: Seconds = Field(description="Seconds until the device has finished the epoch's last step.")
+    valid_seconds: Seconds = Field(description="Seconds of validation; 0 after an epoch without validation.")
+    loader_start_seconds: Seconds = Field(
         description="Seconds to make the loader's iterator and start its workers; part of the first step's data wait."
     )
-    loader_end_seconds: float = Field(
+    loader_end_seconds: Seconds = Field(
         description="Seconds from the last step until the loader has ended and stopped its workers. On a GPU this "
         "is in the device's timeline, where the last steps may hide it."
     )
-    synchronise_seconds: float = Field(
+    synchronise_seconds: Seconds = Field(
         description="Seconds that the host waits at the end of the epoch until the device has caught up."
     )
-    images: int = Field(description="Number of images trained on, without those that drop_last left out.")
-    steps: int
+    images: int = Field(
+        ge=1, le=2**53, description="Number of images trained on, without those that drop_last left out."
+    )
+    steps: int = Field(ge=1, le=2**53)
     train_loss: float | None = Field(description="Mean loss over the epoch's images; null if it is not finite.")
     loss_sum: float | None = Field(
         None,
@@ -89,73 +104,73 @@ class Epoch(Strict):
         description="Mean loss over the validation images; null if it is not finite, or after an epoch without "
         "validation."
     )
-    accuracy: float | None = Field(
+    accuracy: Share | None = Field(
         description="Share of the validation images classified correctly, 0 to 1; null after an epoch without "
         "validation."
     )
 
 
-class Memory(Strict):
+class Memory(Samples):
     """Memory peaks over the run, in bytes; null if the device does not report them."""
 
-    device_allocated_bytes: int | None = Field(None, description="Peak of the memory held by torch's tensors.")
-    device_reserved_bytes: int | None = Field(
+    device_allocated_bytes: Count | None = Field(None, description="Peak of the memory held by torch's tensors.")
+    device_reserved_bytes: Count | None = Field(
         None, description="Peak of the memory held by torch's allocator, its cache included."
     )
-    device_used_bytes: int | None = Field(
+    device_used_bytes: Count | None = Field(
         None,
         description="Memory used on the whole device at the end of training, including the driver's context and "
         "kernels, and other processes. This is not a peak: cuDNN's search for algorithms takes more "
         "for a time and frees it.",
     )
-    host_resident_bytes: int | None = Field(
+    host_resident_bytes: Count | None = Field(
         None, description="Peak resident memory of the training process, without its workers."
     )
 
 
-class Target(Strict):
+class Target(Samples):
     """Whether a training with a ``target_accuracy`` reached it, and where: it ends after that epoch."""
 
     reached: bool = Field(description="False if no epoch of the whole schedule reached it: the time to it is censored.")
-    epochs: int | None = Field(None, description="Epochs until it was reached, the frozen ones included.")
-    seconds: float | None = Field(
+    epochs: Count | None = Field(None, description="Epochs until it was reached, the frozen ones included.")
+    seconds: Seconds | None = Field(
         None, description="Wall time from the start of the schedule to the end of the validation that reached it."
     )
 
 
-class Replica(Strict):
+class Replica(Samples):
     """One process of a distributed run, as it reported itself."""
 
-    images: int = Field(description="Number of images that this process trained on, as it counted them.")
-    fit_seconds: float
-    data_wait_seconds: float = Field(
+    images: Count = Field(description="Number of images that this process trained on, as it counted them.")
+    fit_seconds: Seconds
+    data_wait_seconds: Seconds = Field(
         description="Data wait summed over all steps: an uneven loader makes the other processes wait in the "
         "backward phase."
     )
     memory: Memory
 
 
-class TimedBatch(Strict):
+class TimedBatch(Samples):
     """One timed batch of inference: from images on the device until the device has the outputs."""
 
-    images: int
+    images: int = Field(ge=1, le=2**53)
     warm_up: bool = Field(description="True for the first `inference.warm_up_batches` batches; they are in no figure.")
-    seconds: float
+    seconds: Seconds
 
 
-class InferenceSamples(Strict):
+class InferenceSamples(Samples):
     """Raw samples of inference with the trained network. Percentiles are computed on read."""
 
     started: float = Field(description="Start of the first batch, in seconds since 1970 UTC.")
-    seconds: float = Field(description="Wall time of all batches, the time between them included.")
-    conversion_seconds: float = Field(
+    seconds: Seconds = Field(description="Wall time of all batches, the time between them included.")
+    conversion_seconds: Seconds = Field(
         description="Seconds to convert the trained network for inference: to another number type, or by export, "
         "calibration and quantisation."
     )
     batches: list[TimedBatch] = Field(description="Every batch, in the order in which they ran.")
-    accuracy: float = Field(description="Share of the validation images classified correctly, 0 to 1.")
+    accuracy: Share = Field(description="Share of the validation images classified correctly, 0 to 1.")
     weights_sha256: str = Field(description="Checksum of the trained weights, before they were converted.")
-    operators: dict[str, int] = Field(
+    operators: dict[str, Count] = Field(
         description="Number of operators of each kind that the runtime executes; empty if torch executes the network."
     )
     memory: Memory = Field(
@@ -163,30 +178,38 @@ class InferenceSamples(Strict):
         "included."
     )
 
+    @model_validator(mode="after")
+    def _a_batch_is_timed(self) -> Self:
+        if all(batch.warm_up for batch in self.batches):
+            raise ValueError("batches: every one is warm-up: at least one must be timed")
+        return self
 
-class Measurement(Strict):
+
+class Measurement(Samples):
     """The result of a loop.
 
     With several processes the times are those of the first process; images, losses and accuracy are those of all.
     """
 
-    setup_seconds: float = Field(
+    setup_seconds: Seconds = Field(
         description="Seconds to build the loaders, and to decode the images if they stay on the device."
     )
-    model_seconds: float = Field(description="Seconds to build the model, load its weights and move it to the device.")
-    fit_seconds: float = Field(description="Wall time of the whole schedule, validation and warm-up included.")
+    model_seconds: Seconds = Field(
+        description="Seconds to build the model, load its weights and move it to the device."
+    )
+    fit_seconds: Seconds = Field(description="Wall time of the whole schedule, validation and warm-up included.")
     fit_started: float | None = Field(
         None, description="Start of the schedule, in seconds since 1970 UTC; places it among the telemetry's samples."
     )
     target: Target | None = Field(None, description="Null for a training without a `target_accuracy`.")
-    epochs: list[Epoch]
-    steps: list[Step]
+    epochs: list[Epoch] = Field(min_length=1)
+    steps: list[Step] = Field(min_length=1)
     memory: Memory
-    parameters: int = Field(description="Number of parameters of the model, trained or not.")
+    parameters: Count = Field(description="Number of parameters of the model, trained or not.")
     body_sha256: str | None = Field(
         description="Checksum of the body's weights before the first step; null if nothing trains."
     )
-    compile_seconds: float | None = Field(
+    compile_seconds: Seconds | None = Field(
         None,
         description="Seconds that torch.compile took in the whole run, validation included; null if nothing is "
         "compiled.",
@@ -199,35 +222,51 @@ class Measurement(Strict):
         description="Samples of inference, if that is the task of the run; all other fields then describe the "
         "training before it.",
     )
-    threads: int = Field(description="Number of CPU threads that torch used in each process, read as training ended.")
-    workers: int = Field(description="Number of the loader's worker processes for each training process.")
-    global_batch_size: int | None = Field(
+    threads: Count = Field(description="Number of CPU threads that torch used in each process, read as training ended.")
+    workers: Count = Field(description="Number of the loader's worker processes for each training process.")
+    global_batch_size: Count | None = Field(
         None,
         description="Number of images in a batch, summed over processes; with `gradient_accumulation` a step "
         "holds several batches.",
     )
-    replica_batch_size: int | None = Field(None, description="Number of images of a batch that each process takes.")
+    replica_batch_size: Count | None = Field(None, description="Number of images of a batch that each process takes.")
     replicas: list[Replica] = Field(
         default=[], description="Every process of a distributed run, by its rank; empty if one process trains."
     )
 
+    @model_validator(mode="after")
+    def _each_step_lies_in_an_epoch(self) -> Self:
+        for place, step in enumerate(self.steps):
+            if step.epoch > len(self.epochs):
+                raise ValueError(f"steps.{place}.epoch: {step.epoch} is not allowed: the last is {len(self.epochs)}")
+        return self
 
-class Yardstick(Strict):
+
+class Yardstick(Samples):
     """Seconds of each repetition (one step of a small network, one copy), in the order in which they ran.
 
     The first repetitions of each list are warm-up. They are kept, and left out of :attr:`seconds`.
     """
 
-    first_use_seconds: float = Field(
+    first_use_seconds: Seconds = Field(
         description="Seconds of the device's first use, in which its context and libraries start."
     )
-    before: list[float]
-    after: list[float] = Field(description="Repetitions after the run; empty if the run did not finish.")
-    host_before: list[float] = Field(
+    before: list[Duration] = Field(min_length=1)
+    after: list[Duration] = Field(description="Repetitions after the run; empty if the run did not finish.")
+    host_before: list[Duration] = Field(
         default=[],
         description="Repetitions before the run on the CPUs that load a GPU's data; empty in a run on a CPU.",
     )
-    host_after: list[float] = []
+    host_after: list[Duration] = []
+
+    @model_validator(mode="after")
+    def _repetitions_follow_the_warm_up(self) -> Self:
+        for name in ("before", "after", "host_before", "host_after"):
+            if 0 < (count := len(getattr(self, name))) <= WARM_UP_REPETITIONS:
+                raise ValueError(
+                    f"{name}: {count} value(s): more than the {WARM_UP_REPETITIONS} of warm-up must follow"
+                )
+        return self
 
     @property
     def seconds(self) -> float:

@@ -14,7 +14,7 @@ Aside = Literal["superseded", "disturbed", "broken"]
 
 def read_record(path: Path) -> Record:
     """Return the record in a file, checked. Raise :class:`StudyError` if it is not valid."""
-    return Record.read(path, "move it away to repeat that run")
+    return Record.read(path, "`python -m study retry` moves it away to repeat that run")
 
 
 def last_session(folder: Path) -> int:
@@ -25,21 +25,21 @@ def last_session(folder: Path) -> int:
 def session_of(path: Path) -> int:
     """Return the session of the record in a file, without checking it; 0 if there is none."""
     try:
-        match = re.search(r'"session":\s*(\d+)', path.read_text(encoding="utf-8", errors="replace"))
+        match = re.search(r'"session":\s*(\d{1,9})\b', path.read_text(encoding="utf-8", errors="replace"))
     except FileNotFoundError:
         return 0
     return int(match.group(1)) if match else 0
 
 
-def retire(folder: Path, chosen: Callable[[Record], bool]) -> list[str]:
+def retire(folder: Path, chosen: Callable[[Record], bool], read: Callable[[Path], Record] = read_record) -> list[str]:
     """Move the chosen records to ``superseded``, so that their runs are made again, and return their names.
 
-    A damaged record is of no use to an analysis and is moved with them.
+    A record that ``read`` refuses is of no use to an analysis and is moved with them.
     """
     paths = []
     for path in sorted(folder.glob("*.json")):
         try:
-            if chosen(read_record(path)):
+            if chosen(read(path)):
                 paths.append(path)
         except StudyError:
             paths.append(path)

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from study.artifacts.telemetry_columns import COLUMNS
+from study.base.errors import StudyError
 from study.base.files import whole
 
 
@@ -29,8 +31,17 @@ def write_parquet(frame: pd.DataFrame, path: Path) -> None:
 
 
 def read_parquet(path: Path) -> pd.DataFrame:
-    """Return the samples (columns ``COLUMNS``, float64) in a file of :func:`write_parquet`."""
-    return pd.read_parquet(path, engine="pyarrow")
+    """Return the samples (columns ``COLUMNS``, float64) in a file of :func:`write_parquet`.
+
+    Raise :class:`StudyError` if they cannot be read.
+    """
+    try:
+        frame = pd.read_parquet(path, engine="pyarrow")[list(COLUMNS)].astype("float64")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StudyError(f"they cannot be read ({type(error).__name__})") from None
+    if np.isinf(frame.to_numpy()).any():
+        raise StudyError("they cannot be read (a value is infinite)")
+    return frame
 
 
 SLOWDOWNS = 0x8 | 0x20 | 0x40 | 0x80

@@ -53,7 +53,10 @@ class Timing(Strict):
     device: str = Field(description="`cpu` or `cuda`.")
     precision: str = Field(description="Precision of the training.")
 
-    outcome: str = Field(description="`ok`, `out_of_memory`, `failed` or `unavailable`.")
+    outcome: str = Field(
+        description="`ok`, `out_of_memory`, `failed`, `unavailable`, or `refused` for a record that does not fit its "
+        "plan, its schema or its checksum: nothing of it is used."
+    )
     message: str | None = Field(None, description="Reason for an outcome other than `ok`.")
     session: int | None = Field(None, description="Number of the start of the pipeline that measured the run.")
     started: str | None = Field(None, description="Start of the run in UTC, ISO 8601.")
@@ -66,6 +69,9 @@ class Timing(Strict):
     )
     disturbed: str | None = Field(
         None, description="Keys of the study's `evidence` whose limit others crossed during the run, joined by `; `."
+    )
+    samples_refused: str | None = Field(
+        None, description="Reason why the samples beside the record are not used; empty where they are or are none."
     )
     primed: bool | None = Field(None, description="Whether a primer ran on the device before, in the same start.")
     quiet: bool | None = Field(None, description="Whether others crossed no limit when the run began.")

@@ -18,7 +18,12 @@ ROOT = PACKAGE.parent
 
 def digest(value: Any) -> str:
     """Return the first eight hex digits of the SHA-256 of ``value`` as canonical JSON."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:8]
+    return json_sha256(value)[:8]
+
+
+def json_sha256(value: Any) -> str:
+    """Return the SHA-256 of ``value`` as canonical JSON, in hex."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
 def file_sha256(path: Path) -> str:

@@ -24,14 +24,18 @@ def die_with(parent: int) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def end_with_parent() -> None:
-    """End this step when it is told to, or when Snakemake is killed, as by an exception: its own processes follow."""
+def end_when_told() -> None:
+    """Let SIGTERM end this process as an exception does, so that it ends its own processes and leaves nothing."""
 
     def end(number: int, _: object) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one would cut the cleaning short
         sys.exit(128 + number)
 
     signal.signal(signal.SIGTERM, end)
+
+
+def end_with_parent() -> None:
+    """End this step when Snakemake is killed; its own processes then follow."""
     die_with_parent(signal.SIGTERM)
 
 

@@ -6,6 +6,7 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from study.base.errors import StudyError
+from study.base.explain import explain_first
 
 
 class Strict(BaseModel):
@@ -18,9 +19,18 @@ class Strict(BaseModel):
         """Return the value in a JSON file. Raise :class:`StudyError` with ``hint`` if there is none in it."""
         name = Path(*path.parts[-2:])
         try:
-            return cls.model_validate_json(path.read_text(encoding="utf-8"))
+            return cls.of_file(path)
         except OSError as error:
             raise StudyError(f"{name}: cannot be read ({error.strerror}); {hint}") from None
-        except (UnicodeDecodeError, ValidationError) as error:
-            kind = cls.__name__.lower()
-            raise StudyError(f"{name}: not a valid {kind} ({str(error).splitlines()[0]}); {hint}") from None
+        except StudyError as error:
+            raise StudyError(f"{name}: not a valid {cls.__name__.lower()}: {error}; {hint}") from None
+
+    @classmethod
+    def of_file(cls, path: Path) -> Self:
+        """Return the value in a JSON file. Raise :class:`StudyError` with the first key that is not valid."""
+        try:
+            return cls.model_validate_json(path.read_text(encoding="utf-8"))
+        except UnicodeDecodeError:
+            raise StudyError("it is not text in UTF-8") from None
+        except ValidationError as error:
+            raise StudyError(explain_first(error)) from None

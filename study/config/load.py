@@ -4,50 +4,17 @@ import re
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from study.base import strict_yaml
 from study.base.errors import StudyError
+from study.base.explain import explain
 from study.config.selection import Selection
 from study.config.settings import Settings, setting_keys, with_values
 from study.config.study import Study
 
 RESERVED = ("data", "images", "logs", "weights")
 SECTIONS = ("dataset", "model", "training", "loader", "inference", "limits", "evidence")
-
-
-def explain(error: ValidationError, model: type[BaseModel]) -> str:
-    """Return the errors of a validation of ``model`` in one line: key, value, allowed values."""
-    lines = []
-    items = [(_path(item["loc"]), item) for item in error.errors()]
-    for path, item in items:
-        if any(len(other) > len(path) and other[: len(path)] == path for other, _ in items):
-            continue  # a union gives an error for each member: keep that of the member that fits best
-        key, value = ".".join(path), item["input"]
-        if item["type"] == "extra_forbidden":
-            sections = path[:-1]
-            lines.append(f"{key}: unknown key (value {value!r}); allowed: {', '.join(_fields_at(model, sections))}")
-        elif item["type"] == "missing":
-            lines.append(f"{key}: missing; it must be given")
-        elif item["type"] == "value_error":
-            message = str(item["ctx"]["error"])
-            lines.append(message if not path or message.startswith(path[0]) else f"{'.'.join(path)}.{message}")
-        else:
-            lines.append(f"{key}: {value!r} is not allowed: {item['msg'][0].lower()}{item['msg'][1:]}")
-    return "; ".join(dict.fromkeys(lines))
-
-
-def _path(location: tuple[int | str, ...]) -> list[str]:
-    """Return the parts of the key of an error, without the union member that pydantic appends ("threads.int")."""
-    return [str(part) for part in location if not re.match(r"literal\[|list\[|int$|str$", str(part))]
-
-
-def _fields_at(model: type[BaseModel], sections: list[str]) -> list[str]:
-    for section in sections:
-        annotation = model.model_fields[section].annotation if section in model.model_fields else None
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            model = annotation
-    return list(model.model_fields)
 
 
 def check_settings(values: dict[str, Any], source: str) -> Settings:

@@ -57,6 +57,20 @@ def get(settings: BaseModel, key: str) -> Any:
     return attrgetter(key)(settings)
 
 
+def decisive(settings: Settings) -> dict[str, Any]:
+    """Return the values that decide what a run does and that its key holds, without the names of data and weights.
+
+    The key holds their contents in place of their names, which may change.
+    """
+    values = settings.model_dump()
+    del values["limits"]["timeout_seconds"]  # ends a run, but does not change one that it does not end
+    if settings.task == "training":
+        del values["inference"]
+    values["dataset"] = {"image_size": settings.dataset.image_size, "channels": settings.dataset.channels}
+    del values["model"]["weights"]
+    return values
+
+
 def with_values(settings: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
     """Return a copy of the nested ``settings`` with each dotted key of ``values`` set."""
     result = {key: dict(value) if isinstance(value, dict) else value for key, value in settings.items()}

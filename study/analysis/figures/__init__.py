@@ -1,6 +1,7 @@
 """Figures: a table and an analysis in, a figure out. ``step`` writes them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,10 @@ from study.analysis.stats.usable import counted, with_reasons
 from study.analysis.table.files import read_all
 from study.analysis.table.rows import ceilings_of
 from study.analysis.words import short_key
+from study.artifacts.checked import read_samples
 from study.artifacts.plan import Plan
-from study.artifacts.telemetry import read_parquet
+from study.artifacts.record import Record
+from study.base.errors import StudyError
 from study.config.settings import get
 from study.config.study import shown
 
@@ -58,11 +61,14 @@ def drawn(plan: Plan, frame: pd.DataFrame, analysis: Analysis, records: Path, te
     frame = with_reasons(plan.study, frame)
     counts = counted(frame)
     figures = [(name, draw(plan, frame if name in EVERY_RECORD else counts, analysis)) for name, draw in MODULES]
-    figures += _rooflines(plan, counts, records) + _telemetry(plan, counts, telemetry)
+    found = read_all(plan, records)
+    figures += _rooflines(plan, counts, found) + _telemetry(plan, counts, found, telemetry)
     return {name: figure for name, figure in figures if figure}
 
 
-def _telemetry(plan: Plan, frame: pd.DataFrame, folder: Path) -> list[tuple[str, Drawn | None]]:
+def _telemetry(
+    plan: Plan, frame: pd.DataFrame, records: Mapping[str, Record], folder: Path
+) -> list[tuple[str, Drawn | None]]:
     """A monitor's view of each device: the samples of every run that has some, in the order of execution."""
     keys = [key for key in plan.study.compared if key != "device"] or ["training.batch_size"]
     x = next((key for key in keys if key == (plan.study.curve.x if plan.study.curve else None)), keys[0])
@@ -70,15 +76,18 @@ def _telemetry(plan: Plan, frame: pd.DataFrame, folder: Path) -> list[tuple[str,
     files = {run.name: folder / run.telemetry_file for run in plan.runs}
     figures = []
     for device, rows in frame[frame["outcome"] == "ok"].sort_values("started", kind="stable").groupby("device"):
-        samples = [(labels[name], read_parquet(files[name])) for name in rows["run"] if files[name].is_file()]
+        samples = []
+        for name in rows["run"]:
+            with suppress(StudyError):  # the table says why samples are not used
+                found = read_samples(records[name], files[name]) if name in records else None
+                samples += [] if found is None else [(labels[name], found)]
         figures.append((f"telemetry_{device}", utilisation.draw(samples, str(device), short_key(x))))
     return figures
 
 
-def _rooflines(plan: Plan, frame: pd.DataFrame, folder: Path) -> list[tuple[str, Drawn | None]]:
+def _rooflines(plan: Plan, frame: pd.DataFrame, records: Mapping[str, Record]) -> list[tuple[str, Drawn | None]]:
     """Each configuration under what its device can do in its precision, where that was measured."""
     keys = [key for key in plan.study.compared if key not in ("device", "training.precision")]
-    records = read_all(plan, folder)
     names: dict[str, str] = {r.settings.device: r.machine.device_name for r in records.values() if r.machine}
     figures = []
     for (device, precision), ceilings in ceilings_of(plan, records).items():

@@ -1,6 +1,6 @@
 """The content of the page on one study, as values for the template."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,8 +57,13 @@ def view(
     analysis: Analysis,
     figures: list[dict[str, str]],
     primers: Sequence[Record] = (),
+    refused_aside: Mapping[str, str] | None = None,
 ) -> StudyView:
-    """Return all values that the template shows on one study. ``primers`` are those of every start in the folder."""
+    """Return all values that the template shows on one study. ``primers`` are those of every start in the folder.
+
+    ``refused_aside`` holds the reason for each file among the records set aside that does not fit; the analysis names
+    those of the other records.
+    """
     study = plan.study
     done = [record for record in records.values() if record.outcome == "ok"]
     return StudyView(
@@ -67,7 +72,12 @@ def view(
         question=study.question,
         answer=[answer_sentence(answer) for answer in analysis.answer],
         banners=[*_reduced(study), *_banners(list(records.values()))],
-        warnings=[*map(caveat_sentence, analysis.warnings), *_left_out(records)],
+        warnings=[
+            *map(caveat_sentence, analysis.warnings),
+            *_left_out(records),
+            *(f"{name}, set aside before, does not fit: {why}." for name, why in (refused_aside or {}).items()),
+            *_without_checksum(records),
+        ],
         figures=figures,
         analysis=analysis,
         axis=short_key(study.curve.x)
@@ -150,6 +160,11 @@ def _left_out(records: dict[str, Record]) -> list[str]:
     return (
         [f"{max(counts)} file(s) of the data were left out; the manifest lists each with the reason."] if counts else []
     )
+
+
+def _without_checksum(records: dict[str, Record]) -> list[str]:
+    count = sum(record.record_sha256 is None for record in records.values())
+    return [f"{count} record(s) carry no checksum of their own: an edit would not show."] if count else []
 
 
 def _facts(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:

@@ -11,11 +11,12 @@ from study.analysis.published.table import read_published
 from study.analysis.report.context import StudyView, view
 from study.analysis.report.resources import resources
 from study.analysis.stats.analysis import read_analysis
-from study.analysis.table.files import read_all, read_csv, read_primers
+from study.analysis.table.files import read_csv, read_primers
 from study.analysis.wording.caveats import sensitivity_sentence
 from study.analysis.wording.steps import step_intervals, step_sentence
 from study.analysis.wording.verdict import noise_sentence
 from study.analysis.words import bytes_words, coefficients, device_words, law_formula, number, setting_words
+from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import read_plan
 from study.base.files import write_whole
@@ -46,11 +47,13 @@ def _read(name: str, results: Path) -> StudyView:
     for figure in figures:
         data = (folder / f"{figure['name']}.svg").read_bytes()
         figure["source"] = "data:image/svg+xml;base64," + base64.b64encode(data).decode()
+    found = read_records(plan, files.records(name))
     return view(
         plan,
-        read_all(plan, files.records(name)),
+        found.counted,
         read_csv(files.timings(name), plan.study),
         read_analysis(files.fit(name)),
         figures,
         read_primers(results),
+        found.refused_aside,
     )

@@ -30,6 +30,7 @@ def warnings_of(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> lis
     usable = counted(done)
     return [
         *_outcomes(frame),
+        *_refused(every),
         *_disturbed(every),
         *_broken(every),
         *_replicates(study),
@@ -74,11 +75,20 @@ def _setting(group: GroupFit, level: Hashable, groups: Sequence[GroupFit]) -> st
 
 
 def _outcomes(frame: pd.DataFrame) -> Iterator[Caveat]:
-    failed = frame[frame["outcome"] != "ok"]
+    failed = frame[~frame["outcome"].isin(["ok", "refused"])]
     for (outcome, message), rows in failed.groupby(["outcome", "message"], dropna=False, sort=False):
         yield findings.Unsuccessful(
             outcome=str(outcome), message=message if isinstance(message, str) else None, runs=rows["run"].tolist()
         )
+
+
+def _refused(frame: pd.DataFrame) -> Iterator[Caveat]:
+    """Yield the files that do not fit, by the reason: records of planned runs, and samples of any."""
+    files = frame["run"].astype(str) + "." + frame["key"].astype(str)
+    for reason, names in files[frame["outcome"] == "refused"].groupby(frame["message"], sort=False):
+        yield findings.RefusedRecords(files=[f"{name}.json" for name in names], reason=str(reason))
+    for reason, names in files.groupby(frame["samples_refused"], sort=False):
+        yield findings.RefusedSamples(files=[f"{name}.parquet" for name in dict.fromkeys(names)], reason=str(reason))
 
 
 def _disturbed(frame: pd.DataFrame) -> Iterator[Caveat]:

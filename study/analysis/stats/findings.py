@@ -305,6 +305,22 @@ class DisturbedRuns(Strict):
     disturbed_again: list[str] = Field(description="Runs whose last record is marked, too.")
 
 
+class RefusedRecords(Strict):
+    """Records that do not fit their plan, their schema or their checksum; nothing of them is used."""
+
+    kind: Literal["refused_records"] = "refused_records"
+    files: list[str]
+    reason: str = Field(description="Begins with the key that does not fit.")
+
+
+class RefusedSamples(Strict):
+    """Samples that are not those of the record beside them; nothing of them is used."""
+
+    kind: Literal["refused_samples"] = "refused_samples"
+    files: list[str]
+    reason: str
+
+
 class BrokenBlocks(Strict):
     """Blocks that a start began and did not end, whose records were set aside."""
 
@@ -501,6 +517,8 @@ class Drift(Strict):
 
 Caveat = Annotated[
     Unsuccessful
+    | RefusedRecords
+    | RefusedSamples
     | DisturbedRuns
     | BrokenBlocks
     | Censored

@@ -7,9 +7,8 @@ from typing import Any
 import pandas as pd
 
 from study.analysis.table import telemetry as telemetry_table
-from study.analysis.table.rows import SetAside
-from study.analysis.table.telemetry import TelemetrySummary
-from study.artifacts import telemetry
+from study.analysis.table.rows import Sampled, SetAside, table
+from study.artifacts.checked import Records, read_records, read_samples
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
@@ -25,29 +24,28 @@ ASIDE: dict[Aside, str] = {"disturbed": "disturbed", "broken": "broken block"}
 
 
 def read_all(plan: Plan, folder: Path) -> dict[str, Record]:
-    """Return the record in ``folder`` of each run that has one, by the run's name.
-
-    The pipeline makes all records first; by hand a part of them can be analysed, too.
-    """
-    return {run.name: read_record(folder / run.file) for run in plan.runs if (folder / run.file).exists()}
+    """Return the record in ``folder`` of each run that has one that fits, by the run's name."""
+    return read_records(plan, folder).counted
 
 
-def read_aside(plan: Plan, records: Path, telemetry: Path) -> list[SetAside]:
-    """Return the planned runs' records that were set aside, in the order of execution.
+def read_table(plan: Plan, found: Records, telemetry: Path) -> pd.DataFrame:
+    """Return the table of timings of a plan's records, whose samples lie in ``telemetry``."""
+    return table(
+        plan, found.counted, read_telemetry(plan, found.counted, telemetry), set_aside(found, telemetry), found.refused
+    )
 
-    They lie in folders of ``records``, and their samples in folders of ``telemetry`` with the same names.
-    """
-    runs = {(run.name, run.key): run for run in plan.runs}
-    found = []
-    for folder, reason in ASIDE.items():
-        for path in sorted((records / folder).glob("*.json")):
-            record = read_record(path)
-            run = runs.get((record.run, record.key))
-            if run:
-                found.append(
-                    SetAside(run, reason, record, _summary(record, telemetry / folder / f"{path.stem}.parquet"))
-                )
-    return sorted(found, key=lambda one: (one.record.session, one.record.started))
+
+def set_aside(found: Records, telemetry: Path) -> list[SetAside]:
+    """Return the records that were set aside; their samples lie in folders of ``telemetry``."""
+    return [
+        SetAside(
+            one.run,
+            ASIDE[one.folder],
+            one.record,
+            _summary(one.record, telemetry / one.folder / f"{one.path.stem}.parquet"),
+        )
+        for one in found.aside
+    ]
 
 
 def read_primers(results: Path) -> list[Record]:
@@ -59,10 +57,11 @@ def read_primers(results: Path) -> list[Record]:
     return found
 
 
-def read_telemetry(plan: Plan, records: dict[str, Record], folder: Path) -> dict[str, TelemetrySummary]:
+def read_telemetry(plan: Plan, records: dict[str, Record], folder: Path) -> dict[str, Sampled]:
     """Return the summary of each run's telemetry in ``folder`` while it trained (or inferred), by the run's name.
 
-    Runs without a measurement or without samples are left out.
+    Where the samples do not fit the record, it is the reason. Runs without a measurement or without samples are left
+    out.
     """
     found = {}
     for run in plan.runs:
@@ -73,11 +72,15 @@ def read_telemetry(plan: Plan, records: dict[str, Record], folder: Path) -> dict
     return found
 
 
-def _summary(record: Record, samples: Path) -> TelemetrySummary | None:
+def _summary(record: Record, path: Path) -> Sampled | None:
     window = _window(record.measurement) if record.measurement else None
-    if window is None or not samples.is_file():
+    if window is None:
         return None
-    return telemetry_table.summarise(telemetry.read_parquet(samples), *window)
+    try:
+        samples = read_samples(record, path)
+    except StudyError as error:
+        return str(error)
+    return None if samples is None else telemetry_table.summarise(samples, *window)
 
 
 def _window(measured: Measurement) -> tuple[float, float] | None:

@@ -33,6 +33,10 @@ KEYS = ("training.batch_size",)
 """Dotted keys that are columns of every table, whether they are factors of the study or not."""
 
 
+Sampled = TelemetrySummary | str
+"""The summary of a run's telemetry, or the reason why its samples are not used."""
+
+
 @dataclass(frozen=True)
 class SetAside:
     """A record of a planned run that counts in no number, the reason, and the summary of its telemetry."""
@@ -40,24 +44,29 @@ class SetAside:
     run: Run
     reason: str
     record: Record
-    summary: TelemetrySummary | None
+    summary: Sampled | None
 
 
 def table(
     plan: Plan,
     records: dict[str, Record],
-    sampled: Mapping[str, TelemetrySummary] | None = None,
+    sampled: Mapping[str, Sampled] | None = None,
     aside: Sequence[SetAside] = (),
+    refused: Mapping[str, str] | None = None,
 ) -> pd.DataFrame:
     """Return the table of timings: one row per planned run, in the planned order, and then one per record ``aside``.
 
     The columns are those of :class:`Timing` and one for each factor of the study, named by its dotted key. A quantity
-    that a run lacks is NaN.
+    that a run lacks is NaN. ``refused`` holds the reason for each run whose record does not fit.
     """
     ceilings = ceilings_of(plan, records)
     return as_table(
         [
-            *(_row(plan, run, records.get(run.name), (sampled or {}).get(run.name), ceilings) for run in plan.runs),
+            *(
+                _row(plan, run, records.get(run.name), (sampled or {}).get(run.name), ceilings)
+                | ({"outcome": "refused", "message": refused[run.name]} if refused and run.name in refused else {})
+                for run in plan.runs
+            ),
             *(_row(plan, one.run, one.record, one.summary, ceilings) | {"set_aside": one.reason} for one in aside),
         ]
     )
@@ -91,7 +100,7 @@ def _row(
     plan: Plan,
     run: Run,
     record: Record | None,
-    summary: TelemetrySummary | None,
+    summary: Sampled | None,
     ceilings: Mapping[tuple[str, str], Ceilings],
 ) -> dict[str, Any]:
     """Return the row of one run: its values by column, the factors' levels as tables show them."""
@@ -170,10 +179,12 @@ def _shares(values: Mapping[str, Any], ceilings: Mapping[tuple[str, str], Ceilin
     }
 
 
-def _sampled(summary: TelemetrySummary | None, settings: Settings) -> dict[str, Any]:
+def _sampled(summary: Sampled | None, settings: Settings) -> dict[str, Any]:
     """Return the columns of the samples; none for a run without samples."""
     if summary is None:
         return {}
+    if isinstance(summary, str):
+        return {"samples_refused": summary}
     energy = summary.gpu_energy if settings.device == "cuda" else summary.cpu_energy
     # The process still holds the host memory of the training before an inference, so its peak is not the inference's.
     resident = None if settings.task == "inference" else summary.peak_process_resident_bytes

@@ -2,14 +2,20 @@
 
 from pathlib import Path
 
-from study.analysis.table.files import read_all, read_aside, read_telemetry, write_csv
-from study.analysis.table.rows import table
+from study.analysis.table.files import read_table, write_csv
+from study.artifacts.checked import read_records
 from study.artifacts.plan import read_plan
 
 
-def write_timings(plan: Path, records: Path, telemetry: Path, output: Path) -> None:
-    """Write the table of the runs of ``plan`` from the folders of its records and their telemetry."""
+def write_timings(plan: Path, records: Path, telemetry: Path, output: Path) -> str | None:
+    """Write the table of the runs of ``plan`` from the folders of its records and their telemetry.
+
+    Return a line about the records that do not fit; None without any.
+    """
     planned = read_plan(plan)
-    found = read_all(planned, records)
-    aside = read_aside(planned, records, telemetry)
-    write_csv(table(planned, found, read_telemetry(planned, found, telemetry), aside), output)
+    found = read_records(planned, records)
+    write_csv(read_table(planned, found, telemetry), output)
+    refused = len(found.refused) + len(found.refused_aside)
+    return (
+        f"{planned.name}: {refused} record(s) do not fit and are not used; the report names them" if refused else None
+    )

@@ -26,6 +26,27 @@ def _unsuccessful(caveat: findings.Unsuccessful) -> str:
 
 
 @caveat_sentence.register
+def _refused_records(caveat: findings.RefusedRecords) -> str:
+    these = agreeing(len(caveat.files), "This record does not fit and counts", "These records do not fit and count")
+    return (
+        f"{these} in no number: {_files(caveat.files)} ({caveat.reason}). To measure again, move such records aside "
+        "with `python -m study retry`."
+    )
+
+
+@caveat_sentence.register
+def _refused_samples(caveat: findings.RefusedSamples) -> str:
+    these = agreeing(len(caveat.files), "This file of samples does", "These files of samples do")
+    return f"{these} not fit the record, whose times count alone: {_files(caveat.files)} ({caveat.reason})."
+
+
+def _files(names: Sequence[str]) -> str:
+    """Return the names of a few files, and the number of more."""
+    more = len(names) - FEW_RUNS
+    return listed([*names[:FEW_RUNS], *([f"{more} more"] if more > 0 else [])])
+
+
+@caveat_sentence.register
 def _disturbed_runs(caveat: findings.DisturbedRuns) -> str:
     kinds = listed([f"{evidence_words(kind)} in {count} record(s)" for kind, count in caveat.kinds.items()])
     told = f"Others disturbed {_runs(caveat.runs)} ({kinds})."

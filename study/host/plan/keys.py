@@ -6,7 +6,7 @@ from typing import Any
 
 from study.base import checkout
 from study.base.files import code_sha256, file_sha256
-from study.config.settings import Settings
+from study.config.settings import Settings, decisive
 
 COMMON = ("training/*.py", "training/measure/*.py", "training/models/*.py", "training/loops/*.py", "data/decode.py")
 """The part of the training side that every run executes, and the decoder of its images."""
@@ -41,15 +41,8 @@ def run_identity(
     settings: Settings, dataset_id: str, weights_id: str, engine: str, image: str | None
 ) -> dict[str, Any]:
     """Return all that decides one run: its settings, data and weights, the measured code, lock, engine and image."""
-    values = settings.model_dump()
-    del values["limits"]["timeout_seconds"]  # ends a run, but does not change one that it does not end
-    if settings.task == "training":
-        del values["inference"]
-    values["dataset"] = {
-        "id": dataset_id,
-        "image_size": settings.dataset.image_size,
-        "channels": settings.dataset.channels,
-    }
+    values = decisive(settings)
+    values["dataset"]["id"] = dataset_id
     values["model"]["weights"] = weights_id
     return {
         "settings": values,

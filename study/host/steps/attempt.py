@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import pandas as pd
 from pydantic import ValidationError
@@ -22,7 +22,7 @@ from study.artifacts.layout import Results
 from study.artifacts.machine import Ceilings
 from study.artifacts.observed import Observed
 from study.artifacts.plan import Plan
-from study.artifacts.record import JobResult, Record, without_paths
+from study.artifacts.record import JobResult, Record, plain_factors, sealed, without_paths
 from study.artifacts.run import CEILINGS, RESULT, TELEMETRY, Run
 from study.artifacts.start import Start
 from study.base.files import file_sha256, write_new
@@ -50,7 +50,7 @@ class Attempt:
     samples: pd.DataFrame
 
     def keep(self, record: Path, samples: Path) -> Record:
-        """Write the samples and then the record to these paths, and return the record with the samples' checksum.
+        """Write the samples and then the record to these paths, and return the record with both checksums.
 
         Raise :class:`StudyError` if the record exists; it stays as it is.
         """
@@ -58,6 +58,7 @@ class Attempt:
         if not self.samples.empty:
             telemetry.write_parquet(self.samples, samples)
             kept = kept.model_copy(update={"telemetry_sha256": file_sha256(samples)})
+        kept = sealed(kept)
         write_new(record, kept.model_dump_json(indent=1))
         return kept
 
@@ -102,7 +103,7 @@ def attempt(plan: Plan, run: Run, results: Path, start: Start, log: TextIO, titl
         block=run.block,
         position=run.position,
         started=started.isoformat(timespec="seconds"),
-        factors={key: _without_path(value) for key, value in run.factors.items()},
+        factors=plain_factors(run.factors),
         settings=without_paths(run.settings),
         seed=seed,
         process_seconds=process_seconds,
@@ -207,10 +208,6 @@ def _write_job(scratch: Path, plan: Plan, run: Run, seed: int, results: str) -> 
     path.write_text(json.dumps(job, ensure_ascii=False), encoding="utf-8")
     path.chmod(0o644)
     return path
-
-
-def _without_path(value: Any) -> Any:
-    return Path(value).name if isinstance(value, str) and os.sep in value else value
 
 
 def run_seed(study_seed: int, name: str) -> int:

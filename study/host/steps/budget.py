@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from study.artifacts.layout import Results
@@ -10,6 +11,7 @@ from study.artifacts.run import Run
 from study.artifacts.shelf import read_record
 from study.artifacts.stamp import stamp_as_left
 from study.artifacts.start import Start, StartedBlock, write_start
+from study.base.errors import StudyError
 
 
 def leaves(plan: Plan, run: Run, start: Start, files: Results) -> tuple[bool, str | None]:
@@ -59,9 +61,10 @@ def _longest(records: Path) -> dict[str, float]:
     """Return the longest process of each setting among the records in a folder, in seconds."""
     found: dict[str, float] = {}
     for path in records.glob("*.json"):
-        record = read_record(path)
-        name = _setting(record.run)
-        found[name] = max(record.process_seconds, found.get(name, 0.0))
+        with suppress(StudyError):  # a damaged record tells no time, and stops no start
+            record = read_record(path)
+            name = _setting(record.run)
+            found[name] = max(record.process_seconds, found.get(name, 0.0))
     return found
 
 

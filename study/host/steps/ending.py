@@ -3,9 +3,8 @@
 import signal
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from study.artifacts.record import JobResult
+from study.base.errors import StudyError
 from study.base.privacy import anonymous
 from study.host.engine.lifetime import End
 
@@ -20,14 +19,13 @@ def result_of(path: Path, end: End, memory_gib: float | None = None) -> JobResul
     """
     if path.is_file():
         try:
-            result = JobResult.model_validate_json(path.read_text(encoding="utf-8"))
+            result = JobResult.of_file(path)
             # On the host the kernel counts for the whole machine: a failure of its own is not another's lack of memory.
             if result.outcome == "failed" and end.oom_killed and any(word in str(result.message) for word in KILLED):
                 return result.model_copy(update={"outcome": "out_of_memory"})
             return result
-        except (OSError, ValidationError) as error:
-            reason = str(error).splitlines()[0]
-            return JobResult(outcome="failed", message=anonymous(f"the process left no valid result: {reason}"))
+        except (OSError, StudyError) as error:
+            return JobResult(outcome="failed", message=anonymous(f"the process left no valid result: {error}"))
     return without_result(end, memory_gib)
 
 

@@ -1,11 +1,14 @@
 """Records moved aside, so that the next start makes their runs again. Nothing is deleted."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from study.artifacts.checked import read_fitting
 from study.artifacts.layout import Results
-from study.artifacts.shelf import move_aside, retire
+from study.artifacts.plan import read_earlier
+from study.artifacts.record import Record
+from study.artifacts.shelf import move_aside, read_record, retire
 from study.artifacts.weights import fell_back, read_weights
 from study.base.errors import StudyError
 from study.host.plan.workflow import lock_results
@@ -14,7 +17,7 @@ from study.host.plan.workflow import lock_results
 def retry_outcomes(study: str, results: Path, outcomes: Collection[str]) -> list[str]:
     """Move the records of ``study`` with one of these outcomes aside, and return the names of the moved files."""
     with _locked(study, results) as files:
-        return retire(files.records(study), lambda record: record.outcome in outcomes)
+        return retire(files.records(study), lambda record: record.outcome in outcomes, _reader(study, files))
 
 
 def retry_weights(study: str, results: Path) -> list[str]:
@@ -23,9 +26,28 @@ def retry_weights(study: str, results: Path) -> list[str]:
     Return the names of the moved files.
     """
     with _locked(study, results) as files:
-        followed = retire(files.records(study), lambda record: record.weights is not None and fell_back(record.weights))
-        made = [path for path in sorted(files.decisions(study).glob("*.json")) if fell_back(read_weights(path))]
+        followed = retire(
+            files.records(study),
+            lambda record: record.weights is not None and fell_back(record.weights),
+            _reader(study, files),
+        )
+        made = [path for path in sorted(files.decisions(study).glob("*.json")) if _fell_back(path)]
         return followed + [move_aside(path, "superseded").name for path in made]
+
+
+def _fell_back(decision: Path) -> bool:
+    """Return whether a decision is to be made again: for random instead of ImageNet weights, or a damaged one."""
+    try:
+        return fell_back(read_weights(decision))
+    except StudyError:
+        return True
+
+
+def _reader(study: str, files: Results) -> Callable[[Path], Record]:
+    """Return the reader of a record of ``study``: checked against the last plan, if that has its run."""
+    plan = read_earlier([study], files.root).get(study)
+    runs = {run.file: run for run in plan.runs} if plan else {}
+    return lambda path: read_fitting(plan, runs[path.name], path) if plan and path.name in runs else read_record(path)
 
 
 @contextmanager

@@ -185,6 +185,17 @@ FEW, MANY = ["bs16-r1", "bs32-r1"], [f"bs16-r{block}" for block in range(5)]
 CAVEATS: list[Caveat] = [
     findings.Unsuccessful(outcome="out_of_memory", message="the GPU had 2 GiB", runs=FEW),
     findings.Unsuccessful(outcome="failed", message=None, runs=MANY),
+    findings.RefusedRecords(
+        files=["bs16-r1.0a1b2c3d.json"], reason="key: '4e5f6a7b' is not allowed: the plan has '0a1b2c3d'"
+    ),
+    findings.RefusedRecords(
+        files=[f"{name}.0a1b2c3d.json" for name in MANY],
+        reason="schema_version: 2 is not allowed: another version of this software wrote the file",
+    ),
+    findings.RefusedSamples(
+        files=[f"{name}.0a1b2c3d.parquet" for name in FEW],
+        reason="telemetry_sha256: the file has another checksum than the record names",
+    ),
     findings.DisturbedRuns(
         kinds={"others_cpu_percent": 2, "steal_percent": 1}, runs=FEW, measured_again=2, disturbed_again=FEW[:1]
     ),

@@ -157,3 +157,13 @@ def test_a_run_that_the_budget_leaves_starts_no_process(tmp_path: Path, monkeypa
     told = launch.measure(files.plan("tiny"), plan.runs[0].name, tmp_path, None, "run 1 of 9")
     assert told == "time budget: no time is left: 9 run(s) of tiny in 3 block(s) are left for the next start"
     assert launch.measure(files.plan("tiny"), plan.runs[1].name, tmp_path, None, "run 2 of 9") is None
+
+
+def test_a_damaged_record_tells_a_budget_no_time_and_stops_no_start(tmp_path: Path) -> None:
+    plan, files = planned(), Results(tmp_path)
+    start = begin(plan, files, time_budget_minutes=1.0)
+    make(plan, files, start, 1, seconds=15.0)
+    make(plan, files, start, 2, seconds=25.0)
+    files.record("tiny", plan.runs[0].file).write_text("{")
+    left, told = budget.leaves(plan, plan.runs[3], start, files)
+    assert left and told and "block 2 would take about" in told

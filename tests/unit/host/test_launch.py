@@ -10,6 +10,7 @@ import pytest
 from study.artifacts.layout import Results
 from study.artifacts.observed import Observed
 from study.artifacts.plan import write_plans
+from study.artifacts.record import JobResult
 from study.artifacts.shelf import read_record
 from study.artifacts.stamp import write_stamp
 from study.artifacts.start import Start, StartedBlock, read_start, write_start
@@ -19,6 +20,7 @@ from study.host.engine import container
 from study.host.steps import attempt, launch, watch
 from study.host.steps.machine_lock import alone_on_this_machine
 from tests.conftest import tiny_plan
+from tests.unit.artifacts.test_records import make_record
 
 
 def fake(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
@@ -54,6 +56,19 @@ def test_every_end_of_a_process_becomes_a_record(
     record = read_record(tmp_path / "tiny" / "records" / run.file)
     assert (record.outcome, record.session, record.block, record.position) == (outcome, 4, run.block, run.position)
     assert words in str(record.message)
+
+
+def test_a_record_carries_a_checksum_of_its_own_that_shows_an_edit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake(monkeypatch, "sys.exit(3)")
+    plan = tiny_plan()
+    kept = launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "run 1 of 2")
+    path = tmp_path / "tiny" / "records" / plan.runs[0].file
+    assert kept.record_sha256 and read_record(path) == kept
+    path.write_text(path.read_text().replace("exit code 3", "exit code 4"))
+    with pytest.raises(StudyError, match=r"not a valid record: record_sha256: .* edited or damaged; `python -m study"):
+        read_record(path)
 
 
 def test_a_kill_for_want_of_memory_is_told_from_another_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,8 +269,11 @@ def test_a_run_disturbed_in_two_starts_loses_neither_record(tmp_path: Path, monk
 def test_a_start_primes_each_device_once_and_a_primer_that_fails_stops_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    good = "(scratch / 'result.json').write_text(json.dumps({'outcome': 'ok'}))"
     plan = tiny_plan()
+    (tmp_path / "good.json").write_text(
+        JobResult(outcome="ok", measurement=make_record(plan).measurement).model_dump_json()
+    )
+    good = f"(scratch / 'result.json').write_bytes(pathlib.Path({str(tmp_path / 'good.json')!r}).read_bytes())"
     folder = Results(tmp_path).primers
     for number, code in enumerate([good, "sys.exit(3)"], start=1):
         fake(monkeypatch, code)

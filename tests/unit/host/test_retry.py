@@ -6,9 +6,14 @@ import pytest
 from filelock import FileLock
 
 from study.artifacts.layout import Results
+from study.artifacts.plan import write_plans
+from study.artifacts.record import sealed
+from study.artifacts.start import Start
 from study.artifacts.weights import Weights
+from study.base.errors import StudyError
 from study.base.files import write_new, write_whole
 from study.cli import main
+from study.host.steps import launch
 from tests.conftest import tiny_plan
 from tests.unit.artifacts.test_records import make_record, write_records
 
@@ -72,3 +77,33 @@ def test_an_unknown_study_is_answered_with_those_that_have_records(
 ) -> None:
     assert main(["retry", "nope", "--results", str(results.root)]) == 1
     assert capsys.readouterr().err == "error: retry: no records of a study 'nope'; allowed: tiny\n"
+
+
+def test_records_that_do_not_fit_are_never_measured_over_and_move_aside_with_a_retry(
+    results: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = tiny_plan(replicates=2)
+    write_plans([plan], results.root)
+    copied, edited, damaged, whole = (results.record("tiny", run.file) for run in plan.runs)
+    copied.write_bytes(whole.read_bytes())
+    sealed_text = sealed(make_record(plan, 1)).model_dump_json(indent=1)
+    edited.write_text(sealed_text.replace('"fit_seconds": 1.0', '"fit_seconds": 0.1'))
+    damaged.write_text("{")
+    before = {path.name: path.read_bytes() for path in results.records("tiny").glob("*.json")}
+    for run in plan.runs:
+        assert results.record("tiny", run.file).exists()
+        with pytest.raises(StudyError, match="this record exists already and is kept"):
+            launch.launch(plan, run, results.root, Start(), results.log("run"), "run 1 of 1")
+    assert main(["retry", "tiny", "--results", str(results.root), "--outcome", "failed"]) == 0
+    moved = {path.name: path.read_bytes() for path in results.root.rglob("superseded/*.json")}
+    assert moved == {path.name: before[path.name] for path in (copied, edited, damaged)}
+    assert whole.read_bytes() == before[whole.name]
+
+
+def test_a_damaged_decision_about_weights_is_moved_with_those_for_random_ones(results: Results) -> None:
+    results.weights("tiny", "asked-for").write_text("{")
+    assert main(["retry", "tiny", "--results", str(results.root), "--weights"]) == 0
+    assert {path.name for path in (results.decisions("tiny") / "superseded").iterdir()} == {
+        "asked-for.json",
+        "fell-back.json",
+    }

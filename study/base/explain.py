@@ -1,0 +1,65 @@
+"""What pydantic refuses, in this project's words: the key, the value and what is allowed."""
+
+import re
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+LONGEST_VALUE = 60
+"""Characters of a value of a damaged file that a message repeats."""
+
+
+def explain(error: ValidationError, model: type[BaseModel]) -> str:
+    """Return the errors of a validation of ``model`` in one line: key, value, allowed values."""
+    lines = []
+    items = [(_path(item["loc"]), item) for item in error.errors()]
+    for path, item in items:
+        if any(len(other) > len(path) and other[: len(path)] == path for other, _ in items):
+            continue  # a union gives an error for each member: keep that of the member that fits best
+        if item["type"] == "extra_forbidden":
+            allowed = ", ".join(_fields_at(model, path[:-1]))
+            lines.append(f"{'.'.join(path)}: unknown key (value {item['input']!r}); allowed: {allowed}")
+        else:
+            lines.append(_line(path, item, repr(item["input"])))
+    return "; ".join(dict.fromkeys(lines))
+
+
+def explain_first(error: ValidationError) -> str:
+    """Return the first error in a damaged file in one line that begins with its key.
+
+    A file of another ``schema_version`` has other keys, too: the version is named, and not these.
+    """
+    items = error.errors(include_url=False)
+    item = next((item for item in items if item["loc"] == ("schema_version",)), items[0])
+    path, value = _path(item["loc"]), repr(item["input"])
+    if item["type"] == "json_invalid":
+        return f"it is not JSON ({item['ctx']['error']})"
+    if path == ["schema_version"]:
+        return f"schema_version: {value} is not allowed: another version of this software wrote the file"
+    if item["type"] == "extra_forbidden":
+        return f"{'.'.join(path)}: unknown key"
+    return _line(path, item, value if len(value) <= LONGEST_VALUE else f"{value[:LONGEST_VALUE]}...")
+
+
+def _line(path: list[str], item: Any, value: str) -> str:
+    """Return one error: ``item`` is of :meth:`ValidationError.errors`, ``path`` the parts of its key."""
+    key = ".".join(path)
+    if item["type"] == "missing":
+        return f"{key}: missing; it must be given"
+    if item["type"] == "value_error":
+        message = str(item["ctx"]["error"])
+        return message if not path or message.startswith(path[0]) else f"{key}.{message}"
+    return f"{key}: {value} is not allowed: {item['msg'][0].lower()}{item['msg'][1:]}"
+
+
+def _path(location: tuple[int | str, ...]) -> list[str]:
+    """Return the parts of the key of an error, without the union member that pydantic appends ("threads.int")."""
+    return [str(part) for part in location if not re.match(r"literal\[|list\[|int$|str$", str(part))]
+
+
+def _fields_at(model: type[BaseModel], sections: list[str]) -> list[str]:
+    for section in sections:
+        annotation = model.model_fields[section].annotation if section in model.model_fields else None
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            model = annotation
+    return list(model.model_fields)

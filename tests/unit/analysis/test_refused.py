@@ -1,0 +1,187 @@
+"""Damaged files in a results folder stop no step: the page names each, and no number has it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from study.analysis.stats.analysis import read_analysis
+from study.analysis.stats.findings import RefusedRecords, RefusedSamples
+from study.analysis.table.files import read_csv
+from study.artifacts.layout import Results
+from study.artifacts.plan import Plan, write_plans
+from study.artifacts.record import sealed
+from study.artifacts.telemetry import write_parquet
+from study.artifacts.telemetry_columns import COLUMNS
+from study.base.files import file_sha256, write_new
+from study.cli import main
+from tests.conftest import tiny_plan
+from tests.unit.analysis.found import only
+from tests.unit.artifacts.test_records import make_record
+
+Damage = Callable[[Plan, Results], None]
+
+
+@pytest.fixture
+def plan() -> Plan:
+    return tiny_plan(replicates=2)
+
+
+@pytest.fixture
+def files(plan: Plan, tmp_path: Path) -> Results:
+    """Sealed records of every run, each with samples of its own that lie in its time."""
+    files = Results(tmp_path)
+    write_plans([plan], tmp_path)
+    for number, run in enumerate(plan.runs):
+        record = make_record(plan, number, fit_seconds=1.0 + 0.01 * number)
+        assert record.measurement
+        samples = files.telemetry(plan.name, run.file)
+        write_parquet(pd.DataFrame({name: [100.0 + number, 100.5 + number] for name in COLUMNS}), samples)
+        measured = record.measurement.model_copy(update={"fit_started": 100.0 + number})
+        changed = {"measurement": measured, "telemetry_sha256": file_sha256(samples)}
+        text = sealed(record.model_copy(update=changed)).model_dump_json(indent=1)
+        write_new(files.record(plan.name, run.file), text)
+    return files
+
+
+def analysed(files: Results, figures: bool = False) -> str:
+    """Every verb of the analysis, each with exit code 0, and the page that they made."""
+    plan, timings, fit = (str(path("tiny")) for path in (files.plan, files.timings, files.fit))
+    folders = ["--records", str(files.records("tiny")), "--telemetry", str(files.telemetry_folder("tiny"))]
+    assert main(["timings", plan, *folders, "--output", timings]) == 0
+    assert main(["fit", plan, timings, "--output", fit]) == 0
+    if figures:
+        assert main(["figures", plan, timings, fit, *folders, "--output", str(files.figures("tiny"))]) == 0
+    else:
+        files.figures("tiny").mkdir()
+        (files.figures("tiny") / "index.json").write_text("[]")
+    assert main(["report", "tiny", "--results", str(files.root), "--output", str(files.report)]) == 0
+    return files.report.read_text(encoding="utf-8")
+
+
+def test_a_whole_folder_refuses_nothing(plan: Plan, files: Results) -> None:
+    page = analysed(files)
+    assert "does not fit" not in page
+    assert "checksum of their own" not in page
+    assert read_csv(files.timings("tiny"), plan.study)["cpu_percent"].tolist() == [
+        (100.0 + number + 100.5 + number) / 2 for number in range(4)
+    ]
+
+
+def test_refused_records_are_named_by_file_and_key_and_the_others_are_analysed(
+    plan: Plan, files: Results, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copied, edited = files.record("tiny", plan.runs[0].file), files.record("tiny", plan.runs[1].file)
+    copied.write_bytes(files.record("tiny", plan.runs[3].file).read_bytes())
+    edited.write_text(edited.read_text().replace('"fit_seconds": 1.01', '"fit_seconds": 0.101'))
+    before = {path: path.read_bytes() for path in files.records("tiny").iterdir()}
+    page = analysed(files, figures=True)
+    table = read_csv(files.timings("tiny"), plan.study)
+    assert table["outcome"].tolist() == ["refused", "refused", "ok", "ok"]
+    assert table["fit_seconds"].dropna().tolist() == [1.02, 1.03]
+    caveats = only(RefusedRecords, read_analysis(files.fit("tiny")).warnings)
+    assert [(caveat.files, caveat.reason.split(":")[0]) for caveat in caveats] == [
+        ([copied.name], "run"),
+        ([edited.name], "record_sha256"),
+    ]
+    assert all(f"{path.name} ({key}: " in page for path, key in ((copied, "run"), (edited, "record_sha256")))
+    assert "2 of 4 planned runs succeeded" in page
+    assert capsys.readouterr().err == "tiny: 2 record(s) do not fit and are not used; the report names them\n"
+    assert {path: path.read_bytes() for path in files.records("tiny").iterdir()} == before
+
+
+def test_the_page_is_made_if_every_record_is_refused(plan: Plan, files: Results) -> None:
+    for path in files.records("tiny").iterdir():
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"schema_version": 2}))
+    page = analysed(files, figures=True)
+    assert "<td>refused</td>" in page
+    assert "schema_version: 2 is not allowed: another version of this software wrote the file" in page
+    assert "0 of 4 planned runs succeeded" in page
+
+
+def test_records_without_a_checksum_are_counted_in_one_sentence(plan: Plan, files: Results) -> None:
+    for run in plan.runs[:3]:
+        path = files.record("tiny", run.file)
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"record_sha256": None}))
+    assert "3 record(s) carry no checksum of their own: an edit would not show." in analysed(files)
+
+
+def test_a_damaged_record_that_was_set_aside_is_named(plan: Plan, files: Results) -> None:
+    path = files.records("tiny") / "disturbed" / plan.runs[0].file
+    path.parent.mkdir()
+    path.write_text("{")
+    assert f"disturbed/{path.name}, set aside before, does not fit: it is not JSON" in analysed(files)
+
+
+def of_another_run(path: Path) -> None:
+    other = next(file for file in path.parent.iterdir() if file != path)
+    path.write_bytes(other.read_bytes())
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        of_another_run,
+        Path.unlink,
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(path.read_bytes()[:200]),
+        lambda path: pd.DataFrame({"seconds": [1.0]}).to_parquet(path),
+    ],
+    ids=["another run's", "absent", "empty", "truncated", "other columns"],
+)
+def test_a_run_whose_samples_do_not_fit_keeps_its_times_alone(
+    plan: Plan, files: Results, damage: Callable[[Path], object]
+) -> None:
+    path = files.telemetry("tiny", plan.runs[0].file)
+    damage(path)
+    page = analysed(files)
+    table = read_csv(files.timings("tiny"), plan.study)
+    assert table["outcome"].tolist() == ["ok"] * 4
+    assert table["cpu_percent"].isna().tolist() == [True, False, False, False]
+    (caveat,) = only(RefusedSamples, read_analysis(files.fit("tiny")).warnings)
+    assert caveat.files == [path.name]
+    assert caveat.reason.startswith("telemetry_sha256: ")
+    assert f"{path.name} (telemetry_sha256: " in page
+
+
+def test_the_telemetry_figure_leaves_out_samples_that_do_not_fit(plan: Plan, files: Results) -> None:
+    for run in plan.runs:
+        files.telemetry("tiny", run.file).write_bytes(b"")
+    analysed(files, figures=True)
+    names = [figure["name"] for figure in json.loads((files.figures("tiny") / "index.json").read_text())]
+    assert "order" in names and "telemetry_cpu" not in names
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda text: "", "it is not JSON ("),
+        (lambda text: text[:200], "it is not JSON ("),
+        (lambda text: "{}", "name: missing"),
+        (lambda text: text.replace('"block": 1', '"block": "x"', 1), "runs.0.block: 'x' is not allowed"),
+        (lambda text: text.replace('"replicates"', '"copies"', 1), "study.copies: unknown key"),
+    ],
+    ids=["empty", "truncated", "no keys", "type", "unknown key"],
+)
+def test_a_damaged_plan_ends_each_verb_with_one_line(
+    files: Results, capsys: pytest.CaptureFixture[str], damage: Callable[[str], str], words: str
+) -> None:
+    analysed(files)
+    path = files.plan("tiny")
+    path.write_text(damage(path.read_text()))
+    plan, timings, fit = (str(path("tiny")) for path in (files.plan, files.timings, files.fit))
+    folders = ["--records", str(files.records("tiny")), "--telemetry", str(files.telemetry_folder("tiny"))]
+    for verb in (
+        ["timings", plan, *folders, "--output", timings],
+        ["fit", plan, timings, "--output", fit],
+        ["figures", plan, timings, fit, *folders, "--output", str(files.figures("tiny"))],
+        ["report", "tiny", "--results", str(files.root), "--output", str(files.report)],
+        ["dataset", plan, "x", "--results", str(files.root)],
+        ["weights", plan, "x", "--results", str(files.root)],
+    ):
+        assert main(verb) == 1
+        told = capsys.readouterr().err
+        assert told.startswith(f"error: {path.parent.name}/plan.json: not a valid plan: {words}")
+        assert told.count("\n") == 1

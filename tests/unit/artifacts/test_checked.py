@@ -1,0 +1,203 @@
+"""Records and samples that do not fit are refused with the key and the reason; the others are read."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from study.artifacts.checked import read_records, read_samples
+from study.artifacts.plan import Plan
+from study.artifacts.record import Record, sealed
+from study.artifacts.telemetry import write_parquet
+from study.artifacts.telemetry_columns import COLUMNS
+from study.base.errors import StudyError
+from study.base.files import file_sha256
+from tests.conftest import tiny_plan
+from tests.unit.artifacts.test_records import make_record
+
+Values = dict[str, Any]
+
+
+@pytest.fixture
+def plan() -> Plan:
+    return tiny_plan()
+
+
+@pytest.fixture
+def folder(plan: Plan, tmp_path: Path) -> Path:
+    """The sealed records of both runs."""
+    for number, run in enumerate(plan.runs):
+        (tmp_path / run.file).write_text(sealed(make_record(plan, number)).model_dump_json(indent=1))
+    return tmp_path
+
+
+def edit(path: Path, change: Callable[[Values], object], keep_checksum: bool = False) -> None:
+    """Change the values in a record; by default it is then one of an earlier version, without a checksum."""
+    values = json.loads(path.read_text())
+    change(values)
+    if not keep_checksum:
+        del values["record_sha256"]
+    path.write_text(json.dumps(values))
+
+
+def set_to(key: str, value: object) -> Callable[[Values], None]:
+    """The change of one value by its dotted key."""
+
+    def change(values: Values) -> None:
+        *sections, leaf = key.split(".")
+        target: Any = values
+        for section in sections:
+            target = target[int(section) if isinstance(target, list) else section]
+        target[leaf] = value
+
+    return change
+
+
+def test_a_record_as_a_launcher_writes_it_fits_in_any_layout_and_so_does_one_without_a_checksum(
+    plan: Plan, folder: Path
+) -> None:
+    for number, run in enumerate(plan.runs):
+        edit(folder / run.file, lambda values: None, keep_checksum=number == 0)
+    found = read_records(plan, folder)
+    assert (list(found.counted), found.refused) == ([run.name for run in plan.runs], {})
+
+
+def test_a_copied_record_of_another_run_is_refused(plan: Plan, folder: Path) -> None:
+    first, second = plan.runs
+    (folder / first.file).write_bytes((folder / second.file).read_bytes())
+    found = read_records(plan, folder)
+    assert list(found.counted) == [second.name]
+    assert found.refused == {first.name: f"run: {second.name!r} is not allowed: the plan has {first.name!r}"}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("measurement.fit_seconds", float("nan"), "measurement.fit_seconds: nan is not allowed"),
+        ("measurement.fit_seconds", float("inf"), "measurement.fit_seconds: inf is not allowed"),
+        ("measurement.fit_seconds", 0.0, "measurement.fit_seconds: 0.0 is not allowed"),
+        ("measurement.fit_seconds", -1.0, "measurement.fit_seconds: -1.0 is not allowed"),
+        ("measurement.fit_seconds", 1e308, "measurement.fit_seconds: 1e+308 is not allowed"),
+        ("measurement.epochs.0.train_seconds", 0.0, "measurement.epochs.0.train_seconds: 0.0 is not allowed"),
+        ("measurement.steps", [], "measurement.steps: [] is not allowed"),
+        ("measurement.epochs", [], "measurement.epochs: [] is not allowed"),
+        ("measurement.parameters", 10**400, "measurement.parameters: "),
+        ("measurement", None, "measurement: null is not allowed with the outcome ok"),
+        ("process_seconds", float("nan"), "process_seconds: nan is not allowed"),
+        ("yardstick", {"first_use_seconds": 1.0, "before": [1.0], "after": []}, "yardstick.before: 1 value(s)"),
+        ("schema_version", 2, "schema_version: 2 is not allowed: another version of this software wrote the file"),
+        ("colour", "red", "colour: unknown key"),
+        ("study", "other", "study: 'other' is not allowed: the plan has 'tiny'"),
+        ("key", "00000000", "key: '00000000' is not allowed: the plan has"),
+        ("block", 2, "block: 2 is not allowed: the plan has 1"),
+        ("factors", {"device": "cpu", "training.batch_size": 99}, "factors.training.batch_size: 99 is not allowed"),
+        ("settings.training.epochs", 9, "settings.training.epochs: 9 is not allowed: the plan has 1"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_named_with_its_key(
+    plan: Plan, folder: Path, key: str, value: object, words: str
+) -> None:
+    run, other = plan.runs
+    edit(folder / run.file, set_to(key, value))
+    found = read_records(plan, folder)
+    assert list(found.counted) == [other.name]
+    assert found.refused[run.name].startswith(words)
+    assert len(found.refused[run.name]) < 250
+
+
+def test_a_step_of_an_epoch_that_was_not_trained_is_refused(plan: Plan, folder: Path) -> None:
+    run = plan.runs[0]
+    edit(folder / run.file, lambda values: values["measurement"]["steps"][1].update(epoch=99))
+    assert read_records(plan, folder).refused == {
+        run.name: "measurement.steps.1.epoch: 99 is not allowed: the last is 1"
+    }
+
+
+def test_a_number_without_bounds_in_json_is_refused(plan: Plan, folder: Path) -> None:
+    run = plan.runs[0]
+    text = (folder / run.file).read_text()
+    (folder / run.file).write_text(text.replace('"fit_seconds": 1.0', '"fit_seconds": 1e400'))
+    assert read_records(plan, folder).refused[run.name].startswith("measurement.fit_seconds: inf is not allowed")
+
+
+@pytest.mark.parametrize(("key", "value"), [("measurement.fit_seconds", 0.1), ("started", "2027"), ("session", 7)])
+def test_an_edit_of_a_sealed_record_is_shown(plan: Plan, folder: Path, key: str, value: object) -> None:
+    edit(folder / plan.runs[0].file, set_to(key, value), keep_checksum=True)
+    found = read_records(plan, folder)
+    assert found.refused[plan.runs[0].name].startswith("record_sha256: it is not the checksum of the other keys")
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[]", b"null", b'{"study": "\\ud800"}'])
+def test_a_damaged_file_is_refused_and_stays_as_it_is(plan: Plan, folder: Path, content: bytes) -> None:
+    path = folder / plan.runs[0].file
+    path.write_bytes(content)
+    found = read_records(plan, folder)
+    assert list(found.counted) == [plan.runs[1].name]
+    assert list(found.refused) == [plan.runs[0].name]
+    assert path.read_bytes() == content
+
+
+def test_damage_among_the_records_set_aside_is_named_by_its_file(plan: Plan, folder: Path) -> None:
+    name = plan.runs[0].file.replace(".json", ".2.json")
+    (folder / "broken").mkdir()
+    (folder / "broken" / plan.runs[1].file).write_bytes((folder / plan.runs[1].file).read_bytes())
+    (folder / "broken" / name).write_text("{")
+    found = read_records(plan, folder)
+    assert [(one.folder, one.run.name) for one in found.aside] == [("broken", plan.runs[1].name)]
+    assert list(found.refused_aside) == [f"broken/{name}"]
+    assert found.refused == {}
+
+
+def test_a_study_that_gets_more_runs_keeps_its_records(folder: Path) -> None:
+    more = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [2, 4, 8]}, replicates=2)
+    assert [run.position for run in more.runs if (folder / run.file).exists()] != [1, 2]
+    assert len(read_records(more, folder).counted) == 2
+
+
+def test_what_may_change_without_another_key_is_no_reason_to_refuse(folder: Path) -> None:
+    limited = tiny_plan(limits={"timeout_seconds": 99}, inference={"batches": 7})
+    assert len(read_records(limited, folder).counted) == 2
+
+
+@pytest.fixture
+def samples(tmp_path: Path) -> Path:
+    """A file of samples."""
+    path = tmp_path / "telemetry" / "a.parquet"
+    write_parquet(pd.DataFrame({name: [1.0, 2.0] for name in COLUMNS}), path)
+    return path
+
+
+def of(plan: Plan, path: Path) -> Record:
+    """A record with this file of samples."""
+    return make_record(plan).model_copy(update={"telemetry_sha256": file_sha256(path)})
+
+
+def test_the_samples_of_a_record_are_those_with_its_checksum(plan: Plan, samples: Path) -> None:
+    record, none = of(plan, samples), make_record(plan)
+    found = read_samples(record, samples)
+    assert found is not None and list(found.columns) == list(COLUMNS)
+    assert read_samples(none, samples.with_name("no.parquet")) is None
+    with pytest.raises(StudyError, match=r"telemetry_sha256: the record names no samples"):
+        read_samples(none, samples)
+    with pytest.raises(StudyError, match=r"telemetry_sha256: .* the file is not there"):
+        read_samples(record, samples.with_name("no.parquet"))
+    write_parquet(pd.DataFrame({name: [1.0, 3.0] for name in COLUMNS}), samples)  # another run's
+    with pytest.raises(StudyError, match=r"telemetry_sha256: the file has another checksum than the record names"):
+        read_samples(record, samples)
+
+
+@pytest.mark.parametrize("damage", ["empty", "truncated", "columns", "text", "infinite"])
+def test_samples_that_cannot_be_read_are_refused_whatever_their_checksum(
+    plan: Plan, samples: Path, damage: str
+) -> None:
+    frame, whole = pd.DataFrame({name: [1.0] for name in COLUMNS}), samples.read_bytes()
+    if damage in ("empty", "truncated"):
+        samples.write_bytes(whole[: len(whole) // 2] if damage == "truncated" else b"")
+    else:
+        changed = {"columns": frame[["seconds"]], "text": frame.assign(seconds="x"), "infinite": frame * float("inf")}
+        changed[damage].to_parquet(samples)
+    with pytest.raises(StudyError, match="they cannot be read"):
+        read_samples(of(plan, samples), samples)
