@@ -1,17 +1,23 @@
 """Images as they are stored, and their decoding, which is the same for every source. No torch."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from study.artifacts.manifest import Manifest
 from study.base.errors import StudyError
+
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
+"""Formats that a file of a user or a download may have. Pillow knows others, some of which start external programs."""
+MAX_PIXELS = 65_000_000
+"""Largest image: cameras and phones reach 64 million pixels. Its decoding takes up to 2 GB, namely with 16 bits."""
 
 Stored = Path | NDArray[Any]
 
@@ -46,10 +52,8 @@ def decode(stored: Stored, channels: int, size: int) -> NDArray[np.uint8]:
     """
     if isinstance(stored, Path):
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # Pillow warns of large images; its error above that stays
-                with Image.open(stored) as opened:
-                    image = to_channels(upright(opened), channels)
+            with opened(stored) as image_file:
+                image = to_channels(upright(image_file), channels)
         except Exception as error:  # Pillow's decoders raise nearly anything on a broken file
             reason = str(error).replace(str(stored), stored.name).splitlines() or [error.__class__.__name__]
             raise StudyError(f"{stored.name}: cannot be decoded: {reason[0]}") from None
@@ -59,6 +63,25 @@ def decode(stored: Stored, channels: int, size: int) -> NDArray[np.uint8]:
         image = image.resize((size, size), Image.Resampling.BILINEAR)
     pixels = np.array(image)
     return pixels[None] if channels == 1 else np.ascontiguousarray(pixels.transpose(2, 0, 1))
+
+
+@contextmanager
+def opened(file: Path | BinaryIO) -> Iterator[Image.Image]:
+    """Yield the image of a file, whose header alone has been read.
+
+    Raise :class:`StudyError` with the reason if it has none of the :data:`FORMATS`, or more than :data:`MAX_PIXELS`.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Pillow warns of an image that is refused here, and of damaged EXIF data
+        try:
+            image = Image.open(file, formats=FORMATS)
+        except UnidentifiedImageError:
+            raise StudyError(f"it is not a picture ({', '.join(FORMATS)})") from None
+        with image:
+            width, height = image.size
+            if width * height > MAX_PIXELS:
+                raise StudyError(f"it is {width} x {height} pixels, more than {MAX_PIXELS // 1_000_000} million")
+            yield image
 
 
 def upright(image: Image.Image) -> Image.Image:

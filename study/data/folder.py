@@ -6,7 +6,7 @@ from study.artifacts.manifest import LeftOut, Manifest
 from study.base.errors import StudyError
 from study.config.sections import Dataset
 from study.data.decode import decode
-from study.data.preflight import check_classes, given_folder, stat_files, train_images
+from study.data.preflight import as_text, check_classes, given_folder, stat_files, train_images
 from study.data.sources import Outlook, Source
 from study.data.splits import assign_splits, item_of
 
@@ -16,7 +16,7 @@ SUFFIXES = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".gif", "
 class Folder(Source):
     """The folder ``dataset.path``. It is read where it lies, and never written."""
 
-    code = ("data/folder.py", "data/splits.py")
+    code = ("data/folder.py", "data/splits.py", "data/decode.py")
 
     def keys(self, dataset: Dataset) -> tuple[str, ...]:
         """Return the keys of the split. The files themselves are those of :meth:`look`."""
@@ -68,18 +68,26 @@ def class_files(folder: Path) -> dict[str, list[Path]]:
     Hidden files and folders are ignored. A subfolder without an image is a class without images.
     """
     return {
-        subfolder.name: [path for path in _visible(subfolder) if path.suffix.lower() in SUFFIXES]
+        subfolder.name: [path for path in _visible(subfolder) if _why_no_image(folder, path) is None]
         for subfolder in _subfolders(folder)
     }
+
+
+def _why_no_image(folder: Path, path: Path) -> str | None:
+    """Return why the file's name is not that of an image, or None if it is."""
+    name = str(path.relative_to(folder))
+    if name != as_text(name):
+        return "its name is no UTF-8"
+    return None if path.suffix.lower() in SUFFIXES else f"its suffix {path.suffix!r} is not that of an image"
 
 
 def _sorted_out(folder: Path) -> tuple[dict[str, list[str]], list[LeftOut]]:
     """Return the relative names of the sound images of each class, and the other files with their reasons."""
     left_out = [
-        LeftOut(name=path.relative_to(folder).as_posix(), reason=f"its suffix {path.suffix!r} is not that of an image")
+        LeftOut(name=as_text(path.relative_to(folder).as_posix()), reason=reason)
         for subfolder in _subfolders(folder)
         for path in _visible(subfolder)
-        if path.suffix.lower() not in SUFFIXES
+        if (reason := _why_no_image(folder, path))
     ]
     names: dict[str, list[str]] = {}
     for label, files in class_files(folder).items():
@@ -95,7 +103,7 @@ def _sorted_out(folder: Path) -> tuple[dict[str, list[str]], list[LeftOut]]:
 
 
 def why_unreadable(path: Path) -> str | None:
-    """Return why a run could not decode the image, or None if it can. Pillow's own limit guards against bombs."""
+    """Return why a run could not decode the image, or None if it can."""
     try:
         decode(path, 3, 8)
     except StudyError as error:
@@ -104,7 +112,14 @@ def why_unreadable(path: Path) -> str | None:
 
 
 def _subfolders(folder: Path) -> list[Path]:
+    """Return the folders of the classes. Raise :class:`StudyError` if one has no proper name, or holds the others."""
     subfolders = [path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    for path in subfolders:
+        refused = f"dataset.path: class {as_text(path.name)!r} is not allowed: "
+        if path.name != as_text(path.name):
+            raise StudyError(f"{refused}its name is no UTF-8; give the folder another name")
+        if folder.resolve().is_relative_to(path.resolve()):
+            raise StudyError(f"{refused}it is a link to a folder that holds all classes; remove the link")
     return sorted(subfolders, key=lambda path: path.name)
 
 

@@ -22,6 +22,11 @@ def given_folder(given: str) -> Path:
     return folder
 
 
+def as_text(name: str) -> str:
+    """Return a file's name with escapes such as ``\\xff`` for bytes that are no UTF-8, which no manifest can hold."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def stat_files(folder: Path, files: Iterable[Path]) -> list[list[Any]]:
     """Return relative name, size in bytes and modification time (ns) of each of the ``files`` below ``folder``."""
     return [[path.relative_to(folder).as_posix(), path.stat().st_size, path.stat().st_mtime_ns] for path in files]

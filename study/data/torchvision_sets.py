@@ -12,7 +12,7 @@ from study.artifacts.layout import Results
 from study.artifacts.manifest import Manifest
 from study.base.errors import StudyError
 from study.config.sections import Dataset
-from study.data.preflight import given_folder, stat_files
+from study.data.preflight import as_text, given_folder, stat_files
 from study.data.sources import Outlook, Source
 from study.data.splits import item_of
 
@@ -43,7 +43,7 @@ class TorchvisionSet(Source):
             return Outlook(10, self.train_images)
         folder = given_folder(dataset.path)
         places = {Path(self.unpacked).parent, Path(self.archives).parent}
-        files = sorted({path for place in places for path in (folder / place).glob("*") if path.is_file()})
+        files = sorted({path for place in places for path in _files(folder / place)})
         return Outlook(10, self.train_images, stat_files(folder, files))
 
     def make(self, dataset: Dataset, folder: Path, results: Path) -> Manifest:
@@ -57,7 +57,7 @@ class TorchvisionSet(Source):
                 f"dataset.source: {dataset.source!r} could not be obtained ({reason}); put the files on disk and name "
                 "their folder as dataset.path, or use dataset.source: generated"
             ) from None
-        files = sorted(path for path in (base / self.unpacked).parent.iterdir() if path.is_file())
+        files = sorted(_files((base / self.unpacked).parent))
         return Manifest(
             source=dataset.source,
             generated=False,
@@ -145,3 +145,8 @@ class Mnist(TorchvisionSet):
     unpacked = "MNIST/raw/train-images-idx3-ubyte"
     archives = "MNIST/raw/*.gz"
     train_images = 60_000
+
+
+def _files(folder: Path) -> list[Path]:
+    """Return the files of a folder, which need not exist. torchvision reads none whose name is no UTF-8."""
+    return [path for path in folder.glob("*") if path.is_file() and path.name == as_text(path.name)]

@@ -5,6 +5,7 @@ import random
 import time
 import traceback
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,18 +13,19 @@ import numpy as np
 import torch
 
 from study.artifacts.layout import Results
-from study.artifacts.manifest import Manifest, read_manifest
+from study.artifacts.manifest import Item, Manifest, read_manifest
 from study.artifacts.record import DataUsed, JobResult
 from study.artifacts.run import Job
 from study.artifacts.samples import Measurement
 from study.artifacts.weights import Weights, read_weights
+from study.base.cpus import usable_cpus
 from study.base.errors import StudyError
-from study.base.files import write_whole
+from study.base.files import file_sha256, write_whole
 from study.base.privacy import anonymous
 from study.base.strict import Strict
 from study.config.settings import Settings
 from study.data.preflight import check_batch_size
-from study.data.sources import open_set
+from study.data.sources import open_set, source_of
 from study.training.loops.contract import TrainingJob
 from study.training.loops.replicas import Replicas
 from study.training.models.pretrained import imagenet_model, read_state
@@ -68,6 +70,34 @@ def read_inputs(job: Job) -> Inputs:
         left_out=len(manifest.left_out),
     )
     return Inputs(manifest, read_weights(files.weights(job.study, job.run.weights)), used)
+
+
+def checked_inputs(job: Job) -> Inputs:
+    """Return :func:`read_inputs`. Raise :class:`StudyError` if a file of the data is not the one in the manifest.
+
+    Size and time do not tell, so every file is read whole: call this once a run, and outside every timed region.
+    """
+    inputs, dataset, results = read_inputs(job), job.run.settings.dataset, Path(job.results)
+    base = source_of(dataset).base(dataset, Results(results).data(job.run.dataset), results)
+    with ThreadPoolExecutor(usable_cpus()) as pool:  # a checksum is computed outside Python's lock
+        for trouble in pool.map(lambda item: _change(base, item), inputs.manifest.items):
+            if trouble:
+                raise StudyError(trouble + (", or touch it, which makes a new manifest" if dataset.path else ""))
+    return inputs
+
+
+def _change(base: Path, item: Item) -> str | None:
+    """Return how a file differs from its entry in the manifest, or None if it does not."""
+    try:
+        found = file_sha256(base / item.name)
+    except OSError as error:
+        return f"{item.name}: cannot be read ({error.strerror}); put it back"
+    if found == item.sha256:
+        return None
+    return (
+        f"{item.name}: has changed since the manifest was made (its checksum is {found[:12]}, and was "
+        f"{item.sha256[:12]}); put it back"
+    )
 
 
 def prepare(job: Job, inputs: Inputs, device: torch.device, replicas: Replicas) -> TrainingJob:

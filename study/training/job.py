@@ -17,7 +17,7 @@ from study.artifacts.run import CEILINGS, RESULT, TELEMETRY, Job
 from study.artifacts.samples import Measurement, Yardstick
 from study.base.privacy import anonymous
 from study.config.settings import Settings
-from study.training.common import Inputs, failed, leave, loop_of, prepare, read_inputs, seed_everything
+from study.training.common import Inputs, checked_inputs, failed, leave, loop_of, prepare, seed_everything
 from study.training.loops.replicas import Replicas
 from study.training.measure import yardstick
 from study.training.measure.ceilings import measure_ceilings
@@ -50,7 +50,7 @@ def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path())
             message = "training.precision: this GPU has no tf32; NVIDIA GPUs have it from Ampere on"
             return JobResult(outcome="unavailable", message=message, machine=describe(settings.device))
         seed_everything(job.seed, settings.training.threads)
-        inputs = read_inputs(job)
+        inputs = checked_inputs(job)
         train, device = made_ready(job, inputs, job_file, scratch), torch.device(settings.device)
         set_fp32(settings.training.precision)
         # Outside every timed region, and before the window of peak memory opens.

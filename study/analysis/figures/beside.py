@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from study.analysis.figures.style import COLOURS, Drawn
+from study.analysis.figures.style import COLOURS, Drawn, log_y_axis
 from study.analysis.published.beside import Row, Series, beside, varied
 from study.analysis.published.table import read_published
 from study.analysis.stats.analysis import Analysis
@@ -74,7 +74,7 @@ def _panel(axes: Axes, one: Series) -> None:
     axes.tick_params(axis="x", labelsize=8.5)
     every = [*values, *(row.published_ratio for row in rows if row.published_ratio)]
     if max(every) > WIDE * min(every):
-        axes.set_yscale("log")
+        log_y_axis(axes)
     else:
         axes.set_ylim(0, 1.15 * max(*every, *high))
 

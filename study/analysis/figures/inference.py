@@ -5,10 +5,9 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator
 
 from study.analysis.figures.phases import group_rows
-from study.analysis.figures.style import COLOURS, MARKERS, Drawn, batch_axis
+from study.analysis.figures.style import COLOURS, MARKERS, Drawn, batch_axis, log_y_axis
 from study.analysis.stats.analysis import Analysis
 from study.analysis.words import device_words, number, short_key
 from study.artifacts.plan import Plan
@@ -38,9 +37,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
         left.set(title=f"{device_words(device)}: throughput", ylabel="images per second")
         right.set(title=f"{device_words(device)}: latency", ylabel="milliseconds a batch")
         for axes in (left, right):
-            axes.set_yscale("log")
-            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+            log_y_axis(axes)
             batch_axis(axes, values, short_key(curve.x))
         left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), ncols=2, frameon=False)
     return Drawn(figure, "Throughput and latency", _caption(), _alt(panels, short_key(curve.x)))

@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
 
 from study.analysis.figures.style import BEST, COLOURS, LABEL_BOX, Drawn
 from study.analysis.words import number
@@ -28,6 +29,8 @@ def draw(points: list[tuple[str, float, float]], ceilings: Ceilings, device_name
     axes.set(xscale="log", yscale="log", xlabel="arithmetic intensity, at most (FLOP per byte)", ylabel="FLOP/s")
     axes.grid(True, which="major", linewidth=0.6)
     axes.minorticks_off()
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_major_formatter(EngFormatter())
     _limits(axes, shown, ceilings)
     _roof(axes, ceilings)
     _points(axes, shown, ceilings.product_flop_per_second.best)

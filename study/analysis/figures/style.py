@@ -7,6 +7,7 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 COLOURS = ("#1f4e79", "#d9822b", "#7fb3d5", "#6b2d5c", "#b8b8b8", "#2e8b57")
 MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -44,13 +45,17 @@ def unmarked(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def use_style() -> None:
-    """Set seaborn's whitegrid and small text, and make the same data give the same bytes."""
+    """Set seaborn's whitegrid and small text, and make the same data give the same bytes.
+
+    No text is read as a formula: a machine's name or a class may hold any sign, and a broken formula ends the drawing.
+    """
     sns.set_theme(
         context="notebook",
         style="whitegrid",
         palette=list(COLOURS),
         rc={
             "svg.hashsalt": "study",
+            "text.parse_math": False,
             "axes.titlesize": 11,
             "axes.labelsize": 10,
             "xtick.labelsize": 9,
@@ -61,6 +66,14 @@ def use_style() -> None:
             "axes.spines.right": False,
         },
     )
+
+
+def log_y_axis(axes: Axes) -> None:
+    """Make the axis logarithmic, with ticks at 1, 2 and 5 in plain numbers: matplotlib's own labels are formulas."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def batch_axis(axes: Axes, values: list[float], label: str) -> None:

@@ -1,8 +1,10 @@
 import gzip
 import io
+import os
 import struct
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -11,16 +13,20 @@ from PIL import Image
 from study.artifacts.manifest import Manifest
 from study.base.errors import StudyError
 from study.config.sections import Dataset
-from study.data.decode import decode
+from study.data.decode import FORMATS, MAX_PIXELS, decode
 from study.data.folder import why_unreadable
 from study.data.generated import patterns, photographs
-from study.data.sources import look, open_set, source_of
+from study.data.sources import look, name_of, open_set, source_of
 from study.data.splits import assign_splits
 from tests.conftest import write_photos
 
 
 def dataset(**values: Any) -> Dataset:
     return Dataset.model_validate(values)
+
+
+def own(photos: Path) -> Dataset:
+    return dataset(source="folder", path=str(photos))
 
 
 def make(wanted: Dataset, folder: Path) -> Manifest:
@@ -189,10 +195,62 @@ def test_a_class_whose_files_have_other_endings_is_an_error_that_names_it(photos
         look(dataset(source="folder", path=str(photos)))
 
 
-def test_a_bomb_is_left_out_instead_of_filling_the_memory(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+def test_an_image_beyond_the_limit_is_left_out_for_what_its_header_says(photos: Path) -> None:
     first = sorted(photos.iterdir())[0]
-    assert "bomb" in str(why_unreadable(first / "000.jpg"))
+    for name, width in (("most.png", 10_000), ("more.png", 10_001)):
+        head = b"IHDR" + struct.pack(">IIBBBBB", width, MAX_PIXELS // 10_000, 1, 0, 0, 0, 0)
+        chunks = struct.pack(">I", 13) + head + struct.pack(">I", crc32(head)) + struct.pack(">I", 9) + b"IDAT"
+        (first / name).write_bytes(b"\x89PNG\r\n\x1a\n" + chunks)  # and no pixel follows
+    reasons = {Path(item.name).name: item.reason for item in make(own(photos), photos).left_out}
+    assert reasons["more.png"] == "it is 10001 x 6500 pixels, more than 65 million"
+    assert "pixels" not in reasons["most.png"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("sheet.jpg", b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 99 99\n%%EndComments\n%%EOF\n"),
+        ("sheet.png", b"P6 40 40 255\n" + bytes(4800)),  # PPM, which Pillow's first round of plugins knows
+    ],
+    ids=["eps", "ppm"],
+)
+def test_no_decoder_of_another_format_is_reached(
+    photos: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes
+) -> None:
+    Image.init()
+    for known, (_, accept) in list(Image.OPEN.items()):
+        if known not in FORMATS:
+            monkeypatch.setitem(Image.OPEN, known, (lambda *_, known=known: pytest.fail(f"{known} was tried"), accept))
+    first = sorted(photos.iterdir())[0]
+    (first / name).write_bytes(content)
+    (left_out,) = make(own(photos), photos).left_out
+    assert left_out.reason == "it is not a picture (JPEG, PNG, WEBP, GIF, BMP, TIFF)"
+
+
+def test_a_file_whose_name_is_no_utf8_is_left_out_under_a_name_that_can_be_read(photos: Path) -> None:
+    first = sorted(photos.iterdir())[0]
+    whole = (first / "000.jpg").read_bytes()
+    (first / os.fsdecode(b"\xff\xfe.jpg")).write_bytes(whole)
+    (first / os.fsdecode(b"sub\xff")).mkdir()
+    (first / os.fsdecode(b"sub\xff") / "001.jpg").write_bytes(whole)
+    assert name_of(own(photos), look(own(photos)).files)
+    manifest = Manifest.model_validate_json(make(own(photos), photos).model_dump_json())
+    names = {rf"{first.name}/\xff\xfe.jpg", rf"{first.name}/sub\xff/001.jpg"}
+    assert {item.name: item.reason for item in manifest.left_out} == dict.fromkeys(names, "its name is no UTF-8")
+    assert len(manifest.items) == 20
+
+
+def test_a_class_whose_name_is_no_utf8_is_an_error_that_names_it(photos: Path) -> None:
+    (photos / os.fsdecode(b"wood\xff")).mkdir()
+    with pytest.raises(StudyError, match=r"class 'wood\\\\xff' is not allowed: its name is no UTF-8"):
+        look(own(photos))
+
+
+@pytest.mark.parametrize("target", [".", ".."])
+def test_a_class_that_is_a_link_to_all_classes_is_an_error_that_names_it(photos: Path, target: str) -> None:
+    (photos / "again").symlink_to(target)
+    with pytest.raises(StudyError, match="class 'again' is not allowed: it is a link to a folder that holds all"):
+        look(own(photos))
 
 
 @pytest.mark.parametrize(
@@ -231,8 +289,7 @@ def test_a_folder_that_is_a_file_or_is_not_there_is_named(tmp_path: Path) -> Non
 def test_the_expected_training_set_is_the_one_of_the_manifest(tmp_path: Path, photos: Path) -> None:
     drawn = dataset(images=30, image_size=64, valid_fraction=0.3)
     assert look(drawn).train_images == make(drawn, tmp_path / "x").train_images
-    own = dataset(source="folder", path=str(photos))
-    assert look(own).train_images == make(own, photos).train_images
+    assert look(own(photos)).train_images == make(own(photos), photos).train_images
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -251,9 +308,12 @@ def test_mnist_is_read_from_disk_packed_or_not(tmp_path: Path, packed: bool) -> 
                 (raw / f"{name}.gz").write_bytes(gzip.compress(content))
             else:
                 (raw / name).write_bytes(content)
+    (raw / os.fsdecode(b"stray\xff")).write_text("")
     before = sorted(raw.iterdir())
     wanted = dataset(source="mnist", path=str(tmp_path / "given"), channels=1, image_size=28)
+    assert name_of(wanted, look(wanted).files)
     manifest = make(wanted, tmp_path / "results")
+    assert "stray" not in manifest.model_dump_json()
     assert (manifest.train_images, manifest.valid_images, len(manifest.classes)) == (30, 10, 10)
     images = open_set(manifest, wanted, tmp_path, tmp_path / "results")
     assert decode(images.stored[images.valid[0]], 1, 28).shape == (1, 28, 28)

@@ -11,10 +11,10 @@ from PIL import Image
 from study.artifacts.manifest import Manifest, read_manifest
 from study.base.errors import StudyError
 from study.config.sections import Dataset
-from study.data.decode import decode
+from study.data.decode import MAX_PIXELS, decode
 from study.data.search import fetch as search_fetch
 from study.data.search.find import Answer
-from study.data.search.picture import MAX_PIXELS, shrink
+from study.data.search.picture import shrink
 from study.data.search.store import Store
 from study.data.search.web import Bounds
 from study.data.sources import open_set
@@ -136,7 +136,7 @@ def test_a_rotation_is_applied_and_nothing_of_the_camera_is_kept() -> None:
         (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 99 99\n", "it is not a picture"),
         (picture((400, 300))[:-2000], "it cannot be decoded: image file is truncated"),
         (picture((1, 1), "GIF"), "it is 1 x 1 pixels, but each side needs at least 32"),
-        (picture((8000, 7000), "PNG", "1"), f"more than {MAX_PIXELS // 1_000_000} million"),
+        (picture((10_000, 6501), "PNG", "1"), f"more than {MAX_PIXELS // 1_000_000} million"),
     ],
 )
 def test_what_is_no_picture_is_refused_with_the_reason(content: bytes, words: str) -> None:

@@ -1,0 +1,51 @@
+"""The words in a figure: whatever a machine or a class is called, they are drawn as they are written."""
+
+import re
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+
+from study.analysis.figures import roofline
+from study.analysis.figures.step import save
+from study.analysis.figures.style import log_y_axis, use_style
+from study.artifacts.machine import Ceiling, Ceilings
+
+CEILINGS = Ceilings(
+    device="cuda",
+    precision="fp32",
+    threads=1,
+    matmul_fp32_precision="none",
+    convolution_fp32_precision="tf32",
+    product_arithmetic="tf32",
+    product_side=8192,
+    copy_bytes=2**30,
+    product_flop_per_second=Ceiling(best=4e14, samples=[4e14], calls_per_sample=1),
+    copy_bytes_per_second=Ceiling(best=4e12, samples=[4e12], calls_per_sample=1),
+)
+
+
+@pytest.mark.parametrize("name", ["GPU $\\frac{$", "GPU $5090$"])
+def test_a_name_with_dollar_signs_is_drawn_with_them(name: str, tmp_path: Path) -> None:
+    use_style()
+    drawn = roofline.draw([(name, 10.0, 1e13)], CEILINGS, name)
+    assert drawn is not None
+    save({"roofline": drawn}, tmp_path / "figures")
+    picture = (tmp_path / "figures" / "roofline.svg").read_text(encoding="utf-8")
+    drawn_as = {words: group.count("<use ") for words, group in re.findall(r"(?s)<!-- (.*?) -->(.*?)<g id=", picture)}
+    title = f"{name}, fp32 computed as TF32"
+    assert (drawn_as[name], drawn_as[title]) == (len(name), len(title))  # a shape for each sign: no formula ate one
+    assert [words for words in drawn_as if "$" in words] == [name, title]  # no number of an axis is a formula either
+
+
+@pytest.mark.parametrize(("values", "labels"), [([0.3, 40.0], ["0.5", "1", "20"]), ([0.1, 1e6], ["0.1", "1e+06"])])
+def test_a_logarithmic_axis_has_plain_numbers(values: list[float], labels: list[str]) -> None:
+    use_style()
+    figure = Figure()
+    axes = figure.subplots()
+    axes.plot(values, values)
+    log_y_axis(axes)
+    figure.draw_without_rendering()
+    shown = [label.get_text() for label in axes.get_yticklabels(which="both")]
+    assert set(labels) <= set(shown)
+    assert not any("$" in label for label in shown)

@@ -1,0 +1,80 @@
+"""What a run reads is what its manifest lists, or the run fails and says which file is another."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from study.artifacts.layout import Results
+from study.artifacts.record import JobResult
+from study.artifacts.run import Job
+from study.artifacts.weights import Weights
+from study.base.files import write_whole
+from study.host.steps.dataset import make
+from study.training.common import checked_inputs
+from study.training.job import execute
+from tests.conftest import tiny_plan
+
+
+class Prepared:
+    """A run on the user's photographs, or on drawn patterns, whose data have been made."""
+
+    def __init__(self, dataset: dict[str, object], results: Path) -> None:
+        plan = tiny_plan(dataset=dataset)
+        self.run = plan.runs[0]
+        self.manifest = make(plan, self.run.dataset, results)
+        self.folder = Results(results).data(self.run.dataset)
+        self.job = Job(run=self.run, study=plan.name, results=str(results), seed=1)
+        decided = Weights(
+            model="small_net", requested="none", kind="random", file=None, sha256=None, body_sha256="0", reason="asked"
+        )
+        write_whole(Results(results).weights(plan.name, self.run.weights), decided.model_dump_json())
+
+    def result(self) -> JobResult:
+        return execute(self.job)
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Give the file another content of the same size, and its old time."""
+    before = path.stat()
+    assert before.st_size == len(content)
+    path.write_bytes(content)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def flipped(path: Path) -> bytes:
+    whole = bytearray(path.read_bytes())
+    whole[-1] ^= 1
+    return bytes(whole)
+
+
+def own(photos: Path, results: Path) -> Prepared:
+    return Prepared({"source": "folder", "path": str(photos), "image_size": 32}, results)
+
+
+def test_a_photograph_that_was_replaced_with_its_size_and_time_kept_fails_the_run(photos: Path, tmp_path: Path) -> None:
+    prepared = own(photos, tmp_path / "results")
+    assert checked_inputs(prepared.job).used.sha256 == prepared.manifest.sha256
+    name = prepared.manifest.items[3].name
+    replace(photos / name, flipped(photos / name))
+    result = prepared.result()
+    assert (result.outcome, result.data) == ("failed", None)
+    assert str(result.message).startswith(f"{name}: has changed since the manifest was made (its checksum is ")
+    assert str(result.message).endswith("put it back, or touch it, which makes a new manifest")
+
+
+def test_a_photograph_that_is_gone_fails_the_run_and_is_named(photos: Path, tmp_path: Path) -> None:
+    prepared = own(photos, tmp_path / "results")
+    name = prepared.manifest.items[3].name
+    (photos / name).unlink()
+    assert str(prepared.result().message).startswith(f"{name}: cannot be read (No such file or directory)")
+
+
+@pytest.mark.parametrize("name", ["images.npy", "labels.npy"])
+def test_drawn_patterns_that_were_replaced_fail_the_run(name: str, tmp_path: Path) -> None:
+    prepared = Prepared({"source": "generated", "classes": 3, "images": 20, "image_size": 32}, tmp_path)
+    replace(prepared.folder / name, flipped(prepared.folder / name))
+    result = prepared.result()
+    assert (result.outcome, result.data) == ("failed", None)
+    assert str(result.message).startswith(f"{name}: has changed")
+    assert "touch" not in str(result.message)
