@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +47,12 @@ def unique(labels: list[str], factors: list[dict[str, Any]]) -> list[str]:
 
     ``labels`` and ``factors`` hold one item for each configuration.
     """
+    seen = Counter(frozenset(levels.items()) for levels in factors)
     for levels in factors:
-        if factors.count(levels) > 1:
+        if seen[frozenset(levels.items())] > 1:
             raise StudyError(f"factors: {levels} occur together more than once: `single` always has one process")
+    counts = Counter(labels)
     return [
-        label if labels.count(label) == 1 else f"{label}-{digest(levels)[:4]}"
+        label if counts[label] == 1 else f"{label}-{digest(levels)[:4]}"
         for label, levels in zip(labels, factors, strict=True)
     ]

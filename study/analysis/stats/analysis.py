@@ -28,7 +28,7 @@ from study.analysis.stats.findings import (
     OnlyLevel,
 )
 from study.analysis.stats.groups import Fits, GroupFit, groups_of
-from study.analysis.stats.log_model import DIFFERENCE, LogModel, level_test
+from study.analysis.stats.log_model import DIFFERENCE, level_test
 from study.analysis.stats.optimum import Optimum, may_be_fastest, optimum_of
 from study.analysis.stats.stability import drift_of
 from study.analysis.stats.step_model import StepModel, step_model
@@ -187,7 +187,7 @@ def _group(study: Study, group: GroupFit, y: str) -> Group:
         optimum=fits.optimum,
         machine_change=machine_change.change(clean),
         machine=_verdict(fits),
-        curve=_curve(levels, fits.raw, drift.change if drift else None) if x else None,
+        curve=_curve(levels, fits, drift.change if drift else None) if x else None,
         equivalent=equivalent_to(fits.raw, best, study.equivalence_margin) if best else [],
         sensitivity=sensitivity_of(fits.raw, study.equivalence_margin),
         drift=drift,
@@ -195,15 +195,15 @@ def _group(study: Study, group: GroupFit, y: str) -> Group:
     )
 
 
-def _curve(levels: Sequence[Level], model: LogModel, drift: float | None) -> CurveFit | None:
+def _curve(levels: Sequence[Level], fits: Fits, drift: float | None) -> CurveFit | None:
     """Return the curve through the levels whose time is determined (where none is, through all); None below three."""
     timed = [level for level in levels if level.time]
     sizes = {level.label: level.x for level in [level for level in timed if not level.undetermined] or timed}
     if len(sizes) < 3:
         return None
-    told = list(sizes)
+    told, model = list(sizes), fits.raw
     return curve_of_model(
-        model, [sizes.get(level) for level in model.levels], optimum_of(model, told), level_test(model, told), drift
+        model, [sizes.get(level) for level in model.levels], fits.optimum_among(told), level_test(model, told), drift
     )
 
 

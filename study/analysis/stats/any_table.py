@@ -12,8 +12,8 @@ from study.analysis.stats.log_model import fit_log_model, level_test
 from study.analysis.stats.optimum import Optimum, label, may_be_fastest, optimum_of
 from study.base.errors import StudyError
 
-MOST_SIZES = 100
-"""Distinct values of x up to which a table is fitted."""
+MOST_SIZES = 300
+"""Distinct values of x up to which a table is fitted: it takes some seconds, and 3,000 would take hours."""
 MOST_BLOCKS = 200
 LEAST, MOST = 1e-9, 1e12
 """Numbers that a table may hold: seconds and sizes of what can be run, in any usual unit."""

@@ -1,7 +1,6 @@
 """The curve T(b) of a group: every law fitted to its points, and the verdict on what they determine."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from itertools import combinations
 
 import numpy as np
 from pydantic import Field
@@ -177,11 +176,13 @@ def _turns_again(means: LogMeans) -> bool:
     """
     least, count = int(means.logs.argmin()), len(means.sizes)
     critical = float(stats.t.isf(SIGNIFICANCE / (count * (count - 1) / 2), means.degrees))
-    for one, other in combinations(range(count), 2):
+    own = np.diag(means.covariance)
+    for other in range(1, count):
+        one = np.arange(other)
         change = means.logs[other] - means.logs[one]
-        error = means.covariance[one, one] + means.covariance[other, other] - 2 * means.covariance[one, other]
-        wrong = change if other <= least else -change if one >= least else 0.0
-        if wrong > critical * np.sqrt(max(error, 0.0)) and error > 0:
+        error = own[one] + own[other] - 2 * means.covariance[one, other]
+        wrong = change if other <= least else np.where(one >= least, -change, 0.0)
+        if ((wrong > critical * np.sqrt(np.maximum(error, 0.0))) & (error > 0)).any():
             return True
     return False
 

@@ -1,6 +1,6 @@
 """The groups of a study: levels that differ in one factor, with the one model from which all their numbers come."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +34,10 @@ class Fits:
     """Means on an unchanged machine; None where it did not change, or too few runs are left to tell its part."""
     adjusted_differs_p: float | None
     """The same F test with the machine's change accounted for."""
+
+    def optimum_among(self, levels: Sequence[str]) -> Optimum | None:
+        """Return the optimum among some levels, as they were measured."""
+        return _optimum_among(self.raw, self.optimum, levels)
 
 
 @dataclass(frozen=True)
@@ -132,6 +136,11 @@ def _learning(study: Study, clean: pd.DataFrame) -> tuple[dict[str, Learning], f
     return learning_of(accuracies, chance, images, study.learning.margin), chance
 
 
+def _optimum_among(model: LogModel, of_all: Optimum | None, levels: Sequence[str]) -> Optimum | None:
+    """Return the optimum among some levels. Its draws take long for many: that of all is not sought twice."""
+    return of_all if set(levels) >= set(model.levels) else optimum_of(model, levels)
+
+
 def fit_group(clean: pd.DataFrame, y: str, candidates: list[str]) -> Fits:
     """Return the models of log seconds ``y`` of a group's clean runs, without and with the machine as a covariate.
 
@@ -145,11 +154,12 @@ def fit_group(clean: pd.DataFrame, y: str, candidates: list[str]) -> Fits:
     yardstick = machine_change.covariate(clean)
     adjusted = model_of(clean, y, levels, yardstick) if yardstick else None
     adjusted = adjusted if adjusted and adjusted.spare > 0 else None
+    optimum = optimum_of(raw)
     return Fits(
         raw=raw,
-        optimum=optimum_of(raw),
+        optimum=optimum,
         fair_differs_p=level_test(raw, candidates),
-        fair_optimum=optimum_of(raw, candidates),
+        fair_optimum=_optimum_among(raw, optimum, candidates),
         candidates=candidates,
         changed=yardstick is not None,
         adjusted=adjusted,

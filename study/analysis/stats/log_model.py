@@ -110,15 +110,40 @@ class LogModel:
 
     def degrees(self, weights: Array) -> float:
         """Return Satterthwaite's degrees of freedom of the variance of a weighted sum of the effects."""
-        whole = np.zeros(len(self.fit.beta))
-        whole[: len(weights)] = weights
-        scatter = self.fit.scatter(whole)
-        if self.uneven:
-            own = weights**2 * self.noises / self.counts
-            runs = self.spare / self.counts.sum() * self.counts  # the degrees that are left to each level
-            scatter = self.fit.scatter(whole, 1) + float((2 * own**2 / np.maximum(runs, 1)).sum())
-        variance = self.error(weights) ** 2
-        return float(np.clip(2 * variance**2 / scatter, 1.0, self.spare)) if scatter > 0 else float(max(self.spare, 0))
+        return float(self.degrees_of(weights[None])[0])
+
+    def degrees_of(self, rows: Array) -> Array:
+        """Return Satterthwaite's degrees of freedom (r,) for each row of weights (r, m)."""
+        squares = [((rows @ matrix) * rows).sum(1) for matrix in (self.covariance, *self._slopes)]
+        return self._degrees(squares[0], np.array(squares[1:]), rows**4 @ self._own_scatter)
+
+    @cached_property
+    def pair_variances(self) -> Array:
+        """Variance (m, m) of the difference of each two levels."""
+        return np.maximum(_of_pairs(self.covariance), 0)
+
+    @property
+    def _slopes(self) -> Array:
+        """Derivative (variances, m, m) of the covariance on each variance that all levels share."""
+        count = len(self.levels)
+        return self.fit.slopes[int(self.uneven) :, :count, :count]
+
+    @property
+    def _own_scatter(self) -> Array:
+        """Variance (m,) of what a level's own noise adds to the variance of its mean; 0 without one."""
+        runs = self.spare / self.counts.sum() * self.counts  # the degrees that are left to each level
+        found: Array = 2 * (self.noises / self.counts) ** 2 / np.maximum(runs, 1)
+        return found if self.uneven else 0 * found
+
+    def _degrees(self, variances: Array, slopes: Array, own: Array) -> Array:
+        """Return the degrees (r,) of ``variances`` (r,) with these ``slopes`` (variances, r) and own scatter (r,)."""
+        spread = self.fit.spread[int(self.uneven) :, int(self.uneven) :]
+        scatter = own + (slopes * (spread @ slopes)).sum(0) if len(slopes) else own
+        whole = np.full(len(variances), float(max(self.spare, 0)))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            few = np.clip(2 * np.maximum(variances, 0) ** 2 / scatter, 1.0, self.spare)
+        found: Array = np.where(scatter > 0, few, whole)
+        return found
 
     def interval(self, weights: Array, critical: float | None = None) -> Interval:
         """Return the exponential of a weighted sum of the effects; ``critical`` replaces the quantile of t."""
@@ -133,8 +158,12 @@ class LogModel:
     @cached_property
     def pair_degrees(self) -> float:
         """The median, over all pairs of levels, of the degrees of freedom of their difference."""
-        pairs = [self.weights(a, b) for place, a in enumerate(self.levels) for b in self.levels[:place]]
-        return float(np.median([self.degrees(pair) for pair in pairs])) if pairs else float(max(self.spare, 0))
+        if len(self.levels) < 2:
+            return float(max(self.spare, 0))
+        below = np.tril_indices(len(self.levels), -1)
+        slopes = np.array([_of_pairs(matrix)[below] for matrix in self._slopes])
+        own = self._own_scatter[below[0]] + self._own_scatter[below[1]]
+        return float(np.median(self._degrees(self.pair_variances[below], slopes, own)))
 
     @property
     def covariate_p(self) -> float | None:
@@ -174,6 +203,13 @@ def fit_log_model(
         np.log(np.asarray(seconds, float)), fixed, [Groups("block", places(nested)), Groups("start", places(starts))]
     )
     return LogModel(list(dict.fromkeys(levels)), level_places, fit, _noises(fit, level_places))
+
+
+def _of_pairs(matrix: Array) -> Array:
+    """Return the quadratic form (m, m) of the difference of each two of the axes of ``matrix`` (m, m)."""
+    own = np.diag(matrix)
+    found: Array = own[:, None] + own - matrix - matrix.T
+    return found
 
 
 def _without_negative(covariance: Array) -> Array:
@@ -223,13 +259,14 @@ def _level_test(model: LogModel, levels: Sequence[Hashable]) -> float | None:
     count = len(levels)
     if count < 2 or model.spare <= 0 or model.fit.variances["noise"] <= 0:
         return None
-    differences = np.array([model.weights(levels[0], other) for other in levels[1:]])
+    whole = np.eye(len(model.levels))[[model.levels.index(level) for level in levels]]
+    differences = whole[0] - whole[1:]
     variances, directions = np.linalg.eigh(differences @ model.covariance @ differences.T)
     if variances.min() <= 0:
         return None
     rows = directions.T @ differences
     squares = (rows @ model.effects) ** 2 / variances
-    degrees = np.array([model.degrees(row) for row in rows])
+    degrees = model.degrees_of(rows)
     expected = float((degrees / (degrees - 2)).sum()) if degrees.min() > 2 else 0.0
     spare = 2 * expected / (expected - count + 1) if expected > count - 1 else float(degrees.min())
     return float(stats.f.sf(squares.mean(), count - 1, spare))

@@ -15,6 +15,8 @@ from scipy import optimize
 Array = NDArray[np.float64]
 MANY_GROUPS = 400
 """Groups from which the degrees of freedom no longer matter; the matrices of their traces would fill the memory."""
+FEW_COEFFICIENTS = 100
+"""Coefficients up to which a sum over four of their axes takes less than a second."""
 STEP = 10.0
 GRID = (0.0, *(1e-3 * STEP**power for power in range(8)))
 """Ratios of a random factor's variance to the noise's that are tried first, up to 10,000."""
@@ -95,6 +97,18 @@ def fit_mixed(y: Array, x: Array, candidates: Sequence[Groups]) -> MixedFit:
 
 def _adds(x: Array, rank: int, groups: Groups) -> bool:
     return groups.count > MANY_GROUPS or int(np.linalg.matrix_rank(np.hstack([x, groups.matrix()]))) > rank
+
+
+def _products(parts: Array, plain: Array) -> Array:
+    """Return P_i ``plain`` P_j, shape (k, k, p, p), of the ``parts`` (k, p, p).
+
+    The plain sum takes p^4 steps. It stays for few coefficients, because draws of the means turn with the last bit of
+    their covariance, and analyses that were made with it hold such draws.
+    """
+    if len(plain) <= FEW_COEFFICIENTS:
+        found: Array = np.einsum("ikl,lm,jmn->ijkn", parts, plain, parts)
+        return found
+    return parts[:, None] @ plain @ parts
 
 
 class _Restricted:
@@ -218,7 +232,7 @@ class _Restricted:
         rest = 2 * noise * s @ information[0, 1:] + s @ information[1:, 1:] @ s
         information[0, 0] = (self.spare - rest) / noise**2
         spread: Array = 2 * np.linalg.pinv(information, hermitian=True).astype(float)
-        inner = np.einsum("ij,ijkl->kl", spread, q - np.einsum("ikl,lm,jmn->ijkn", p, plain, p))
+        inner = np.einsum("ij,ijkl->kl", spread, q - _products(p, plain))
         adjusted = plain + 2 * plain @ inner @ plain
         if (np.diag(adjusted) < np.diag(plain) * (1 - 1e-6)).any():  # columns that are all but dependent
             adjusted = plain

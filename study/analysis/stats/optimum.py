@@ -16,6 +16,8 @@ from study.analysis.stats.mixed_model import Array
 from study.base.strict import Strict
 
 DRAWS = 40_000
+PART = 4_000
+"""Draws that are searched at once."""
 SEED = 20_240_101
 
 
@@ -38,7 +40,9 @@ def optimum_of(model: LogModel, among: Sequence[Hashable] | None = None) -> Opti
     rows = [model.levels.index(level) for level in levels]
     drawn, effects = draws(model.covariance[np.ix_(rows, rows)], model.pair_degrees), model.effects[rows]
     shares = np.bincount((effects + drawn).argmin(1), minlength=len(names)) / DRAWS
-    kept = [name for index, name in enumerate(names) if _may_be_best(index, levels, model, effects, drawn)]
+    errors = np.sqrt(model.pair_variances[np.ix_(rows, rows)])
+    lowest = drawn.min(1)
+    kept = [name for index, name in enumerate(names) if _may_be_best(index, effects, errors, drawn, lowest)]
     least = float(effects.min())
     return Optimum(
         indistinguishable=kept,
@@ -69,14 +73,24 @@ def may_be_fastest(optimum: Optimum, differs_p: float | None) -> list[str]:
     return optimum.indistinguishable
 
 
-def _may_be_best(index: int, levels: Sequence[Hashable], model: LogModel, effects: Array, drawn: Array) -> bool:
-    others = [other for other in range(len(levels)) if other != index]
-    if not others:
+def _may_be_best(index: int, effects: Array, errors: Array, drawn: Array, lowest: Array) -> bool:
+    """Return whether the largest difference of a level from another is within that of more than 5% of the draws.
+
+    ``errors`` (k, k) are those of the differences, and ``lowest`` (DRAWS,) the smallest of each draw. That alone tells
+    of most draws that they hold no such difference. The others are searched until they are enough.
+    """
+    errors = np.where(np.arange(len(effects)) == index, np.inf, errors[index])
+    seen = float(((effects[index] - effects) / errors).max())
+    if seen <= 0:
         return True
-    errors = np.array([model.error(model.weights(levels[index], levels[other])) for other in others])
-    largest = ((drawn[:, [index]] - drawn[:, others]) / errors).max(1)
-    critical = float(np.quantile(largest, CONFIDENCE))
-    return bool((effects[index] - effects[others] <= critical * errors).all())
+    near = np.flatnonzero(drawn[:, index] - lowest >= seen * errors.min())
+    found, wanted = 0, round((1 - CONFIDENCE) * DRAWS)
+    for start in range(0, len(near), PART):
+        part = drawn[near[start : start + PART]]
+        found += int((((part[:, [index]] - part) / errors).max(1) >= seen).sum())
+        if found > wanted:
+            return True
+    return False
 
 
 def label(level: Hashable) -> str:

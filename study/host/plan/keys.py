@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from study.base import checkout
-from study.base.files import code_sha256, file_sha256
+from study.base.files import file_sha256
 from study.config.settings import Settings, decisive
 
 COMMON = ("training/*.py", "training/measure/*.py", "training/models/*.py", "training/loops/*.py", "data/decode.py")
@@ -38,16 +38,19 @@ def measured_code(settings: Settings) -> list[str]:
 
 
 def run_identity(
-    settings: Settings, dataset_id: str, weights_id: str, engine: str, image: str | None
+    settings: Settings, dataset_id: str, weights_id: str, code: str, lock: str, engine: str, image: str | None
 ) -> dict[str, Any]:
-    """Return all that decides one run: its settings, data and weights, the measured code, lock, engine and image."""
+    """Return all that decides one run: its settings, data and weights, the measured code, lock, engine and image.
+
+    ``code`` is the SHA-256 of :func:`measured_code`, and ``lock`` that of the lock.
+    """
     values = decisive(settings)
     values["dataset"]["id"] = dataset_id
     values["model"]["weights"] = weights_id
     return {
         "settings": values,
-        "code": code_sha256(measured_code(settings)),
-        "lock": installed_lock_sha256(),
+        "code": code,
+        "lock": lock,
         "engine": engine,
         "image": image,
     }

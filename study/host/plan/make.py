@@ -1,17 +1,19 @@
 """From a study to its runs: factors x replicates, their names, keys and seeded order."""
 
 import itertools
+import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from study.artifacts.names import label, slug, unique
 from study.artifacts.plan import Plan
 from study.artifacts.run import Run
 from study.base.errors import StudyError
-from study.base.files import digest, stat_of
+from study.base.files import code_sha256, digest, stat_of
 from study.config import own_model
 from study.config.load import check_settings, read_study
 from study.config.selection import Selection
@@ -21,6 +23,8 @@ from study.data import preflight, sources
 from study.host.engine.place import Place
 from study.host.plan import keys, process_count
 
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
 ON_A_CPU_ALONE = ("fp32_onnx", "int8")
 """Precisions of inference that this project cannot execute on a GPU."""
 
@@ -52,9 +56,9 @@ def make_plan(
     is absent takes its number of processes from there. Raise :class:`StudyError` for a study that cannot be planned.
     """
     counts = counts or {device: int(not reason) for device, reason in absent.items()}
+    shared = _Shared(name, place, _processes_before(earlier))
     configurations = [
-        _configuration(name, settings, list(study.factors), place, absent, counts, earlier)
-        for settings in _combinations(name, study)
+        _configuration(settings, list(study.factors), shared, absent, counts) for settings in _combinations(name, study)
     ]
     _check_curve(name, study)
     labels = unique([label(item.factors, study) for item in configurations], [item.factors for item in configurations])
@@ -77,26 +81,54 @@ def _combinations(name: str, study: Study) -> Iterator[Settings]:
         yield check_settings(with_values(base, dict(zip(study.factors, levels, strict=True))), f"study {name}")
 
 
+class _Shared:
+    """What the configurations of one plan share, each of it found once: there may be thousands of configurations."""
+
+    def __init__(self, study: str, place: Place, processes_before: Mapping[str, int]) -> None:
+        self.study, self.place, self.processes_before = study, place, processes_before
+        self.code, self.lock = cache(code_sha256), cache(keys.installed_lock_sha256)
+        self._datasets: dict[str, tuple[str, int]] = {}
+        self._weights: dict[tuple[str, str, int], str] = {}
+
+    def dataset(self, settings: Settings) -> tuple[str, int]:
+        """Return the name of the data and the size of the training set."""
+        return _once(self._datasets, settings.dataset.model_dump_json(), lambda: _dataset(settings))
+
+    def weights(self, settings: Settings) -> str:
+        """Return the name of the decision about the weights, of a model that the runs will find."""
+        key = (settings.model.model_dump_json(), settings.dataset.model_dump_json(), settings.seed)
+        return _once(self._weights, key, lambda: self._checked_weights(settings))
+
+    def _checked_weights(self, settings: Settings) -> str:
+        own_model.check(settings.model.name, Path(), self.place.engine)
+        return _weights(settings, self.study)
+
+
+def _once(known: dict[Key, Value], key: Key, find: Callable[[], Value]) -> Value:
+    if key not in known:
+        known[key] = find()
+    return known[key]
+
+
 def _configuration(
-    study: str,
     settings: Settings,
     factors: list[str],
-    place: Place,
+    shared: _Shared,
     absent: Mapping[str, str | None],
     counts: Mapping[str, int],
-    earlier: Plan | None,
 ) -> Configuration:
     """Return the configuration with these settings: its processes counted, its data and weights known by their keys.
 
     Raise :class:`StudyError` if the data, the processes, the batch size or the model do not allow it.
     """
-    dataset_id, train_images = _dataset(settings)
-    before = _processes_before(earlier, {key: get(settings, key) for key in factors})
+    study, place = shared.study, shared.place
+    dataset_id, train_images = shared.dataset(settings)
+    before = shared.processes_before.get(_levels({key: get(settings, key) for key in factors}))
     settings, trouble = process_count.resolve(settings, counts.get(settings.device, 0), study, train_images, before)
     preflight.check_batch_size(settings, train_images, study)
-    own_model.check(settings.model.name, Path(), place.engine)
-    weights_id = _weights(settings, study)
-    identity = keys.run_identity(settings, dataset_id, weights_id, place.engine, place.image(settings.device))
+    weights_id = shared.weights(settings)
+    code, image = shared.code(tuple(keys.measured_code(settings))), place.image(settings.device)
+    identity = keys.run_identity(settings, dataset_id, weights_id, code, shared.lock(), place.engine, image)
     return Configuration(
         factors={key: get(settings, key) for key in factors},  # as checked: 1 may have become 1.0
         settings=settings,
@@ -117,13 +149,16 @@ def _check_curve(name: str, study: Study) -> None:
 
 def _blocks(configurations: Sequence[Configuration], labels: Sequence[str], study: Study) -> list[Run]:
     """Return the runs: in each block every configuration once, in the block's own seeded order."""
+    first = [
+        Run(name="", block=0, position=0, **vars(configuration)) for configuration in configurations
+    ]  # checked once: a replicate differs from it in these three alone
     runs: list[Run] = []
     for block in range(1, study.replicates + 1):
         order = list(range(len(configurations)))
         random.Random(f"{study.seed}/{block}").shuffle(order)
         for index in order:
-            values = vars(configurations[index])
-            runs.append(Run(name=f"{labels[index]}-r{block}", block=block, position=len(runs) + 1, **values))
+            own = {"name": f"{labels[index]}-r{block}", "block": block, "position": len(runs) + 1}
+            runs.append(first[index].model_copy(update=own))
     return runs
 
 
@@ -143,14 +178,19 @@ def plan_all(
     return [make_plan(name, study, place, absent, counts, (earlier or {}).get(name)) for name, study in studies.items()]
 
 
-def _processes_before(earlier: Plan | None, factors: dict[str, Any]) -> int | None:
-    """Return the number of processes that ``earlier`` gives the run with these levels. None if it has no such run.
+def _processes_before(earlier: Plan | None) -> dict[str, int]:
+    """Return the number of processes that ``earlier`` gives the runs with each combination of levels.
 
-    None also if the number of processes is itself a factor: the earlier plan then holds numbers, and no longer says
-    which of them was ``auto``.
+    If the number is itself a factor, no level ``auto`` is among them: the earlier plan then holds numbers, and no
+    longer says which of them was ``auto``.
     """
-    like = next((run.settings.training for run in earlier.runs if run.factors == factors), None) if earlier else None
-    return None if like is None or like.processes == "auto" else like.processes
+    found = [(_levels(run.factors), run.settings.training.processes) for run in (earlier.runs if earlier else [])]
+    return {levels: processes for levels, processes in found if processes != "auto"}
+
+
+def _levels(factors: dict[str, Any]) -> str:
+    """Return a combination of levels as text."""
+    return json.dumps(factors, sort_keys=True)
 
 
 def _not_on_this_device(settings: Settings) -> str | None:

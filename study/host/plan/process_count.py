@@ -2,10 +2,16 @@
 
 from study.base.errors import StudyError
 from study.config.settings import Settings
+from study.config.study import Study
 from study.data import preflight
 
 CPU_PROCESSES = 2
 """Largest number of processes that ``auto`` gives on a CPU: the smallest number that has to share a batch."""
+
+
+def may_differ(study: Study) -> bool:
+    """Return whether the number of processes of a run may differ between machines: not where there is always one."""
+    return {study.training.strategy, *study.factors.get("training.strategy", [])} != {"single"}
 
 
 def resolve(

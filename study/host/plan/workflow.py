@@ -4,6 +4,7 @@ import os
 import sys
 import time
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from study.config.load import read_selection
 from study.host.engine import bring, lifetime
 from study.host.engine.engines import engine
 from study.host.engine.place import DEVICES, Place, choose
-from study.host.plan import blocks
+from study.host.plan import blocks, process_count
 from study.host.plan.checks import check_limits, check_training_stack
 from study.host.plan.make import plan_all, read_all
 
@@ -55,8 +56,9 @@ class Workflow:
             if not run.unavailable or self.results.record(study, run.file).exists()
         ]
 
+    @cached_property
     def preparation(self) -> list[str]:
-        """Return the paths of every image, every manifest and every decision about weights.
+        """The paths of every image, every manifest and every decision about weights.
 
         Those that are missing are inputs of each run: a run with preparing jobs of its own would break the order.
         """
@@ -77,23 +79,38 @@ class Workflow:
 
     def needed(self, study: str, run: str, key: str) -> list[str]:
         """Return the files to be made before a run: none if its record exists, else every missing preparation."""
-        return [] if self.results.record(study, f"{run}.{key}.json").exists() else _missing(self.preparation())
+        return [] if self.results.record(study, f"{run}.{key}.json").exists() else _missing(self.preparation)
 
     def dataset_study(self, dataset: str) -> str:
         """Return the study whose plan describes ``dataset``, preferably one with a run that can be made here."""
-        able = [plan.name for plan in self.plans if any(run.dataset == dataset for run in self.runs(plan.name))]
-        named = [plan.name for plan in self.plans if any(run.dataset == dataset for run in plan.runs)]
-        return (able or named)[0]
+        return self._dataset_studies[dataset]
 
     def order(self, study: str, run: str, key: str) -> int:
         """Return the priority of a run: the first in the seeded order, study after study, has the highest."""
-        every = [(plan.name, item.name, item.key) for plan in self.plans for item in plan.runs]
-        return len(every) - every.index((study, run, key))
+        return self._orders[study, run, key]
 
     def counter(self, study: str, run: str) -> str:
         """Return the progress label of a run for the terminal, e.g. ``run 3 of 10``."""
-        place = self.pending.index((study, run)) + 1 if (study, run) in self.pending else 0
-        return f"run {place} of {len(self.pending)}"
+        return f"run {self._places.get((study, run), 0)} of {len(self.pending)}"
+
+    # Snakemake asks for each run by itself: a search through all runs each time would take hours for 100,000.
+
+    @cached_property
+    def _dataset_studies(self) -> dict[str, str]:
+        named = [(run.unavailable is not None, plan.name, run.dataset) for plan in self.plans for run in plan.runs]
+        studies: dict[str, str] = {}
+        for _, study, dataset in sorted(named, key=lambda item: item[0]):
+            studies.setdefault(dataset, study)
+        return studies
+
+    @cached_property
+    def _orders(self) -> dict[tuple[str, str, str], int]:
+        every = [(plan.name, run.name, run.key) for plan in self.plans for run in plan.runs]
+        return {run: len(every) - place for place, run in enumerate(every)}
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, str], int]:
+        return {run: place for place, run in enumerate(self.pending, 1)}
 
     def forget_left(self) -> None:
         """Remove the stamps of the runs that a time budget left, at the end of a start."""
@@ -102,7 +119,10 @@ class Workflow:
 
     def say_what_is_kept(self) -> None:
         """Say what a start that was broken off has measured, and how to go on."""
-        made = sum(self.results.record(study, self.plan(study).run(run).file).exists() for study, run in self.pending)
+        files = {
+            (plan.name, run.name): self.results.record(plan.name, run.file) for plan in self.plans for run in plan.runs
+        }
+        made = sum(files[run].exists() for run in self.pending)
         print(
             f"kept: {made} of the {len(self.pending)} run(s) of this start. To go on, start it again. For a report of "
             "what is there, add: --config time_budget_minutes=0",
@@ -133,7 +153,8 @@ def plans_for(config: dict[str, Any], studies: Path, results: Path, fetch: bool 
     place = choose(selection, fetch)
     absent: dict[str, str | None] = {device: devices.absent(device) for device in DEVICES}
     counts: dict[str, int] = {device: devices.count(device) for device in DEVICES}
-    plans = plan_all(read, place, absent, counts, read_earlier(read, results))
+    earlier = read_earlier([name for name, study in read.items() if process_count.may_differ(study)], results)
+    plans = plan_all(read, place, absent, counts, earlier)
     check_limits(plans)
     return plans
 

@@ -60,6 +60,21 @@ def test_a_planted_alpha_of_a_half_is_reported_within_its_interval(
     assert "alpha = 0.5" in capsys.readouterr().out
 
 
+def test_a_table_of_more_than_a_hundred_sizes_has_a_law_and_an_optimum(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    sizes = np.tile(np.arange(1, 121), 2)
+    seconds = (5 + 240 / sizes) * np.exp(rng.normal(0, 0.05, len(sizes)))
+    rows = "\n".join(f"{size},{time}" for size, time in zip(sizes, seconds, strict=True))
+    (tmp_path / "t.csv").write_text(f"batch_size,seconds\n{rows}\n")
+    found = fit(tmp_path / "t.csv")
+    coefficients = found["models"]["inverse"]["coefficients"]  # type: ignore[index]
+    assert coefficients["T0"] == pytest.approx(5, rel=0.05)
+    assert coefficients["A"] == pytest.approx(240, rel=0.05)
+    tied = [int(size) for size in found["optimum"]["indistinguishable"]]  # type: ignore[index]
+    assert min(tied) > 20
+    assert 120 in tied
+
+
 def test_blocks_that_are_named_are_taken_out(tmp_path: Path) -> None:
     """The machine was twice as slow in the second half: the law is the same all the same."""
     sizes = [16, 32, 64, 128, 256]
@@ -125,7 +140,7 @@ REFUSED: dict[str, tuple[str, list[str], str]] = {
     "3000 sizes": (
         FEW + "".join(f"{size},{size}\n" for size in range(1, 3001)),
         [],
-        "3000 value(s) of 'batch_size'; at most 100 are allowed: choose some, or round them",
+        "3000 value(s) of 'batch_size'; at most 300 are allowed: choose some, or round them",
     ),
     "empty": ("", [], "t.csv: cannot be read as a table: it is empty"),
     "blank": ("\n \n", [], "t.csv: cannot be read as a table: it is empty"),

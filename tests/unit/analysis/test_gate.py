@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from study.analysis.stats import optimum
 from study.analysis.stats.analysis import Analysis, analyse
 from study.analysis.stats.findings import CannotSay, Fastest
 from study.analysis.stats.gate import undetermined
 from study.analysis.stats.log_model import Interval
+from study.analysis.stats.mixed_model import Array
 from study.config.study import Study
 from tests.conftest import study_values
 from tests.timings import as_timings
@@ -52,6 +54,19 @@ def test_the_fastest_is_named_with_what_cannot_be_told_from_it() -> None:
     assert isinstance(answer, Fastest)
     assert (answer.level, answer.tied, answer.left_out, answer.unfair) == ("128", [], [], {})
     assert answer.slower == ["16", "32", "64"]
+
+
+def test_the_fastest_of_one_set_of_levels_is_sought_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For 300 levels each search takes seconds, and the curve and the candidates ask for the same one."""
+    shapes, real = list[tuple[int, ...]](), optimum.draws
+
+    def draws(covariance: Array, degrees: float) -> Array:
+        shapes.append(covariance.shape)
+        return real(covariance, degrees)
+
+    monkeypatch.setattr(optimum, "draws", draws)
+    assert told(whole(np.random.default_rng(1))).groups[0].best == "128"
+    assert shapes == [(4, 4)]
 
 
 @pytest.mark.parametrize("reached", [0.5, 0.57, 0.75])

@@ -1,9 +1,13 @@
+from itertools import combinations
+
 import numpy as np
 import pytest
 from scipy import stats
 
+from study.analysis.stats import mixed_model
 from study.analysis.stats.far_runs import far_runs
-from study.analysis.stats.log_model import fit_log_model, level_test
+from study.analysis.stats.log_model import LogModel, fit_log_model, level_test
+from study.analysis.stats.optimum import draws, optimum_of
 
 LEVELS, BLOCKS = 5, 5
 WHOLE = np.tile(range(LEVELS), BLOCKS).tolist(), np.repeat(range(BLOCKS), LEVELS).tolist()
@@ -152,3 +156,50 @@ class TestFarRuns:
 
     def test_two_runs_a_level_cannot_tell_which_is_far(self) -> None:
         assert not far_runs([1.0, 3.0, 1.0, 1.0], ["a", "a", "b", "b"], [1, 2, 1, 2]).any()
+
+
+def _uneven_model(levels: int = 12) -> LogModel:
+    """Levels in 5 blocks of 2 starts; the noise of each third level is ten times that of the others."""
+    rng = np.random.default_rng(3)
+    names, blocks = np.tile(np.arange(levels), 5), np.repeat(np.arange(5), levels)
+    noise = rng.normal(0, np.where(names % 3 == 0, 0.1, 0.01)) + rng.normal(0, 0.05, 5)[blocks]
+    return fit_log_model(np.exp(names * 0.02 + noise).tolist(), names.tolist(), blocks.tolist(), (blocks // 3).tolist())
+
+
+@pytest.mark.parametrize("noise", ["uneven", "even"])
+def test_the_degrees_of_all_pairs_are_those_of_each_pair(noise: str) -> None:
+    model = _uneven_model() if noise == "uneven" else _uneven_model().even
+    assert model.uneven == (noise == "uneven")
+    pairs = [model.weights(one, other) for one, other in combinations(model.levels, 2)]
+    whole = [np.concatenate([pair, np.zeros(len(model.fit.beta) - len(pair))]) for pair in pairs]
+    assert model.pair_degrees == pytest.approx(float(np.median([model.degrees(pair) for pair in pairs])), rel=1e-9)
+    if noise == "even":  # Satterthwaite's formula, written out
+        expected = [2 * model.error(pair) ** 4 / model.fit.scatter(row) for pair, row in zip(pairs, whole, strict=True)]
+        found = [model.degrees(pair) for pair in pairs]
+        assert found == pytest.approx(np.clip(expected, 1, model.spare).tolist(), rel=1e-9)
+    errors = [model.pair_variances[one, other] ** 0.5 for one, other in combinations(range(len(model.levels)), 2)]
+    assert errors == pytest.approx([model.error(pair) for pair in pairs], rel=1e-9)
+
+
+def test_the_levels_that_may_be_the_fastest_are_those_of_hsus_definition() -> None:
+    """A level is left out where another is faster by more than the 95% quantile of the largest difference."""
+    model = _uneven_model()
+    draw, effects = draws(model.covariance, model.pair_degrees), model.effects
+    kept = []
+    for index, level in enumerate(model.levels):
+        others = [other for other in range(len(effects)) if other != index]
+        errors = np.array([model.error(model.weights(level, model.levels[other])) for other in others])
+        critical = np.quantile(((draw[:, [index]] - draw[:, others]) / errors).max(1), 0.95)
+        if (effects[index] - effects[others] <= critical * errors).all():
+            kept.append(str(level))
+    found = optimum_of(model)
+    assert found is not None
+    assert found.indistinguishable == kept
+    assert 1 < len(kept) < len(effects)
+
+
+def test_the_covariance_of_many_coefficients_is_that_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = _uneven_model().fit
+    monkeypatch.setattr(mixed_model, "FEW_COEFFICIENTS", 0)
+    many = _uneven_model().fit
+    np.testing.assert_allclose(many.covariance, few.covariance, rtol=1e-9)

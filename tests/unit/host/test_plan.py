@@ -2,14 +2,19 @@ import os
 import re
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from study.artifacts.layout import Results
+from study.artifacts.names import unique
 from study.artifacts.plan import Plan, table
 from study.base.errors import StudyError
+from study.config.sections import Dataset
 from study.config.study import Study
+from study.data import sources
 from study.host.engine.place import Place
+from study.host.plan import process_count
 from study.host.plan.make import make_plan
 from study.host.plan.workflow import Workflow
 from tests.conftest import HERE, study_values, tiny_plan, write_photos
@@ -181,6 +186,95 @@ def test_an_error_names_the_first_configuration_that_has_one() -> None:
     levels = {"model.weights": ["none", "/no/such"], "training.batch_size": [4, 10**6]}
     with pytest.raises(StudyError, match=r"training.batch_size: 1000000 is not allowed"):
         tiny_plan(factors=levels, training={"freeze_epochs": 0, "epochs": 1, "drop_last": True}, curve=None)
+
+
+class CountedName(str):
+    """A name that counts how often it is compared."""
+
+    compared = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        CountedName.compared += 1
+        return str.__eq__(self, other)
+
+
+def test_a_plan_of_many_levels_reads_no_more_files_than_one_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All levels share the code, the lock and the data; to read them for each is most of the time of 1,000 levels."""
+    calls: Counter[str] = Counter()
+    opened, looked = Path.open, sources.look
+
+    def count_opened(path: Path, *given: Any, **named: Any) -> Any:
+        calls["opened"] += 1
+        return opened(path, *given, **named)
+
+    def count_looked(dataset: Dataset) -> sources.Outlook:
+        calls["looked"] += 1
+        return looked(dataset)
+
+    def planned(levels: int) -> Counter[str]:
+        calls.clear()
+        plan = tiny_plan(factors={"training.batch_size": list(range(1, levels + 1))}, replicates=2)
+        assert len(plan.runs) == 2 * levels
+        return Counter(calls)
+
+    monkeypatch.setattr(Path, "open", count_opened)
+    monkeypatch.setattr(sources, "look", count_looked)
+    few = planned(2)
+    assert few["looked"] == 1
+    assert few["opened"] > 10
+    assert planned(8) == few
+
+
+def test_names_of_many_configurations_are_compared_a_few_times_each() -> None:
+    names = [CountedName(f"bs{level // 2}") for level in range(600)]
+    CountedName.compared = 0
+    found = unique(list(names), [{"training.batch_size": level, "model.name": names[level]} for level in range(600)])
+    assert len(set(found)) == 600
+    assert CountedName.compared < 10 * 600
+
+
+def test_the_place_of_a_run_is_found_without_a_search_through_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Snakemake asks for each run: a search each time takes minutes for 10,000 runs."""
+    plan = tiny_plan(factors={"training.batch_size": [2, 4, 8]}, replicates=100)
+    flow = Workflow([plan], Results(tmp_path), [(plan.name, run.name) for run in plan.runs])
+    manifests: list[str] = []
+    real = Results.manifest
+
+    def counted(files: Results, dataset: str) -> Path:
+        manifests.append(dataset)
+        return real(files, dataset)
+
+    monkeypatch.setattr(Results, "manifest", counted)
+    CountedName.compared = 0
+    for place, run in enumerate(plan.runs):
+        assert flow.order(plan.name, CountedName(run.name), run.key) == len(plan.runs) - place
+        assert flow.counter(plan.name, CountedName(run.name)) == f"run {place + 1} of 300"
+        assert len(flow.needed(plan.name, run.name, run.key)) == 2
+    assert flow.counter(plan.name, "no-such-r1") == "run 0 of 300"
+    assert CountedName.compared < 10 * 300
+    assert len(manifests) == 300
+
+
+def test_data_are_prepared_by_a_study_that_can_make_a_run_here(tmp_path: Path) -> None:
+    able = tiny_plan()
+    absent = [run.model_copy(update={"unavailable": "no GPU"}) for run in able.runs]
+    dataset = able.runs[0].dataset
+    elsewhere = able.model_copy(update={"name": "elsewhere", "runs": absent})
+    assert Workflow([elsewhere, able], Results(tmp_path), []).dataset_study(dataset) == able.name
+    assert Workflow([elsewhere], Results(tmp_path), []).dataset_study(dataset) == "elsewhere"
+
+
+def test_the_last_plan_is_read_where_the_number_of_processes_may_come_from_it() -> None:
+    study = tiny_plan().study
+    assert not process_count.may_differ(study)
+    assert process_count.may_differ(
+        study.model_copy(update={"factors": {"training.strategy": ["single", "ddp"], "training.batch_size": [4]}})
+    )
+    together = study.training.model_copy(update={"strategy": "ddp"})
+    assert process_count.may_differ(study.model_copy(update={"training": together}))
 
 
 def test_a_run_waits_for_missing_preparation_alone(tmp_path: Path) -> None:
