@@ -9,9 +9,12 @@ from study.base.errors import StudyError
 
 
 class Strict(BaseModel):
-    """A model that refuses unknown keys, converts no type silently, and cannot be changed after validation."""
+    """A model that refuses unknown keys, converts no type silently, and cannot be changed after validation.
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    Numbers are finite: JSON has no others.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
     @classmethod
     def read(cls, path: Path, hint: str) -> Self:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from study.base import strict_yaml
 from study.base.errors import StudyError
+from study.base.strict_yaml import shown
 from study.config.selection import Selection
 from study.config.settings import Settings, setting_keys, with_values
 from study.config.study import Study
@@ -26,14 +27,16 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
         key, value = ".".join(path), item["input"]
         if item["type"] == "extra_forbidden":
             sections = path[:-1]
-            lines.append(f"{key}: unknown key (value {value!r}); allowed: {', '.join(_fields_at(model, sections))}")
+            lines.append(
+                f"{key}: unknown key (value {shown(value)}); allowed: {', '.join(_fields_at(model, sections))}"
+            )
         elif item["type"] == "missing":
             lines.append(f"{key}: missing; it must be given")
         elif item["type"] == "value_error":
             message = str(item["ctx"]["error"])
             lines.append(message if not path or message.startswith(path[0]) else f"{'.'.join(path)}.{message}")
         else:
-            lines.append(f"{key}: {value!r} is not allowed: {item['msg'][0].lower()}{item['msg'][1:]}")
+            lines.append(f"{key}: {shown(value)} is not allowed: {item['msg'][0].lower()}{item['msg'][1:]}")
     return "; ".join(dict.fromkeys(lines))
 
 
@@ -92,10 +95,8 @@ def read_study(name: str, folder: Path, selection: Selection) -> Study:
             f"studies: {name!r} is not allowed as a study's name: letters, digits, - and _, but not "
             f"{', '.join(RESERVED)}"
         )
-    values = strict_yaml.read(folder / f"{name}.yaml")
+    values = strict_yaml.read_mapping(folder / f"{name}.yaml")
     source = f"study {name}"
-    if not isinstance(values, dict):
-        raise StudyError(f"{source}: the file must hold keys and values")
     if values.get("full"):
         raise StudyError(f"{source}: full: not allowed in a file: the pipeline writes it with `size: reduced`")
     overrides = _plain(selection)
