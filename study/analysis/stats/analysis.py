@@ -163,8 +163,8 @@ def analyse(study: Study, frame: pd.DataFrame) -> Analysis:
 
 
 def read_analysis(path: Path) -> Analysis:
-    """Return the analysis that the fit step wrote."""
-    return Analysis.model_validate_json(path.read_text(encoding="utf-8"))
+    """Return the analysis that the fit step wrote. Raise :class:`StudyError` if there is none."""
+    return Analysis.read(path, "make it with: python -m study fit")
 
 
 def _group(study: Study, group: GroupFit, y: str) -> Group:
