@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import secrets
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,8 @@ PACKAGE = Path(__file__).parent.parent
 ROOT = PACKAGE.parent
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """How the system says that a file has no room: a full disk, a used-up quota, a limit of size."""
+CUT_OFF = 65_536
+"""Free bytes of a disk that a large write has filled."""
 
 
 def digest(value: Any) -> str:
@@ -70,10 +73,13 @@ def room_for(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in FULL:
+        # NumPy gives no number to a write that was cut off.
+        disk = next(folder for folder in path.absolute().parents if folder.exists())
+        number = error.errno or (errno.ENOSPC if shutil.disk_usage(disk).free < CUT_OFF else 0)
+        if number not in FULL:
             raise
         raise StudyError(
-            f"{path}: cannot be written ({os.strerror(error.errno)}); every record that is there already is kept: "
+            f"{path}: cannot be written ({os.strerror(number)}); every record that is there already is kept: "
             "make room, and start again"
         ) from None
 

@@ -10,6 +10,7 @@ from study.artifacts.run import Run
 from study.artifacts.shelf import free_aside, is_made
 from study.artifacts.start import Start, read_start, write_start
 from study.base.errors import StudyError
+from study.base.files import room_for
 from study.host.steps import budget
 from study.host.steps.attempt import attempt
 from study.host.steps.primer import primed
@@ -28,8 +29,9 @@ def measure(plan_file: Path, run: str, results: Path, log: Path | None, counter:
     if left:
         return told
     log = log or files.log(plan.name, f"{planned.name}.{planned.key}")
-    record = launch(plan, planned, results, start, log, counter)
-    note_end(plan.name, planned, files)
+    with room_for(files.record(plan.name, planned.file)):
+        record = launch(plan, planned, results, start, log, counter)
+        note_end(plan.name, planned, files)
     return f"{counter}: {record.run}: {record.outcome}, {_told(record)}"
 
 

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from study.base.errors import StudyError
-from study.base.files import ROOT, whole, write_if_changed, write_new, write_whole
+from study.base.files import ROOT, room_for, whole, write_if_changed, write_new, write_whole
 
 
 @pytest.mark.parametrize("write", [write_whole, write_if_changed, write_new])
@@ -69,6 +70,13 @@ def test_a_full_disk_is_a_sentence_and_costs_no_earlier_file(
         "kept: make room, and start again"
     )
     assert [(path.name, path.read_text()) for path in small_disk.iterdir()] == [("earlier", "kept")]
+
+
+def test_a_write_that_numpy_cut_off_is_a_sentence_too(small_disk: Path) -> None:
+    with pytest.raises(StudyError, match=r"data: cannot be written \(No space left"), room_for(small_disk / "data"):
+        np.save(small_disk / "images.npy", np.zeros(100_000, np.uint8))
+    with pytest.raises(ValueError, match="not its"), room_for(small_disk / "data"):
+        raise ValueError("not its")
 
 
 def test_a_limit_of_size_is_a_sentence_too(tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import signal
@@ -54,6 +55,22 @@ def test_every_end_of_a_process_becomes_a_record(
     record = read_record(tmp_path / "tiny" / "records" / run.file)
     assert (record.outcome, record.session, record.block, record.position) == (outcome, 4, run.block, run.position)
     assert words in str(record.message)
+
+
+def test_a_full_disk_names_the_record_that_it_costs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def without_room(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")  # as a write says it, without a name
+
+    monkeypatch.setattr(launch, "attempt", without_room)
+    plan = tiny_plan()
+    write_plans([plan], tmp_path)
+    path = Results(tmp_path).record("tiny", plan.runs[0].file)
+    assert main(["run", str(Results(tmp_path).plan("tiny")), plan.runs[0].name, "--results", str(tmp_path)]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {path}: cannot be written (No space left on device); every record")
+    assert error.count("\n") == 1
 
 
 def test_a_kill_for_want_of_memory_is_told_from_another_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
