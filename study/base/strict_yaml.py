@@ -29,7 +29,7 @@ class _Loader(yaml.SafeLoader):
     }
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        where = self.peek_event().start_mark
+        where = self.peek_event().start_mark  # type: ignore[no-untyped-call]
         if self.check_event(yaml.AliasEvent):
             raise yaml.MarkedYAMLError(problem="an alias is not allowed: write the value again", problem_mark=where)
         if self.depth > DEEPEST:
@@ -51,7 +51,7 @@ class _Loader(yaml.SafeLoader):
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[str] = set()
-        for key_node, _ in node.value:
+        for key_node, _ in node.value if isinstance(node, yaml.MappingNode) else ():  # `!!set x` is none
             if not isinstance(key_node, yaml.ScalarNode):
                 raise yaml.MarkedYAMLError(problem="a key must be plain text", problem_mark=key_node.start_mark)
             if key_node.value in seen:

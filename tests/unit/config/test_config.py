@@ -248,6 +248,7 @@ STRANGE = [
     "!!timestamp x",
     "!!bool x",
     "!!set {a}",
+    "!!set x",
     "!!binary aGk=",
     "&a [*a]",
     "&a {b: *a}",
