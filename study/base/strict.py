@@ -9,12 +9,9 @@ from study.base.errors import StudyError
 
 
 class Strict(BaseModel):
-    """A model that refuses unknown keys, converts no type silently, and cannot be changed after validation.
+    """A model that refuses unknown keys, converts no type silently, and cannot be changed after validation."""
 
-    Numbers are finite: JSON has no others.
-    """
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     @classmethod
     def read(cls, path: Path, hint: str) -> Self:
@@ -27,3 +24,9 @@ class Strict(BaseModel):
         except (UnicodeDecodeError, ValidationError) as error:
             kind = cls.__name__.lower()
             raise StudyError(f"{name}: not a valid {kind} ({str(error).splitlines()[0]}); {hint}") from None
+
+
+class Declared(Strict):
+    """A model of what people write. Its numbers are finite: a plan is JSON, which has no others."""
+
+    model_config = ConfigDict(allow_inf_nan=False)

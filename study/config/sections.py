@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from study.base.strict import Strict
+from study.base.strict import Declared
 from study.base.strict_yaml import shown
 from study.config.networks import NETWORKS, UNFIT, is_own
 
@@ -26,7 +26,7 @@ Device = Literal["cpu", "cuda"]
 Precision = Literal["auto", "fp32", "tf32", "bf16", "fp16"]
 
 
-class Dataset(Strict):
+class Dataset(Declared):
     """The images, and how they are split. A source ignores the keys that it does not use."""
 
     source: Literal["generated", "folder", "search", "cifar10", "mnist"] = Field(
@@ -123,7 +123,7 @@ class Dataset(Strict):
         return self.classes == 2 and self.channels == 3 and self.image_size > 32
 
 
-class Model(Strict):
+class Model(Declared):
     """The network and its initial weights."""
 
     name: str = Field(
@@ -152,7 +152,7 @@ class Model(Strict):
         return self
 
 
-class Training(Strict):
+class Training(Declared):
     """The training: freeze the body, train the head, unfreeze the body, train everything."""
 
     loop: Literal["fastai", "torch"] = Field(
@@ -314,7 +314,7 @@ class Training(Strict):
         return float(self.learning_rate * (self.step_images / self.reference_batch_size) ** power)
 
 
-class Loader(Strict):
+class Loader(Declared):
     """The path of the images to the model."""
 
     kind: Literal["workers", "device", "alone"] = Field(
@@ -350,7 +350,7 @@ class Loader(Strict):
         return self
 
 
-class Inference(Strict):
+class Inference(Declared):
     """The measurement of `task: inference`: the model classifies the validation images in batches, and each batch is
     timed by itself. The model is first trained as `training` says, from the study's seed, so that every level has the
     same weights.
@@ -389,7 +389,7 @@ class Inference(Strict):
     )
 
 
-class Limits(Strict):
+class Limits(Declared):
     """The resources of the machine that a run may use. A key without a value sets no limit."""
 
     memory_gib: float | None = Field(

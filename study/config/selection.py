@@ -4,11 +4,11 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from study.base.strict import Strict
+from study.base.strict import Declared
 from study.config.sections import MOST_SECONDS, Device
 
 
-class Images(Strict):
+class Images(Declared):
     """Prebuilt container images, used instead of those that are built from `docker/Dockerfile`."""
 
     cpu: str | None = Field(
@@ -20,7 +20,7 @@ class Images(Strict):
     cuda: str | None = Field(None, min_length=1, description="Image for runs on a GPU, in the same forms.")
 
 
-class Selection(Strict):
+class Selection(Declared):
     """The keys of `config/config.yaml`, with the changes that `--config` makes."""
 
     studies: list[str] = Field(

@@ -5,12 +5,12 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
-from study.base.strict import Strict
+from study.base.strict import Declared
 from study.config import rules
 from study.config.sections import LARGEST_SEED, Dataset, Device, Inference, Limits, Loader, Model, Training
 
 
-class Keys(Strict):
+class Keys(Declared):
     """The keys that decide what a run does, before factors are applied. Any dotted key of them can be a factor."""
 
     task: Literal["training", "inference"] = Field(
