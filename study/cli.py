@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from study.base.errors import StudyError
 
@@ -35,14 +35,20 @@ def main(arguments: Sequence[str] | None = None, prog: str = "study") -> int:
         _say(f"error: {error}", log)
         return 1
     except OSError as error:  # a file that cannot be read or written
-        _say(f"error: {error.filename}: {error.strerror}" if error.filename else f"error: {error}", log)
+        where = f"{error.filename}: " if error.filename else ""
+        _say(f"error: {StudyError(f'{where}{error.strerror or error}')}", log)
         return 1
     except KeyboardInterrupt:
         return 130
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"error: {StudyError(message)}; see {self.prog} --help\n")
+
+
 def _parser(prog: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=prog, description="Plan, measure and analyse training studies.")
+    parser = _Parser(prog=prog, description="Plan, measure and analyse training studies.")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="verb")
     for call, arguments in VERBS:
         one = verbs.add_parser(call.__name__, help=call.__doc__, description=call.__doc__)

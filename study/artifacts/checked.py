@@ -51,8 +51,11 @@ class Records:
 def read_records(plan: Plan, folder: Path) -> Records:
     """Return the records in ``folder`` of the planned runs that have one, those in its folders included.
 
-    The pipeline makes all records first; by hand a part of them can be analysed, too.
+    The pipeline makes all records first; by hand a part of them can be analysed, too. Raise :class:`StudyError` if
+    there is no such folder, although the plan has runs that can be made.
     """
+    if not folder.is_dir() and any(not run.unavailable for run in plan.runs):
+        raise StudyError(f"{folder}: no such folder of records")
     found = Records({}, {}, [], {})
     for run in plan.runs:
         if (folder / run.file).exists():

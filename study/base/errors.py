@@ -3,3 +3,7 @@
 
 class StudyError(Exception):
     """Bad input, or a machine that cannot serve, as one line: the key, the value and the allowed values."""
+
+    def __str__(self) -> str:
+        """Return the message in one line: a line break in a name, and what else cannot be printed, is escaped."""
+        return "".join(one if one.isprintable() else repr(one)[1:-1] for one in super().__str__())

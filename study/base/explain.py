@@ -5,8 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-LONGEST_VALUE = 60
-"""Characters of a value of a damaged file that a message repeats."""
+from study.base.strict_yaml import shown
 
 
 def explain(error: ValidationError, model: type[BaseModel]) -> str:
@@ -18,9 +17,9 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
             continue  # a union gives an error for each member: keep that of the member that fits best
         if item["type"] == "extra_forbidden":
             allowed = ", ".join(_fields_at(model, path[:-1]))
-            lines.append(f"{'.'.join(path)}: unknown key (value {item['input']!r}); allowed: {allowed}")
+            lines.append(f"{'.'.join(path)}: unknown key (value {shown(item['input'])}); allowed: {allowed}")
         else:
-            lines.append(_line(path, item, repr(item["input"])))
+            lines.append(_line(path, item))
     return "; ".join(dict.fromkeys(lines))
 
 
@@ -31,17 +30,17 @@ def explain_first(error: ValidationError) -> str:
     """
     items = error.errors(include_url=False)
     item = next((item for item in items if item["loc"] == ("schema_version",)), items[0])
-    path, value = _path(item["loc"]), repr(item["input"])
+    path = _path(item["loc"])
     if item["type"] == "json_invalid":
         return f"it is not JSON ({item['ctx']['error']})"
     if path == ["schema_version"]:
-        return f"schema_version: {value} is not allowed: another version of this software wrote the file"
+        return f"schema_version: {shown(item['input'])} is not allowed: another version of this software wrote the file"
     if item["type"] == "extra_forbidden":
         return f"{'.'.join(path)}: unknown key"
-    return _line(path, item, value if len(value) <= LONGEST_VALUE else f"{value[:LONGEST_VALUE]}...")
+    return _line(path, item)
 
 
-def _line(path: list[str], item: Any, value: str) -> str:
+def _line(path: list[str], item: Any) -> str:
     """Return one error: ``item`` is of :meth:`ValidationError.errors`, ``path`` the parts of its key."""
     key = ".".join(path)
     if item["type"] == "missing":
@@ -49,7 +48,7 @@ def _line(path: list[str], item: Any, value: str) -> str:
     if item["type"] == "value_error":
         message = str(item["ctx"]["error"])
         return message if not path or message.startswith(path[0]) else f"{key}.{message}"
-    return f"{key}: {value} is not allowed: {item['msg'][0].lower()}{item['msg'][1:]}"
+    return f"{key}: {shown(item['input'])} is not allowed: {item['msg'][0].lower()}{item['msg'][1:]}"
 
 
 def _path(location: tuple[int | str, ...]) -> list[str]:

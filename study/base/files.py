@@ -1,9 +1,11 @@
 """Files: written whole or not at all, named by their content."""
 
+import errno
 import hashlib
 import json
 import os
 import secrets
+import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -14,6 +16,10 @@ from study.base.errors import StudyError
 
 PACKAGE = Path(__file__).parent.parent
 ROOT = PACKAGE.parent
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""How the system says that a file has no room: a full disk, a used-up quota, a limit of size."""
+CUT_OFF = 65_536
+"""Free bytes of a disk that a large write has filled."""
 
 
 def digest(value: Any) -> str:
@@ -67,15 +73,36 @@ def whole(path: Path, publish: Callable[[Path, Path], object] = Path.replace) ->
     """Yield the path of a temporary file beside ``path``, and give that file the name ``path`` at the end.
 
     A reader therefore sees the whole file or the earlier one. If the block raises, the temporary file is removed.
-    ``publish(temporary, path)`` gives the name; by default it replaces an existing file.
+    ``publish(temporary, path)`` gives the name; by default it replaces an existing file. Raise :class:`StudyError` if
+    ``path`` is a folder or a device, or if the disk is full.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not path.is_file():
+        raise StudyError(f"{path}: cannot be written: there is something else than a file")
     temporary = path.with_name(f".{path.name[:60]}.{secrets.token_hex(4)}.tmp")
     try:
-        yield temporary
-        publish(temporary, path)
+        with room_for(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            yield temporary
+            publish(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def room_for(path: Path) -> Iterator[None]:
+    """Raise :class:`StudyError` that names ``path`` if the block finds no room for it on the disk."""
+    try:
+        yield
+    except OSError as error:
+        # NumPy gives no number to a write that was cut off.
+        disk = next(folder for folder in path.absolute().parents if folder.exists())
+        number = error.errno or (errno.ENOSPC if shutil.disk_usage(disk).free < CUT_OFF else 0)
+        if number not in FULL:
+            raise
+        raise StudyError(
+            f"{path}: cannot be written ({os.strerror(number)}); every record that is there already is kept: "
+            "make room, and start again"
+        ) from None
 
 
 def write_whole(path: Path, content: str | bytes) -> None:

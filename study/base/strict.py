@@ -34,3 +34,9 @@ class Strict(BaseModel):
             raise StudyError("it is not text in UTF-8") from None
         except ValidationError as error:
             raise StudyError(explain_first(error)) from None
+
+
+class Declared(Strict):
+    """A model of what people write. Its numbers are finite: a plan is JSON, which has no others."""
+
+    model_config = ConfigDict(allow_inf_nan=False)

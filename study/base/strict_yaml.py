@@ -1,4 +1,8 @@
-"""YAML as people write it: PyYAML's safe loader, with ``1e-3`` as a number and a repeated key as an error."""
+"""YAML as people write it: PyYAML's safe loader, with ``1e-3`` as a number and a repeated key as an error.
+
+A date is text. Aliases, deep nesting and numbers beyond 64 bits are errors: no key needs them, and they take time and
+memory without a limit.
+"""
 
 import re
 from collections.abc import Hashable
@@ -9,11 +13,45 @@ import yaml
 
 from study.base.errors import StudyError
 
+DEEPEST = 20
+"""Levels of lists and mappings within each other."""
+LARGEST = 2**63 - 1
+SHOWN = 100
+"""Characters of a bad value that an error shows."""
+
 
 class _Loader(yaml.SafeLoader):
+    depth = 0
+    # A date is text.
+    yaml_implicit_resolvers = {
+        first: [(tag, regexp) for tag, regexp in resolvers if not tag.endswith(":timestamp")]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        where = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.MarkedYAMLError(problem="an alias is not allowed: write the value again", problem_mark=where)
+        if self.depth > DEEPEST:
+            raise yaml.MarkedYAMLError(problem=f"more than {DEEPEST} levels within each other", problem_mark=where)
+        self.depth += 1
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            value = super().construct_object(node, deep)
+        except (ArithmeticError, AttributeError, LookupError, ValueError):  # how PyYAML refuses `0b_` or `!!bool x`
+            problem = f"{shown(node.value)} is not a value of the type {node.tag.rpartition(':')[2]}"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark) from None
+        if is_too_large(value):
+            raise yaml.MarkedYAMLError(problem="a whole number beyond 64 bits", problem_mark=node.start_mark)
+        return value
+
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[str] = set()
-        for key_node, _ in node.value:
+        for key_node, _ in node.value if isinstance(node, yaml.MappingNode) else ():  # `!!set x` is none
             if not isinstance(key_node, yaml.ScalarNode):
                 raise yaml.MarkedYAMLError(problem="a key must be plain text", problem_mark=key_node.start_mark)
             if key_node.value in seen:
@@ -30,6 +68,17 @@ _Loader.add_implicit_resolver(
     re.compile(r"^[-+]?(\d+(\.\d*)?|\.\d+)[eE][-+]?\d+$"),
     list("-+.0123456789"),
 )
+
+
+def is_too_large(value: Any) -> bool:
+    """Return whether ``value`` is a whole number that no file of results could hold."""
+    return isinstance(value, int) and abs(value) > LARGEST
+
+
+def shown(value: Any) -> str:
+    """Return ``value`` as an error shows it: whole if it is short."""
+    text = "a whole number beyond 64 bits" if is_too_large(value) else repr(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}... ({len(text)} characters)"
 
 
 def parse(text: str, source: str) -> Any:
@@ -51,6 +100,14 @@ def read(path: Path) -> Any:
         raise StudyError(f"{path.name}: cannot be read: {error.__class__.__name__}") from None
 
 
+def read_mapping(path: Path) -> dict[str, Any]:
+    """Return the keys and values of the YAML file ``path``."""
+    values = read(path)
+    if not isinstance(values, dict):
+        raise StudyError(f"{path.name}: the file must hold keys and values")
+    return values
+
+
 def parse_leaves(value: Any, source: str) -> Any:
     """Return ``value`` with every string in it parsed as YAML: Snakemake passes nested values as strings.
 
@@ -60,6 +117,8 @@ def parse_leaves(value: Any, source: str) -> Any:
         return {key: parse_leaves(item, source) for key, item in value.items()}
     if isinstance(value, list):
         return [parse_leaves(item, source) for item in value]
+    if is_too_large(value):
+        raise StudyError(f"{source}: {shown(value)} is not allowed")
     if not isinstance(value, str):
         return value
     try:

@@ -2,10 +2,10 @@
 
 from pydantic import Field
 
-from study.base.strict import Strict
+from study.base.strict import Declared
 
 
-class Evidence(Strict):
+class Evidence(Declared):
     """The limits of what others may do on the machine while a run is measured. None of them looks at the run's times.
     A run that crosses one is marked as disturbed, kept, and measured once more; the second record counts. A key without
     a value sets no limit. Changing a limit measures no run again.

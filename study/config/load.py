@@ -59,10 +59,8 @@ def read_study(name: str, folder: Path, selection: Selection) -> Study:
             f"studies: {name!r} is not allowed as a study's name: letters, digits, - and _, but not "
             f"{', '.join(RESERVED)}"
         )
-    values = strict_yaml.read(folder / f"{name}.yaml")
+    values = strict_yaml.read_mapping(folder / f"{name}.yaml")
     source = f"study {name}"
-    if not isinstance(values, dict):
-        raise StudyError(f"{source}: the file must hold keys and values")
     if values.get("full"):
         raise StudyError(f"{source}: full: not allowed in a file: the pipeline writes it with `size: reduced`")
     overrides = _plain(selection)

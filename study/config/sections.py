@@ -8,14 +8,25 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from study.base.strict import Strict
+from study.base.strict import Declared
+from study.base.strict_yaml import shown
 from study.config.networks import NETWORKS, UNFIT, is_own
+
+MOST_IMAGES = 100_000_000
+"""Images of a dataset or of a step up to which a study is planned: no one trains on more here."""
+MOST_BATCHES = 1_000_000
+"""Batches of inference of which a record holds each time."""
+MOST_CPUS = 10_000
+MOST_SECONDS = 30_000_000
+"""A year, about."""
+LARGEST_SEED = 2**32 - 1
+"""The largest seed that every generator takes."""
 
 Device = Literal["cpu", "cuda"]
 Precision = Literal["auto", "fp32", "tf32", "bf16", "fp16"]
 
 
-class Dataset(Strict):
+class Dataset(Declared):
     """The images, and how they are split. A source ignores the keys that it does not use."""
 
     source: Literal["generated", "folder", "search", "cifar10", "mnist"] = Field(
@@ -34,6 +45,7 @@ class Dataset(Strict):
     images: int = Field(
         1030,
         ge=4,
+        le=MOST_IMAGES,
         description="Number of images over all classes, divided evenly among the classes. `generated` draws this "
         "number. `search` downloads up to this number; with a `manifest` it downloads every picture listed there.",
     )
@@ -73,7 +85,7 @@ class Dataset(Strict):
         lt=1,
         description="Share of each class that is held out for validation. `cifar10` and `mnist` keep their own split.",
     )
-    seed: int = Field(42, ge=0, description="Seed of the drawn images and of the split.")
+    seed: int = Field(42, ge=0, le=LARGEST_SEED, description="Seed of the drawn images and of the split.")
 
     @field_validator("terms", mode="before")
     @classmethod
@@ -81,7 +93,7 @@ class Dataset(Strict):
         if value is None or isinstance(value, dict):
             return value
         raise ValueError(
-            f"dataset.terms: {value!r} is not allowed: give a term for each class, such as "
+            f"dataset.terms: {shown(value)} is not allowed: give a term for each class, such as "
             "{bird: bird photo, forest: forest photo}"
         )
 
@@ -90,7 +102,7 @@ class Dataset(Strict):
         if self.terms is None:
             return self
         if len(self.terms) < 2:
-            raise ValueError(f"terms: {self.terms} is not allowed: at least two classes are needed")
+            raise ValueError(f"terms: {shown(self.terms)} is not allowed: at least two classes are needed")
         for name, term in self.terms.items():
             if not is_folder_name(name):
                 raise ValueError(
@@ -111,7 +123,7 @@ class Dataset(Strict):
         return self.classes == 2 and self.channels == 3 and self.image_size > 32
 
 
-class Model(Strict):
+class Model(Declared):
     """The network and its initial weights."""
 
     name: str = Field(
@@ -140,7 +152,7 @@ class Model(Strict):
         return self
 
 
-class Training(Strict):
+class Training(Declared):
     """The training: freeze the body, train the head, unfreeze the body, train everything."""
 
     loop: Literal["fastai", "torch"] = Field(
@@ -167,6 +179,7 @@ class Training(Strict):
     batch_size: int = Field(
         64,
         ge=1,
+        le=MOST_IMAGES,
         description="Images per step, or per micro-batch with `gradient_accumulation`. It is never changed silently.",
     )
     batch_size_is: Literal["global", "replica"] = Field(
@@ -208,7 +221,10 @@ class Training(Strict):
         "third, `cosine` lowers it to 0.",
     )
     learning_rate: float = Field(
-        2e-3, gt=0, description="Base learning rate of the schedule, before `learning_rate_rule` is applied."
+        2e-3,
+        gt=0,
+        le=1_000_000,
+        description="Base learning rate of the schedule, before `learning_rate_rule` is applied.",
     )
     learning_rate_rule: Literal["constant", "linear", "square_root"] = Field(
         "constant",
@@ -219,6 +235,7 @@ class Training(Strict):
     reference_batch_size: int | None = Field(
         None,
         ge=1,
+        le=MOST_IMAGES,
         description="Images of a step for which `learning_rate` is meant; a rule other than `constant` needs it.",
     )
     precision: Precision = Field(
@@ -249,8 +266,8 @@ class Training(Strict):
 
     @model_validator(mode="after")
     def _at_least_one_thread(self) -> Self:
-        if self.threads != "auto" and self.threads < 1:
-            raise ValueError(f"threads: {self.threads} is not allowed: auto, or 1 and more")
+        if self.threads != "auto" and not 1 <= self.threads <= MOST_CPUS:
+            raise ValueError(f"threads: {self.threads} is not allowed: auto, or 1 to {MOST_CPUS}")
         return self
 
     @model_validator(mode="after")
@@ -297,7 +314,7 @@ class Training(Strict):
         return float(self.learning_rate * (self.step_images / self.reference_batch_size) ** power)
 
 
-class Loader(Strict):
+class Loader(Declared):
     """The path of the images to the model."""
 
     kind: Literal["workers", "device", "alone"] = Field(
@@ -333,7 +350,7 @@ class Loader(Strict):
         return self
 
 
-class Inference(Strict):
+class Inference(Declared):
     """The measurement of `task: inference`: the model classifies the validation images in batches, and each batch is
     timed by itself. The model is first trained as `training` says, from the study's seed, so that every level has the
     same weights.
@@ -346,39 +363,52 @@ class Inference(Strict):
         "quantisation, which separates the effect of the runtime from that of the precision.",
     )
     batch_size: int = Field(
-        1, ge=1, description="Images per batch. The validation images are taken in turn, and again from the first."
+        1,
+        ge=1,
+        le=MOST_IMAGES,
+        description="Images per batch. The validation images are taken in turn, and again from the first.",
     )
     batches: int = Field(
         100,
         ge=1,
+        le=MOST_BATCHES,
         description="Least number of timed batches; one pass over the validation images may need more. With fewer "
         "than 100 batches the 99th percentile is the slowest batch.",
     )
     warm_up_batches: int = Field(
-        10, ge=0, description="Number of batches before the timed ones. They are recorded but used in no figure."
+        10,
+        ge=0,
+        le=MOST_BATCHES,
+        description="Number of batches before the timed ones. They are recorded but used in no figure.",
     )
     calibration_images: int = Field(
         128,
         ge=2,
+        le=MOST_IMAGES,
         description="`int8`: number of training images, spread over the set, from which the ranges are computed.",
     )
 
 
-class Limits(Strict):
+class Limits(Declared):
     """The resources of the machine that a run may use. A key without a value sets no limit."""
 
     memory_gib: float | None = Field(
         None,
         gt=0,
+        le=1_000_000,
         description="Limit of host memory for a run with its workers, in GiB. A run that needs more is recorded as "
         "`out_of_memory`. The limit needs a container engine.",
     )
     cpus: int | None = Field(
-        None, ge=1, description="Number of CPUs of a run: the first `cpus` CPUs that the launcher may use."
+        None,
+        ge=1,
+        le=MOST_CPUS,
+        description="Number of CPUs of a run: the first `cpus` CPUs that the launcher may use.",
     )
     timeout_seconds: float | None = Field(
         None,
         gt=0,
+        le=MOST_SECONDS,
         description="Time limit of a run, in seconds. A run that takes longer is ended and recorded as `failed`. "
         "Changing this value measures no run again.",
     )

@@ -4,11 +4,11 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from study.base.strict import Strict
-from study.config.sections import Device
+from study.base.strict import Declared
+from study.config.sections import MOST_SECONDS, Device
 
 
-class Images(Strict):
+class Images(Declared):
     """Prebuilt container images, used instead of those that are built from `docker/Dockerfile`."""
 
     cpu: str | None = Field(
@@ -20,7 +20,7 @@ class Images(Strict):
     cuda: str | None = Field(None, min_length=1, description="Image for runs on a GPU, in the same forms.")
 
 
-class Selection(Strict):
+class Selection(Declared):
     """The keys of `config/config.yaml`, with the changes that `--config` makes."""
 
     studies: list[str] = Field(
@@ -56,12 +56,14 @@ class Selection(Strict):
     quiet_wait_seconds: float = Field(
         60,
         ge=0,
+        le=MOST_SECONDS,
         description="Longest wait before a run, in seconds, for a machine on which others cross no limit of "
         "`evidence`. 0: no wait. A run that began without a quiet machine is recorded as such.",
     )
     time_budget_minutes: float | None = Field(
         None,
         ge=0,
+        le=MOST_SECONDS // 60,
         description="Time of a start, in minutes. It begins no block of runs that it cannot end within this time, "
         "judged by the longest earlier run of each setting; the next start makes what is left. 0: measure nothing, "
         "and report what is there. none: no limit.",

@@ -5,12 +5,12 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
-from study.base.strict import Strict
+from study.base.strict import Declared
 from study.config import rules
-from study.config.sections import Dataset, Device, Inference, Limits, Loader, Model, Training
+from study.config.sections import LARGEST_SEED, Dataset, Device, Inference, Limits, Loader, Model, Training
 
 
-class Keys(Strict):
+class Keys(Declared):
     """The keys that decide what a run does, before factors are applied. Any dotted key of them can be a factor."""
 
     task: Literal["training", "inference"] = Field(
@@ -29,7 +29,9 @@ class Keys(Strict):
         "first",
         description="A key without effect. `null_control` makes it a factor, so that each configuration is run twice.",
     )
-    seed: int = Field(1, ge=0, description="Seed of the order of runs, of random weights and of each run's own seed.")
+    seed: int = Field(
+        1, ge=0, le=LARGEST_SEED, description="Seed of the order of runs, of random weights and of each run's own seed."
+    )
 
 
 class Settings(Keys):

@@ -5,7 +5,7 @@ from typing import Any, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
-from study.base.strict import Strict
+from study.base.strict import Declared
 from study.config.evidence import Evidence
 from study.config.settings import Keys, setting_keys
 
@@ -22,7 +22,7 @@ Total = Literal[
 TOTALS_OF_INFERENCE: tuple[Total, ...] = ("thousand_images_seconds",)
 
 
-class Curve(Strict):
+class Curve(Declared):
     """The time that is fitted, and the factor that it depends on."""
 
     x: str = Field("training.batch_size", description="The factor on the horizontal axis.")
@@ -33,7 +33,7 @@ class Curve(Strict):
     )
 
 
-class Learning(Strict):
+class Learning(Declared):
     """Which settings count as trained, and so may be recommended."""
 
     margin: float = Field(

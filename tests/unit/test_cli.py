@@ -1,5 +1,7 @@
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -80,6 +82,149 @@ def test_a_step_with_a_wrong_plan_or_name_says_so_in_one_line(
     assert error.count("\n") == 1
     assert error.startswith("error: ")
     assert spelt(words) in error
+
+
+EXAMPLE = ROOT / "docs" / "example-h200"
+FOLDERS = "--records RECORDS --telemetry TELEMETRY"
+FILES = ["gone", "folder", "empty", "text", "bytes", "null", "list", "object", "deep", "samples", "below/a/file"]
+"""Things in the place of a file that a verb reads."""
+NAMES = ["nope", "", ".", "..", "../x", "a/b", "/a/b", "x" * 300, "a\nb", "$(x)", "é", "\udcff"]
+WRONG: dict[str, tuple[list[str], list[str]]] = {
+    "a plan": (
+        [
+            f"timings WRONG {FOLDERS} --output OUT",
+            "fit WRONG TIMINGS --output OUT",
+            f"figures WRONG TIMINGS FIT {FOLDERS} --output OUT",
+            "image WRONG cpu",
+            "dataset WRONG x",
+            "weights WRONG x",
+            "run WRONG x",
+        ],
+        [*FILES, "FIT"],
+    ),
+    "a table of timings": (
+        ["fit PLAN WRONG --output OUT", f"figures PLAN WRONG FIT {FOLDERS} --output OUT"],
+        [*FILES, "FIT", "TABLE", "OTHER/timings.csv"],
+    ),
+    "a fit": ([f"figures PLAN TIMINGS WRONG {FOLDERS} --output OUT"], [*FILES, "PLAN"]),
+    "a table": (["fit WRONG"], [*FILES, "FIT"]),
+    "a folder of records": (
+        [
+            "timings PLAN --records WRONG --telemetry TELEMETRY --output OUT",
+            "figures PLAN TIMINGS FIT --records WRONG --telemetry TELEMETRY --output OUT",
+        ],
+        ["gone", "empty", "below/a/file"],
+    ),
+    "a file to write": (
+        [f"timings PLAN {FOLDERS} --output WRONG", "fit PLAN TIMINGS --output WRONG", "fit TABLE --output WRONG"],
+        ["folder", "pipe", "empty/x", "x" * 300],
+    ),
+    "a folder to write": (
+        [f"figures PLAN TIMINGS FIT {FOLDERS} --output WRONG"],
+        ["folder", "empty", "pipe", "empty/x", "x" * 300],
+    ),
+    "a study with results": (
+        ["report WRONG --output OUT", "retry WRONG", "retry WRONG --weights"],
+        [*NAMES, "half", "damaged"],
+    ),
+    "a name": (
+        [
+            "run TINY WRONG",
+            "dataset TINY WRONG",
+            "weights TINY WRONG",
+            "image TINY WRONG",
+            "archive WRONG",
+            "plan WRONG",
+            "plan quickstart --set WRONG",
+            "plan quickstart --set WRONG=1",
+            "plan quickstart --device WRONG",
+            "claims --study WRONG",
+            "fit TABLE --x WRONG",
+            "engine -- --config container=x WRONG",
+            "engine -- --configfile WRONG",
+            "retry tiny --outcome WRONG",
+            "WRONG",
+        ],
+        NAMES,
+    ),
+    "a folder of results": (
+        ["archive cpu --results WRONG", "retry tiny --results WRONG", "report tiny --results WRONG --output OUT"],
+        ["gone", "folder", "empty", "empty/x"],
+    ),
+    "a value for Snakemake": (["engine -- --config container=WRONG", "engine -- --config overrides=WRONG"], NAMES[:1]),
+    "nothing": (
+        ["", "timings", "fit", "figures PLAN", "fit PLAN TIMINGS", "archive cuda", "report --output OUT"],
+        [""],
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def things(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return the words that stand for files in :data:`WRONG`. Relative names are looked up in the folder ``HERE``."""
+    here = tmp_path_factory.mktemp("here")
+    contents = {"empty": "", "text": "hello\nworld", "null": "null", "list": "[]", "object": "{}", "deep": "[" * 9999}
+    for name, text in contents.items():
+        (here / name).write_text(text)
+    (here / "bytes").write_bytes(b"\xff\0\xfe")
+    (here / "folder").mkdir()
+    (here / "folder" / "precious").write_text("kept")
+    os.mkfifo(here / "pipe")
+    results = here / "results"
+    write_plans([tiny_plan()], results)
+    study = EXAMPLE / "speedup"
+    (here / "damaged").mkdir()
+    for record in (study / "records").iterdir():
+        (here / "damaged" / record.name).write_text("{}")
+    shutil.copy(next((study / "telemetry").iterdir()), here / "samples")
+    (here / "table.csv").write_text("batch_size,seconds\n16,2\n32,1\n")
+    for name in ("half", "damaged"):
+        (results / name).mkdir()
+        shutil.copy(study / "plan.json", results / name)
+    for name in ("timings.csv", "fit.json"):
+        shutil.copy(study / name, results / "damaged")
+    (results / "damaged" / "figures").mkdir()
+    (results / "damaged" / "figures" / "index.json").write_text('[{"name": 1}]')
+    return {
+        "HERE": here,
+        "PLAN": study / "plan.json",
+        "TIMINGS": study / "timings.csv",
+        "FIT": study / "fit.json",
+        "RECORDS": study / "records",
+        "TELEMETRY": study / "telemetry",
+        "OTHER": EXAMPLE / "batch-size",
+        "TINY": Results(results).plan("tiny"),
+        "TABLE": here / "table.csv",
+    }
+
+
+@pytest.mark.parametrize(
+    ("command", "wrong"),
+    [(command, wrong) for commands, wrongs in WRONG.values() for command in commands for wrong in wrongs],
+)
+def test_every_verb_with_every_wrong_thing_ends_in_one_line(
+    command: str,
+    wrong: str,
+    things: dict[str, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(things["HERE"])
+    words = {name: str(path) for name, path in things.items()} | {"OUT": str(tmp_path / "out"), "WRONG": wrong}
+    words["WRONG"] = re.sub("|".join(things), lambda match: words[match.group()], wrong)
+    spelt = [re.sub("|".join(words), lambda match: words[match.group()], word) for word in command.split()]
+    try:
+        code = main(spelt)
+    except SystemExit as end:
+        code = int(end.code or 0)
+    error = capsys.readouterr().err
+    assert code in (1, 2), spelt
+    assert error.startswith("error: ")
+    assert error.endswith("\n")
+    assert error[:-1].isprintable()
+    assert (things["HERE"] / "folder" / "precious").read_text() == "kept"
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_message_stands_in_the_log_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from study.analysis.table import telemetry as telemetry_table
-from study.analysis.table.rows import Sampled, SetAside, table
+from study.analysis.table.rows import KEYS, Sampled, SetAside, table
 from study.artifacts.checked import Records, read_records, read_samples
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
@@ -17,7 +17,7 @@ from study.artifacts.shelf import Aside, read_record
 from study.artifacts.timing import Timing, dtype, kind
 from study.base.errors import StudyError
 from study.base.files import write_whole
-from study.config.study import Study
+from study.config.study import Study, shown
 
 ASIDE: dict[Aside, str] = {"disturbed": "disturbed", "broken": "broken block"}
 """The folders of records that were set aside and have rows of their own, with the reason in the table."""
@@ -100,10 +100,19 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
     write_whole(path, frame.astype(whole).to_csv(index=False))
 
 
+def read_timings(path: Path, plan: Plan) -> pd.DataFrame:
+    """Return the table of timings of ``plan`` in ``path``. Raise :class:`StudyError` if it is that of another study."""
+    frame = read_csv(path, plan.study)
+    for name in frame.loc[frame["study"] != plan.name, "study"]:
+        raise StudyError(f"{path.name}: the table of study {name!r} is not allowed with the plan of {plan.name!r}")
+    return frame
+
+
 def read_csv(path: Path, study: Study) -> pd.DataFrame:
     """Return the table of timings in ``path``: one row per run, the columns and types of :func:`table`.
 
-    Factor levels that are text stay text, also ``NA`` and ``001``. Raise :class:`StudyError` for an unreadable file.
+    Factor levels that are text stay text, also ``NA`` and ``001``. Raise :class:`StudyError` for a file that is no such
+    table.
     """
     text = [key for key, levels in study.factors.items() if any(isinstance(level, str) for level in levels)]
     types: dict[str, Any] = dict.fromkeys(text, str) | {name: dtype(name) for name in Timing.model_fields}
@@ -111,8 +120,25 @@ def read_csv(path: Path, study: Study) -> pd.DataFrame:
         frame = pd.read_csv(path, dtype=types, keep_default_na=False, na_values=[""])
     except (OSError, ValueError) as error:
         raise StudyError(f"{path.name}: cannot be read as a table ({error.__class__.__name__})") from None
+    _check_kind(frame, path.name, study)
     # A table of an earlier version lacks columns: what it did not know is empty.
     optional = (name for name, field in Timing.model_fields.items() if not field.is_required())
     empty = {name: pd.Series(index=frame.index, dtype=dtype(name)) for name in optional if name not in frame}
     # The copy has one block for each type: the reader leaves a hundred.
     return pd.concat([frame, pd.DataFrame(empty)], axis=1).copy()
+
+
+def _check_kind(frame: pd.DataFrame, name: str, study: Study) -> None:
+    """Raise :class:`StudyError` if a table lacks a column that each table has, or holds a level that is not planned."""
+    required = [column for column, field in Timing.model_fields.items() if field.is_required()]
+    for column in (*required, *KEYS, *study.factors):
+        if column not in frame:
+            raise StudyError(f"{name}: not the table of this plan: it has no column {column!r}")
+    for key, levels in study.factors.items():
+        planned = {str(shown(study, key, level)) for level in levels}
+        for level in frame[key].unique():
+            if str(level) not in planned and level not in levels:
+                raise StudyError(
+                    f"{name}: not the table of this plan: {key} {level} is not planned; allowed: "
+                    f"{', '.join(sorted(planned))}"
+                )

@@ -22,8 +22,9 @@ def of_one_study(study: str, overrides: Sequence[str], devices: list[str] | None
         if not equals:
             raise StudyError(f"--set: {item!r} is not allowed: give key=value")
         given[key] = value
-    config: dict[str, Any] = strict_yaml.read(CONFIG) | {"studies": [study]}
-    config["overrides"] = (config.get("overrides") or {}) | given
+    config = strict_yaml.read_mapping(CONFIG) | {"studies": [study]}
+    if given:
+        config["overrides"] = (config.get("overrides") or {}) | given
     if devices:
         config["devices"] = devices
     if reduced:

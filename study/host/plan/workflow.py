@@ -184,6 +184,7 @@ def start(
             _forget_images(plans[0], results)
             write_plans(plans, results)
             for plan in plans:
+                layout.records(plan.name).mkdir(parents=True, exist_ok=True)
                 forget_left(plan.name, layout)
                 blocks.set_broken_aside(plan.name, layout)
         for plan in plans:

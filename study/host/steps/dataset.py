@@ -10,7 +10,7 @@ from filelock import FileLock
 from study.artifacts.layout import Results
 from study.artifacts.manifest import Manifest, read_manifest
 from study.artifacts.plan import Plan, read_plan
-from study.base.files import write_if_changed
+from study.base.files import room_for, write_if_changed
 from study.config.sections import Dataset
 from study.data.preflight import check_batch_size
 from study.data.sources import source_of
@@ -54,7 +54,8 @@ def make(plan: Plan, dataset_id: str, results: Path) -> Manifest:
     runs = plan.runs_with("dataset", dataset_id)
     dataset, target = runs[0].settings.dataset, Results(results).data(dataset_id)
     source = source_of(dataset)
-    manifest = source.make(dataset, target, results)
+    with room_for(target):
+        manifest = source.make(dataset, target, results)
     base = source.base(dataset, target, results)
     if plan.engine != "none" and base != target:  # the user's own folder, which a container mounts
         check_visible(base, [item.name for item in manifest.items], not os.getuid())

@@ -11,7 +11,7 @@ from study.artifacts.shelf import free_aside
 from study.artifacts.stamp import write_stamp
 from study.artifacts.start import Start, read_start, write_start
 from study.base.errors import StudyError
-from study.base.files import set_back
+from study.base.files import room_for, set_back
 from study.base.processes import not_ended
 from study.host.steps import budget
 from study.host.steps.attempt import Attempt, attempt
@@ -38,7 +38,8 @@ def measure(plan_file: Path, run: str, results: Path, log: Path | None, counter:
     if left:
         return told
     log = log or files.log(plan.name, f"{planned.name}.{planned.key}")
-    record = launch(plan, planned, results, start, log, counter)
+    with room_for(files.record(plan.name, planned.file)):
+        record = launch(plan, planned, results, start, log, counter)
     set_back(path for pattern in PREPARATION for path in results.glob(pattern))
     return f"{counter}: {record.run}: {record.outcome}, {_told(record)}"
 

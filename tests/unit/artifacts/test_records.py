@@ -97,7 +97,7 @@ def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: p
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(StudyError, match="No space"):
         write_new(tmp_path / "a.json", "text")
     assert list(tmp_path.iterdir()) == []
 

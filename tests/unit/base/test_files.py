@@ -1,15 +1,18 @@
 """A file appears whole or not at all, and a file that must stay is left alone."""
 
 import os
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from study.base.errors import StudyError
-from study.base.files import set_back, whole, write_if_changed, write_new, write_whole
+from study.base.files import ROOT, room_for, set_back, whole, write_if_changed, write_new, write_whole
 
 
 @pytest.mark.parametrize("write", [write_whole, write_if_changed, write_new])
@@ -43,6 +46,64 @@ def test_what_fails_half_way_leaves_the_earlier_file_and_nothing_beside_it(tmp_p
         assert path.read_text() == "earlier"
         raise ValueError("half way")
     assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("a.csv", "earlier")]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 64 kB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", folder], capture_output=True).returncode:
+        pytest.skip("this user may not mount a small disk")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.parametrize("write", [write_whole, write_if_changed, write_new])
+def test_a_full_disk_is_a_sentence_and_costs_no_earlier_file(
+    small_disk: Path, write: Callable[[Path, str | bytes], None]
+) -> None:
+    (small_disk / "earlier").write_text("kept")
+    with pytest.raises(StudyError) as caught:
+        write(small_disk / "new.json", b"x" * 100_000)
+    assert str(caught.value) == (
+        f"{small_disk}/new.json: cannot be written (No space left on device); every record that is there already is "
+        "kept: make room, and start again"
+    )
+    assert [(path.name, path.read_text()) for path in small_disk.iterdir()] == [("earlier", "kept")]
+
+
+def test_a_write_that_numpy_cut_off_is_a_sentence_too(small_disk: Path) -> None:
+    with pytest.raises(StudyError, match=r"data: cannot be written \(No space left"), room_for(small_disk / "data"):
+        np.save(small_disk / "images.npy", np.zeros(100_000, np.uint8))
+    with pytest.raises(ValueError, match="not its"), room_for(small_disk / "data"):
+        raise ValueError("not its")
+
+
+def test_a_limit_of_size_is_a_sentence_too(tmp_path: Path) -> None:
+    """The limit counts for a process of its own. It needs no small disk."""
+    code = (
+        "import resource, signal, sys; from pathlib import Path; from study.base.files import write_whole\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (9, 9))\n"
+        "try: write_whole(Path(sys.argv[1]), 'x' * 100)\n"
+        "except Exception as error: print(type(error).__name__, error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "a"], capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout.startswith(f"StudyError {tmp_path}/a: cannot be written (File too large); every record")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("write", [write_whole, write_if_changed, write_new])
+def test_a_folder_or_a_device_is_never_replaced_by_a_file(
+    tmp_path: Path, write: Callable[[Path, str | bytes], None]
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for name in ("pipe", "folder"):
+        with pytest.raises(StudyError, match=f"{name}: cannot be written"):
+            write(tmp_path / name, "text")
+    assert (tmp_path / "pipe").is_fifo()
+    assert (tmp_path / "folder").is_dir()
 
 
 def test_writers_of_one_file_at_a_time_leave_what_one_of_them_wrote(tmp_path: Path) -> None:

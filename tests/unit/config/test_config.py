@@ -231,6 +231,66 @@ def test_a_study_that_is_no_yaml_or_holds_a_key_twice_is_one_line(tmp_path: Path
         read_study("twice", tmp_path, read_selection({}))
 
 
+STRANGE = [
+    "[" * 3000,
+    "[" * 3000 + "]" * 3000,
+    "2026-13-45",
+    "0b_",
+    "0x_",
+    "9" * 400,
+    "9" * 5000,
+    "0x" + "f" * 5000,
+    "1e400",
+    ".nan",
+    "!!int foo",
+    "!!int ''",
+    "!!float foo",
+    "!!timestamp x",
+    "!!bool x",
+    "!!set {a}",
+    "!!set x",
+    "!!binary aGk=",
+    "&a [*a]",
+    "&a {b: *a}",
+]
+KEYS = ["dataset.images", "seed", "training.learning_rate", "training.batch_size", "limits.memory_gib", "replicates"]
+
+
+@pytest.mark.parametrize("value", STRANGE, ids=lambda value: f"{value[:12]} of {len(value)}")
+@pytest.mark.parametrize("key", [*KEYS, "factors", "reduced", "training", "curve", "a\nb"])
+def test_a_strange_value_is_one_line_in_a_file_and_in_an_override(tmp_path: Path, key: str, value: str) -> None:
+    section, _, leaf = key.partition(".")
+    text = f"{section}:\n  {leaf}: {value}\n" if leaf else f"{json.dumps(key)}: {value}\n"
+    rest = {name: item for name, item in study_values().items() if name != section}
+    (tmp_path / "tiny.yaml").write_text(pyyaml.safe_dump(rest) + text, encoding="utf-8")
+    with pytest.raises(StudyError) as in_a_file:
+        plan_all(read_all(read_selection({"studies": ["tiny"]}), tmp_path), Place("none", ""), HERE)
+    with pytest.raises(StudyError) as as_an_override:
+        plan_of(tmp_path, study_values(), overrides={key: value})
+    for caught in (in_a_file, as_an_override):
+        assert str(caught.value).isprintable()
+        assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize(
+    "value",
+    [10**30, 10**400, 16**5000, float("inf"), float("nan")],
+    ids=lambda value: f"{value:e}" if isinstance(value, float) else f"{value.bit_length()} bits",
+)
+@pytest.mark.parametrize("key", KEYS)
+def test_a_number_that_no_run_could_use_is_one_line(tmp_path: Path, key: str, value: Any) -> None:
+    """Snakemake's own reader of YAML hands numbers over that this project's refuses."""
+    with pytest.raises(StudyError) as caught:
+        plan_of(tmp_path, study_values(), overrides={key: value})
+    assert str(caught.value).isprintable()
+    with pytest.raises(StudyError):
+        read_selection({"quiet_wait_seconds": value})
+
+
+def test_a_date_is_text(tmp_path: Path) -> None:
+    assert plan_of(tmp_path, study_values(), overrides={"title": "2026-11-22"}).study.title == "2026-11-22"
+
+
 def test_keys_must_go_together_in_each_run_not_before_factors_are_applied(tmp_path: Path) -> None:
     """fastai's mixed precision is for a GPU: the study's own default device does not count where it is a factor."""
     training = {"loop": "fastai", "precision": "bf16", "freeze_epochs": 0, "batch_size": 4}

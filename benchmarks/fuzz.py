@@ -1,0 +1,404 @@
+"""What strange input may do: be read, or end in a sentence. A traceback is a defect.
+
+``python -m benchmarks.fuzz [--cases 10000] [--random] [EDGE ...]``. Each edge is a place where a user's file or words
+come in. ``tests/unit/test_fuzz.py`` sends 200 cases through each. Without ``--random`` the cases are always the same.
+"""
+
+import argparse
+import copy
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from study.artifacts.manifest import read_manifest
+from study.artifacts.telemetry import read_parquet
+from study.base.errors import StudyError
+from study.base.files import ROOT, file_sha256
+from study.cli import VERBS, main
+from study.config.load import read_selection, read_study
+from study.config.sections import Dataset
+from study.config.settings import setting_keys
+from study.data.sources import look
+from study.host.engine.place import Place
+from study.host.plan.make import make_plan
+
+HERE: dict[str, str | None] = {"cpu": None, "cuda": "no GPU here"}
+EXAMPLE = ROOT / "docs" / "example-h200" / "speedup"
+STUDY: dict[str, Any] = {
+    "title": "Tiny",
+    "question": "Is it read?",
+    "dataset": {"source": "generated", "images": 20, "image_size": 32},
+    "model": {"name": "small_net", "weights": "none"},
+    "training": {"freeze_epochs": 0, "epochs": 1, "batch_size": 4},
+    "factors": {"device": ["cpu"], "training.batch_size": [4, 8]},
+    "replicates": 1,
+    "curve": {"x": "training.batch_size", "y": "fit_seconds"},
+    "reduced": {"training.epochs": 1},
+}
+MANIFEST: dict[str, Any] = {
+    "source": "search",
+    "generated": False,
+    "seed": 1,
+    "valid_fraction": 0.2,
+    "max_size": 400,
+    "encoder": "Pillow",
+    "classes": ["a", "b"],
+    "train_images": 2,
+    "valid_images": 2,
+    "items": [
+        {
+            "name": f"{label}/{number}.jpg",
+            "bytes": 9,
+            "sha256": "0" * 64,
+            "label": label,
+            "split": split,
+            "origin": {"url": "https://a.example/b", "term": "a", "bytes": 9, "sha256": "0" * 64},
+        }
+        for label in ("a", "b")
+        for number, split in enumerate(("train", "valid"))
+    ],
+    "left_out": [],
+}
+
+# No slash and no NUL: what is fuzzed stays in the folder of the fuzzer, and no command line can hold a NUL.
+TEXT = st.text(st.characters(exclude_characters="/\0"), max_size=20)
+STORED = TEXT.filter(str.isprintable)
+"""Text that a Parquet file can hold: without halves of surrogate pairs."""
+NUMBERS = st.one_of(
+    st.integers(-3, 3000),
+    st.integers(),
+    st.floats(),
+    st.sampled_from([10**30, 10**400, 2**63, -(2**63), 1e308, 5e-324, 1e-320]),
+)
+SCALARS = st.one_of(st.none(), st.booleans(), NUMBERS, TEXT)
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3))
+YAML = st.one_of(
+    TEXT,
+    st.sampled_from(
+        [
+            "[" * 3000,
+            "{" * 300,
+            "2026-13-45",
+            "0b_",
+            "0x_",
+            "9" * 5000,
+            "0x" + "f" * 5000,
+            ".inf",
+            ".nan",
+            "1:99:99",
+            "- a",
+        ]
+        + [
+            f"!!{tag} {value}"
+            for tag in ("int", "float", "bool", "timestamp", "set", "omap", "binary")
+            for value in "x1"
+        ]
+        + [
+            "&a [*a]",
+            "&a {<<: *a}",
+            "'",
+            '"\\ud800"',
+            "? a",
+            "{a: 1, a: 2}",
+            "!x y",
+            "%",
+            "--- a\n--- b",
+            "\t",
+            "a: b: c",
+        ]
+    ),
+    st.integers().map(str),
+    st.floats().map(str),
+    VALUES.map(lambda value: str(yaml.safe_dump(value, default_flow_style=True))),
+)
+
+
+def _paths(tree: Any, before: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the place of each value in nested lists and mappings: the keys that lead to it."""
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    below = [path for key, value in list(items)[:40] for path in _paths(value, (*before, key))]
+    return [before, *below] if before else below
+
+
+@st.composite
+def changed(draw: st.DrawFn, tree: Any) -> Any:
+    """Return ``tree`` with up to three of its values replaced, removed or given twice."""
+    tree = copy.deepcopy(tree)
+    for _ in range(draw(st.integers(1, 3))):
+        *above, last = draw(st.sampled_from(_paths(tree) or [("new",)]))
+        inner = tree
+        for key in above:
+            inner = inner[key]
+        how = draw(st.sampled_from(["replace", "replace", "remove", "add"]))
+        if how == "remove":
+            del inner[last]
+        elif isinstance(inner, dict):
+            inner[last if how == "replace" else draw(TEXT)] = draw(VALUES)
+        else:
+            inner[last] = draw(VALUES)
+        if not tree:
+            break
+    return tree
+
+
+@st.composite
+def study_texts(draw: st.DrawFn) -> str:
+    """Return the text of a study's file with some of its lines, or a value in one, replaced."""
+    lines = yaml.safe_dump(STUDY, sort_keys=False).splitlines()
+    for _ in range(draw(st.integers(1, 3))):
+        at = draw(st.integers(0, len(lines) - 1))
+        key, colon, _ = lines[at].partition(":")
+        text = draw(YAML)
+        lines[at] = text if draw(st.booleans()) else f"{key}{colon} {text}"
+    return "\n".join(lines)
+
+
+def read_and_plan(config: dict[str, Any], folder: Path) -> None:
+    """Read the study ``tiny`` in ``folder`` as a start does, and plan it unless it has many runs."""
+    study = read_study("tiny", folder, read_selection({"studies": ["tiny"]} | config))
+    if study.replicates < 10 and all(len(levels) < 10 for levels in study.factors.values()):
+        make_plan("tiny", study, Place("none", ""), HERE)
+
+
+def study_file(text: str, folder: Path) -> None:
+    """Read a study's file, in full and reduced."""
+    (folder / "tiny.yaml").write_text(text, encoding="utf-8", errors="surrogatepass")
+    for size in ("full", "reduced"):
+        read_and_plan({"size": size}, folder)
+
+
+def configuration(config: dict[str, Any], folder: Path) -> None:
+    """Read a selection with its overrides."""
+    (folder / "tiny.yaml").write_text(yaml.safe_dump(STUDY), encoding="utf-8")
+    read_and_plan(config, folder)
+
+
+def manifest(tree: Any, folder: Path) -> None:
+    """Read a manifest as a run does, and as a search does that downloads its pictures again."""
+    path = folder / "manifest.json"
+    path.write_text(json.dumps(tree), encoding="utf-8")
+    with suppress(StudyError):
+        look(Dataset(source="search", manifest=str(path)))
+    read_manifest(path)
+
+
+def _one_run(folder: Path) -> tuple[Path, Path, Path]:
+    """Write the plan of one run of the example into ``folder``, and return its plan, record and samples."""
+    plan = json.loads((EXAMPLE / "plan.json").read_text(encoding="utf-8"))
+    plan["runs"] = [run for run in plan["runs"] if run["settings"]["device"] == "cuda"][:1]
+    name = f"{plan['runs'][0]['name']}.{plan['runs'][0]['key']}"
+    for part in ("records", "telemetry"):
+        (folder / part).mkdir(exist_ok=True)
+    (folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    record, samples = folder / "records" / f"{name}.json", folder / "telemetry" / f"{name}.parquet"
+    record.write_bytes((EXAMPLE / "records" / record.name).read_bytes())
+    samples.write_bytes((EXAMPLE / "telemetry" / samples.name).read_bytes())
+    return folder / "plan.json", record, samples
+
+
+def _table_of(plan: Path) -> None:
+    folder = plan.parent
+    where = ["--records", str(folder / "records"), "--telemetry", str(folder / "telemetry")]
+    table = folder / "timings.csv"
+    if said(["timings", str(plan), *where, "--output", str(table)]) == 0:
+        said(["fit", str(plan), str(table), "--output", str(folder / "fit.json")])
+
+
+def record(tree: Any, folder: Path) -> None:
+    """Make and fit the table of a run with this record."""
+    plan, path, _ = _one_run(folder)
+    path.write_text(json.dumps(tree), encoding="utf-8")
+    _table_of(plan)
+
+
+def telemetry(change: "bytes | tuple[str, Any]", folder: Path) -> None:
+    """Make and fit the table of a run with these samples: other bytes, or another column. The record names them."""
+    plan, record, samples = _one_run(folder)
+    if isinstance(change, bytes):
+        samples.write_bytes(change)
+    else:
+        column, value = change
+        frame = read_parquet(samples)
+        frame[column] = pd.Series([value] * len(frame), dtype=object if isinstance(value, str) else None)
+        frame.drop(columns=[column] if value is None else []).to_parquet(samples, engine="pyarrow", index=False)
+    named = json.loads(record.read_text(encoding="utf-8")) | {"telemetry_sha256": file_sha256(samples)}
+    record.write_text(json.dumps(named), encoding="utf-8")
+    _table_of(plan)
+
+
+def table(case: tuple[list[list[str]], list[str]], folder: Path) -> None:
+    """Fit a table of any cells."""
+    rows, options = case
+    path = folder / "t.csv"
+    path.write_text("\n".join(",".join(row) for row in rows), encoding="utf-8", errors="surrogatepass")
+    said(["fit", str(path), *options])
+
+
+def said(words: list[str]) -> int:
+    """Return the exit code of a command line, which ends in silence or in one line."""
+    errors = StringIO()
+    with redirect_stdout(StringIO()), redirect_stderr(errors):
+        try:
+            code = main(words)
+        except SystemExit as end:
+            code = int(end.code or 0)
+    if code:
+        assert code in (1, 2)
+        assert errors.getvalue().startswith("error: ")
+        assert errors.getvalue()[:-1].isprintable()
+    return code
+
+
+def command_line(words: list[str], folder: Path) -> None:
+    """Give any words to the command line, in a folder with a few files."""
+    _one_run(folder)
+    (folder / "text").write_text("hello", encoding="utf-8")
+    said(words)
+
+
+HARMLESS = [call.__name__ for call, _ in VERBS if call.__name__ not in ("schema", "engine")]
+"""The verbs that write nothing into the checkout, and ask no engine."""
+OPTIONS = sorted({name for _, arguments in VERBS for names, _ in arguments for name in names if name.startswith("-")})
+WORDS = st.one_of(
+    st.sampled_from(
+        ["plan.json", "text", "records", "telemetry", "gone", ".", "..", "", "-", "--", "cpu", "quickstart"]
+    ),
+    st.sampled_from([*OPTIONS, "seed=1", "=", "training.batch_size=[1", "-h"]),
+    YAML.filter(lambda text: "/" not in text and "\0" not in text),
+    TEXT,
+)
+CELLS = st.one_of(
+    st.integers(1, 4).map(lambda power: str(2**power)),
+    st.floats(0.1, 10).map(str),
+    NUMBERS.map(lambda number: f"{number:.3g}" if isinstance(number, float) else hex(number)),
+    st.sampled_from(["9" * 400, "1e308", "1e-320", "", " ", "nan", "-1", '"', '"a\nb"', "1_0", "é", "\ufeff", "a,b"]),
+    TEXT,
+)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[list[list[str]], list[str]]:
+    """Return the rows of a table, most of them of numbers, and the options of ``fit``."""
+    names = ["batch_size", "seconds", "day"][: draw(st.integers(1, 3))]
+    good = st.tuples(
+        st.integers(1, 6).map(lambda power: str(2**power)), st.floats(0.001, 1000).map(str), st.sampled_from("ab")
+    )
+    rows = [list(row)[: len(names)] for row in draw(st.lists(good, max_size=12))]
+    for _ in range(draw(st.integers(0, 2)) if rows else 0):
+        row = draw(st.sampled_from(rows))
+        row[draw(st.integers(0, len(row) - 1))] = draw(CELLS)
+    options = draw(st.sampled_from([[], ["--block", "day"], ["--session", "day"], ["--x", "seconds"], ["--y", "day"]]))
+    return [draw(st.one_of(st.just(names), st.lists(CELLS, max_size=3))), *rows], options
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A place where input comes in: its cases, and what is done with each in a folder that may be written."""
+
+    cases: st.SearchStrategy[Any]
+    call: Callable[[Any, Path], None]
+
+
+def _example(folder: str) -> Path:
+    """Return the file of the example's first run on a GPU."""
+    return next(path for path in sorted((EXAMPLE / folder).iterdir()) if "-cuda-r1." in path.name)
+
+
+def _short_record() -> Any:
+    """Return the record of that run with its first steps alone: the rest are like them, and take time to read."""
+    tree = json.loads(_example("records").read_text(encoding="utf-8"))
+    del tree["measurement"]["steps"][40:]
+    return tree
+
+
+SAMPLES = _example("telemetry").read_bytes()
+EDGES = {
+    "study files": Edge(study_texts(), study_file),
+    "overrides": Edge(
+        st.one_of(
+            st.fixed_dictionaries(
+                {
+                    "overrides": st.dictionaries(
+                        st.sampled_from([*setting_keys(), *STUDY, "factors.training.epochs"]) | TEXT,
+                        YAML | VALUES,
+                        min_size=1,
+                        max_size=3,
+                    )
+                }
+            ),
+            st.dictionaries(
+                st.sampled_from(["size", "devices", "images", "overrides", "quiet_wait_seconds", "primer"]) | TEXT,
+                YAML | VALUES,
+                min_size=1,
+                max_size=2,
+            ),
+        ),
+        configuration,
+    ),
+    "records": Edge(changed(_short_record()), record),
+    "telemetry": Edge(
+        st.one_of(
+            st.binary(max_size=50),
+            st.integers(0, len(SAMPLES)).map(lambda size: SAMPLES[:size]),
+            st.tuples(
+                st.sampled_from(list(pd.read_parquet(_example("telemetry")))) | STORED,
+                st.none() | st.floats() | STORED,
+            ),
+        ),
+        telemetry,
+    ),
+    "manifests": Edge(changed(MANIFEST) | VALUES, manifest),
+    "tables": Edge(tables(), table),
+    "command lines": Edge(
+        st.builds(lambda verb, words: [verb, *words], st.sampled_from(HARMLESS) | TEXT, st.lists(WORDS, max_size=6)),
+        command_line,
+    ),
+}
+
+
+def check(name: str, folder: Path, cases: int, always_the_same: bool = True) -> None:
+    """Send cases through an edge, in ``folder``. Raise the first error that is no :class:`StudyError` in one line."""
+    edge = EDGES[name]
+
+    @settings(
+        max_examples=cases,
+        derandomize=always_the_same,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(edge.cases)
+    def ends_in_a_sentence(case: Any) -> None:
+        try:
+            edge.call(case, folder)
+        except StudyError as error:
+            assert str(error).isprintable()
+
+    ends_in_a_sentence()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("edges", nargs="*", choices=[[], *EDGES], metavar="EDGE", help=", ".join(EDGES))
+    parser.add_argument("--cases", type=int, default=10_000)
+    parser.add_argument("--random", action="store_true", help="other cases each time")
+    asked = parser.parse_args()
+    for edge in asked.edges or EDGES:
+        with tempfile.TemporaryDirectory() as scratch:
+            os.chdir(scratch)
+            begin = time.perf_counter()
+            check(edge, Path(scratch), asked.cases, not asked.random)
+            os.chdir(ROOT)
+        print(f"{edge}: {asked.cases} cases, {time.perf_counter() - begin:.0f} s", flush=True)
