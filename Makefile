@@ -8,7 +8,7 @@ CORES ?= 1
 
 .DEFAULT_GOAL := study
 .PHONY: study published images images-archive host env dev check test test-rest test-containers test-gpu test-repeat example \
-  lint lint-types format schema lock clean help
+  lint lint-types format schema lock audit sbom clean help
 
 study: host  ## Run the selected studies and print the path of the report
 	$(call start,$(ARGS))
@@ -130,8 +130,16 @@ lock:  ## Pin every dependency again in the three lock files
 	$(LOCK) --extra dev -o requirements-dev.lock -c requirements.lock
 	rm -rf .lock
 
+audit:  ## Ask a public service about known weaknesses of the locked packages
+	@test -d .audit || { $(PYTHON) -m venv .audit && .audit/bin/python -m pip install --quiet pip-audit==2.10.1; }
+	for lock in requirements.lock requirements-dev.lock; do .audit/bin/pip-audit --disable-pip --require-hashes -r $$lock || exit 1; done
+
+sbom: images  ## Write what each image holds to results/images/{cpu,cuda}.cdx.json (CycloneDX; docker or podman)
+	$(VENV) -m study inventory cpu
+	$(VENV) -m study inventory cuda
+
 clean:  ## Remove the environment and caches, but not results
-	rm -rf .venv .lock .snakemake .mypy_cache .ruff_cache
+	rm -rf .venv .lock .audit .snakemake .mypy_cache .ruff_cache
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'

@@ -156,6 +156,14 @@ def archive(options: argparse.Namespace) -> None:
     print(f"{target}: on another machine, name it as images: {{{options.device}: {target.name}}}")
 
 
+@verb(DEVICE, RESULTS)
+def inventory(options: argparse.Namespace) -> None:
+    """Write what a device's image holds: packages of Python and Debian, in CycloneDX."""
+    from study.host.steps.inventory import write_inventory
+
+    print(write_inventory(options.device, options.results))
+
+
 @verb(PLAN, argument("dataset", help="name of the dataset in the plan"), RESULTS, LOG)
 def dataset(options: argparse.Namespace) -> str:
     """Draw, verify or download a dataset, and write its manifest."""

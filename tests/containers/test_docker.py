@@ -23,14 +23,16 @@ import torch
 
 from study.artifacts.image import Image
 from study.artifacts.image import read as read_image
+from study.artifacts.layout import Results
 from study.artifacts.record import JobResult, Record
 from study.base.errors import StudyError
-from study.base.files import ROOT, file_sha256
+from study.base.files import ROOT, file_sha256, write_whole
 from study.config.settings import Settings
 from study.host.engine import client, container, lifetime, strays
 from study.host.engine.docker import Docker
 from study.host.engine.mounts import code_mount
 from study.host.engine.place import Place
+from study.host.steps.inventory import write_inventory
 from study.training.models.build import backbone
 from tests.conftest import TRANSFER, plan_at, write_photos
 from tests.containers.conftest import Built, left_over, scratch_folders
@@ -80,6 +82,14 @@ class TestTheImages:
         assert {"org.opencontainers.image.version", "org.opencontainers.image.revision"} <= set(config["Labels"])
         assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility" in config["Env"]
         assert not any(item.startswith("NVIDIA") for item in _environment_of(built.cpu.id))
+
+    def test_the_bill_of_an_image_names_what_python_and_debian_installed(self, built: Built, tmp_path: Path) -> None:
+        write_whole(Results(tmp_path).image("cpu"), built.cpu.model_dump_json())
+        bill = json.loads(write_inventory("cpu", tmp_path).read_text())
+        held = {part["name"]: part["purl"] for part in bill["components"]}
+        assert held["torch"] == f"pkg:pypi/torch@{built.cpu.libraries['torch'].replace('+', '%2B')}"
+        assert held["coreutils"].startswith("pkg:deb/debian/coreutils@")
+        assert (bill["bomFormat"], bill["metadata"]["component"]["version"]) == ("CycloneDX", built.cpu.id)
 
     def test_the_image_compiles_on_a_cpu(self, built: Built, tmp_path: Path) -> None:
         code = "import torch; f = torch.compile(lambda x: (x * 2).sin()); print(f(torch.zeros(3)).tolist())"

@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
 
+import psutil
 import pytest
 import yaml
 
@@ -139,6 +140,15 @@ class Checkout:
     def records(self, study: str = "tiny") -> dict[str, bytes]:
         """Every record, by file name."""
         return {path.name: path.read_bytes() for path in (self.root / "results" / study / "records").glob("*.json")}
+
+
+def at_work(root: Path) -> list[str]:
+    """Return the command line of everything that was started in the checkout and is still there."""
+    return [
+        " ".join(process.info["cmdline"] or [])
+        for process in psutil.process_iter(["cmdline", "cwd", "status"])
+        if process.info["cwd"] == str(root) and process.info["status"] != psutil.STATUS_ZOMBIE
+    ]
 
 
 def copy_checkout(root: Path) -> Checkout:

@@ -2,10 +2,8 @@
 
 import time
 
-import psutil
-
 from study.artifacts.record import Record
-from tests.workflow.conftest import OWN_MODEL, Checkout
+from tests.workflow.conftest import OWN_MODEL, Checkout, at_work
 
 PLANTED = """
 if os.environ["RANK"] == "1" and self.steps == 3:
@@ -50,15 +48,6 @@ def test_whoever_of_many_processes_dies_the_run_is_a_recorded_failure_and_nothin
     page = (checkout.root / "results" / "report.html").read_text(encoding="utf-8")
     assert "rank 1 of 2 was ended by SIGKILL" in page
     end = time.monotonic() + 30  # a loader's worker looks for its parent every five seconds
-    while left := at_work(checkout):
+    while left := at_work(checkout.root):
         assert time.monotonic() < end, left
         time.sleep(0.5)
-
-
-def at_work(checkout: Checkout) -> list[str]:
-    """Everything that was started in the checkout and is still there."""
-    return [
-        " ".join(process.info["cmdline"] or [])
-        for process in psutil.process_iter(["cmdline", "cwd", "status"])
-        if process.info["cwd"] == str(checkout.root) and process.info["status"] != psutil.STATUS_ZOMBIE
-    ]

@@ -17,7 +17,7 @@ from study.host.steps import budget
 from study.host.steps.attempt import Attempt, attempt
 from study.host.steps.primer import primed
 
-PREPARATION = ("images/*.json", "data/*/manifest.json", "*/weights/*.json")
+PREPARATION = ("images/cpu.json", "images/cuda.json", "data/*/manifest.json", "*/weights/*.json")
 """Inputs of the workflow's runs. The clock may have been set back since they were made in this start."""
 
 
