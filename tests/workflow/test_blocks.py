@@ -8,7 +8,8 @@ import subprocess
 import pandas as pd
 import pytest
 
-from study.artifacts.record import Record
+from study.artifacts.record import Record, sealed
+from study.artifacts.shelf import read_record
 from study.config.evidence import Evidence
 from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, copy_checkout, neighbours
 from tests.workflow.test_pipeline import jobs, wait_for
@@ -54,8 +55,8 @@ class TestABlockIsMadeWholeOrNotBegun:
         """The earlier runs are said to have taken a day each."""
         shared.good(extra=RECORDS)
         for path in (shared.root / "results/tiny/records").glob("*.json"):
-            record = json.loads(path.read_text(encoding="utf-8"))
-            path.write_text(json.dumps(record | {"process_seconds": 86400.0}, indent=1), encoding="utf-8")
+            record = read_record(path).model_copy(update={"process_seconds": 86400.0})
+            path.write_text(sealed(record).model_dump_json(indent=1), encoding="utf-8")
         before = shared.records()
         said = shared.good(THREE, "time_budget_minutes=60")
         assert "block 2 would take about 172800 s: 4 run(s) of tiny in 2 block(s) are left for the next start" in said
