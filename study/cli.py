@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from study.base.errors import StudyError
+from study.base.errors import StudyError, printable
 
 Argument = tuple[tuple[str, ...], dict[str, Any]]
 Verb = Callable[[argparse.Namespace], str | None]
@@ -59,6 +59,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
 
 
 def _say(message: str, log: Path | None) -> None:
+    message = printable(message)  # a record's words may come from a model
     print(message, file=sys.stderr, flush=True)
     if log:
         with suppress(OSError):  # the terminal has the message
@@ -67,11 +68,12 @@ def _say(message: str, log: Path | None) -> None:
                 file.write(message + "\n")
 
 
-def _not_ahead(*places: Path) -> None:
-    """Set these files, and those in these folders, back to now if the clock was set back since they were made."""
+def _not_ahead(*folders: Path) -> None:
+    """Set what a step reads in these folders of results back to now if the clock was set back since it was made."""
     from study.base.files import set_back
 
-    set_back(file for place in places for file in [place, *place.rglob("*")])
+    names = ("plan.json", "timings.csv", "fit.json", "figures", "stamps/*")
+    set_back(file for folder in folders for name in names for file in folder.glob(name))
 
 
 def verb(*arguments: Argument) -> Callable[[Verb], Verb]:
@@ -299,7 +301,7 @@ def report(options: argparse.Namespace) -> None:
     """Render one self-contained page about every selected study."""
     from study.analysis.report.step import render
 
-    _not_ahead(options.results / "plan.json", *(options.results / name for name in options.studies))
+    _not_ahead(options.results, *(options.results / name for name in options.studies))
     render(options.studies, options.results, options.output)
 
 

@@ -1,5 +1,6 @@
 """The records and samples of a plan, each checked against it: what does not fit is refused with a reason."""
 
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -58,7 +59,7 @@ def read_records(plan: Plan, folder: Path) -> Records:
         raise StudyError(f"{folder}: no such folder of records")
     found = Records({}, {}, [], {})
     for run in plan.runs:
-        if (folder / run.file).exists():
+        if os.path.lexists(folder / run.file):
             try:
                 found.counted[run.name] = read_fitting(plan, run, folder / run.file)
             except StudyError as error:

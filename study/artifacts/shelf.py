@@ -24,10 +24,9 @@ def last_session(folder: Path) -> int:
 
 def session_of(path: Path) -> int:
     """Return the session of the record in a file, without checking it; 0 if there is none."""
-    try:
-        match = re.search(r'"session":\s*(\d{1,9})\b', path.read_text(encoding="utf-8", errors="replace"))
-    except FileNotFoundError:
+    if not path.is_file():
         return 0
+    match = re.search(r'"session":\s*(\d{1,9})\b', path.read_text(encoding="utf-8", errors="replace"))
     return int(match.group(1)) if match else 0
 
 

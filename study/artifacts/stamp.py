@@ -36,7 +36,7 @@ def forget_left(study: str, files: Results) -> None:
 
 
 def _is_left(stamp: Path) -> bool:
-    return stamp.read_text(encoding="ascii", errors="replace") == LEFT
+    return stamp.is_file() and stamp.read_text(encoding="ascii", errors="replace") == LEFT
 
 
 def restamp(study: str, records: list[str], files: Results) -> None:

@@ -2,6 +2,7 @@
 was measured whole, and from runs that were planned later."""
 
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field
 
@@ -13,7 +14,9 @@ class StartedBlock(Strict):
     """The runs that a start means to make in one block."""
 
     block: int
-    records: list[str] = Field(description="File names of the records, in the order of execution.")
+    records: list[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+\.json$")]] = Field(
+        description="File names of the records, in the order of execution."
+    )
     ended: bool = Field(False, description="Whether each of the runs was made.")
     left: bool = Field(False, description="Whether the time budget leaves the block for another start.")
 

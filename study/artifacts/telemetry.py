@@ -50,5 +50,5 @@ SLOWDOWNS = 0x8 | 0x20 | 0x40 | 0x80
 
 def throttled_percent(samples: pd.DataFrame) -> float | None:
     """Return the share of samples in which a slowdown held the GPU's clock, in percent; None if none tells."""
-    reasons = samples["gpu_throttle_reasons"].dropna().astype("int64")
+    reasons = samples["gpu_throttle_reasons"].replace([np.inf, -np.inf], np.nan).dropna().astype("int64")
     return None if reasons.empty else float(100 * ((reasons & SLOWDOWNS) != 0).mean())

@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -60,6 +61,16 @@ def set_back(files: Iterable[Path]) -> None:
         before = now - (len(ahead) - place) * 1000
         with suppress(PermissionError):  # another user's file
             os.utime(file, ns=(before, before))
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder and all below it, however deep it is and whatever rights it has; what cannot be removed stays.
+
+    Python's own removal ends in an error in a tree of some hundred folders.
+    """
+    if folder.exists():
+        for command in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
+            subprocess.run([*command, "--", str(folder)], capture_output=True, check=False)
 
 
 def stat_of(path: Path) -> list[Any]:

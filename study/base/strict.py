@@ -28,6 +28,8 @@ class Strict(BaseModel):
     @classmethod
     def of_file(cls, path: Path) -> Self:
         """Return the value in a JSON file. Raise :class:`StudyError` with the first key that is not valid."""
+        if path.exists() and not path.is_file():  # a pipe or a device may have no end
+            raise StudyError("it is not a file")
         try:
             return cls.model_validate_json(path.read_text(encoding="utf-8"))
         except UnicodeDecodeError:

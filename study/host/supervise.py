@@ -1,6 +1,7 @@
 """One process from its start to its end: its output goes to a log, its progress to the terminal."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TextIO
 
 import psutil
@@ -18,6 +20,10 @@ from tqdm import tqdm
 from study.base.processes import adopt_orphans, die_with_parent
 
 TAIL_LINES = 40
+LONGEST_LINE = 65_536
+"""Characters of a line that are read at once: a process may write one without an end."""
+PROGRESS = re.compile(r"progress (\d{1,9}) (\d{1,9}) ([ -~]{0,200})")
+"""What our own code prints in each step. Whatever else a model prints is an ordinary line."""
 LOOK_SECONDS = 5.0
 """Seconds between two looks at what a process has written."""
 LEAVE_SECONDS = 10.0
@@ -73,7 +79,7 @@ def execute(
     )
     with _ended_with_us(process, before), _ended_early(process, timeout_seconds, is_full) as reasons:
         assert process.stdout is not None
-        tail = _show(process.stdout, log, title)
+        tail = _show(iter(partial(process.stdout.readline, LONGEST_LINE), ""), log, title)
         return Ended(process.wait(), "time" in reasons, tail, "room" in reasons)
 
 
@@ -83,12 +89,13 @@ def _show(lines: Iterator[str], log: TextIO, title: str) -> list[str]:
     shown = ""
     tail: deque[str] = deque(maxlen=TAIL_LINES)
     for line in lines:
-        if not line.startswith("progress "):
+        told = PROGRESS.fullmatch(line.rstrip("\n"))
+        if not told:
             tail.append(line.rstrip("\n"))
             log.write(line)
             log.flush()
             continue
-        _, done, total, words = line.rstrip("\n").split(" ", 3)
+        done, total, words = told.groups()
         if sys.stderr.isatty():
             bar = bar or tqdm(total=int(total), desc=title, unit="step", leave=False, dynamic_ncols=True)
             bar.set_postfix_str(words, refresh=False)
@@ -142,6 +149,14 @@ def _ended_with_us(process: "subprocess.Popen[str]", before: set[psutil.Process]
         signal.signal(signal.SIGTERM, usual)
 
 
+def _says_so(is_full: Callable[[], bool]) -> bool:
+    """Return what ``is_full`` says; True if it cannot look, as in a tree that is too deep for it."""
+    try:
+        return is_full()
+    except (OSError, RecursionError):
+        return True
+
+
 @contextmanager
 def _ended_early(
     process: "subprocess.Popen[str]", seconds: float | None, is_full: Callable[[], bool] | None
@@ -155,7 +170,7 @@ def _ended_early(
         while not ended.wait(min(LOOK_SECONDS, max(0.0, latest - time.monotonic()))):
             if time.monotonic() >= latest:
                 reasons.add("time")
-            elif is_full and is_full():
+            elif is_full and _says_so(is_full):
                 reasons.add("room")
             if reasons:
                 return _end(process)

@@ -18,6 +18,7 @@ from typing import TextIO
 from study.base import devices
 from study.base.cpus import usable_cpus
 from study.base.errors import StudyError
+from study.base.files import remove_tree
 from study.base.processes import oom_kills
 from study.config.sections import Limits
 from study.config.settings import Settings
@@ -50,12 +51,15 @@ def scratch_folder(results: Path) -> Iterator[Path]:
     It lies in ``results``, so that engines that see only the user's home see it, and files move from it without a copy.
     """
     results.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, dir=results, ignore_cleanup_errors=True) as name:
-        scratch = Path(name).resolve() / "scratch"
+    private = Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX, dir=results)).resolve()
+    try:
+        scratch = private / "scratch"
         for folder in (scratch, scratch / "tmp"):
             folder.mkdir()
             folder.chmod(0o777)
         yield scratch
+    finally:
+        remove_tree(private)
 
 
 def enter(
@@ -122,7 +126,7 @@ def _execute(engine: Engine, box: Box, log: TextIO, title: str, timeout_seconds:
                 title,
                 at_our_death=signal.SIGTERM,  # the client hands it on to the container
                 timeout_seconds=timeout_seconds,
-                is_full=lambda: bytes_below(box.scratch) > room,
+                is_full=lambda: bytes_below(box.scratch) > room or is_nearly_full(box.scratch, room),
             )
             if ended.overfull:
                 return ended, End(ended.code, False, overfull(room))
@@ -204,7 +208,12 @@ def timed_out(seconds: float | None) -> str:
 
 def overfull(room: int) -> str:
     """Return the message of a step whose scratch folder grew to more than ``room`` bytes."""
-    return f"it wrote more than {room / 2**30:.3g} GiB into its scratch folder, half of the disk's free space"
+    return f"it wrote more than {room / 2**30:.3g} GiB, half of the disk's free space, or the disk filled otherwise"
+
+
+def is_nearly_full(folder: Path, room: int) -> bool:
+    """Return whether hardly anything is left of the disk, such as by an endless output or by files without a name."""
+    return shutil.disk_usage(folder).free < min(2**30, room // 2)
 
 
 def bytes_below(folder: Path) -> int:
@@ -224,4 +233,4 @@ def sweep(results: Path) -> None:
             with suppress(StudyError):
                 strays.remove_strays(engine)
     for folder in results.glob(f"{SCRATCH_PREFIX}*"):
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_tree(folder)

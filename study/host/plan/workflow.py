@@ -202,7 +202,7 @@ def start(
 
 def _pending(plan: Plan, layout: Results) -> list[Run]:
     """Return the runs that this machine can make and that have no record yet."""
-    return [run for run in plan.runs if not run.unavailable and not layout.record(plan.name, run.file).exists()]
+    return [run for run in plan.runs if not run.unavailable and not os.path.lexists(layout.record(plan.name, run.file))]
 
 
 def _timed(results: Path, studies: list[str]) -> list[Path]:

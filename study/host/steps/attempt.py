@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TextIO
 
 import pandas as pd
-from pydantic import ValidationError
 
 from study.artifacts import telemetry
 from study.artifacts.image import Image, read
@@ -40,6 +39,8 @@ from study.host.supervise import execute
 
 TIMES = "times"
 """File in the scratch folder with the CPU time of a container's processes."""
+LIMITS = {RESULT: 2**26, TELEMETRY: 2**30, CEILINGS: 2**16, TIMES: 1000}
+"""Bytes of each file that a run leaves: a week of samples has a tenth of its limit."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def attempt(plan: Plan, run: Run, results: Path, start: Start, log: TextIO, titl
             else:
                 end = _in_a_container(plan, run, results, seed, scratch, log, title, image)
             process_seconds = time.perf_counter() - clock
-            discard_odd(scratch, (RESULT, TELEMETRY, CEILINGS, TIMES))
+            discard_odd(scratch, LIMITS)
             seen = watch.between(first, watch.read(cpus), _elsewhere(plan, scratch))
             processes_after = watch.still_there(gpus) if gpus else None
         result = result_of(scratch / RESULT, end, run.settings.limits.memory_gib)
@@ -135,20 +136,20 @@ def _elsewhere(plan: Plan, scratch: Path) -> float | None:
     if plan.engine == "none" or not engine(plan.engine).keeps_containers:
         return 0.0
     try:
-        return shell_times((scratch / TIMES).read_text(encoding="ascii"))
+        return shell_times((scratch / TIMES).read_text(encoding="ascii", errors="replace"))
     except OSError:
         return None
 
 
 def shell_times(text: str) -> float | None:
     """Return the seconds in what a shell's ``times`` printed: its own in one line, its children's in the next."""
-    found = re.findall(r"(\d+)m([\d.]+)s", text)
+    found = re.findall(r"\b(\d{1,6})m(\d{1,2}(?:\.\d{1,6})?)s", text)
     return sum(60 * int(minutes) + float(seconds) for minutes, seconds in found) if len(found) == 4 else None
 
 
 def _read_ceilings(path: Path) -> Ceilings | None:
     """Return the device's measured ceilings. None if this run measured none, or did not complete."""
-    with suppress(OSError, ValidationError):
+    with suppress(OSError, ValueError):  # of text and of pydantic
         return Ceilings.model_validate_json(path.read_text(encoding="utf-8"))
     return None
 

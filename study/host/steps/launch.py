@@ -1,5 +1,6 @@
 """A planned run from its order to its record: in time, primed, and measured once more if others disturbed it."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def measure(plan_file: Path, run: str, results: Path, log: Path | None, counter:
     """
     plan, files = read_plan(plan_file), Results(results)
     planned = plan.run(run)
-    if files.record(plan.name, planned.file).exists():
+    if os.path.lexists(files.record(plan.name, planned.file)):
         write_stamp(plan.name, planned.file, files)
         return f"{planned.name}: its record exists and is kept; see `python -m study retry`"
     start = read_start(files.start(plan.name)) or Start()
@@ -62,7 +63,7 @@ def launch(plan: Plan, run: Run, results: Path, start: Start, log: Path, counter
     """
     files, title = Results(results), f"{counter}: {run.name}"
     path = files.record(plan.name, run.file)
-    if path.exists():
+    if os.path.lexists(path):  # a broken link would cost the measurement
         raise StudyError(f"{path.name}: this record exists already and is kept; see `python -m study retry`")
     is_primed = primed(plan, run, results, start)
     log.parent.mkdir(parents=True, exist_ok=True)

@@ -4,28 +4,30 @@ import filecmp
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from study.base.errors import StudyError
-from study.base.files import whole
+from study.base.files import remove_tree, whole
 
-MOST_BYTES = 2**30
-"""Largest file that is read into memory: a run's samples of a week have a tenth of it."""
+DEEPEST = 20
+"""Folders below each other that a step of ours makes at most."""
 
 
-def discard_odd(folder: Path, names: Iterable[str]) -> None:
-    """Remove each of these files of ``folder`` that is no plain file, or too large to be read into memory.
+def discard_odd(folder: Path, limits: Mapping[str, int]) -> None:
+    """Remove each of these files of ``folder`` that is no plain file, or has more bytes than its limit.
 
     A link would be followed to a file of the caller.
     """
-    for path in (folder / name for name in names):
+    with suppress(OSError):  # another user's: it can then be read, or is not
+        folder.chmod(0o700)
+    for path, limit in ((folder / name, limit) for name, limit in limits.items()):
         with suppress(FileNotFoundError):
             status = path.lstat()
             if stat.S_ISDIR(status.st_mode):
-                shutil.rmtree(path)
-            elif not stat.S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
+                remove_tree(path)
+            elif not stat.S_ISREG(status.st_mode) or status.st_size > limit:
                 path.unlink()
 
 
@@ -36,16 +38,28 @@ def take(inside: Path, results: Path, wanted: Iterable[Path]) -> None:
     caller's, with the mode that the caller's new files have. Raise :class:`StudyError` for a link or a device: nothing
     of ours makes one there.
     """
-    found = sorted({path for name in wanted for path in _files(inside / name)}, key=_manifests_last)
+    found = sorted({path for name in wanted for path in _below(inside, name)}, key=_manifests_last)
     for path in found:
         _copy(path, results / path.relative_to(inside))
+
+
+def _below(inside: Path, name: Path) -> Iterator[Path]:
+    """Yield the finished files at a place below ``inside``, if no folder on the way to it is a link."""
+    for place in [inside / parent for parent in reversed(name.parents)]:
+        if place.is_symlink():
+            raise _odd(place)
+    yield from _files(inside / name, 0)
+
+
+def _odd(place: Path) -> StudyError:
+    return StudyError(f"{place.name!r}: the container left a link or a device in place of a file; nothing is taken")
 
 
 def _manifests_last(path: Path) -> tuple[bool, Path]:
     return path.name == "manifest.json", path
 
 
-def _files(place: Path) -> Iterator[Path]:
+def _files(place: Path, depth: int) -> Iterator[Path]:
     """Yield the finished files at a place, and refuse what is neither a plain file nor a folder.
 
     A hard link cannot leave the container's own mount, so that it is a file of the container.
@@ -55,10 +69,12 @@ def _files(place: Path) -> Iterator[Path]:
     except FileNotFoundError:
         return
     if stat.S_ISDIR(status.st_mode):
+        if depth > DEEPEST:
+            raise StudyError(f"{place.name!r}: the container left more than {DEEPEST} folders below each other")
         for path in sorted(place.iterdir()):
-            yield from _files(path)
+            yield from _files(path, depth + 1)
     elif not stat.S_ISREG(status.st_mode):
-        raise StudyError(f"{place.name!r}: the container left a link or a device in place of a file; nothing is taken")
+        raise _odd(place)
     elif place.suffix not in (".tmp", ".lock"):
         yield place
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from study.base.errors import printable
+
 VARIABLE = "STUDY_MACHINE"
 """Pipelines with different values measure at the same time: for a machine whose cores are divided among them."""
 LOOK_SECONDS = 0.5
@@ -72,5 +74,5 @@ def _holder() -> str | None:
     with suppress(OSError), socket.socket(socket.AF_UNIX) as asked:
         asked.settimeout(ANSWER_SECONDS)
         asked.connect(_name())
-        return asked.recv(1000).decode("utf-8", "replace") or None
+        return printable(asked.recv(1000).decode("utf-8", "replace")) or None  # any user may have sent it
     return None

@@ -1,6 +1,7 @@
 """Records and samples that do not fit are refused with the key and the reason; the others are read."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from study.artifacts.checked import read_records, read_samples
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record, sealed
+from study.artifacts.shelf import last_session
 from study.artifacts.telemetry import write_parquet
 from study.artifacts.telemetry_columns import COLUMNS
 from study.base.errors import StudyError
@@ -138,6 +140,20 @@ def test_a_damaged_file_is_refused_and_stays_as_it_is(plan: Plan, folder: Path, 
     assert list(found.counted) == [plan.runs[1].name]
     assert list(found.refused) == [plan.runs[0].name]
     assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "broken link", "folder"])
+def test_what_is_no_file_is_refused_in_place_of_a_record(plan: Plan, folder: Path, kind: str) -> None:
+    path = folder / plan.runs[0].file
+    path.unlink()
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("/dev/zero" if kind == "device" else "nowhere")
+    assert list(read_records(plan, folder).refused) == [plan.runs[0].name]
+    assert last_session(folder) >= 0
 
 
 def test_damage_among_the_records_set_aside_is_named_by_its_file(plan: Plan, folder: Path) -> None:

@@ -106,6 +106,10 @@ def test_a_run_with_a_record_is_not_started(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(StudyError, match="is kept"):
         launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "")
     assert path.read_text() == "precious"
+    path.unlink()
+    path.symlink_to("nowhere")
+    with pytest.raises(StudyError, match="is kept"):
+        launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

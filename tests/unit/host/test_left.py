@@ -1,12 +1,17 @@
 """What a container left: planted as its hostile code would, and taken or refused."""
 
 import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from study.artifacts.layout import Results
 from study.base.errors import StudyError
+from study.host.engine.lifetime import scratch_folder
+from study.host.steps import attempt
 from study.host.steps.in_image import dataset_task, weights_task
 from study.host.steps.left import discard_odd, take
 
@@ -72,5 +77,41 @@ def test_a_result_that_is_a_link_is_no_result(tmp_path: Path) -> None:
     (tmp_path / "result.json").symlink_to(tmp_path / "record.json")
     (tmp_path / "folder").mkdir()
     (tmp_path / "telemetry.csv").write_text("samples")
-    discard_odd(tmp_path, ["result.json", "folder", "telemetry.csv", "absent"])
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["record.json", "telemetry.csv"]
+    (tmp_path / "large").write_text("large")
+    deep = _deep(tmp_path / "deep")
+    names = dict.fromkeys(["result.json", "folder", "telemetry.csv", "absent", "deep"], 1000) | {"large": 4}
+    discard_odd(tmp_path, names)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["record.json", "telemetry.csv"], deep
+
+
+def _deep(folder: Path) -> int:
+    """Make folders below each other, more than Python's own functions follow."""
+    folder.mkdir()
+    depth = 1500
+    code = f"import os\nfor _ in range({depth}): os.mkdir('d'); os.chdir('d')"
+    subprocess.run([sys.executable, "-c", code], cwd=folder, check=True)
+    return depth
+
+
+def test_a_tree_that_is_too_deep_is_refused_and_removed(inside: Path, tmp_path: Path) -> None:
+    _deep(inside / "tiny" / "weights" / "deep")
+    with pytest.raises(StudyError, match="more than 20 folders below each other"):
+        take(inside, tmp_path / "results", [Path("tiny/weights")])
+    with scratch_folder(tmp_path / "results") as scratch:
+        _deep(scratch / "deep")
+        (scratch / "deep").chmod(0)
+    assert list((tmp_path / "results").iterdir()) == []
+
+
+def test_a_folder_on_the_way_that_is_a_link_is_refused(inside: Path, tmp_path: Path) -> None:
+    (tmp_path / "caller").mkdir()
+    (tmp_path / "caller" / "own.json").write_text("the caller's")
+    shutil.rmtree(inside / "tiny" / "weights")
+    (inside / "tiny" / "weights").symlink_to(tmp_path / "caller")
+    with pytest.raises(StudyError, match="'weights': the container left a link"):
+        take(inside, tmp_path / "results", [DECISION])
+
+
+@pytest.mark.parametrize("times", ["\xff", "0m1.2.3s 0m1s\n0m1s 0m1s", "9" * 900, "9" * 400 + "m1s 0m1s\n0m1s 0m1s"])
+def test_times_that_no_shell_prints_are_unknown(times: str) -> None:
+    assert attempt.shell_times(times) is None

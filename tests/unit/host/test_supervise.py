@@ -54,6 +54,24 @@ def test_a_process_that_has_written_too_much_is_ended(tmp_path: Path, monkeypatc
     assert (found.overfull, found.timed_out, found.code) == (True, False, -9)
 
 
+def test_a_look_that_fails_counts_as_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_deep() -> bool:
+        raise RecursionError
+
+    monkeypatch.setattr(supervise, "LOOK_SECONDS", 0.1)
+    with (tmp_path / "log").open("w") as log:
+        found = execute([sys.executable, "-c", "import time; time.sleep(1000)"], {}, log, "a test", is_full=too_deep)
+    assert found.overfull
+
+
+def test_lines_that_only_look_like_progress_are_lines_and_a_line_without_an_end_is_cut(tmp_path: Path) -> None:
+    lines = ["progress 50%", "progress of epoch 1", f"progress {'9' * 5000} 1 x"]
+    told = ended(tmp_path, f"for line in {lines!r}: print(line)\nprint('y' * 200_000)").tail
+    assert told[:3] == lines
+    assert "".join(told[3:]) == "y" * 200_000
+    assert max(map(len, told)) == supervise.LONGEST_LINE
+
+
 def test_links_and_holes_take_no_room(tmp_path: Path) -> None:
     with (tmp_path / "sparse").open("wb") as file:
         file.truncate(2**30)
