@@ -10,6 +10,7 @@ from study.artifacts.plan import Plan, write_plans
 from study.artifacts.shelf import move_aside
 from study.artifacts.stamp import forget_left, restamp
 from study.artifacts.start import Start, read_start, write_start
+from study.base.errors import StudyError
 from study.base.files import write_new
 from study.config.selection import Selection
 from study.host.plan import blocks
@@ -167,3 +168,15 @@ def test_a_damaged_record_tells_a_budget_no_time_and_stops_no_start(tmp_path: Pa
     files.record("tiny", plan.runs[0].file).write_text("{")
     left, told = budget.leaves(plan, plan.runs[3], start, files)
     assert left and told and "block 2 would take about" in told
+
+
+def test_a_start_that_names_a_file_elsewhere_is_refused_and_moves_nothing(tmp_path: Path) -> None:
+    plan, files = planned(), Results(tmp_path / "results")
+    precious = tmp_path / "precious.json"
+    precious.write_text('{"session": 1}')
+    begin(plan, files)
+    path = files.start("tiny")
+    path.write_text(path.read_text().replace(plan.runs[0].file, "../../../precious.json"))
+    with pytest.raises(StudyError, match=r"start.json: not a valid start: blocks.*precious.json' is not allowed"):
+        blocks.set_broken_aside(plan.name, files)
+    assert precious.exists()

@@ -64,3 +64,10 @@ def test_pipelines_that_share_out_the_cores_on_purpose_do_not_wait(processes: Ex
     with alone_on_this_machine("mine"):
         beside = holder(processes, STUDY_MACHINE="the second half of the cores")
         assert beside.stdout and beside.stdout.readline() == "held\n"
+
+
+def test_what_a_holder_says_cannot_steer_the_terminal(processes: ExitStack) -> None:
+    with alone_on_this_machine("\x1b[2J\nerror: nothing"):
+        waiting = holder(processes)
+        assert waiting.stderr
+        assert "\\x1b[2J\\nerror: nothing" in waiting.stderr.readline()
