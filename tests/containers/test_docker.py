@@ -34,7 +34,7 @@ from study.host.engine.mounts import code_mount
 from study.host.engine.place import Place
 from study.host.steps.inventory import write_inventory
 from study.training.models.build import backbone
-from tests.conftest import TRANSFER, plan_at, write_photos
+from tests.conftest import TRANSFER, UNWATCHED, plan_at, write_photos
 from tests.containers.conftest import Built, left_over, scratch_folders
 from tests.site import TERMS, listing, serving
 from tests.workflow.conftest import NO_PROXY, OWN_MODEL, RECORDS, Checkout, copy_checkout
@@ -46,6 +46,11 @@ pytestmark = [pytest.mark.xdist_group("containers"), pytest.mark.timeout(1800)]
 Plant = Callable[[str], None]
 DOCKER = Docker()
 FAST = "overrides={training.batch_size: [4], curve: null}"
+REDUCED = {"replicates": 1, "dataset.images": 40, "dataset.image_size": 40, "training.batch_size": [4, 8]} | {
+    "training.epochs": 1,
+    **{f"evidence.{key}": value for key, value in UNWATCHED.items()},
+}
+"""Quickstart in two short runs. What the tests beside it do makes none of them start again."""
 
 
 def only(checkout: Checkout) -> Record:
@@ -154,9 +159,8 @@ class TestAStudyInContainers:
     def test_quickstart_runs_on_both_devices_and_a_missing_gpu_is_unavailable(
         self, built: Built, contained: Checkout
     ) -> None:
-        reduced = {"replicates": 1, "dataset.images": 40, "dataset.image_size": 40, "training.batch_size": [4, 8]}
         said = contained.good(
-            "studies=[quickstart]", "devices=[cpu, cuda]", *built.selection, f"overrides={json.dumps(reduced)}"
+            "studies=[quickstart]", "devices=[cpu, cuda]", *built.selection, f"overrides={json.dumps(REDUCED)}"
         )
         assert "runs execute in containers of docker (asked for)" in said
         records = [read(content) for content in contained.records("quickstart").values()]
@@ -172,10 +176,9 @@ class TestAStudyInContainers:
         assert "Unavailable" in page
 
     def test_a_second_start_rebuilds_and_measures_nothing(self, built: Built, contained: Checkout) -> None:
-        reduced = {"replicates": 1, "dataset.images": 40, "dataset.image_size": 40, "training.batch_size": [4, 8]}
         before = contained.records("quickstart")
         said = contained.good(
-            "studies=[quickstart]", "devices=[cpu, cuda]", *built.selection, f"overrides={json.dumps(reduced)}"
+            "studies=[quickstart]", "devices=[cpu, cuda]", *built.selection, f"overrides={json.dumps(REDUCED)}"
         )
         assert "Nothing to be done" in said
         assert contained.records("quickstart") == before
