@@ -56,8 +56,14 @@ def free_aside(record: Path, folder: Aside) -> tuple[Path, Path]:
 
 
 def move_aside(path: Path, folder: Aside) -> Path:
-    """Move a record or a decision, with its telemetry if it has some, into ``folder``, and return its new path."""
+    """Move a record or a decision, with its telemetry if it has some, into ``folder``, and return its new path.
+
+    Raise :class:`StudyError` if that folder is a link: the record would leave the results.
+    """
     target, kept = free_aside(path, folder)
+    for parent in (target.parent, kept.parent):
+        if parent.is_symlink():
+            raise StudyError(f"{parent.parent.name}/{folder} is a link; replace it by a folder, or remove it")
     target.parent.mkdir(exist_ok=True)
     samples = path.parent.parent / "telemetry" / f"{path.stem}.parquet"
     if samples.is_file():

@@ -47,6 +47,9 @@ class Source(ABC):
     It is then called in the image of the runs, if they have one, and never twice at the same time; and a failed call
     keeps what it brought, below ``results/data``.
     """
+    opens_given_files: ClassVar[bool] = False
+    """True if :meth:`make` opens files that nobody has checked. It is then called in the image, too, without a network.
+    """
     code: ClassVar[tuple[str, ...]] = ()
     """Globs, below the package, of the code that decides the manifest; none if an edit must not make it again."""
 

@@ -48,24 +48,26 @@ class Task:
     kept: Sequence[Path]
     """What is taken also after a failure, so that nothing is downloaded twice."""
     left: Sequence[Path]
+    network: bool
     runs_own_code: bool = False
-    """Whether code of the user runs: it gets no network and less of the machine, and is lent no download."""
+    """Whether code of the user runs: it gets less of the machine."""
 
 
-def dataset_task(dataset: str) -> Task:
-    """Return the step that downloads a dataset."""
+def dataset_task(dataset: str, downloads: bool) -> Task:
+    """Return the step that downloads a dataset, or opens the files that the user gave."""
     files = Results(Path())
+    if not downloads:
+        return Task("dataset", dataset, lent=[], kept=[], left=[files.data(dataset)], network=False)
     brought = [files.downloads, files.unpacked, files.data(dataset)]
-    return Task("dataset", dataset, lent=brought[:2], kept=brought, left=brought)
+    return Task("dataset", dataset, lent=brought[:2], kept=brought, left=brought, network=True)
 
 
 def weights_task(study: str, weights: str, model: str) -> Task:
     """Return the step that decides about the weights of a model."""
     files, own = Results(Path()), is_own(model)
     shared = [] if own else [files.hub]
-    return Task(
-        "weights", weights, lent=shared, kept=[], left=[files.weights(study, weights), *shared], runs_own_code=own
-    )
+    left = [files.weights(study, weights), *shared]
+    return Task("weights", weights, lent=shared, kept=[], left=left, network=not own, runs_own_code=own)
 
 
 def in_a_logged_container(task: Task, plan: Plan, run: Run, results: Path, log: Path) -> None:
@@ -100,13 +102,13 @@ def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: TextIO)
             image.run_as,
             ["python", "-m", "study", *arguments(task, at.plan(plan.name), at.root)],
             scratch,
-            [code_mount(), *(own_mounts(settings) if own else _torch_cache()), *mounts],
+            [code_mount(), *(own_mounts(settings) if own else []), *(_torch_cache() if task.network else []), *mounts],
             log,
             f"{task.verb} {task.name}",
             limits=trial_limits(run.settings.limits) if own else Limits(),
-            network=not own,
+            network=task.network,
             environment={"TORCH_HOME": CACHE},
-            passed=[] if own else [name for name in PROXIES if name in os.environ],
+            passed=[name for name in PROXIES if name in os.environ] if task.network else [],
         )
         failed = bool(end.code or end.trouble)
         take(inside, results, task.kept if failed else task.left)

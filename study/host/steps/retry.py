@@ -54,8 +54,8 @@ def _reader(study: str, files: Results) -> Callable[[Path], Record]:
 def _locked(study: str, results: Path) -> Iterator[Results]:
     """Hold the lock of ``results``. Raise :class:`StudyError` if there are no records of ``study``."""
     files = Results(results)
-    if not files.records(study).is_dir():
-        known = sorted(path.parent.name for path in results.glob("*/records"))
+    known = sorted(path.parent.name for path in results.glob("*/records"))
+    if study not in known:
         raise StudyError(f"retry: no records of a study {study!r}; allowed: {', '.join(known) or 'none'}")
     with lock_results(results):
         yield files

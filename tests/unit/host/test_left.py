@@ -58,7 +58,7 @@ def test_what_is_no_plain_file_is_refused_and_what_it_points_to_is_untouched(
     else:
         os.mkfifo(planted)
     with pytest.raises(StudyError, match="'x': the container left a link or a device in place of a file"):
-        take(inside, tmp_path / "results", dataset_task("patterns.0a1b2c3d").left)
+        take(inside, tmp_path / "results", dataset_task("patterns.0a1b2c3d", downloads=True).left)
     assert not (tmp_path / "results").exists()
     assert (secret.read_text(), secret.stat().st_mode & 0o777) == ("secret", 0o600)
 

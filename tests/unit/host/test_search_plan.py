@@ -204,14 +204,14 @@ class TestTheStepInAContainer:
             planned = self.planned(results, path)
             run = planned.runs[0]
             with pytest.raises(StudyError, match=r"1 of 6 pictures are gone .*; results/data/search\.\w+/rem"):
-                in_image.in_a_container(in_image.dataset_task(run.dataset), planned, run, results, io.StringIO())
+                in_image.in_a_container(in_image.dataset_task(run.dataset, True), planned, run, results, io.StringIO())
             remaining = json.loads((results / "data" / run.dataset / "remaining.json").read_text(encoding="utf-8"))
             assert len(remaining["items"]) == 5
             assert not (results / "data" / run.dataset / "manifest.json").exists()
 
             site.pages["/bird/0.jpg"] = lost
             site.requests.clear()
-            in_image.in_a_container(in_image.dataset_task(run.dataset), planned, run, results, io.StringIO())
+            in_image.in_a_container(in_image.dataset_task(run.dataset, True), planned, run, results, io.StringIO())
             assert site.requests == {"/bird/0.jpg": 1}
         made = read_manifest(results / "data" / run.dataset / "manifest.json")
         folder = results / "data" / run.dataset
