@@ -1,17 +1,22 @@
 """The step ``report``: one self-contained page about every selected study."""
 
 import base64
+import hashlib
+import os
 from pathlib import Path
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import TypeAdapter, ValidationError
 
+from study.analysis.charts.legend import legend_sign
 from study.analysis.published.claims import examine
 from study.analysis.published.table import read_published
 from study.analysis.report.context import StudyView, view
 from study.analysis.report.resources import resources
 from study.analysis.stats.analysis import read_analysis
 from study.analysis.table.files import read_primers, read_timings
+from study.analysis.wording.cards import SIGNS, EvidenceWord
 from study.analysis.wording.caveats import sensitivity_sentence
 from study.analysis.wording.steps import step_intervals, step_sentence
 from study.analysis.wording.verdict import noise_sentence
@@ -34,6 +39,8 @@ class Listed(Strict):
 
 
 LISTED = TypeAdapter(list[Listed])
+OVERVIEW_FROM = 4
+"""Number of studies from which on a table of all questions comes first."""
 
 
 def render(studies: list[str], results: Path, output: Path) -> None:
@@ -49,36 +56,52 @@ def render(studies: list[str], results: Path, output: Path) -> None:
     environment.filters |= {"resources": resources, "law_formula": law_formula, "coefficients": coefficients}
     environment.filters |= {"setting": setting_words, "sensitivity": sensitivity_sentence}
     environment.filters |= {"step": step_sentence, "step_intervals": step_intervals, "noise": noise_sentence}
-    template = environment.get_template("report.html.j2")
-    text = template.render(studies=[_read(name, results) for name in studies], claims=examine(read_published()))
+    environment.filters |= {"evidence": evidence_words, "sign": legend_sign}
+    script = environment.get_template("report.js").render()
+    views = [_read(name, results, output.parent) for name in studies]
+    text = environment.get_template("report.html.j2").render(
+        studies=views,
+        overview=len(views) >= OVERVIEW_FROM,
+        claims=examine(read_published()),
+        script=script,
+        script_hash=f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}",
+    )
     write_whole(output, text)
 
 
-def _read(name: str, results: Path) -> StudyView:
+def evidence_words(evidence: EvidenceWord) -> str:
+    """Return an evidence word after its sign."""
+    return " ".join(SIGNS[evidence])
+
+
+def _read(name: str, results: Path, page: Path) -> StudyView:
+    """Return one study of ``results`` for a page in the folder ``page``."""
     files = Results(results)
     plan = read_plan(files.plan(name))
     found = read_records(plan, files.records(name))
+    folder = quote(os.path.relpath(results / name, page))
     return view(
         plan,
         found.counted,
         read_timings(files.timings(name), plan),
         read_analysis(files.fit(name)),
-        _figures(files.figures(name)),
+        _pictures(files.figures(name), folder),
         read_primers(results),
         found.refused_aside,
+        folder,
     )
 
 
-def _figures(folder: Path) -> list[dict[str, str]]:
-    """Return the figures that the step ``figures`` listed in ``folder``, each with its picture as a data URL."""
+def _pictures(pictures: Path, folder: str) -> list[dict[str, str]]:
+    """Return the pictures that the step ``figures`` listed, each with its address as seen from the page; none without a
+    list, where they have not been drawn."""
+    index = pictures / "index.json"
+    if not index.exists():
+        return []
     try:
-        listed = LISTED.validate_json((folder / "index.json").read_bytes())
+        listed = LISTED.validate_json(index.read_bytes())
     except ValidationError:
         raise StudyError(
-            f"{folder / 'index.json'}: not a valid list of figures; make it with: python -m study figures"
+            f"{index}: not a valid list of figures; make it with: python -m study figures"
         ) from None
-    return [figure.model_dump() | {"source": _as_url(folder / f"{figure.name}.svg")} for figure in listed]
-
-
-def _as_url(picture: Path) -> str:
-    return "data:image/svg+xml;base64," + base64.b64encode(picture.read_bytes()).decode()
+    return [picture.model_dump() | {"address": f"{folder}/figures/{quote(picture.name)}.png"} for picture in listed]

@@ -1,0 +1,79 @@
+"""Why it takes that long: the parts of the training time of each level, all on one scale."""
+
+from dataclasses import dataclass
+
+from study.analysis.charts.svg import Chart, Scale, drawn, element, grid, linear, width_of, words
+from study.analysis.words import number
+
+ROW, HEAD, FOOT, BAR = 26, 30, 26, 16
+PIECES = {
+    "data_wait_seconds": "waiting for data",
+    "transfer_seconds": "host to device",
+    "device_transform_seconds": "transforms on the device",
+    "forward_seconds": "forward",
+    "backward_seconds": "backward",
+    "optimizer_seconds": "optimizer",
+    "other_seconds": "other",
+    "valid_seconds": "validation",
+}
+"""Columns of the table of timings from left to right; they add up to ``fit_seconds``."""
+LEAST_PIXELS = 0.4
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One level with the mean seconds of each part of its training time."""
+
+    label: str
+    pieces: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Bars:
+    """The levels of a group."""
+
+    title: str
+    bars: tuple[Bar, ...]
+
+
+def phases_chart(groups: list[Bars], title: str, caption: str) -> Chart | None:
+    """Return the stacked bars of all groups; None without one."""
+    shown = [group for group in groups if group.bars]
+    if not shown:
+        return None
+    totals = [sum(bar.pieces.values()) for group in shown for bar in group.bars]
+    left_words = max(width_of(bar.label) for group in shown for bar in group.bars) + 12
+
+    def draw(width: int) -> tuple[float, list[str]]:
+        left = min(0.3 * width, left_words)
+        scale = linear(totals, left, width - 66.0)
+        top, parts = 0.0, []
+        for group in shown:
+            parts.append(words(group.title, 0, top + 17, "title", room=float(width)))
+            bottom = top + HEAD + ROW * len(group.bars)
+            parts += grid(scale, top + HEAD - 4, bottom, " s")
+            for place, bar in enumerate(group.bars):
+                parts += _bar(bar, scale, top + HEAD + ROW * place + ROW / 2, left)
+            top = bottom + FOOT
+        return top, parts
+
+    wide, narrow = drawn(draw, title)
+    seen = [key for key in PIECES if any(bar.pieces.get(key, 0) > 0 for group in shown for bar in group.bars)]
+    return Chart(title, wide, narrow, caption, {key.removesuffix("_seconds"): PIECES[key] for key in seen})
+
+
+def _bar(bar: Bar, scale: Scale, y: float, left: float) -> list[str]:
+    parts = [words(bar.label, left - 8, y + 4, "strong", "end", left - 10)]
+    begin, total = 0.0, sum(bar.pieces.values())
+    for key in PIECES:
+        seconds = bar.pieces.get(key, 0.0)
+        x, end = scale(begin), scale(begin + seconds)
+        begin += seconds
+        if end - x < LEAST_PIXELS:
+            continue
+        name = key.removesuffix("_seconds")
+        told = element("title", f"{PIECES[key]}: {number(seconds)} s, {seconds / total:.0%}")
+        box = {"x": x, "y": y - BAR / 2, "width": end - x, "height": BAR}
+        parts.append(element("rect", told, **box, class_=f"mark piece {name}", data_kind=name))
+    parts.append(words(f"{number(total)} s", scale(total) + 6, y + 4, "small"))
+    return parts

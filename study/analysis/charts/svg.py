@@ -1,0 +1,146 @@
+"""SVG as text: elements, escaped letters, axes, and a chart in its two widths."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import pairwise
+
+WIDE, NARROW = 720, 340
+"""Widths of a chart in pixels, for a desk and for a phone."""
+LETTER = 0.58
+"""Width of a letter over the height of the text, rounded up."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart of the page: its drawing in both widths, its words, and the series that a reader may hide."""
+
+    title: str
+    wide: str
+    narrow: str
+    caption: str
+    series: dict[str, str]
+    """Words of each kind of mark by its name, for the legend."""
+
+
+def element(name: str, *children: str, **attributes: object) -> str:
+    """Return an element. Attributes that are None are left out, ``_`` in a name is ``-``; children are SVG already."""
+    told = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(_text(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return f"<{name}{told}>{''.join(children)}</{name}>" if children else f"<{name}{told}/>"
+
+
+def _text(value: object) -> str:
+    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
+
+
+def words(text: str, x: float, y: float, kind: str = "", anchor: str | None = None, room: float | None = None) -> str:
+    """Return letters with their baseline at ``y``; what has no ``room`` (pixels) is cut, and shown whole on hover."""
+    size = 11 if "small" in kind else 13
+    most = None if room is None else max(3, int(room / (size * LETTER)))
+    cut = text if most is None or len(text) <= most else text[: most - 1] + "…"
+    whole = [] if cut == text else [element("title", escape(text))]
+    return element("text", escape(cut), *whole, x=x, y=y, class_=kind or None, text_anchor=anchor)
+
+
+def width_of(text: str, size: float = 13) -> float:
+    """Return the width of letters in pixels, rounded up."""
+    return len(text) * size * LETTER
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A scale from values to pixels, linear from zero or logarithmic."""
+
+    low: float
+    high: float
+    left: float
+    right: float
+    log: bool = False
+
+    def __call__(self, value: float) -> float:
+        """Return the pixel of a value; one beyond the ends lies on the end."""
+        value = min(max(value, self.low), self.high)
+        if self.log:
+            share = math.log(value / self.low) / math.log(self.high / self.low)
+        else:
+            share = (value - self.low) / (self.high - self.low)
+        return self.left + share * (self.right - self.left)
+
+    def ticks(self) -> list[float]:
+        """Return round values within the ends, at least 60 pixels apart."""
+        return _log_ticks(self) if self.log else _linear_ticks(self)
+
+
+def _linear_ticks(scale: Scale) -> list[float]:
+    most = max(2, int((scale.right - scale.left) / 60))
+    rough = (scale.high - scale.low) / most
+    unit = 10.0 ** math.floor(math.log10(rough))
+    step = unit * next(factor for factor in (1, 2, 5, 10) if factor * unit >= rough)
+    first = math.ceil(scale.low / step - 1e-9)
+    return [place * step for place in range(first, int(scale.high / step + 1e-9) + 1)]
+
+
+def _log_ticks(scale: Scale) -> list[float]:
+    powers = range(math.floor(math.log10(scale.low)), math.ceil(math.log10(scale.high)) + 1)
+    for factors in ((1, 2, 5), (1, 3), (1,)):
+        found = [f * 10.0**p for p in powers for f in factors if scale.low * 0.999 <= f * 10.0**p <= scale.high * 1.001]
+        places = [scale(value) for value in found]
+        if len(found) < 2 or min(b - a for a, b in pairwise(places)) >= 34:
+            return found
+    return found
+
+
+def linear(values: Sequence[float], left: float, right: float) -> Scale:
+    """Return a scale from zero that holds ``values``."""
+    return Scale(0.0, 1.04 * max([*values, 1e-12]), left, right)
+
+
+def logarithmic(values: Sequence[float], left: float, right: float) -> Scale:
+    """Return a logarithmic scale that holds ``values``, all positive, with room at both ends."""
+    low, high = min(values), max(values)
+    return Scale(low / 1.15, high * 1.15, left, right, log=True)
+
+
+def time_scale(values: Sequence[float], left: float, right: float) -> Scale:
+    """Return the scale of times: from zero, or logarithmic where they differ by more than a factor of twenty."""
+    return logarithmic(values, left, right) if max(values) > 20 * min(values) else linear(values, left, right)
+
+
+def tick_words(value: float) -> str:
+    """Return a tick without an exponent."""
+    return f"{value:,.10g}"
+
+
+def grid(scale: Scale, top: float, bottom: float, unit: str) -> list[str]:
+    """Return a line and a number for each tick, the numbers below the lines; the last one has the unit."""
+    ticks = scale.ticks()
+    drawn = []
+    for value in ticks:
+        x = scale(value)
+        drawn.append(element("line", x1=x, x2=x, y1=top, y2=bottom, class_="grid"))
+        told = f"{tick_words(value)}{unit}" if value == ticks[-1] else tick_words(value)
+        drawn.append(words(told, x, bottom + 15, "small soft", "middle"))
+    return drawn
+
+
+def drawn(draw: Callable[[int], tuple[float, list[str]]], label: str) -> tuple[str, str]:
+    """Return a drawing in both widths. ``draw`` returns height and elements for a width; ``label`` says what it is."""
+    return _whole(draw, WIDE, label), _whole(draw, NARROW, label)
+
+
+def _whole(draw: Callable[[int], tuple[float, list[str]]], width: int, label: str) -> str:
+    height, children = draw(width)
+    kind = "wide" if width == WIDE else "narrow"
+    return element(
+        "svg",
+        *children,
+        viewBox=f"0 0 {width} {_text(float(height))}",
+        class_=f"chart {kind}",
+        role="group",
+        aria_label=label,
+    )

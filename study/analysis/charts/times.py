@@ -1,0 +1,147 @@
+"""The main chart of a study: every run as a dot, the mean with its interval, and the accuracy under each level."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from study.analysis.charts.marks import cross, diamond, dot, interval
+from study.analysis.charts.svg import Chart, Scale, drawn, element, grid, time_scale, width_of, words
+from study.analysis.words import number
+
+ROW, HEAD, FOOT = 38, 30, 24
+SPREAD = 8
+"""Largest distance of a dot from the middle of its row, in pixels."""
+
+Kind = Literal["run", "disturbed", "aside"]
+SERIES = {
+    "run": "one run",
+    "disturbed": "disturbed run",
+    "aside": "set aside, in no number",
+    "mean": "mean and 95% interval",
+    "published": "published, on other hardware",
+}
+
+
+@dataclass(frozen=True)
+class Dot:
+    """One run."""
+
+    name: str
+    """Study and run, as the page's links name it."""
+    seconds: float
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Row:
+    """One level: its runs, its mean, and how well it learned."""
+
+    label: str
+    note: str
+    """Under the label: its accuracy, or why there is none."""
+    doubtful: bool
+    """Whether it is no candidate for the fastest."""
+    best: bool
+    dots: tuple[Dot, ...]
+    mean: float | None
+    low: float | None
+    high: float | None
+    published: float | None = None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The levels that are compared with each other."""
+
+    title: str
+    rows: tuple[Row, ...]
+
+
+def times_chart(panels: list[Panel], title: str, caption: str) -> Chart | None:
+    """Return the chart of all panels, one below the other; None without a run. Panels of similar times share a scale.
+
+    Every panel has a scale of its own where the slowest of one takes more than three times that of another.
+    """
+    shown = [panel for panel in panels if _values(panel)]
+    if not shown:
+        return None
+    ends = [max(_values(panel)) for panel in shown]
+    shared = max(ends) <= 3 * min(ends)
+    together = [value for panel in shown for value in _values(panel)]
+
+    def draw(width: int) -> tuple[float, list[str]]:
+        top, parts = 0.0, []
+        for panel in shown:
+            height, drawing = _panel(panel, width, together if shared else _values(panel))
+            parts.append(element("g", *drawing, transform=f"translate(0 {top:g})"))
+            top += height
+        return top, parts
+
+    wide, narrow = drawn(draw, title)
+    kinds = {dot.kind for panel in shown for row in panel.rows for dot in row.dots} | {"mean"}
+    kinds |= {"published"} if any(row.published for panel in shown for row in panel.rows) else set()
+    note = " Each panel has a scale of its own." if len(shown) > 1 and not shared else ""
+    return Chart(title, wide, narrow, caption + note, {key: SERIES[key] for key in SERIES if key in kinds})
+
+
+def _values(panel: Panel) -> list[float]:
+    every = [
+        value
+        for row in panel.rows
+        for value in (row.mean, row.low, row.high, row.published, *(dot.seconds for dot in row.dots))
+    ]
+    return [value for value in every if value]
+
+
+def _panel(panel: Panel, width: int, values: list[float]) -> tuple[float, list[str]]:
+    """Return height and elements of a panel: its title, its rows, and the axis below them."""
+    left = min(0.3 * width, max(width_of(row.label) for row in panel.rows) + 14)
+    left = max(left, min(0.34 * width, max(width_of(row.note, 11) for row in panel.rows) + 14))
+    scale = time_scale(values, left, width - (70 if width < 500 else 76))
+    bottom = HEAD + ROW * len(panel.rows)
+    parts = [words(panel.title, 0, 17, "title", room=float(width)), *grid(scale, HEAD - 4, bottom, " s")]
+    for place, row in enumerate(panel.rows):
+        parts += _row(row, scale, HEAD + ROW * place + ROW / 2, left, width)
+    return bottom + FOOT, parts
+
+
+def _row(row: Row, scale: Scale, y: float, left: float, width: int) -> list[str]:
+    tone = "doubt" if row.doubtful else "best" if row.best else "plain"
+    parts = [
+        words(row.label, left - 10, y - 1, "strong", "end", left - 12),
+        words(row.note, left - 10, y + 13, f"small {'warn' if row.doubtful else 'soft'}", "end", left - 12),
+    ]
+    parts += [_dot(dot, scale, y, place, tone) for place, dot in enumerate(row.dots)]
+    if row.published:
+        parts.append(diamond(scale(row.published), y, f"published: {number(row.published)} s"))
+    if row.mean:
+        parts += _mean(row, row.mean, scale, y, tone)
+        parts.append(
+            words(f"{number(row.mean)} s", float(width), y + 4, f"strong {'warn' if row.doubtful else ''}", "end")
+        )
+    return parts
+
+
+def _dot(run: Dot, scale: Scale, y: float, place: int, tone: str) -> str:
+    x, height = scale(run.seconds), y + SPREAD * (0, -0.8, 0.8, -0.4, 0.4)[place % 5]
+    told = f"{run.name.rpartition('/')[2]}, {number(run.seconds)} s"
+    data: dict[str, Any] = {
+        "data_run": run.name,
+        "data_kind": run.kind,
+        "tabindex": -1,
+        "role": "img",
+        "aria_label": told,
+    }
+    if run.kind == "aside":
+        return cross(x, height, 4, **data)
+    return dot(x, height, 4, "hollow" if run.kind == "disturbed" else tone, **data)
+
+
+def _mean(row: Row, mean: float, scale: Scale, y: float, tone: str) -> list[str]:
+    told = f"mean {number(mean)} s"
+    if row.low is not None and row.high is not None:
+        told += f", 95%: {number(row.low)} to {number(row.high)} s"
+    bar = {"x1": scale(mean), "x2": scale(mean), "y1": y - 12, "y2": y + 12}
+    return [
+        *interval(scale, row.low, row.high, y, tone, "mean"),
+        element("line", element("title", told), **bar, class_=f"mark mean {tone}", data_kind="mean"),
+    ]

@@ -1,0 +1,184 @@
+"""From a study's table and analysis to the values of its charts."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from study.analysis.charts import order, phases, ratios, times
+from study.analysis.charts.svg import Chart
+from study.analysis.figures.phases import group_rows
+from study.analysis.published.beside import TIMES, Series
+from study.analysis.stats.analysis import Analysis, Group, Level
+from study.analysis.stats.usable import keys_of
+from study.analysis.words import device_words, listed, setting_words
+from study.artifacts.plan import Plan
+
+
+def main_chart(plan: Plan, frame: pd.DataFrame, analysis: Analysis, published: Sequence[Series]) -> Chart | None:
+    """Return every run of every group. ``frame`` is the table with the reasons of the runs that were set aside."""
+    beside = _published_times(published)
+    panels = [
+        times.Panel(
+            device_words(group.label),
+            tuple(
+                _row(plan.name, level, group, rows[rows["level"] == level.label], analysis.y, beside)
+                for level in group.levels
+            ),
+        )
+        for group, rows in _levelled(plan, frame, analysis)
+    ]
+    caption = "Every dot is a run; the bar is the geometric mean, the line its 95% interval."
+    if any(level.accuracy is not None for group in analysis.groups for level in group.levels):
+        caption += " Under each setting: the accuracy after training."
+    if any(group.unfair for group in analysis.groups):
+        caption += " Settings in amber did not learn as well as the best, and are no candidates."
+    return times.times_chart(panels, "Every run", caption)
+
+
+def _levelled(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> list[tuple[Group, pd.DataFrame]]:
+    """Return each group with its rows, whose column ``level`` is the label of their level."""
+    study = plan.study
+    keys = keys_of(study)[0]
+    parts = []
+    for group, rows in group_rows(study, frame, analysis):
+        names = [_label([row[key] for key in keys]) for _, row in rows.iterrows()]
+        parts.append((group, rows.assign(level=names)))
+    return parts
+
+
+def _label(values: Sequence[object]) -> str:
+    return ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in values) or "the run"
+
+
+def _row(study: str, level: Level, group: Group, rows: pd.DataFrame, y: str, published: dict[str, float]) -> times.Row:
+    """Return one level with the runs that have a time."""
+    timed = rows[(rows["outcome"] == "ok") & rows[y].notna()]
+    dots = tuple(
+        times.Dot(f"{study}/{run}", float(seconds), _kind(aside, disturbed))
+        for run, seconds, aside, disturbed in zip(
+            timed["run"], timed[y], timed["set_aside"], timed["disturbed"], strict=True
+        )
+    )
+    note = f"{level.accuracy:.0%} accurate" if level.accuracy is not None else ""
+    if not dots:
+        note = listed([name.replace("_", " ") for name in level.outcomes]) if level.outcomes else "no run"
+    time = level.time
+    return times.Row(
+        label=level.label,
+        note=note,
+        doubtful=level.label in group.unfair,
+        best=level.label == group.best,
+        dots=dots,
+        mean=time.value if time else None,
+        low=time.low if time else None,
+        high=time.high if time else None,
+        published=published.get(level.label),
+    )
+
+
+def _kind(aside: object, disturbed: object) -> times.Kind:
+    return "aside" if isinstance(aside, str) else "disturbed" if isinstance(disturbed, str) else "run"
+
+
+def _published_times(published: Sequence[Series]) -> dict[str, float]:
+    """Return the published seconds by label, where the document has one table of them alone."""
+    found = [series for series in published if series.metric == "fit_time" and any(row.ours for row in series.rows)]
+    return {row.label: row.published for row in found[0].rows if row.ours} if len(found) == 1 else {}
+
+
+def phases_chart(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Chart | None:
+    """Return the parts of the training time of each level, in mean seconds over its runs that count."""
+    groups = []
+    for group, rows in _levelled(plan, frame, analysis):
+        ok = rows[rows["outcome"] == "ok"].dropna(subset=list(phases.PIECES))
+        means = {str(level): part[list(phases.PIECES)].mean() for level, part in ok.groupby("level", sort=False)}
+        bars = tuple(
+            phases.Bar(level.label, {str(key): float(value) for key, value in means[level.label].items()})
+            for level in group.levels
+            if level.label in means
+        )
+        groups.append(phases.Bars(device_words(group.label), bars))
+    caption = (
+        "Mean seconds of each part over the runs that count, all settings on one scale; the sum of the parts stands "
+        "beside the bar. Other is the time outside the steps: ends of epochs, start and end of the loader's workers."
+    )
+    if (frame["device"] == "cuda").any():
+        caption += " On a GPU the parts of a step are in the device's own timeline: it waits where it has no data."
+    return phases.phases_chart(groups, "Where the time goes", caption)
+
+
+def shares_of_best(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> tuple[str, dict[str, float]] | None:
+    """Return the setting that the answer names first, with the shares of the parts of its training time."""
+    for group, rows in _levelled(plan, frame, analysis):
+        best = rows[(rows["level"] == group.best) & (rows["outcome"] == "ok")].dropna(subset=list(phases.PIECES))
+        if len(best):
+            means = best[list(phases.PIECES)].mean()
+            compute = means[["forward_seconds", "backward_seconds", "optimizer_seconds"]].sum()
+            parts = {
+                "waiting for data": means["data_wait_seconds"],
+                "computing": compute,
+                "validation": means["valid_seconds"],
+                "other": means["other_seconds"] + means["transfer_seconds"] + means["device_transform_seconds"],
+            }
+            several = len(analysis.groups) > 1
+            label = f"{group.best} on {device_words(group.label)}" if several else str(group.best)
+            return label, {name: float(value / means.sum()) for name, value in parts.items()}
+    return None
+
+
+def ratios_chart(analysis: Analysis, claimed: float | None) -> Chart | None:
+    """Return the ratios of the study's contrast, the claimed one as a line."""
+    rows = [
+        ratios.Measured(
+            setting_words(ratio.at) or f"{device_words(ratio.slower)} over {device_words(ratio.faster)}",
+            ratio.ratio.value,
+            ratio.ratio.low,
+            ratio.ratio.high,
+        )
+        for ratio in analysis.ratios
+    ]
+    caption = "Ratios of times, paired within blocks, with 95% intervals, on a logarithmic axis."
+    return ratios.ratios_chart(
+        rows, claimed, "The ratios, and the published claim" if claimed else "The ratios", caption
+    )
+
+
+def published_chart(series: Series) -> Chart | None:
+    """Return the published ratios of a table beside ours; None where it has no ratio or nothing was measured."""
+    if series.metric not in TIMES or series.base is None or len(series.rows) < 2:
+        return None
+    rows = [
+        ratios.Measured(row.label, row.ours_ratio.value, row.ours_ratio.low, row.ours_ratio.high, row.published_ratio)
+        for row in series.rows
+        if row.ours_ratio
+    ]
+    if len(rows) < 2:
+        return None
+    title = f"{series.words.removesuffix(' (s)').capitalize()} relative to {series.base}"
+    return ratios.ratios_chart(
+        rows, None, title, "The same ratio here, with its 95% interval, and as it was published."
+    )
+
+
+def order_chart(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Chart | None:
+    """Return each run's time over the mean of its setting, in the order of execution."""
+    means = {
+        (group.label, level.label): level.time.value
+        for group in analysis.groups
+        for level in group.levels
+        if level.time
+    }
+    parts = [
+        rows.assign(over=rows[analysis.y] / rows["level"].map(lambda name, at=group.label: means.get((at, name))))
+        for group, rows in _levelled(plan, frame, analysis)
+    ]
+    if not parts:
+        return None
+    runs = pd.concat(parts)
+    runs = runs[(runs["outcome"] == "ok") & runs["over"].notna()].sort_values("started", kind="stable")
+    executed = [
+        order.Executed(f"{plan.name}/{run}", float(over), int(session), isinstance(aside, str))
+        for run, over, session, aside in zip(runs["run"], runs["over"], runs["session"], runs["set_aside"], strict=True)
+    ]
+    caption = "Each run's time over the mean of its setting. A slope or a step comes from the machine."
+    return order.order_chart(executed, "Order of execution", caption)

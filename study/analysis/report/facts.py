@@ -1,0 +1,167 @@
+"""What was run on what: name and value of each fact about the runs of a study."""
+
+from collections.abc import Sequence
+
+from study.analysis.words import bytes_words, short_key
+from study.artifacts.plan import Plan
+from study.artifacts.record import Record
+from study.config.sections import Training
+from study.config.study import TOTALS_OF_INFERENCE, shown
+
+
+def facts_of(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
+    """Return name and value of each fact about the runs; a fact that differs between runs has all of its values."""
+    study, facts = plan.study, []
+    training = study.training
+    most = "at most " if training.target_accuracy else ""
+    stages = f"{training.freeze_epochs} frozen and {most}{training.epochs} unfrozen epochs"
+    stages = stages if training.freeze_epochs else f"{most}{training.epochs} epoch(s)"
+    name = ", ".join(map(str, study.factors.get("model.name", [study.model.name])))
+    facts.append(
+        (
+            "Job",
+            f"{name}, {training.loop} loop, {stages}, {study.dataset.image_size} px{_training(training)}",
+        )
+    )
+    if study.total in TOTALS_OF_INFERENCE:
+        asked = study.inference
+        facts.append(
+            (
+                "Inference",
+                f"{asked.batches} timed batches a run, or one pass over the validation images where that is more, "
+                f"after {asked.warm_up_batches} of warm-up; the same trained weights for every setting of a device; "
+                f"int8 calibrated on {asked.calibration_images} training images",
+            )
+        )
+    levels = [f"{short_key(k)}: {', '.join(str(shown(study, k, x)) for x in v)}" for k, v in study.factors.items()]
+    facts.append(("Factors", "; ".join(levels) or "none"))
+    facts.append(("Replicates", f"{study.replicates}, in randomised complete blocks (seed {study.seed})"))
+    limits = study.limits
+    told = [f"{limits.memory_gib:g} GiB of memory"] if limits.memory_gib else []
+    told += [f"{limits.cpus} CPU(s)"] if limits.cpus else []
+    told += [f"{limits.timeout_seconds:g} s"] if limits.timeout_seconds else []
+    if told:
+        facts.append(("Limits of a run", ", ".join(told)))
+    used = [record for record in records.values() if record.outcome == "ok"]
+
+    def add(name: str, values: list[str | None]) -> None:
+        distinct = sorted({value for value in values if value})
+        if distinct:
+            facts.append((name, "; ".join(distinct)))
+
+    add("Data", [_data(record) for record in used])
+    add("Weights", [f"{r.weights.kind}: {r.weights.reason}" if r.weights else None for r in used])
+    add("Arithmetic", [_arithmetic(record) for record in used])
+    add("Device", [_device(record) for record in used])
+    add("Processor", [_processor(record) for record in used])
+    add("Loader", [_loader(record) for record in used])
+    add("Software", [_software(record) for record in used])
+    add("Engine", [_engine(record) for record in used])
+    return facts
+
+
+def primers_of(records: dict[str, Record], primers: Sequence[Record]) -> list[tuple[str, str]]:
+    """Return the number and the times of the primers on the devices of these records."""
+    used = {record.settings.device for record in records.values() if record.primed}
+    seconds = [f"{primer.process_seconds:.1f}" for primer in primers if primer.settings.device in used]
+    told = f"{len(seconds)} run(s), one at each start on each device, of {', '.join(seconds)} s; in no number"
+    return [("Primers", told)] if seconds else []
+
+
+def _training(training: Training) -> str:
+    """Return the settings of the training that are not the default, each with a comma before it."""
+    told = [
+        *([training.optimizer] if training.optimizer != "adamw" else []),
+        *([f"{training.schedule} learning rate"] if training.schedule != "one_cycle" else []),
+        *([_rate(training)] if training.learning_rate_rule != "constant" else []),
+        *([f"until an accuracy of {training.target_accuracy:g}"] if training.target_accuracy else []),
+        *([f"{training.gradient_accumulation} micro-batches a step"] if training.gradient_accumulation > 1 else []),
+        *([training.precision] if training.precision != "auto" else []),
+        *(["validated at the end alone"] if training.validation == "end" else []),
+    ]
+    return "".join(f", {item}" for item in told)
+
+
+def _rate(training: Training) -> str:
+    """Return the rule of the learning rate in words."""
+    rule = training.learning_rate_rule.replace("_", " ")
+    return f"learning rate {training.learning_rate:g} at {training.reference_batch_size} images a step, {rule} rule"
+
+
+def _engine(record: Record) -> str:
+    software = record.software
+    if software.engine == "none":
+        return f"host ({software.engine_reason})"
+    digest = f", digest {software.image_digest.removeprefix('sha256:')[:12]}" if software.image_digest else ""
+    return (
+        f"{record.settings.device}: {software.engine} {software.engine_version} ({software.engine_reason}), image "
+        f"{(software.image or 'unknown').removeprefix('sha256:')[:12]}{digest}"
+    )
+
+
+def _data(record: Record) -> str | None:
+    if record.data is None:
+        return None
+    path = record.settings.dataset.path
+    name = f"{record.data.source} ({path})" if path else record.data.source
+    return (
+        f"{name}: {record.data.train_images} images to train, {record.data.valid_images} to validate, "
+        f"{len(record.data.classes)} classes (checksum {record.data.sha256[:12]})"
+    )
+
+
+def _device(record: Record) -> str | None:
+    machine = record.machine
+    if machine is None:
+        return None
+    cuda = f", driver {machine.driver}, CUDA {machine.cuda}, cuDNN {machine.cudnn}" if machine.cuda else ""
+    clock = f", up to {machine.device_max_sm_mhz} MHz" if machine.device_max_sm_mhz else ""
+    power = f", limited to {machine.device_power_limit_watts:.0f} W" if machine.device_power_limit_watts else ""
+    return f"{record.settings.device}: {machine.device_name}{clock}{power}{cuda}"
+
+
+def _arithmetic(record: Record) -> str | None:
+    """Return the arithmetic of a run's precision; None for a record without it, which is an older one."""
+    if record.fp32 is None:
+        return None
+    names = {"ieee": "IEEE fp32"}
+    products, convolutions = (
+        names.get(name, name.upper()) for name in (record.fp32.products, record.fp32.convolutions)
+    )
+    where, precision = record.settings.device, record.settings.training.precision
+    if precision in ("bf16", "fp16"):
+        return f"{where}: {precision} by automatic mixed precision"
+    if products == convolutions:
+        return f"{where}: {products}"
+    return f"{where}: matrix products in {products}, convolutions in {convolutions}"
+
+
+def _processor(record: Record) -> str | None:
+    machine = record.machine
+    if machine is None or record.measurement is None:
+        return None
+    return (
+        f"{machine.cpu_name}, {machine.cpu_cores} cores, {machine.cpu_threads} threads, "
+        f"{bytes_words(machine.memory_bytes)}"
+        + (f", up to {machine.cpu_max_mhz:.0f} MHz" if machine.cpu_max_mhz else "")
+        + (f", governor {machine.cpu_governor}" if machine.cpu_governor else "")
+        + (", a virtual machine" if machine.virtualised else "")
+        + f"; {record.measurement.threads} torch threads"
+    )
+
+
+def _loader(record: Record) -> str | None:
+    if record.measurement is None:
+        return None
+    if record.settings.loader.kind == "device":
+        return "images decoded before the clock starts, resident on the device"
+    return f"{record.measurement.workers} worker processes"
+
+
+def _software(record: Record) -> str | None:
+    machine = record.machine
+    if machine is None:
+        return None
+    libraries = ", ".join(f"{name} {version}" for name, version in machine.libraries.items())
+    commit = (record.software.git_commit or "unknown")[:12] + (", changed since" if record.software.git_dirty else "")
+    return f"Python {machine.python}, {libraries}; commit {commit}"

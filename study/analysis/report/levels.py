@@ -1,0 +1,71 @@
+"""The main table of a study: five columns, one number for each quantity."""
+
+from dataclasses import dataclass
+
+from study.analysis.stats.analysis import Analysis, Group, Level
+from study.analysis.words import device_words, listed, number
+
+NONE = "\N{EN DASH}"
+
+
+@dataclass(frozen=True)
+class LevelRow:
+    """One setting."""
+
+    label: str
+    time: str
+    times_best: str
+    accuracy: str
+    verdict: str
+    look: str
+    """``best``, ``doubt`` or nothing: how the row is marked, beside its words."""
+
+
+@dataclass(frozen=True)
+class LevelTable:
+    """The settings that are compared with each other."""
+
+    title: str
+    rows: tuple[LevelRow, ...]
+
+
+def level_tables(analysis: Analysis) -> list[LevelTable]:
+    """Return a table for each group."""
+    return [
+        LevelTable(device_words(group.label), tuple(_row(level, group) for level in group.levels))
+        for group in analysis.groups
+    ]
+
+
+def _row(level: Level, group: Group) -> LevelRow:
+    best = next((one.time.value for one in group.levels if one.label == group.best and one.time), None)
+    time = level.time
+    told = NONE
+    if time:
+        bounds = "" if time.low is None or time.high is None else f" ({number(time.low)} to {number(time.high)})"
+        told = f"{number(time.value)}{bounds}"
+    return LevelRow(
+        label=level.label,
+        time=told,
+        times_best=f"{time.value / best:.2f}x" if time and best else NONE,
+        accuracy=f"{100 * level.accuracy:.1f}%" if level.accuracy is not None else NONE,
+        verdict=_verdict(level, group),
+        look="best" if level.label == group.best else "doubt" if level.label in group.unfair else "",
+    )
+
+
+def _verdict(level: Level, group: Group) -> str:
+    """Return what is said of a level beside the fastest."""
+    if level.time is None:
+        return listed([name.replace("_", " ") for name in level.outcomes]) if level.outcomes else "no run"
+    if level.label in group.unfair:
+        return {"not_learned": "did not learn as well", "censored": "missed the target"}[group.unfair[level.label]]
+    if level.undetermined:
+        return "cannot be told"
+    if len(group.levels) == 1:
+        return ""
+    if level.label == group.best:
+        return "smallest mean" if len(group.indistinguishable) > 1 or group.machine else "fastest"
+    if level.label in group.equivalent:
+        return "the same, within the margin"
+    return "may be as fast" if level.label in group.indistinguishable or group.best is None else "slower"

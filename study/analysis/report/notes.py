@@ -1,0 +1,111 @@
+"""What the page says of a study's runs before any number: how many there are, of what, and on which machine."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from study.analysis.words import device_words
+from study.artifacts.plan import Plan
+from study.artifacts.record import Record
+from study.artifacts.weights import fell_back
+from study.config.networks import is_transfer
+from study.config.study import Study
+
+
+def counts(plan: Plan, records: Mapping[str, Record]) -> str:
+    """Return how many of the planned runs succeeded, by device, and why the others did not."""
+    told = []
+    by_device = Counter(run.settings.device for run in plan.runs)
+    done = Counter(record.settings.device for record in records.values() if record.outcome == "ok")
+    away = {run.settings.device: run.unavailable for run in plan.runs if run.unavailable}
+    for device, planned in by_device.items():
+        if device in away and not done[device]:
+            told.append(f"{planned} {device_words(device)} runs skipped: {away[device]}")
+        else:
+            told.append(f"{done[device]} of {planned} {device_words(device)} runs")
+    return "; ".join(told)
+
+
+def summary(plan: Plan, records: Mapping[str, Record]) -> list[str]:
+    """Return the parts of the line below the title: machine, runs, date, duration, images and weights."""
+    used = [record for record in records.values() if record.outcome == "ok"]
+    machines = dict.fromkeys(record.machine.device_name for record in used if record.machine)
+    told = [*machines, counts(plan, records)]
+    if plan.study.replicates > 1:
+        told.append(f"{plan.study.replicates} a setting")
+    told += _when(list(records.values()))
+    if any(record.data and record.data.generated for record in used):
+        told.append("generated images")
+    if any(record.weights and record.weights.kind == "random" and is_transfer(_model(record)) for record in used):
+        told.append("random weights")
+    return told
+
+
+def _model(record: Record) -> str:
+    return record.settings.model.name
+
+
+def _when(records: Sequence[Record]) -> list[str]:
+    """Return the date of the runs, and the time that they took together."""
+    days = sorted({datetime.fromisoformat(str(record.started)).date() for record in records if record.started})
+    if not days:
+        return []
+    told = f"{days[0]:%-d %b %Y}" if len(days) == 1 else f"{days[0]:%-d %b} to {days[-1]:%-d %b %Y}"
+    seconds = sum(record.process_seconds or 0.0 for record in records)
+    return [told, f"{_duration(seconds)} of runs"]
+
+
+def _duration(seconds: float) -> str:
+    whole = timedelta(seconds=round(seconds))
+    hours, rest = divmod(int(whole.total_seconds()), 3600)
+    return f"{hours} h {rest // 60} min" if hours else f"{rest // 60} min" if rest >= 120 else f"{rest} s"
+
+
+def reduced(study: Study) -> list[str]:
+    """Return a note that lists the keys of a reduced size with their full values; none at full size."""
+    if not study.full:
+        return []
+    keys = [
+        f"{key} {_plain(value)} in place of {_plain(study.full[key])}"
+        for key, value in study.reduced.items()
+        if key in study.full
+    ]
+    return [f"Reduced size: {'; '.join(keys)}. The full size: --config size=full"]
+
+
+def _plain(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else "its default" if value is None else str(value)
+
+
+def origins(records: Sequence[Record]) -> list[str]:
+    """Return notes on images that are no photographs, and on weights that are not pretrained."""
+    notes = []
+    if any(record.data and record.data.generated for record in records):
+        notes.append(
+            "The images are generated, not photographs: the times are valid, the accuracies hold for drawn images only."
+        )
+    # Networks that have no pretrained weights need no note on random ones.
+    weighted = [record for record in records if record.weights and is_transfer(record.settings.model.name)]
+    random = [record for record in weighted if record.weights and record.weights.kind == "random"]
+    again = (
+        f" To look for ImageNet weights again: python -m study retry {records[0].study} --weights" if records else ""
+    )
+    for reason in sorted({record.weights.reason for record in random if record.weights}):
+        who = "Every run starts" if len(random) == len(weighted) else f"{len(random)} of {len(weighted)} runs start"
+        sought = any(record.weights and fell_back(record.weights) for record in random)
+        notes.append(
+            f"{who} from random weights ({reason}): the times are valid, the accuracies are not those of transfer "
+            "learning." + (again if sought else "")
+        )
+    return notes
+
+
+def oddities(records: Mapping[str, Record], refused_aside: Mapping[str, str]) -> list[str]:
+    """Return notes on files that were left out, and on records that do not fit or carry no checksum."""
+    left = {record.data.left_out for record in records.values() if record.data and record.data.left_out}
+    bare = sum(record.record_sha256 is None for record in records.values())
+    return [
+        *([f"{max(left)} file(s) of the data were left out; the manifest lists each with the reason."] if left else []),
+        *(f"{name}, set aside before, does not fit: {why}." for name, why in refused_aside.items()),
+        *([f"{bare} record(s) carry no checksum of their own: an edit would not show."] if bare else []),
+    ]

@@ -1,0 +1,128 @@
+"use strict";
+// The page reads without this: it shows a run on hover and focus, marks it everywhere, sorts, filters and hides.
+(() => {
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const make = (name, attributes = {}, text = "") => {
+    const element = Object.assign(document.createElement(name), { textContent: text });
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    return element;
+  };
+  const row = (run) => document.getElementById(`run-${run}`);
+  const state = new URLSearchParams(location.hash.startsWith("#~") ? location.hash.slice(2) : location.hash.slice(1));
+  const remember = () => history.replaceState(null, "", `#${state}`.replaceAll("%2F", "/"));
+
+  // A run on hover and focus.
+  const tip = make("div", { id: "tip", role: "tooltip", hidden: "" });
+  document.body.append(tip);
+  const told = (run) => {
+    const found = row(run);
+    if (!found) return run;
+    const names = all("thead th", found.closest("table")).map((cell) => cell.textContent.trim());
+    return [...found.cells].slice(0, 5).map((cell, place) => `${names[place]}: ${cell.textContent.trim()}`).join("\n");
+  };
+  const show = (mark) => {
+    tip.textContent = told(mark.dataset.run);
+    tip.hidden = false;
+    mark.setAttribute("aria-describedby", "tip");
+    const box = mark.getBoundingClientRect();
+    const left = Math.min(box.left + 12, document.documentElement.clientWidth - tip.offsetWidth - 4);
+    tip.style.left = `${Math.max(4, left) + scrollX}px`;
+    tip.style.top = `${box.bottom + 8 + scrollY}px`;
+  };
+  const hide = () => { tip.hidden = true; };
+
+  // A run that is chosen is marked in every chart and table, and its record is one click away.
+  const pin = make("div", { id: "pin", role: "status", hidden: "" });
+  document.body.append(pin);
+  const choose = (run) => {
+    all(".pinned").forEach((mark) => mark.classList.remove("pinned"));
+    pin.hidden = !run;
+    if (run) {
+      all("[data-run]").filter((mark) => mark.dataset.run === run).forEach((mark) => mark.classList.add("pinned"));
+      const link = row(run)?.querySelector("a");
+      const close = make("button", { type: "button" }, "Close");
+      close.addEventListener("click", () => choose(null));
+      const there = make("a", { href: `#run-${run}` }, "its row");
+      there.addEventListener("click", (event) => {
+        event.preventDefault();
+        for (let box = row(run); box; box = box.parentElement) if (box.tagName === "DETAILS") box.open = true;
+        row(run)?.scrollIntoView({ block: "center" });
+      });
+      pin.replaceChildren(`${run.split("/").pop()}: `, there, ", ", link ? make("a", { href: link.href }, "its record") : "no record", close);
+      state.set("run", run);
+    } else state.delete("run");
+    remember();
+  };
+  for (const chart of all("svg.chart")) {
+    const marks = all("[data-run]", chart);
+    marks[0]?.setAttribute("tabindex", "0");
+    chart.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      const next = marks[marks.indexOf(event.target) + (step ?? 0)];
+      if (step && next) { next.focus(); event.preventDefault(); }
+      if (event.key === "Enter" && event.target.dataset?.run) choose(event.target.dataset.run);
+    });
+  }
+  const run = (event) => event.target.closest?.("svg [data-run]");
+  for (const name of ["mouseover", "focusin"]) addEventListener(name, (event) => { const mark = run(event); if (mark) show(mark); });
+  for (const name of ["mouseout", "focusout"]) addEventListener(name, (event) => { if (run(event)) hide(); });
+  addEventListener("keydown", (event) => { if (event.key === "Escape") { hide(); choose(null); } });
+  addEventListener("click", (event) => {
+    const mark = event.target.closest?.("[data-run]");
+    if (mark && !event.target.closest("a, button")) choose(mark.dataset.run);
+  });
+
+  // A legend hides and shows a kind of mark in its chart.
+  for (const key of all(".key[data-series]")) {
+    const button = make("button", { type: "button", "data-series": key.dataset.series, "aria-pressed": "true" });
+    button.append(...key.childNodes);
+    key.replaceWith(button);
+    button.addEventListener("click", () => {
+      const shown = button.getAttribute("aria-pressed") !== "true";
+      button.setAttribute("aria-pressed", String(shown));
+      all(`.chart [data-kind="${button.dataset.series}"]`, button.closest("figure")).forEach((mark) => mark.classList.toggle("gone", !shown));
+    });
+  }
+
+  // Tables: sort by a column, filter the rows.
+  const value = (line, place) => {
+    const text = line.cells[place].dataset.value ?? line.cells[place].textContent.trim();
+    const number = Number.parseFloat(text.replaceAll(",", ""));
+    return Number.isNaN(number) ? text : number;
+  };
+  for (const table of all("table.sortable")) {
+    all("thead th", table).forEach((head, place) => {
+      const button = make("button", { type: "button" }, head.textContent.trim());
+      head.replaceChildren(button);
+      button.addEventListener("click", () => {
+        const up = head.getAttribute("aria-sort") !== "ascending";
+        all("th[aria-sort]", table).forEach((other) => other.removeAttribute("aria-sort"));
+        head.setAttribute("aria-sort", up ? "ascending" : "descending");
+        const lines = [...table.tBodies[0].rows];
+        lines.sort((one, other) => {
+          const [a, b] = [value(one, place), value(other, place)];
+          const order = typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1;
+          return up ? order : -order;
+        });
+        table.tBodies[0].append(...lines);
+      });
+    });
+  }
+  for (const box of all("input[data-filter]")) {
+    const table = document.getElementById(box.getAttribute("aria-controls"));
+    const apply = () => {
+      const wanted = box.value.toLowerCase();
+      for (const line of table.tBodies[0].rows) line.hidden = !line.textContent.toLowerCase().includes(wanted);
+      if (box.value) state.set(box.name, box.value); else state.delete(box.name);
+    };
+    box.closest("label").hidden = false;
+    box.value = state.get(box.name) ?? "";
+    if (box.value) apply();
+    box.addEventListener("input", () => { apply(); remember(); });
+  }
+  if (state.get("run")) choose(state.get("run"));
+
+  // Print shows what is folded.
+  addEventListener("beforeprint", () => all("details:not([open])").forEach((box) => { box.open = true; box.dataset.folded = ""; }));
+  addEventListener("afterprint", () => all("details[data-folded]").forEach((box) => { box.open = false; }));
+})();

@@ -1,0 +1,180 @@
+"""The verdicts of the first screen: a heading, an evidence word, a few words of answer, and one or two sentences."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Literal
+
+from study.analysis.stats import findings
+from study.analysis.stats.findings import Answer, RatioAt
+from study.analysis.stats.usable import Estimate
+from study.analysis.wording.answer import answer_sentence
+from study.analysis.words import accuracy_words, agreeing, device_words, listed, number, setting_words, short_key
+
+EvidenceWord = Literal["established", "consistent", "tied", "cannot_say", "contradicted", "mixed", "measured"]
+SIGNS: dict[EvidenceWord, tuple[str, str]] = {
+    "established": ("✓", "established"),
+    "consistent": ("≈", "consistent"),
+    "tied": ("=", "tied"),
+    "cannot_say": ("?", "cannot say"),
+    "contradicted": ("✗", "contradicted"),
+    "mixed": ("±", "mixed"),
+    "measured": ("•", "measured"),
+}
+"""The sign and the words of each; a sign tells without colour."""
+FEW = 3
+
+
+@dataclass(frozen=True)
+class Card:
+    """One verdict."""
+
+    heading: str
+    evidence: EvidenceWord
+    answer: str
+    text: str
+
+
+def cards(answers: Sequence[Answer]) -> list[Card]:
+    """Return a card for each statement of a study's answer; several groups are told apart in the headings."""
+    several = len({answer.group for answer in answers if hasattr(answer, "group")}) > 1
+    return [card(answer, several) for answer in answers]
+
+
+@singledispatch
+def card(answer: Answer, several: bool) -> Card:
+    """Return the card of one statement. ``several``: whether the study has more than one group."""
+    raise NotImplementedError(f"no card for {type(answer).__name__}")
+
+
+def _heading(text: str, group: str | None, several: bool) -> str:
+    return f"{text}, {device_words(group)}" if several and group else text
+
+
+@card.register
+def _nothing_succeeded(answer: findings.NothingSucceeded, several: bool) -> Card:
+    return Card(_heading("Answer", answer.group, several), "cannot_say", "No answer yet", answer_sentence(answer))
+
+
+@card.register
+def _only_level(answer: findings.OnlyLevel, several: bool) -> Card:
+    text = f"{_bounds(answer.time)}{accuracy_words(answer.accuracy)}. Nothing is compared.".lstrip()
+    return Card(_heading("Time", answer.group, several), "measured", f"{number(answer.time.value)} s", text)
+
+
+@card.register
+def _cannot_say(answer: findings.CannotSay, several: bool) -> Card:
+    sentence = answer_sentence(answer)
+    return Card(_heading("Use", answer.group, several), "cannot_say", "No answer yet", sentence)
+
+
+@card.register
+def _fastest(answer: findings.Fastest, several: bool) -> Card:
+    heading = _heading("Use" if answer.factor else "Fastest", answer.group, several)
+    if answer.machine:
+        return Card(heading, "cannot_say", "No answer yet", _machine(answer))
+    name = f"{short_key(answer.factor)} {answer.level}" if answer.factor else answer.level
+    told = [f"{number(answer.time.value)} s{_bounds(answer.time)}{accuracy_words(answer.accuracy)}."]
+    if answer.tied:
+        verb = agreeing(len(answer.tied), "may be as fast", "may be as fast")
+        told.append(f"{listed(answer.tied)} {verb}: the difference is within noise.")
+        name += f" (or {listed(answer.tied)})" if len(answer.tied) <= FEW else f" (or {len(answer.tied)} others)"
+    told += _others(answer)
+    return Card(heading, "tied" if answer.tied else "established", name, " ".join(told))
+
+
+def _machine(answer: findings.Fastest) -> str:
+    """Return why a machine that changed leaves no answer, and what to do."""
+    change = f"This machine's own speed changed {answer.machine_change or 1:.1f}-fold during the runs"
+    why = {
+        "explains": "and no difference between the settings is left once that is accounted for",
+        "unclear": "and the runs are too few to tell its part in the differences",
+    }[str(answer.machine)]
+    return f"{change}, {why}. Close other programs and run again."
+
+
+def _others(answer: findings.Fastest) -> list[str]:
+    told = []
+    if answer.slower:
+        slower = listed(answer.slower) if len(answer.slower) <= FEW else f"The {len(answer.slower)} others"
+        told.append(f"{slower} {agreeing(len(answer.slower), 'is', 'are')} slower.")
+    lost = [level for level, why in answer.unfair.items() if why == "not_learned"]
+    missed = [level for level, why in answer.unfair.items() if why == "censored"]
+    if lost:
+        told.append(f"Avoid {listed(lost)}: not shown to have learned as well.")
+    if missed:
+        told.append(f"Avoid {listed(missed)}: the target accuracy was missed.")
+    if unknown := [*answer.left_out, *answer.missing]:
+        told.append(f"Of {listed(unknown)} nothing can be said.")
+    return told
+
+
+def _bounds(time: Estimate) -> str:
+    return "" if time.low is None or time.high is None else f" (95%: {number(time.low)} to {number(time.high)})"
+
+
+@card.register
+def _contrast(answer: findings.Contrast, several: bool) -> Card:
+    least, most = answer.least, answer.most
+    heading = f"{_side(answer.contrast, answer.slower)} over {_side(answer.contrast, answer.faster)}"
+    one = least == most
+    told = f"{number(least.ratio.value)} times" if one else _range(least, most)
+    text = " ".join(_ratio(ratio) for ratio in ([least] if one else [least, most]))
+    doubts = answer.explained or answer.unclear
+    bounds = [ratio.together for ratio in (least, most)]
+    if doubts or any(bound.low is None for bound in bounds):
+        why = "The machine changed meanwhile." if doubts else "Too few clean runs for an interval."
+        return Card(heading, "cannot_say", told, f"{text} {why}")
+    sure = all((bound.low or 0) > 1 or (bound.high or 2) < 1 for bound in bounds)
+    return Card(heading, "established" if sure else "tied", told, text)
+
+
+def _side(contrast: str, level: str) -> str:
+    return device_words(level) if contrast == "device" else f"{short_key(contrast)} {level}"
+
+
+def _range(least: RatioAt, most: RatioAt) -> str:
+    return f"{number(least.ratio.value)} to {number(most.ratio.value)} times"
+
+
+def _ratio(ratio: RatioAt) -> str:
+    at = setting_words(ratio.at)
+    place = f" at {at}" if at else ""
+    times = f"{number(ratio.slower_seconds)} s over {number(ratio.faster_seconds)} s"
+    return f"{number(ratio.ratio.value)} times{place}{_bounds(ratio.together)}: {times}."
+
+
+@card.register
+def _no_ratio(answer: findings.NoRatio, several: bool) -> Card:
+    heading = f"{_side(answer.contrast, answer.slower)} over {_side(answer.contrast, answer.faster)}"
+    return Card(heading, "cannot_say", "No answer yet", answer_sentence(answer))
+
+
+@card.register
+def _bottleneck(answer: findings.Bottleneck, several: bool) -> Card:
+    limits = {"loader": "The loader", "training": "The training", "both": "Both hold each other up"}
+    told = limits[answer.limit] if answer.limit else "No answer yet"
+    at = ", ".join(device_words(level) if isinstance(level, str) else f"{level:g}" for level in answer.at.values())
+    heading = f"What limits it, {at}" if at else "What limits it"
+    return Card(heading, "established" if answer.limit else "cannot_say", told, answer_sentence(answer))
+
+
+@card.register
+def _null_control(answer: findings.NullControl, several: bool) -> Card:
+    if not answer.intervals:
+        return Card("Null control", "cannot_say", "No interval", answer_sentence(answer))
+    fair = answer.outside <= max(1, answer.intervals // 10)
+    told = f"{answer.outside} of {answer.intervals} intervals exclude 1"
+    return Card("Null control", "consistent" if fair else "contradicted", told, answer_sentence(answer))
+
+
+def limit_card(label: str, shares: dict[str, float]) -> Card:
+    """Return what takes the time of the setting ``label``, from the share of each part of its training time."""
+    parts = sorted(shares.items(), key=lambda part: -part[1])[:FEW]
+    told = ", ".join(f"{name} {share:.0%}" for name, share in parts)
+    first = parts[0][0]
+    advice = {
+        "waiting for data": " Fix the loader before tuning anything else.",
+        "validation": " Validate less often to train faster.",
+    }.get(first, "")
+    return Card("What takes the time", "measured", f"{first[0].upper()}{first[1:]}", f"At {label}: {told}.{advice}")

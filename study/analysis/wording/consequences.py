@@ -1,0 +1,80 @@
+"""What each caveat does to the answer, and what to do about it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from study.analysis.stats.findings import Caveat
+from study.analysis.wording.caveats import caveat_sentence
+
+AGAIN = "Close other programs and run again."
+MORE = "Raise `replicates` and start again: what was measured counts."
+
+CONSEQUENCES: dict[str, tuple[str, str]] = {
+    "not_learned": (
+        "They are no candidates for the fastest: speed counts only at equal learning.",
+        "Give them more epochs or another learning rate (`training.epochs`, `training.learning_rate_rule`).",
+    ),
+    "censored": ("Their times are those of lucky runs.", "Raise `training.epochs`."),
+    "separate_starts": (
+        "A difference between the sets may be the machine's.",
+        "Measure them together: `python -m study retry STUDY --outcome ok`, then start again.",
+    ),
+    "mixed_machines": ("A difference may be the machine's.", "Measure all settings on one machine."),
+    "machine_changed": ("Small differences between settings may be the machine's.", AGAIN),
+    "drift": ("Late runs are not like early ones; blocks take most of it out.", AGAIN),
+    "few_replicates": ("The noise is not known well: intervals are wide or missing.", MORE),
+    "unsuccessful": ("Their settings are known less well, or not at all.", "See the message and the log of each run."),
+    "set_aside_runs": (
+        "None, beyond wider intervals: the tables show the means with them, too.",
+        "Start again on a quiet machine for more runs.",
+    ),
+    "refused_records": ("These runs count in no number.", "`python -m study retry STUDY`, then start again."),
+    "disturbed_runs": ("Their times may be too long.", AGAIN),
+    "mixed_weights": ("Accuracies of the runs cannot be compared.", "`python -m study retry STUDY --weights`"),
+    "mixed_images": ("Settings saw different images.", "`python -m study retry STUDY --outcome ok`"),
+    "unequal_work": (
+        "A time compares whole schedules, and not the speed of equal steps.",
+        "Choose batch sizes that divide the training set, or compare images/s.",
+    ),
+    "wide_spread": ("The means of these settings are known less well.", MORE),
+    "shared_gpu": ("Times may be too long.", "End the other processes on the GPU."),
+    "busy_machine": ("Times may be too long.", AGAIN),
+    "throttled": ("Times hold for this cooling and power limit.", "Cool the GPU, or say so with the number."),
+    "waits_for_data": (
+        "The times are the loader's more than the device's.",
+        "Use more `loader.workers`, or `loader.kind: device`.",
+    ),
+    "mixed_software": ("A difference may be a library's.", "Measure all settings with one image or lock."),
+    "several_starts": (
+        "The machine may have changed in between; starts are part of the model.",
+        "Nothing, if blocks are whole.",
+    ),
+    "unrepeated_training": ("A difference in accuracy may be chance.", "Compare accuracies over seeds."),
+    "broken_blocks": ("None: such a block is measured anew as a whole.", "Start again."),
+    "never_steady": ("The step time of these runs is none of a steady state.", "Train longer."),
+    "no_steady_step": ("There is no steady step time to compare.", "Train longer."),
+    "whole_batch": ("One step an epoch: the time is that of starting.", "Use more images or smaller batches."),
+    "slow_steps": ("Means hold these steps; medians do not.", "Nothing, if they are few."),
+    "above_ceiling": ("Shares of the ceiling are not valid.", "Measure the ceiling again on a quiet machine."),
+    "refused_samples": ("Memory and energy of these runs are not shown.", "`python -m study retry STUDY`"),
+}
+"""What a kind of caveat does to the answer, and what to do about it, the most important first."""
+RANK = {kind: place for place, kind in enumerate(CONSEQUENCES)}
+
+
+@dataclass(frozen=True)
+class Warned:
+    """The caveats of one kind: what is so, what it does to the answer, and what to do."""
+
+    what: tuple[str, ...]
+    effect: str
+    todo: str
+
+
+def ranked(caveats: Sequence[Caveat]) -> list[Warned]:
+    """Return the caveats by kind, the most important first."""
+    kinds = sorted({caveat.kind for caveat in caveats}, key=lambda kind: RANK[kind])
+    return [
+        Warned(tuple(caveat_sentence(caveat) for caveat in caveats if caveat.kind == kind), *CONSEQUENCES[kind])
+        for kind in kinds
+    ]
