@@ -6,7 +6,9 @@ from study.analysis.charts.svg import Chart, Scale, drawn, element, grid, linear
 from study.analysis.words import number
 
 ROW, HEAD, FOOT, BAR = 26, 30, 26, 16
+CONSTRUCTION = "model_seconds"
 PIECES = {
+    CONSTRUCTION: "building the model",
     "data_wait_seconds": "waiting for data",
     "transfer_seconds": "host to device",
     "device_transform_seconds": "transforms on the device",
@@ -16,7 +18,8 @@ PIECES = {
     "other_seconds": "other",
     "valid_seconds": "validation",
 }
-"""Columns of the table of timings from left to right; they add up to ``fit_seconds``."""
+"""Columns of the table of timings from left to right; they add up to ``fit_seconds``, and to
+``blog_seconds`` with the model's construction."""
 LEAST_PIXELS = 0.4
 
 

@@ -86,12 +86,15 @@ def _linear_ticks(scale: Scale) -> list[float]:
 
 
 def _log_ticks(scale: Scale) -> list[float]:
+    """Return the most of 1, 2, 5 or 1, 3 or 1 times powers of ten that leave 34 pixels between two ticks."""
+    if scale.high < 4 * scale.low:  # too short for powers: the steps of a linear scale
+        return _linear_ticks(scale)
     powers = range(math.floor(math.log10(scale.low)), math.ceil(math.log10(scale.high)) + 1)
     for factors in ((1, 2, 5), (1, 3), (1,)):
-        found = [f * 10.0**p for p in powers for f in factors if scale.low * 0.999 <= f * 10.0**p <= scale.high * 1.001]
+        found = [f * 10.0**p for p in powers for f in factors if scale.low <= f * 10.0**p <= scale.high]
         places = [scale(value) for value in found]
         if len(found) < 2 or min(b - a for a, b in pairwise(places)) >= 34:
-            return found
+            break
     return found
 
 

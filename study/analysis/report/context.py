@@ -141,7 +141,8 @@ def _cards(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> list[Card]:
 def _against(analysis: Analysis, claims: Sequence[Claim], series: Sequence[Series]) -> list[Chart]:
     """Return the ratios of the study's contrast with the claimed one, and the published ratios beside ours."""
     claimed = next((claim.ratio for claim in claims if claim.ratio is not None), None)
-    return _present(ratios_chart(analysis, claimed), *(published_chart(one) for one in series))
+    beside = _present(*(published_chart(one) for one in series))
+    return _present(ratios_chart(analysis, claimed), *beside[:1])
 
 
 def _present(*charts: Chart | None) -> list[Chart]:

@@ -10,7 +10,7 @@ from study.analysis.figures.phases import group_rows
 from study.analysis.published.beside import TIMES, Series
 from study.analysis.stats.analysis import Analysis, Group, Level
 from study.analysis.stats.usable import keys_of
-from study.analysis.words import device_words, listed, setting_words
+from study.analysis.words import device_words, listed, setting_words, short_key
 from study.artifacts.plan import Plan
 
 
@@ -87,42 +87,53 @@ def _published_times(published: Sequence[Series]) -> dict[str, float]:
 
 
 def phases_chart(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Chart | None:
-    """Return the parts of the training time of each level, in mean seconds over its runs that count."""
+    """Return the parts of the training time of each level over its runs that count.
+
+    A bar is as long as the level's mean in the tables; its parts have their shares of the runs' time.
+    """
     groups = []
     for group, rows in _levelled(plan, frame, analysis):
-        ok = rows[rows["outcome"] == "ok"].dropna(subset=list(phases.PIECES))
-        means = {str(level): part[list(phases.PIECES)].mean() for level, part in ok.groupby("level", sort=False)}
+        shares = _shares(rows, analysis.y)
         bars = tuple(
-            phases.Bar(level.label, {str(key): float(value) for key, value in means[level.label].items()})
+            phases.Bar(level.label, {str(key): share * level.time.value for key, share in shares[level.label].items()})
             for level in group.levels
-            if level.label in means
+            if level.time and level.label in shares
         )
         groups.append(phases.Bars(device_words(group.label), bars))
     caption = (
-        "Mean seconds of each part over the runs that count, all settings on one scale; the sum of the parts stands "
-        "beside the bar. Other is the time outside the steps: ends of epochs, start and end of the loader's workers."
+        "The mean of each setting, by the shares of its runs' time, all on one scale. Other is the time outside the "
+        "steps: ends of epochs, start and end of the loader's workers."
     )
     if (frame["device"] == "cuda").any():
         caption += " On a GPU the parts of a step are in the device's own timeline: it waits where it has no data."
     return phases.phases_chart(groups, "Where the time goes", caption)
 
 
+def _shares(rows: pd.DataFrame, y: str) -> "dict[str, pd.Series[float]]":
+    """Return the share of each part in the time ``y`` by level; empty where ``y`` is no sum of the parts."""
+    if y not in ("fit_seconds", "blog_seconds"):
+        return {}
+    parts = [*phases.PIECES] if y == "blog_seconds" else [key for key in phases.PIECES if key != phases.CONSTRUCTION]
+    ok = rows[rows["outcome"] == "ok"].dropna(subset=parts)
+    sums = {str(level): part[parts].sum() for level, part in ok.groupby("level", sort=False)}
+    return {level: sums_of / sums_of.sum() for level, sums_of in sums.items()}
+
+
 def shares_of_best(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> tuple[str, dict[str, float]] | None:
-    """Return the setting that the answer names first, with the shares of the parts of its training time."""
+    """Return the setting that the answer names first, with the shares of the parts of its time."""
     for group, rows in _levelled(plan, frame, analysis):
-        best = rows[(rows["level"] == group.best) & (rows["outcome"] == "ok")].dropna(subset=list(phases.PIECES))
-        if len(best):
-            means = best[list(phases.PIECES)].mean()
-            compute = means[["forward_seconds", "backward_seconds", "optimizer_seconds"]].sum()
-            parts = {
-                "waiting for data": means["data_wait_seconds"],
-                "computing": compute,
-                "validation": means["valid_seconds"],
-                "other": means["other_seconds"] + means["transfer_seconds"] + means["device_transform_seconds"],
-            }
-            several = len(analysis.groups) > 1
-            label = f"{group.best} on {device_words(group.label)}" if several else str(group.best)
-            return label, {name: float(value / means.sum()) for name, value in parts.items()}
+        share = _shares(rows, analysis.y).get(str(group.best))
+        if share is None:
+            continue
+        main = {
+            "waiting for data": share["data_wait_seconds"],
+            "computing": share[["forward_seconds", "backward_seconds", "optimizer_seconds"]].sum(),
+            "validation": share["valid_seconds"],
+        }
+        keys = keys_of(plan.study)[0]
+        name = f"{short_key(keys[0])} {group.best}" if len(keys) == 1 else str(group.best)
+        label = f"{name}, {device_words(group.label)}" if len(analysis.groups) > 1 else name
+        return label, main | {"the rest": 1 - sum(main.values())}
     return None
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 from pydantic import TypeAdapter, ValidationError
 
 from study.analysis.charts.legend import legend_sign
@@ -56,7 +57,7 @@ def render(studies: list[str], results: Path, output: Path) -> None:
     environment.filters |= {"resources": resources, "law_formula": law_formula, "coefficients": coefficients}
     environment.filters |= {"setting": setting_words, "sensitivity": sensitivity_sentence}
     environment.filters |= {"step": step_sentence, "step_intervals": step_intervals, "noise": noise_sentence}
-    environment.filters |= {"evidence": evidence_words, "sign": legend_sign}
+    environment.filters |= {"evidence": evidence_words, "sign": legend_sign, "prose": prose}
     script = environment.get_template("report.js").render()
     views = [_read(name, results, output.parent) for name in studies]
     text = environment.get_template("report.html.j2").render(
@@ -72,6 +73,14 @@ def render(studies: list[str], results: Path, output: Path) -> None:
 def evidence_words(evidence: EvidenceWord) -> str:
     """Return an evidence word after its sign."""
     return " ".join(SIGNS[evidence])
+
+
+def prose(text: str) -> Markup:
+    """Return a sentence with what stands between backticks as code."""
+    parts = [escape(part) for part in text.split("`")]
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in enumerate(parts)
+    )
 
 
 def _read(name: str, results: Path, page: Path) -> StudyView:
@@ -101,7 +110,5 @@ def _pictures(pictures: Path, folder: str) -> list[dict[str, str]]:
     try:
         listed = LISTED.validate_json(index.read_bytes())
     except ValidationError:
-        raise StudyError(
-            f"{index}: not a valid list of figures; make it with: python -m study figures"
-        ) from None
+        raise StudyError(f"{index}: not a valid list of figures; make it with: python -m study figures") from None
     return [picture.model_dump() | {"address": f"{folder}/figures/{quote(picture.name)}.png"} for picture in listed]

@@ -172,9 +172,14 @@ def limit_card(label: str, shares: dict[str, float]) -> Card:
     """Return what takes the time of the setting ``label``, from the share of each part of its training time."""
     parts = sorted(shares.items(), key=lambda part: -part[1])[:FEW]
     told = ", ".join(f"{name} {share:.0%}" for name, share in parts)
-    first = parts[0][0]
+    first, label = parts[0][0], f"{label[0].upper()}{label[1:]}"
     advice = {
         "waiting for data": " Fix the loader before tuning anything else.",
         "validation": " Validate less often to train faster.",
     }.get(first, "")
-    return Card("What takes the time", "measured", f"{first[0].upper()}{first[1:]}", f"At {label}: {told}.{advice}")
+    return Card(
+        "What takes the time",
+        "measured",
+        f"{first[0].upper()}{first[1:]}",
+        f"{label}: {told}.{advice}",
+    )
