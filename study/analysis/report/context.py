@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from study.analysis.charts.spark import sparkline
 from study.analysis.charts.svg import Chart
 from study.analysis.published.beside import Series, beside
 from study.analysis.published.claims import examine
@@ -58,6 +59,7 @@ class StudyView:
     why: list[Chart]
     against: list[Chart]
     order: Chart | None
+    spark: str
     analysis: Analysis
     axis: str
     total: str
@@ -114,6 +116,7 @@ def view(
         why=_present(phases_chart(plan, counted(frame), analysis)),
         against=_against(analysis, mine, series),
         order=order_chart(plan, frame, analysis),
+        spark=next(map(sparkline, analysis.groups), ""),
         analysis=analysis,
         axis=short_key(study.curve.x)
         if study.curve

@@ -75,9 +75,13 @@ def _fastest(answer: findings.Fastest, several: bool) -> Card:
         return Card(heading, "cannot_say", "No answer yet", _machine(answer))
     name = f"{short_key(answer.factor)} {answer.level}" if answer.factor else answer.level
     told = [f"{number(answer.time.value)} s{_bounds(answer.time)}{accuracy_words(answer.accuracy)}."]
+    open_levels = [level for level in answer.tied if level not in answer.equivalent]
+    same = [level for level in answer.tied if level in answer.equivalent]
+    if open_levels:
+        told.append(f"{listed(open_levels)} may be as fast: the difference is within noise.")
+    if same:
+        told.append(f"{listed(same)} {agreeing(len(same), 'takes', 'take')} the same time within the study's margin.")
     if answer.tied:
-        verb = agreeing(len(answer.tied), "may be as fast", "may be as fast")
-        told.append(f"{listed(answer.tied)} {verb}: the difference is within noise.")
         name += f" (or {listed(answer.tied)})" if len(answer.tied) <= FEW else f" (or {len(answer.tied)} others)"
     told += _others(answer)
     return Card(heading, "tied" if answer.tied else "established", name, " ".join(told))
