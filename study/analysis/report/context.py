@@ -9,11 +9,12 @@ import pandas as pd
 from study.analysis.charts.spark import sparkline
 from study.analysis.charts.svg import Chart
 from study.analysis.published.beside import Series, beside
-from study.analysis.published.claims import examine
 from study.analysis.published.claims.measured import measured_here
 from study.analysis.published.claims.printed import Claim
 from study.analysis.published.table import read_published
 from study.analysis.report.drawings import (
+    Levelled,
+    levelled,
     main_chart,
     order_chart,
     phases_chart,
@@ -26,7 +27,7 @@ from study.analysis.report.facts import facts_of, primers_of
 from study.analysis.report.levels import LevelTable, level_tables
 from study.analysis.report.notes import counts, oddities, origins, reduced, summary
 from study.analysis.stats.analysis import Analysis
-from study.analysis.stats.usable import counted, with_reasons
+from study.analysis.stats.usable import with_reasons
 from study.analysis.wording.answer import answer_sentence
 from study.analysis.wording.cards import Card, cards, limit_card
 from study.analysis.wording.consequences import Warned, ranked
@@ -83,6 +84,7 @@ def view(
     records: dict[str, Record],
     frame: pd.DataFrame,
     analysis: Analysis,
+    claims: Sequence[Claim],
     pictures: list[dict[str, str]],
     primers: Sequence[Record] = (),
     refused_aside: Mapping[str, str] | None = None,
@@ -96,7 +98,7 @@ def view(
     study, frame = plan.study, with_reasons(plan.study, frame)
     caveats = ranked(analysis.warnings)
     series = beside(study, frame, read_published()) if study.published else []
-    claims = examine(read_published())
+    groups = levelled(plan, frame, analysis)
     measured = {claim.lines: measured_here(claim, study, analysis) for claim in claims}
     mine = [claim for claim in claims if measured[claim.lines]]
     return StudyView(
@@ -105,17 +107,17 @@ def view(
         question=study.question,
         summary=summary(plan, records),
         counts=counts(plan, records),
-        cards=_cards(plan, frame, analysis),
+        cards=_cards(plan, groups, analysis),
         answer=[answer_sentence(answer) for answer in analysis.answer],
         notes=[*reduced(study), *origins(list(records.values()))],
         open_caveats=caveats[:OPEN_CAVEATS],
         more_caveats=caveats[OPEN_CAVEATS:],
         oddities=oddities(records, refused_aside or {}),
         tables=level_tables(analysis),
-        main=main_chart(plan, frame, analysis, series),
-        why=_present(phases_chart(plan, counted(frame), analysis)),
+        main=main_chart(plan, groups, analysis, series),
+        why=_present(phases_chart(groups, analysis)),
         against=_against(analysis, mine, series),
-        order=order_chart(plan, frame, analysis),
+        order=order_chart(plan, groups, analysis),
         spark=next(map(sparkline, analysis.groups), ""),
         analysis=analysis,
         axis=short_key(study.curve.x)
@@ -134,10 +136,10 @@ def view(
     )
 
 
-def _cards(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> list[Card]:
+def _cards(plan: Plan, groups: Levelled, analysis: Analysis) -> list[Card]:
     """Return the verdicts: the answer, and what takes the time of the setting that it names."""
     told = cards(analysis.answer)
-    best = shares_of_best(plan, counted(frame), analysis)
+    best = shares_of_best(plan, groups, analysis)
     return told + ([limit_card(*best)] if best else [])
 
 

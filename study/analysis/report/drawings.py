@@ -9,13 +9,16 @@ from study.analysis.charts.svg import Chart
 from study.analysis.figures.phases import group_rows
 from study.analysis.published.beside import TIMES, Series
 from study.analysis.stats.analysis import Analysis, Group, Level
-from study.analysis.stats.usable import keys_of
+from study.analysis.stats.usable import counted, keys_of
 from study.analysis.words import device_words, listed, setting_words, short_key
 from study.artifacts.plan import Plan
 
+Levelled = Sequence[tuple[Group, pd.DataFrame]]
+"""Each group with its rows, whose column ``level`` is the label of their level."""
 
-def main_chart(plan: Plan, frame: pd.DataFrame, analysis: Analysis, published: Sequence[Series]) -> Chart | None:
-    """Return every run of every group. ``frame`` is the table with the reasons of the runs that were set aside."""
+
+def main_chart(plan: Plan, groups: Levelled, analysis: Analysis, published: Sequence[Series]) -> Chart | None:
+    """Return every run of every group."""
     beside = _published_times(published)
     panels = [
         times.Panel(
@@ -25,7 +28,7 @@ def main_chart(plan: Plan, frame: pd.DataFrame, analysis: Analysis, published: S
                 for level in group.levels
             ),
         )
-        for group, rows in _levelled(plan, frame, analysis)
+        for group, rows in groups
     ]
     caption = "Every dot is a run; the bar is the geometric mean, the line its 95% interval."
     if any(level.accuracy is not None for group in analysis.groups for level in group.levels):
@@ -35,19 +38,23 @@ def main_chart(plan: Plan, frame: pd.DataFrame, analysis: Analysis, published: S
     return times.times_chart(panels, "Every run", caption)
 
 
-def _levelled(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> list[tuple[Group, pd.DataFrame]]:
-    """Return each group with its rows, whose column ``level`` is the label of their level."""
+def levelled(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Levelled:
+    """Return each group with its rows of the table that has the reasons of the runs that were set aside."""
     study = plan.study
     keys = keys_of(study)[0]
     parts = []
     for group, rows in group_rows(study, frame, analysis):
-        names = [_label([row[key] for key in keys]) for _, row in rows.iterrows()]
+        names = list(map(_label, rows[keys].itertuples(index=False, name=None))) if keys else [NO_KEY] * len(rows)
         parts.append((group, rows.assign(level=names)))
     return parts
 
 
+NO_KEY = "the run"
+"""The label of the level where nothing is compared within a group."""
+
+
 def _label(values: Sequence[object]) -> str:
-    return ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in values) or "the run"
+    return ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
 
 
 def _row(study: str, level: Level, group: Group, rows: pd.DataFrame, y: str, published: dict[str, float]) -> times.Row:
@@ -86,27 +93,27 @@ def _published_times(published: Sequence[Series]) -> dict[str, float]:
     return {row.label: row.published for row in found[0].rows if row.ours} if len(found) == 1 else {}
 
 
-def phases_chart(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Chart | None:
+def phases_chart(groups: Levelled, analysis: Analysis) -> Chart | None:
     """Return the parts of the training time of each level over its runs that count.
 
     A bar is as long as the level's mean in the tables; its parts have their shares of the runs' time.
     """
-    groups = []
-    for group, rows in _levelled(plan, frame, analysis):
+    panels = []
+    for group, rows in groups:
         shares = _shares(rows, analysis.y)
         bars = tuple(
             phases.Bar(level.label, {str(key): share * level.time.value for key, share in shares[level.label].items()})
             for level in group.levels
             if level.time and level.label in shares
         )
-        groups.append(phases.Bars(device_words(group.label), bars))
+        panels.append(phases.Bars(device_words(group.label), bars))
     caption = (
         "The mean of each setting, by the shares of its runs' time, all on one scale. Other is the time outside the "
         "steps: ends of epochs, start and end of the loader's workers."
     )
-    if (frame["device"] == "cuda").any():
+    if any((rows["device"] == "cuda").any() for _, rows in groups):
         caption += " On a GPU the parts of a step are in the device's own timeline: it waits where it has no data."
-    return phases.phases_chart(groups, "Where the time goes", caption)
+    return phases.phases_chart(panels, "Where the time goes", caption)
 
 
 def _shares(rows: pd.DataFrame, y: str) -> "dict[str, pd.Series[float]]":
@@ -114,14 +121,15 @@ def _shares(rows: pd.DataFrame, y: str) -> "dict[str, pd.Series[float]]":
     if y not in ("fit_seconds", "blog_seconds"):
         return {}
     parts = [*phases.PIECES] if y == "blog_seconds" else [key for key in phases.PIECES if key != phases.CONSTRUCTION]
-    ok = rows[rows["outcome"] == "ok"].dropna(subset=parts)
+    count = counted(rows)
+    ok = count[count["outcome"] == "ok"].dropna(subset=parts)
     sums = {str(level): part[parts].sum() for level, part in ok.groupby("level", sort=False)}
     return {level: sums_of / sums_of.sum() for level, sums_of in sums.items()}
 
 
-def shares_of_best(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> tuple[str, dict[str, float]] | None:
+def shares_of_best(plan: Plan, groups: Levelled, analysis: Analysis) -> tuple[str, dict[str, float]] | None:
     """Return the setting that the answer names first, with the shares of the parts of its time."""
-    for group, rows in _levelled(plan, frame, analysis):
+    for group, rows in groups:
         share = _shares(rows, analysis.y).get(str(group.best))
         if share is None:
             continue
@@ -171,7 +179,7 @@ def published_chart(series: Series) -> Chart | None:
     )
 
 
-def order_chart(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Chart | None:
+def order_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | None:
     """Return each run's time over the mean of its setting, in the order of execution."""
     means = {
         (group.label, level.label): level.time.value
@@ -181,7 +189,7 @@ def order_chart(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Chart | 
     }
     parts = [
         rows.assign(over=rows[analysis.y] / rows["level"].map(lambda name, at=group.label: means.get((at, name))))
-        for group, rows in _levelled(plan, frame, analysis)
+        for group, rows in groups
     ]
     if not parts:
         return None

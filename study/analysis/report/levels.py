@@ -60,7 +60,7 @@ def _verdict(level: Level, group: Group) -> str:
         return listed([name.replace("_", " ") for name in level.outcomes]) if level.outcomes else "no run"
     if level.label in group.unfair:
         return {"not_learned": "did not learn as well", "censored": "missed the target"}[group.unfair[level.label]]
-    if level.undetermined:
+    if level.undetermined or (group.best is None and len(group.levels) > 1):
         return "cannot be told"
     if len(group.levels) == 1:
         return ""
@@ -68,4 +68,4 @@ def _verdict(level: Level, group: Group) -> str:
         return "smallest mean" if len(group.indistinguishable) > 1 or group.machine else "fastest"
     if level.label in group.equivalent:
         return "the same, within the margin"
-    return "may be as fast" if level.label in group.indistinguishable or group.best is None else "slower"
+    return "may be as fast" if level.label in group.indistinguishable else "slower"

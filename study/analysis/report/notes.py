@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 from study.analysis.words import device_words
 from study.artifacts.plan import Plan
@@ -47,12 +47,20 @@ def _model(record: Record) -> str:
 
 def _when(records: Sequence[Record]) -> list[str]:
     """Return the date of the runs, and the time that they took together."""
-    days = sorted({datetime.fromisoformat(str(record.started)).date() for record in records if record.started})
+    days = sorted({day for record in records if (day := _day(record.started))})
     if not days:
         return []
     told = f"{days[0]:%-d %b %Y}" if len(days) == 1 else f"{days[0]:%-d %b} to {days[-1]:%-d %b %Y}"
     seconds = sum(record.process_seconds or 0.0 for record in records)
     return [told, f"{_duration(seconds)} of runs"]
+
+
+def _day(started: str) -> date | None:
+    """Return the day of a time, or None for a text that is none: a record may come from anywhere."""
+    try:
+        return datetime.fromisoformat(started).date()
+    except ValueError:
+        return None
 
 
 def _duration(seconds: float) -> str:

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -12,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from study.analysis.charts.legend import legend_sign
 from study.analysis.published.claims import examine
+from study.analysis.published.claims.printed import Claim
 from study.analysis.published.table import read_published
 from study.analysis.report.context import StudyView, view
 from study.analysis.report.resources import resources
@@ -59,11 +61,12 @@ def render(studies: list[str], results: Path, output: Path) -> None:
     environment.filters |= {"step": step_sentence, "step_intervals": step_intervals, "noise": noise_sentence}
     environment.filters |= {"evidence": evidence_words, "sign": legend_sign, "prose": prose}
     script = environment.get_template("report.js").render()
-    views = [_read(name, results, output.parent) for name in studies]
+    claims = examine(read_published())
+    views = [_read(name, results, output.parent, claims) for name in studies]
     text = environment.get_template("report.html.j2").render(
         studies=views,
         overview=len(views) >= OVERVIEW_FROM,
-        claims=examine(read_published()),
+        claims=claims,
         script=script,
         script_hash=f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}",
     )
@@ -83,7 +86,7 @@ def prose(text: str) -> Markup:
     )
 
 
-def _read(name: str, results: Path, page: Path) -> StudyView:
+def _read(name: str, results: Path, page: Path, claims: Sequence[Claim]) -> StudyView:
     """Return one study of ``results`` for a page in the folder ``page``."""
     files = Results(results)
     plan = read_plan(files.plan(name))
@@ -94,6 +97,7 @@ def _read(name: str, results: Path, page: Path) -> StudyView:
         found.counted,
         read_timings(files.timings(name), plan),
         read_analysis(files.fit(name)),
+        claims,
         _pictures(files.figures(name), folder),
         read_primers(results),
         found.refused_aside,

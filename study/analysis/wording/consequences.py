@@ -25,8 +25,8 @@ CONSEQUENCES: dict[str, tuple[str, str]] = {
     "few_replicates": ("The noise is not known well: intervals are wide or missing.", MORE),
     "unsuccessful": ("Their settings are known less well, or not at all.", "See the message and the log of each run."),
     "set_aside_runs": (
-        "None, beyond wider intervals: the tables show the means with them, too.",
-        "Start again on a quiet machine for more runs.",
+        "Intervals are wider without them, and fewer than three clean runs of a setting give no answer.",
+        "Raise `replicates`, and start again on a quiet machine.",
     ),
     "refused_records": ("These runs count in no number.", "`python -m study retry STUDY`, then start again."),
     "disturbed_runs": ("Their times may be too long.", AGAIN),
