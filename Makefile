@@ -127,7 +127,7 @@ lock:  ## Pin every dependency again in the three lock files
 	$(PYTHON) -m venv .lock && .lock/bin/python -m pip install --quiet uv
 	$(LOCK) --extra train -o requirements.lock
 	$(LOCK) -o requirements-host.lock -c requirements.lock
-	$(LOCK) --extra dev -o requirements-dev.lock -c requirements.lock
+	$(LOCK) --extra dev $(addprefix --no-emit-package ,playwright pyee) -o requirements-dev.lock -c requirements.lock
 	rm -rf .lock
 
 audit:  ## Ask a public service about known weaknesses of the locked packages

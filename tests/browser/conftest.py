@@ -1,0 +1,121 @@
+"""A browser, pages in it, and the reports that they show."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from study.analysis.report.step import render
+from study.artifacts.plan import Plan
+from study.cli import main
+from tests.browser.chromium import Browser, Page, installed, started
+from tests.conftest import ROOT, tiny_plan
+from tests.unit.analysis.test_report import analysed, with_gpu
+
+PROBES = Path(__file__).with_name("probes.js").read_text(encoding="utf-8")
+EXAMPLE = ("batch-size", "speedup")
+PAGES = ("example", "undecided", "thirteen")
+"""The example on an H200, a study in which nothing can be concluded, and a page of 13 studies."""
+
+
+def probes(part: str) -> str:
+    """The JavaScript expression of a function in ``probes.js``, or of a call to it."""
+    return f"{PROBES.strip()}.{part}"
+
+
+def probe(page: Page, call: str) -> Any:
+    """The value of a call to one of the functions in ``probes.js``."""
+    return page.evaluate(probes(call))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep all tests of this folder in one worker: they share a browser, and the example's page."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.xdist_group("browser"))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    program = installed()
+    if program is None:
+        pytest.skip("no Chromium on this machine; .ci/run installs it")
+    with started(program) as running:
+        yield running
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    with browser.page() as opened:
+        yield opened
+
+
+@pytest.fixture
+def bare(browser: Browser) -> Iterator[Page]:
+    """A second page, which executes no script of what it opens."""
+    with browser.page() as opened:
+        opened.without_scripts()
+        yield opened
+
+
+def succeed(*arguments: str | Path) -> None:
+    """Run a verb of ``python -m study``, as ``make example`` does."""
+    assert main([str(argument) for argument in arguments]) == 0
+
+
+@pytest.fixture(scope="session")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of docs/example-h200, from a copy of its plans and records alone."""
+    results = tmp_path_factory.mktemp("example")
+    for study in EXAMPLE:
+        source, folder = ROOT / "docs/example-h200" / study, results / study
+        for part in ("records", "telemetry", "weights"):
+            shutil.copytree(source / part, folder / part)
+        shutil.copy(source / "plan.json", folder)
+        plan, timings, fit = (folder / name for name in ("plan.json", "timings.csv", "fit.json"))
+        raw = ("--records", folder / "records", "--telemetry", folder / "telemetry")
+        succeed("timings", plan, *raw, "--output", timings)
+        succeed("fit", plan, timings, "--output", fit)
+        succeed("figures", plan, timings, fit, *raw, "--output", folder / "figures")
+    succeed("report", *EXAMPLE, "--results", results, "--output", results / "report.html")
+    return results / "report.html"
+
+
+FACTORS = {"device": ["cpu", "cuda"], "training.batch_size": [2, 4, 8]}
+
+
+@pytest.fixture(scope="session")
+def undecided(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study of one run a setting, which can conclude nothing."""
+    results = tmp_path_factory.mktemp("undecided")
+    analysed(tiny_plan(factors=FACTORS, replicates=1), results, figures=False)
+    return results / "report.html"
+
+
+@pytest.fixture(scope="session")
+def thirteen(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Thirteen studies of 18 runs each."""
+    results = tmp_path_factory.mktemp("thirteen")
+    plans = [_named(f"study-{number}") for number in range(1, 14)]
+    for plan in plans:
+        analysed(plan, results, figures=False)
+    render([plan.name for plan in plans], results, results / "report.html")
+    return results / "report.html"
+
+
+def _named(name: str) -> Plan:
+    plan = with_gpu(tiny_plan(factors=FACTORS, replicates=3, contrast="device", title=f"A study named {name}"))
+    return plan.model_copy(update={"name": name})
+
+
+@pytest.fixture
+def report(request: pytest.FixtureRequest) -> Callable[[str], Path]:
+    """The path of the page with one of the names in ``PAGES``."""
+
+    def named(name: str) -> Path:
+        path: Path = request.getfixturevalue(name)
+        return path
+
+    return named

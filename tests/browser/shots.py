@@ -1,0 +1,53 @@
+"""Pictures of a page for the eye: three widths, light and dark.
+
+    python -m tests.browser.shots PAGE FOLDER
+
+writes FOLDER/1280-light-01.png and so on: the page with all details opened, in pieces from its top to its end.
+"""
+
+import sys
+from pathlib import Path
+
+from tests.browser.chromium import Page, installed, started
+
+WIDTHS = (1280, 768, 375)
+PIECE = 2400
+"""The height of a piece in CSS pixels."""
+
+
+def shoot(page: Page, folder: Path, width: int, scheme: str) -> list[Path]:
+    """Write the pieces of the page at one width and in one colour scheme, and return their paths."""
+    height = page.evaluate("document.documentElement.scrollHeight")
+    written = []
+    for number, top in enumerate(range(0, height, PIECE), 1):
+        path = folder / f"{width}-{scheme}-{number:02d}.png"
+        path.write_bytes(page.screenshot(top, min(PIECE, height - top)))
+        written.append(path)
+    return written
+
+
+def main() -> int:
+    """Write the pictures of the page that the command names."""
+    if len(sys.argv) != 3:
+        print("usage: python -m tests.browser.shots PAGE FOLDER", file=sys.stderr)
+        return 2
+    source, folder = Path(sys.argv[1]), Path(sys.argv[2])
+    program = installed()
+    if program is None or not source.is_file():
+        print(f"error: {source}: no such file" if program else "error: no Chromium on this machine", file=sys.stderr)
+        return 1
+    folder.mkdir(parents=True, exist_ok=True)
+    with started(program) as browser:
+        for width in WIDTHS:
+            for scheme in ("light", "dark"):
+                with browser.page() as page:
+                    page.viewport(width)
+                    page.media(scheme)
+                    page.open(source)
+                    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+                    print(*shoot(page, folder, width, scheme), sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

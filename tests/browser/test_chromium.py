@@ -1,0 +1,104 @@
+"""The client and the probes find what is wrong with a page that has every fault."""
+
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.browser.chromium import BrowserError, Page, installed, started
+from tests.browser.conftest import probe
+
+FAULTY = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Faulty</title>
+<meta http-equiv="Content-Security-Policy" content="img-src 'none'"><style>body { background: #fff; margin: 0 }</style>
+<div style="width: 900px">wide</div><p style="font-size: 9px">small</p><img alt="refused" src="refused.png">
+<svg width="100" height="100" viewBox="0 0 400 400"><rect width="400" height="400" fill="#ddd"/>
+<text y="100" font-size="20">scaled</text><text y="200" font-size="80" fill="#999">pale</text>
+<circle data-run="s/pale" cx="50" cy="300" r="40" fill="#aaa"/>
+<circle data-run="s/hollow" cx="150" cy="300" r="40" fill="none" stroke="#111" stroke-width="8"/>
+<line class="mark" x1="220" x2="390" y1="300" y2="300" stroke="#ccc" stroke-width="8"/></svg>
+<script>console.warn("said", 1); fetch("http://study.invalid/asked").catch(() => 0); undefined.thrown</script></html>"""
+
+
+@pytest.fixture
+def faulty(page: Page, tmp_path: Path) -> Page:
+    (tmp_path / "faulty.html").write_text(FAULTY, encoding="utf-8")
+    page.viewport(375)
+    page.open(tmp_path / "faulty.html")
+    return page
+
+
+def test_what_a_page_says_throws_and_asks_for_is_heard(faulty: Page) -> None:
+    said = "\n".join(faulty.messages)
+    assert "said 1" in said
+    assert "thrown" in said
+    assert "refused.png" in said  # what the policy of the page forbids is a message, not a request
+    assert "http://study.invalid/asked" in faulty.requests
+
+
+def test_faults_of_layout_and_colour_are_found(faulty: Page) -> None:
+    assert faulty.evaluate("document.documentElement.scrollWidth") == 900
+    assert ">: wide" not in probe(faulty, "wide()")
+    assert any("wide" in found for found in probe(faulty, "wide()"))
+    assert [found.split(": ")[1] for found in probe(faulty, "smallTexts(10)")] == ["small", "scaled"]
+    marks = probe(faulty, "poorMarks(3)")
+    assert marks["checked"] == 3
+    assert len(marks["poor"]) == 2  # the hollow dot has a dark outline
+    assert "s/pale" in marks["poor"][0]
+    assert "<line" in marks["poor"][1]
+    texts = probe(faulty, "poorTexts()")
+    assert texts["checked"] == 2
+    assert [found.split(": ")[-1] for found in texts["poor"]] == ["pale"]
+
+
+def test_the_colour_scheme_and_the_medium_reach_the_page(page: Page) -> None:
+    page.open("data:text/html,<style>:root{color-scheme:light dark} @media print{p{display:none}}</style><p>text")
+    light = probe(page, "brightness()")
+    page.media("dark")
+    assert probe(page, "brightness()") < 0.1 < 0.9 < light
+    assert "text" in probe(page, "texts()")
+    page.media("dark", "print")
+    assert probe(page, "texts()") == []
+
+
+def test_scripts_can_be_switched_off(page: Page) -> None:
+    page.without_scripts()
+    page.open("data:text/html,<body><script>document.body.textContent = 'scripted'</script><p>static")
+    assert probe(page, "texts()") == ["static"]
+
+
+def test_the_mouse_and_the_keys_are_real_events(page: Page) -> None:
+    page.open("data:text/html,<button onclick='this.textContent += event.isTrusted'>b</button><input>")
+    page.click("document.querySelector('button')")
+    assert page.evaluate("document.querySelector('button').textContent") == "btrue"
+    page.press("Enter")
+    assert page.evaluate("document.querySelector('button').textContent") == "btruetrue"
+    page.press("Tab")
+    page.write("text")
+    assert page.evaluate("document.querySelector('input').value") == "text"
+
+
+def test_what_javascript_throws_is_an_error_of_the_test(page: Page) -> None:
+    with pytest.raises(BrowserError, match="planted"):
+        page.evaluate("(() => { throw new Error('planted') })()")
+    with pytest.raises(BrowserError, match=r"Nothing\.here"):
+        page.command("Nothing.here")
+
+
+def test_the_browser_ends_with_its_context_even_after_a_failure() -> None:
+    program = installed()
+    if program is None:
+        pytest.skip("no Chromium on this machine; .ci/run installs it")
+    before = set(psutil.pids())
+
+    def ours() -> list[psutil.Process]:
+        new = [one for one in psutil.process_iter(["cmdline", "status"]) if one.pid not in before]
+        named = [one for one in new if any("study-chromium-" in part for part in one.info["cmdline"] or [])]
+        return [one for one in named if one.info["status"] != psutil.STATUS_ZOMBIE]
+
+    running: list[psutil.Process] = []
+    with pytest.raises(ZeroDivisionError), started(program) as browser, browser.page():
+        running = ours()
+        raise ZeroDivisionError
+    assert running
+    _, left = psutil.wait_procs(running, timeout=20)
+    assert not [one for one in left if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]

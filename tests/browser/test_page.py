@@ -1,0 +1,108 @@
+"""How each page reads: on a desk and a phone, light and dark, and without its script."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from tests.browser.chromium import Page
+from tests.browser.conftest import PAGES, probe
+
+Report = Callable[[str], Path]
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("width", [1280, 375])
+def test_the_page_says_nothing_to_the_console_and_asks_for_nothing(
+    page: Page, report: Report, name: str, width: int
+) -> None:
+    path = report(name)
+    page.viewport(width)
+    page.open(path)
+    probe(page, "openDetails()")
+    assert page.messages == []
+    assert [url for url in page.requests if not url.startswith("data:")] == [path.as_uri()]
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("width", [1280, 768, 375])
+def test_the_page_does_not_scroll_sideways(page: Page, report: Report, name: str, width: int) -> None:
+    page.viewport(width)
+    page.open(report(name))
+    probe(page, "openDetails()")
+    found = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert found[0] <= found[1] == width, probe(page, "wide()")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_text_is_smaller_than_ten_pixels_on_a_phone(page: Page, report: Report, name: str) -> None:
+    page.viewport(375, 700, scale=2)
+    page.open(report(name))
+    probe(page, "openDetails()")
+    assert probe(page, "smallTexts(10)") == []
+
+
+def test_the_text_of_charts_is_text(page: Page, example: Path) -> None:
+    """A picture hides its letters from the search, from the reader's colours and from the test above."""
+    page.open(example)
+    probe(page, "openDetails()")
+    assert page.evaluate("document.querySelectorAll('img').length") == 0
+    assert page.evaluate("document.querySelectorAll('figure svg').length") > 0
+    assert (
+        page.evaluate("[...document.querySelectorAll('figure svg')].filter(s => !s.querySelector('text')).length") == 0
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 375])
+def test_every_mark_stands_out_from_its_ground(
+    page: Page, example: Path, scheme: Literal["light", "dark"], width: int
+) -> None:
+    page.viewport(width)
+    page.media(scheme)
+    page.open(example)
+    probe(page, "openDetails()")
+    found = probe(page, "poorMarks(3)")
+    assert found["poor"] == []
+    assert found["checked"] >= 62  # the example's runs
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_of_a_chart_stands_out_from_its_ground(
+    page: Page, example: Path, scheme: Literal["light", "dark"]
+) -> None:
+    """As WCAG has it: 4.5 to 1, or 3 to 1 for large letters. axe does not look into SVG."""
+    page.media(scheme)
+    page.open(example)
+    probe(page, "openDetails()")
+    found = probe(page, "poorTexts()")
+    assert found["poor"] == []
+    assert found["checked"] > 0
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_dark_is_dark_and_light_is_light(page: Page, report: Report, name: str) -> None:
+    page.open(report(name))
+    light = probe(page, "brightness()")
+    page.media("dark")
+    assert probe(page, "brightness()") < 0.1
+    assert light > 0.8
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_reads_without_its_script(page: Page, bare: Page, report: Report, name: str) -> None:
+    """Every heading, sentence and cell that a reader sees with the script is there without it."""
+    path = report(name)
+    page.open(path)
+    bare.open(path)
+    folded = [probe(one, "texts()") for one in (page, bare)]
+    assert set(folded[0]) <= set(folded[1])
+    for one in (page, bare):
+        probe(one, "openDetails()")
+    scripted, static = (probe(one, "texts()") for one in (page, bare))
+    assert set(scripted) <= set(static)
+    assert len(static) > 20
+    assert bare.evaluate("document.querySelectorAll('tbody tr').length") == page.evaluate(
+        "document.querySelectorAll('tbody tr').length"
+    )
