@@ -13,6 +13,7 @@ from study.analysis.report.resources import resources
 from study.analysis.stats.analysis import read_analysis
 from study.analysis.table.files import read_primers, read_timings
 from study.analysis.wording.caveats import sensitivity_sentence
+from study.analysis.wording.sources import document
 from study.analysis.wording.steps import step_intervals, step_sentence
 from study.analysis.wording.verdict import noise_sentence
 from study.analysis.words import bytes_words, coefficients, device_words, law_formula, number, setting_words
@@ -49,6 +50,7 @@ def render(studies: list[str], results: Path, output: Path) -> None:
     environment.filters |= {"resources": resources, "law_formula": law_formula, "coefficients": coefficients}
     environment.filters |= {"setting": setting_words, "sensitivity": sensitivity_sentence}
     environment.filters |= {"step": step_sentence, "step_intervals": step_intervals, "noise": noise_sentence}
+    environment.filters |= {"document": document}
     template = environment.get_template("report.html.j2")
     text = template.render(studies=[_read(name, results) for name in studies], claims=examine(read_published()))
     write_whole(output, text)

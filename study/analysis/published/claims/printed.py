@@ -6,8 +6,9 @@ from decimal import Decimal
 
 import pandas as pd
 
+from study.analysis.published.sources import Source
 from study.analysis.stats.log_model import Interval, fit_log_model
-from study.analysis.words import device_words, listed
+from study.analysis.words import device_words, plain
 
 SPEEDUP, SHARE, TIME = "speedup", "relative_performance", "fit_time"
 NO_NOISE = "One run a setting carries no noise"
@@ -65,7 +66,7 @@ class Claim:
     """A published claim, examined."""
 
     study: str
-    source: str
+    source: Source
     published: str
     """The claim, as a sentence."""
     given: tuple[str, ...]
@@ -76,15 +77,12 @@ class Claim:
     used: tuple[Used, ...]
     lines: tuple[int, ...]
     """Lines of the claim itself in the file."""
+    place: str
+    """Parts of the document that print the claim, and its lines in the file, in words."""
     ratio: float | None = None
     """The claimed ratio of two devices' times."""
     batch_size: float | None = None
     """The batch size that is claimed to be the fastest."""
-
-    @property
-    def where(self) -> str:
-        """The lines of the claim, in words."""
-        return f"line{'s' * (len(self.lines) > 1)} {listed([str(line) for line in self.lines])} of published.csv"
 
 
 def printed(frame: pd.DataFrame) -> list[Printed]:
@@ -121,11 +119,6 @@ def notes(rows: Sequence[Printed]) -> list[str]:
     """Return the remarks of ``published.csv`` on the times, each once."""
     distinct = list(dict.fromkeys(row.note for row in rows if row.note))
     return [f"Noted beside the times: {'; '.join(distinct)}."] if distinct else []
-
-
-def plain(value: float) -> str:
-    """Return a figure as it was printed, without digits that floating point adds."""
-    return f"{value:.10g}"
 
 
 def four(value: float) -> str:
