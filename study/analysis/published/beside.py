@@ -175,12 +175,17 @@ def conditions_of(row: "pd.Series[Any]") -> dict[str, Any]:
         if pd.notna(row[name]):
             level = row[name]
             found[key] = int(level) if isinstance(level, float) else NAMES.get(str(level), str(level))
-    strategy = _text(row["strategy"])
-    if strategy:
-        kind, *parts = strategy.split("+")
-        found["training.strategy"] = STRATEGIES.get(kind, kind)
-        found |= {"training.loop": "torch"} if "custom_loop" in parts else {}
-    return found
+    return found | strategy_of(_text(row["strategy"]))
+
+
+def strategy_of(printed: str) -> dict[str, str]:
+    """Return a printed strategy as dotted keys with their levels; none where none is printed."""
+    if not printed:
+        return {}
+    kind, *parts = printed.split("+")
+    return {"training.strategy": STRATEGIES.get(kind, kind)} | (
+        {"training.loop": "torch"} if "custom_loop" in parts else {}
+    )
 
 
 def _matching(

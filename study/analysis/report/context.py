@@ -8,13 +8,14 @@ import pandas as pd
 
 from study.analysis.published.beside import Series, beside
 from study.analysis.published.claims import examine
-from study.analysis.published.claims.measured import measured_here
+from study.analysis.published.claims.measured import verdicts
 from study.analysis.published.table import read_published
 from study.analysis.report.epochs import EpochRow, epoch_rows, padded, published_epochs
 from study.analysis.stats.analysis import Analysis
 from study.analysis.stats.usable import with_reasons
 from study.analysis.wording.answer import answer_sentence
 from study.analysis.wording.caveats import caveat_sentence
+from study.analysis.wording.claims import claim_text
 from study.analysis.words import bytes_words, short_key, total_words
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
@@ -91,8 +92,15 @@ def view(
         counts=_counts(plan, done),
         beside=beside(study, frame, read_published()) if study.published else [],
         published=study.published,
-        measured={claim.lines: measured_here(claim, study, analysis) for claim in examine(read_published())},
+        measured=_measured(study, analysis),
     )
+
+
+def _measured(study: Study, analysis: Analysis) -> dict[tuple[int, ...], list[str]]:
+    """Return what the study says of every claim, by the claim's lines; nothing of one that it cannot speak to."""
+    claims = examine(read_published())
+    said = {one.claim.lines: [claim_text(one)] for one in verdicts(claims, study, analysis)}
+    return {claim.lines: said.get(claim.lines, []) for claim in claims}
 
 
 def _epochs(plan: Plan, records: dict[str, Record]) -> list[EpochRow]:

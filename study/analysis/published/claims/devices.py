@@ -34,7 +34,14 @@ def examine_speedup(claim: Printed, times: Sequence[Printed], epochs: Sequence[P
         lines=(claim.line,),
         place=place_words([claim.table], [claim.line]),
         ratio=claim.value,
+        slower=cpu.setting if cpu else {},
+        faster=_meant(claim, cpu, own).setting,
     )
+
+
+def _meant(claim: Printed, cpu: Printed | None, own: Sequence[Printed]) -> Printed:
+    """Return the GPU's run that the claim is of: that whose time gives it, else the first, else what it prints."""
+    return next((gpu for gpu in own if cpu and agrees(claim, cpu, gpu)), own[0] if own else claim)
 
 
 def _value(over: Printed, under: Printed) -> float:

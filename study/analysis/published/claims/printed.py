@@ -1,12 +1,14 @@
 """A printed figure, an examined claim, and what the examination of each kind of claim needs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 import pandas as pd
 
+from study.analysis.published.beside import strategy_of
 from study.analysis.published.sources import Source
+from study.analysis.stats.findings import Setting
 from study.analysis.stats.log_model import Interval, fit_log_model
 from study.analysis.words import device_words, plain
 
@@ -41,6 +43,12 @@ class Printed:
             strategy.replace("_", " ").replace("+", ", "),
         ]
         return ", ".join(part for part in parts if part)
+
+    @property
+    def setting(self) -> Setting:
+        """Batch size and strategy, as far as they are printed, by dotted key."""
+        size: Setting = {"training.batch_size": self.batch_size} if self.batch_size else {}
+        return size | strategy_of(self.strategy or "")
 
     @property
     def half(self) -> float:
@@ -81,8 +89,14 @@ class Claim:
     """Parts of the document that print the claim, and its lines in the file, in words."""
     ratio: float | None = None
     """The claimed ratio of two devices' times."""
+    slower: Setting = field(default_factory=dict)
+    """Settings of the CPU's run in a claimed ratio, by dotted key."""
+    faster: Setting = field(default_factory=dict)
+    """Those of the GPU's run."""
     batch_size: float | None = None
     """The batch size that is claimed to be the fastest."""
+    device: str | None = None
+    """The device on which it is."""
 
 
 def printed(frame: pd.DataFrame) -> list[Printed]:
