@@ -99,6 +99,11 @@ def number(value: float) -> str:
     return f"{value:.{max(0, 3 - whole)}f}" if whole else f"{value:.3g}"
 
 
+def plain(value: float) -> str:
+    """Return a figure as it was printed, without digits that floating point adds."""
+    return f"{value:.10g}"
+
+
 def bytes_words(value: float) -> str:
     """Return bytes in MiB or GiB."""
     return f"{value / 2**30:.2f} GiB" if value >= 2**30 else f"{value / 2**20:.0f} MiB"

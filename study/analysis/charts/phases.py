@@ -61,8 +61,9 @@ def phases_chart(groups: list[Bars], title: str, caption: str) -> Chart | None:
         return top, parts
 
     wide, narrow = drawn(draw, title)
-    seen = [key for key in PIECES if any(bar.pieces.get(key, 0) > 0 for group in shown for bar in group.bars)]
-    return Chart(title, wide, narrow, caption, {key.removesuffix("_seconds"): PIECES[key] for key in seen})
+    series = {key.removesuffix("_seconds"): told for key, told in PIECES.items()}
+    seen = {name: told for name, told in series.items() if f'data-kind="{name}"' in wide + narrow}
+    return Chart(title, wide, narrow, caption, seen)
 
 
 def _bar(bar: Bar, scale: Scale, y: float, left: float) -> list[str]:

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from study.analysis.published.sources import SOURCES, Source
 from study.analysis.stats.usable import Estimate, estimate, model_of, usable_runs, with_reasons
+from study.analysis.wording.sources import place_words
 from study.analysis.words import device_words, listed, short_key
 from study.config.settings import get
 from study.config.study import Study
@@ -60,8 +62,10 @@ class Row:
 class Series:
     """The figures of one quantity in one table of one document."""
 
-    source: str
+    source: Source
     table: str
+    place: str
+    """Part of the document that prints them, in words."""
     metric: str
     words: str
     setting: str
@@ -96,8 +100,9 @@ def _series(study: Study, usable: pd.DataFrame, rows: pd.DataFrame, metric: str)
     base = None if metric in SHARES else next((place for place, runs in enumerate(matched) if len(runs)), 0)
     values = _Values(_column(study, metric), scale, bounded=metric in SHARES)
     return Series(
-        source=str(rows["source"].iloc[0]),
+        source=SOURCES[str(rows["source"].iloc[0])],
         table=str(rows["table"].iloc[0]),
+        place=place_words([str(rows["table"].iloc[0])]),
         metric=metric,
         words=words,
         setting=setting,
@@ -170,12 +175,17 @@ def conditions_of(row: "pd.Series[Any]") -> dict[str, Any]:
         if pd.notna(row[name]):
             level = row[name]
             found[key] = int(level) if isinstance(level, float) else NAMES.get(str(level), str(level))
-    strategy = _text(row["strategy"])
-    if strategy:
-        kind, *parts = strategy.split("+")
-        found["training.strategy"] = STRATEGIES.get(kind, kind)
-        found |= {"training.loop": "torch"} if "custom_loop" in parts else {}
-    return found
+    return found | strategy_of(_text(row["strategy"]))
+
+
+def strategy_of(printed: str) -> dict[str, str]:
+    """Return a printed strategy as dotted keys with their levels; none where none is printed."""
+    if not printed:
+        return {}
+    kind, *parts = printed.split("+")
+    return {"training.strategy": STRATEGIES.get(kind, kind)} | (
+        {"training.loop": "torch"} if "custom_loop" in parts else {}
+    )
 
 
 def _matching(

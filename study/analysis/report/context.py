@@ -9,7 +9,7 @@ import pandas as pd
 from study.analysis.charts.spark import sparkline
 from study.analysis.charts.svg import Chart
 from study.analysis.published.beside import Series, beside
-from study.analysis.published.claims.measured import measured_here
+from study.analysis.published.claims.measured import ClaimVerdict, verdicts
 from study.analysis.published.claims.printed import Claim
 from study.analysis.published.table import read_published
 from study.analysis.report.drawings import (
@@ -30,6 +30,7 @@ from study.analysis.stats.analysis import Analysis
 from study.analysis.stats.usable import with_reasons
 from study.analysis.wording.answer import answer_sentence
 from study.analysis.wording.cards import Card, cards, limit_card
+from study.analysis.wording.claims import claim_title, claim_words, ratio_sentence
 from study.analysis.wording.consequences import Warned, ranked
 from study.analysis.words import short_key, total_words
 from study.artifacts.plan import Plan
@@ -71,8 +72,8 @@ class StudyView:
     beside: list[Series]
     published: str | None
     """The published study beside this one; the page opens the claims of these."""
-    measured: dict[tuple[int, ...], list[str]]
-    """What this study says of a published claim, by the claim's lines."""
+    verdicts: list[ClaimVerdict]
+    """What this study says of the published claims that it can speak to."""
     pictures: list[dict[str, str]]
     """Title, caption and address of each picture of the study's folder."""
     folder: str
@@ -99,16 +100,18 @@ def view(
     caveats = ranked(analysis.warnings)
     series = beside(study, frame, read_published()) if study.published else []
     groups = levelled(plan, frame, analysis)
-    measured = {claim.lines: measured_here(claim, study, analysis) for claim in claims}
-    mine = [claim for claim in claims if measured[claim.lines]]
+    found = verdicts(claims, study, analysis)
     return StudyView(
         name=plan.name,
         title=study.title,
         question=study.question,
         summary=summary(plan, records),
         counts=counts(plan, records),
-        cards=_cards(plan, groups, analysis),
-        answer=[answer_sentence(answer) for answer in analysis.answer],
+        cards=_cards(plan, groups, analysis, found),
+        answer=[
+            *(answer_sentence(answer) for answer in analysis.answer),
+            *(ratio_sentence(one) for one in found if one.claim.ratio is not None),
+        ],
         notes=[*reduced(study), *origins(list(records.values()))],
         open_caveats=caveats[:OPEN_CAVEATS],
         more_caveats=caveats[OPEN_CAVEATS:],
@@ -116,7 +119,7 @@ def view(
         tables=level_tables(analysis),
         main=main_chart(plan, groups, analysis, series),
         why=_present(phases_chart(groups, analysis)),
-        against=_against(analysis, mine, series),
+        against=_against(analysis, found, series),
         order=order_chart(plan, groups, analysis),
         spark=next(map(sparkline, analysis.groups), ""),
         analysis=analysis,
@@ -130,22 +133,25 @@ def view(
         runs=_runs(plan, frame, analysis.y),
         beside=series,
         published=study.published,
-        measured=measured,
+        verdicts=found,
         pictures=pictures,
         folder=folder,
     )
 
 
-def _cards(plan: Plan, groups: Levelled, analysis: Analysis) -> list[Card]:
-    """Return the verdicts: the answer, and what takes the time of the setting that it names."""
-    told = cards(analysis.answer)
+def _cards(plan: Plan, groups: Levelled, analysis: Analysis, found: Sequence[ClaimVerdict]) -> list[Card]:
+    """Return the verdicts: the answer, what takes the time of the setting that it names, and the published claims."""
     best = shares_of_best(plan, groups, analysis)
-    return told + ([limit_card(*best)] if best else [])
+    return [
+        *cards(analysis.answer),
+        *([limit_card(*best)] if best else []),
+        *(Card(f"Claim: {claim_title(one.claim)}", one.evidence, *claim_words(one)) for one in found),
+    ]
 
 
-def _against(analysis: Analysis, claims: Sequence[Claim], series: Sequence[Series]) -> list[Chart]:
+def _against(analysis: Analysis, found: Sequence[ClaimVerdict], series: Sequence[Series]) -> list[Chart]:
     """Return the ratios of the study's contrast with the claimed one, and the published ratios beside ours."""
-    claimed = next((claim.ratio for claim in claims if claim.ratio is not None), None)
+    claimed = next((one.claim.ratio for one in found if one.claim.ratio is not None), None)
     beside = _present(*(published_chart(one) for one in series))
     return _present(ratios_chart(analysis, claimed), *beside[:1])
 

@@ -5,6 +5,7 @@ from statistics import median
 
 import pandas as pd
 
+from study.analysis.published.sources import SOURCES
 from study.analysis.words import device_words, number, short_key
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
@@ -59,7 +60,7 @@ def published_epochs(study: str, published: pd.DataFrame) -> list[EpochRow]:
         hardware = found["hardware"].iloc[0]
         where = device_words(str(device)) if pd.isna(hardware) else str(hardware)
         cells = [number(printed[epoch]) if epoch in printed else None for epoch in range(1, max(printed) + 1)]
-        rows.append(EpochRow(f"published ({source}): {where}", PUBLISHED[str(kind)], cells))
+        rows.append(EpochRow(f"published ({SOURCES[str(source)].short_name}): {where}", PUBLISHED[str(kind)], cells))
     return rows
 
 

@@ -21,6 +21,8 @@ from study.analysis.stats.analysis import read_analysis
 from study.analysis.table.files import read_primers, read_timings
 from study.analysis.wording.cards import SIGNS, EvidenceWord
 from study.analysis.wording.caveats import sensitivity_sentence
+from study.analysis.wording.claims import claim_text
+from study.analysis.wording.sources import document
 from study.analysis.wording.steps import step_intervals, step_sentence
 from study.analysis.wording.verdict import noise_sentence
 from study.analysis.words import bytes_words, coefficients, device_words, law_formula, number, setting_words
@@ -59,7 +61,13 @@ def render(studies: list[str], results: Path, output: Path) -> None:
     environment.filters |= {"resources": resources, "law_formula": law_formula, "coefficients": coefficients}
     environment.filters |= {"setting": setting_words, "sensitivity": sensitivity_sentence}
     environment.filters |= {"step": step_sentence, "step_intervals": step_intervals, "noise": noise_sentence}
-    environment.filters |= {"evidence": evidence_words, "sign": legend_sign, "prose": prose}
+    environment.filters |= {
+        "evidence": evidence_words,
+        "sign": legend_sign,
+        "prose": prose,
+        "document": document,
+        "claim_text": claim_text,
+    }
     script = environment.get_template("report.js").render()
     claims = examine(read_published())
     views = [_read(name, results, output.parent, claims) for name in studies]

@@ -7,12 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis.published.claims import examine
-from study.analysis.published.claims.measured import measured_here
-from study.analysis.published.table import read_published
 from study.analysis.stats.analysis import Analysis, Level, analyse, read_analysis
 from study.analysis.stats.findings import SetAsideRuns, Turn
-from study.analysis.stats.usable import FIRST, Estimate, counted, with_reasons
+from study.analysis.stats.usable import FIRST, counted, with_reasons
 from study.analysis.table import files as table_files
 from study.analysis.table import rows
 from study.analysis.words import listed, number
@@ -175,28 +172,3 @@ def test_phases_and_epochs_add_up_within_two_percent(frame: pd.DataFrame) -> Non
 def test_the_runs_were_executed_in_the_planned_order(plan: Plan, frame: pd.DataFrame) -> None:
     started = frame.dropna(subset=["started"]).sort_values("started")
     assert started["position"].is_monotonic_increasing
-
-
-def test_each_published_claim_stands_beside_what_the_example_measured() -> None:
-    claims = examine(read_published())
-    told = []
-    for name in ("batch-size", "speedup"):
-        study = read_plan(EXAMPLE / name / "plan.json").study.model_copy(update={"claims_of": "batch-size"})
-        analysis = read_analysis(EXAMPLE / name / "fit.json")
-        told += [sentence for claim in claims for sentence in measured_here(claim, study, analysis)]
-    assert "Measured here: on the GPU with fastai 64 may be the fastest, and so may 32 (95%)." in told
-    assert "Measured here: on the GPU with torch 64 may be the fastest, and so may 32 (95%)." in told
-    (ratio,) = [sentence for sentence in told if "at device" in sentence]
-    assert ratio.endswith("9.97 is neither confirmed nor contradicted.")
-    assert len(told) == 4
-
-
-def test_a_claimed_ratio_lies_within_the_measured_interval_or_outside() -> None:
-    (claim,) = [claim for claim in examine(read_published()) if claim.ratio == 9.97]
-    study = read_plan(EXAMPLE / "speedup" / "plan.json").study.model_copy(update={"claims_of": "batch-size"})
-    analysis = read_analysis(EXAMPLE / "speedup" / "fit.json")
-    for low, words in ((9.0, "9.97 lies within it."), (10.5, "9.97 lies outside it.")):
-        known = Estimate(value=11.0, low=low, high=12.0)
-        ratios = [ratio.model_copy(update={"ratio": known}) for ratio in analysis.ratios[:1]]
-        (said,) = measured_here(claim, study, analysis.model_copy(update={"ratios": ratios}))
-        assert said.endswith(words)

@@ -10,6 +10,7 @@ import pandas as pd
 from study.analysis.published.claims.batch_size import examine_optimum
 from study.analysis.published.claims.devices import examine_speedup
 from study.analysis.published.claims.printed import SHARE, SPEEDUP, TIME, Claim, printed
+from study.analysis.wording.sources import citation
 from study.base.errors import StudyError
 
 
@@ -40,7 +41,8 @@ def as_text(claims: Sequence[Claim]) -> str:
     """Return the report's section of claims as text for a terminal."""
     blocks = []
     for claim in claims:
-        lines = [f"{claim.study}: {claim.published}", f"  {claim.verdict}", f"  Claim of {claim.source}, {claim.where}"]
+        lines = [f"{claim.study}: {claim.published}", f"  {claim.verdict}"]
+        lines.append(f"  Claim of {citation(claim.source, claim.place)}")
         lines += [f"  - {sentence}" for sentence in claim.given]
         lines += [
             f"    line {used.line}: {used.words}: {used.value}" + f"; {claim.gives}: {used.gives}" * bool(used.gives)

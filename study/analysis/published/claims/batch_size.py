@@ -4,12 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from study.analysis.published.claims.printed import NO_NOISE, Claim, Printed, agrees, notes, plain, ratio, used
+from study.analysis.published.claims.printed import NO_NOISE, Claim, Printed, agrees, notes, ratio, used
+from study.analysis.published.sources import SOURCES
 from study.analysis.stats.curve import CurveFit, fit_curve
 from study.analysis.stats.log_model import DIFFERENCE, fit_log_model
 from study.analysis.stats.optimum import Optimum, may_be_fastest, optimum_of
+from study.analysis.wording.sources import place_words
 from study.analysis.wording.verdict import verdict_sentence
-from study.analysis.words import listed, number
+from study.analysis.words import listed, number, plain
 
 Tables = Mapping[str, Sequence[Printed]]
 """The times of each published run over the batch sizes, by the name of its table."""
@@ -34,7 +36,7 @@ def examine_optimum(shares: Sequence[Printed], times: Sequence[Printed]) -> Clai
         verdict = _verdict(size, tables, found)
     return Claim(
         study=best.study,
-        source=best.source,
+        source=SOURCES[best.source],
         published=f"Batch size {size} is the optimum"
         + (f"; the others reach {plain(min(rest))}% to {plain(max(rest))}% of its speed" if rest else ""),
         given=tuple(given),
@@ -46,7 +48,9 @@ def examine_optimum(shares: Sequence[Printed], times: Sequence[Printed]) -> Clai
             for row in rows
         ),
         lines=tuple(row.line for row in shares),
+        place=place_words([row.table for row in shares], [row.line for row in shares]),
         batch_size=float(size),
+        device=best.device,
     )
 
 

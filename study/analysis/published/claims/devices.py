@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from decimal import Decimal
 from statistics import median
 
-from study.analysis.published.claims.printed import NO_NOISE, Claim, Printed, agrees, four, notes, plain, ratio, used
-from study.analysis.words import listed, number
+from study.analysis.published.claims.printed import NO_NOISE, Claim, Printed, agrees, four, notes, ratio, used
+from study.analysis.published.sources import SOURCES
+from study.analysis.wording.sources import place_words
+from study.analysis.words import listed, number, plain
 
 
 def examine_speedup(claim: Printed, times: Sequence[Printed], epochs: Sequence[Printed]) -> Claim:
@@ -23,15 +25,23 @@ def examine_speedup(claim: Printed, times: Sequence[Printed], epochs: Sequence[P
         verdict = _verdict(claim, cpu, own, gpus)
     return Claim(
         study=claim.study,
-        source=claim.source,
+        source=SOURCES[claim.source],
         published=f"The GPU is {plain(claim.value)} times as fast as the CPU",
         given=tuple(given),
         verdict=verdict,
         gives="CPU's time over it",
         used=(used(cpu, ""), *(used(row, four(_value(cpu, row))) for row in gpus)) if cpu else (),
         lines=(claim.line,),
+        place=place_words([claim.table], [claim.line]),
         ratio=claim.value,
+        slower=cpu.setting if cpu else {},
+        faster=_meant(claim, cpu, own).setting,
     )
+
+
+def _meant(claim: Printed, cpu: Printed | None, own: Sequence[Printed]) -> Printed:
+    """Return the GPU's run that the claim is of: that whose time gives it, else the first, else what it prints."""
+    return next((gpu for gpu in own if cpu and agrees(claim, cpu, gpu)), own[0] if own else claim)
 
 
 def _value(over: Printed, under: Printed) -> float:

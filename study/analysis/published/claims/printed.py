@@ -1,13 +1,16 @@
 """A printed figure, an examined claim, and what the examination of each kind of claim needs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 import pandas as pd
 
+from study.analysis.published.beside import strategy_of
+from study.analysis.published.sources import Source
+from study.analysis.stats.findings import Setting
 from study.analysis.stats.log_model import Interval, fit_log_model
-from study.analysis.words import device_words, listed
+from study.analysis.words import device_words, plain
 
 SPEEDUP, SHARE, TIME = "speedup", "relative_performance", "fit_time"
 NO_NOISE = "One run a setting carries no noise"
@@ -42,6 +45,12 @@ class Printed:
         return ", ".join(part for part in parts if part)
 
     @property
+    def setting(self) -> Setting:
+        """Batch size and strategy, as far as they are printed, by dotted key."""
+        size: Setting = {"training.batch_size": self.batch_size} if self.batch_size else {}
+        return size | strategy_of(self.strategy or "")
+
+    @property
     def half(self) -> float:
         """Half a unit of the last printed digit: the largest change by rounding.
 
@@ -65,7 +74,7 @@ class Claim:
     """A published claim, examined."""
 
     study: str
-    source: str
+    source: Source
     published: str
     """The claim, as a sentence."""
     given: tuple[str, ...]
@@ -76,15 +85,18 @@ class Claim:
     used: tuple[Used, ...]
     lines: tuple[int, ...]
     """Lines of the claim itself in the file."""
+    place: str
+    """Parts of the document that print the claim, and its lines in the file, in words."""
     ratio: float | None = None
     """The claimed ratio of two devices' times."""
+    slower: Setting = field(default_factory=dict)
+    """Settings of the CPU's run in a claimed ratio, by dotted key."""
+    faster: Setting = field(default_factory=dict)
+    """Those of the GPU's run."""
     batch_size: float | None = None
     """The batch size that is claimed to be the fastest."""
-
-    @property
-    def where(self) -> str:
-        """The lines of the claim, in words."""
-        return f"line{'s' * (len(self.lines) > 1)} {listed([str(line) for line in self.lines])} of published.csv"
+    device: str | None = None
+    """The device on which it is."""
 
 
 def printed(frame: pd.DataFrame) -> list[Printed]:
@@ -121,11 +133,6 @@ def notes(rows: Sequence[Printed]) -> list[str]:
     """Return the remarks of ``published.csv`` on the times, each once."""
     distinct = list(dict.fromkeys(row.note for row in rows if row.note))
     return [f"Noted beside the times: {'; '.join(distinct)}."] if distinct else []
-
-
-def plain(value: float) -> str:
-    """Return a figure as it was printed, without digits that floating point adds."""
-    return f"{value:.10g}"
 
 
 def four(value: float) -> str:
