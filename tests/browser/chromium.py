@@ -14,14 +14,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-ANSWER_SECONDS = 60.0
+ANSWER_SECONDS = 120.0
 """The longest that the browser may take over one command."""
 OPTIONS = (
     "--headless", "--no-sandbox", "--remote-debugging-pipe", "--disable-gpu", "--disable-dev-shm-usage",
     "--disable-breakpad", "--disable-background-networking", "--disable-component-update", "--no-first-run",
     "--force-color-profile=srgb", "--hide-scrollbars", "--host-resolver-rules=MAP * ~NOTFOUND",
 )  # fmt: skip
-KEYS = {"Tab": 9, "Enter": 13, "Escape": 27}
+KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowRight": 39}
 
 
 class BrowserError(Exception):
@@ -196,7 +196,7 @@ class Page:
             button = {} if kind == "mouseMoved" else {"button": "left", "clickCount": 1}
             self.command("Input.dispatchMouseEvent", type=kind, x=x, y=y, **button)
 
-    def press(self, key: Literal["Tab", "Enter", "Escape"]) -> None:
+    def press(self, key: Literal["Tab", "Enter", "Escape", "ArrowRight"]) -> None:
         """Press a key and let it go."""
         named: dict[str, Any] = {"key": key, "code": key, "windowsVirtualKeyCode": KEYS[key]}
         self.command("Input.dispatchKeyEvent", type="keyDown", **named, **({"text": "\r"} if key == "Enter" else {}))

@@ -51,7 +51,17 @@ def test_every_run_of_the_example_is_a_dot_that_the_keyboard_reaches(opened: Pag
         for file in (example.parent / study / "records").iterdir()
     }
     assert runs == measured
-    assert opened.evaluate("[...document.querySelectorAll('svg [data-run]')].every(e => e.hasAttribute('tabindex'))")
+    dots = "[...document.querySelectorAll('svg [data-run]')]"
+    assert opened.evaluate(f"{dots}.every(dot => dot.hasAttribute('tabindex'))")
+    # Every dot is a stop of the Tab key, or one of its chart is and the arrows lead on.
+    charts = f"[...new Set({dots}.filter({probes('shown')}).map(dot => dot.closest('svg')))]"
+    for chart in range(opened.evaluate(f"{charts}.length")):
+        opened.evaluate(f"{charts}[{chart}].querySelector('[data-run][tabindex=\"0\"]').focus()")
+        others = opened.evaluate(f"{charts}[{chart}].querySelectorAll('[data-run]:not([tabindex=\"0\"])').length")
+        for _ in range(others):
+            before = opened.evaluate("document.activeElement.dataset.run")
+            opened.press("ArrowRight")
+            assert opened.evaluate("document.activeElement.dataset.run") not in (before, None)
 
 
 def test_the_mouse_over_a_dot_shows_its_run(opened: Page) -> None:
@@ -190,9 +200,10 @@ def test_a_filter_leaves_the_rows_that_hold_its_words(opened: Page) -> None:
 
 
 def test_a_button_of_the_legend_hides_its_series_and_shows_it_again(opened: Page) -> None:
+    probe(opened, "openDetails()")
     count: int = opened.evaluate("document.querySelectorAll('button[data-series]').length")
     assert count
-    dots = f"[...document.querySelectorAll('svg [data-run]')].filter({probes('shown')}).length"
+    dots = f"[...document.querySelectorAll('svg :is([data-run], .mark)')].filter({probes('shown')}).length"
     for number in range(count):
         button = f"document.querySelectorAll('button[data-series]')[{number}]"
         before = opened.evaluate(dots)
