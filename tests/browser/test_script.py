@@ -10,8 +10,6 @@ import pytest
 from tests.browser.chromium import Browser, Page
 from tests.browser.conftest import probe, probes
 
-pytestmark = pytest.mark.xfail(strict=False, reason="the page's script is not there yet")
-
 DOT = "window.chosen"
 TIP = "document.querySelector('#tip[role=tooltip]')"
 TIP_SHOWN = (
