@@ -15,7 +15,11 @@ from study.host.plan.make import read_all
 from tests.conftest import ROOT
 
 PAGES = sorted(
-    [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / name / "README.md" for name in ("benchmarks", "docker"))]
+    [
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / name / "README.md" for name in ("benchmarks", "docker")),
+    ]
 )
 FENCE = re.compile(r"^```(.*)\n((?:.*\n)*?)```$", re.MULTILINE)
 INLINE = re.compile(r"`((?:snakemake|make|python -m|docker|pip|conda) [^`]+)`")
