@@ -23,6 +23,8 @@ PAGES = sorted(
 )
 FENCE = re.compile(r"^```(.*)\n((?:.*\n)*?)```$", re.MULTILINE)
 INLINE = re.compile(r"`((?:snakemake|make|python -m|docker|pip|conda) [^`]+)`")
+LINE = re.compile(r"(?:'[^']*'|[^'\n])+")
+"""A command of a block: it ends with its line, if that is not within quotes."""
 MEANT_BY_A_SHELL = re.compile(r"[][{}*?~#!^<>|&;]|(^|\s)=")
 """What bash or zsh would not hand to a command as it stands. In a shell that is typed into, zsh knows no comments."""
 
@@ -36,9 +38,9 @@ def blocks(page: Path, language: str) -> list[str]:
 
 def commands(page: Path) -> list[str]:
     """The commands of a page, in blocks and within its text; one that goes over several lines is one."""
-    joined = [line for block in blocks(page, "sh") for line in block.replace("\\\n", " ").splitlines() if line]
+    found = [line for block in blocks(page, "sh") for line in LINE.findall(block.replace("\\\n", " "))]
     prose = FENCE.sub("", page.read_text(encoding="utf-8"))
-    return joined + INLINE.findall(prose)
+    return found + INLINE.findall(prose)
 
 
 @named
