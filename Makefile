@@ -8,7 +8,7 @@ CORES ?= 1
 
 .DEFAULT_GOAL := study
 .PHONY: study published images images-archive host env dev check test test-rest test-containers test-gpu test-repeat example \
-  lint lint-types format schema lock audit sbom clean help
+  lint lint-types format schema docs lock audit sbom clean help
 
 study: host  ## Run the selected studies and print the path of the report
 	$(call start,$(ARGS))
@@ -120,14 +120,26 @@ format: dev  ## Format the code in the project's style
 schema: host  ## Write workflow/schemas and config/README.md from the models
 	$(VENV) -m study schema
 
-LOCK := .lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-strip-extras \
-  --no-annotate --custom-compile-command "make lock" pyproject.toml
+docs: .docs/.installed  ## Build the documentation site, .docs/html/index.html; a warning is an error
+	.docs/bin/python -m sphinx --fail-on-warning --keep-going --nitpicky --quiet -d .docs/doctrees docs .docs/html
+	@echo "The site: .docs/html/index.html"
 
-lock:  ## Pin every dependency again in the three lock files
+# An environment of its own: what builds the site is no part of any other.
+.docs/.installed: VENV := .docs/bin/python
+.docs/.installed: requirements-docs.lock
+	$(PYTHON) -m venv .docs
+	$(INSTALL) requirements-docs.lock
+	@touch $@
+
+LOCK := .lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-strip-extras \
+  --no-annotate --custom-compile-command "make lock"
+
+lock:  ## Pin every dependency again in the four lock files
 	$(PYTHON) -m venv .lock && .lock/bin/python -m pip install --quiet uv
-	$(LOCK) --extra train -o requirements.lock
-	$(LOCK) -o requirements-host.lock -c requirements.lock
-	$(LOCK) --extra dev $(addprefix --no-emit-package ,playwright pyee) -o requirements-dev.lock -c requirements.lock
+	$(LOCK) pyproject.toml --extra train -o requirements.lock
+	$(LOCK) pyproject.toml -o requirements-host.lock -c requirements.lock
+	$(LOCK) pyproject.toml --extra dev $(addprefix --no-emit-package ,playwright pyee) -o requirements-dev.lock -c requirements.lock
+	$(LOCK) --group docs -o requirements-docs.lock -c requirements.lock
 	rm -rf .lock
 
 audit:  ## Ask a public service about known weaknesses of the locked packages
@@ -139,7 +151,7 @@ sbom: images  ## Write what each image holds to results/images/{cpu,cuda}.cdx.js
 	$(VENV) -m study inventory cuda
 
 clean:  ## Remove the environment and caches, but not results
-	rm -rf .venv .lock .audit .snakemake .mypy_cache .ruff_cache
+	rm -rf .venv .docs .lock .audit .snakemake .mypy_cache .ruff_cache
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'

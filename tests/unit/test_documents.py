@@ -1,0 +1,84 @@
+"""The documents: their commands work as they stand, their studies are valid, and what they name is there."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from study.config.load import read_selection
+from study.host.plan.configuration import STUDIES, as_snakemake_reads_it
+from study.host.plan.make import read_all
+from tests.conftest import ROOT
+
+PAGES = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / name / "README.md" for name in ("benchmarks", "docker")),
+    ]
+)
+FENCE = re.compile(r"^```(.*)\n((?:.*\n)*?)```$", re.MULTILINE)
+INLINE = re.compile(r"`((?:snakemake|make|python -m|docker|pip|conda) [^`]+)`")
+LINE = re.compile(r"(?:'[^']*'|[^'\n])+")
+"""A command of a block: it ends with its line, if that is not within quotes."""
+MEANT_BY_A_SHELL = re.compile(r"[][{}*?~#!^<>|&;]|(^|\s)=")
+"""What bash or zsh would not hand to a command as it stands. In a shell that is typed into, zsh knows no comments."""
+
+named = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The fenced blocks of a page in one language."""
+    return [text for told, text in FENCE.findall(page.read_text(encoding="utf-8")) if told == language]
+
+
+def commands(page: Path) -> list[str]:
+    """The commands of a page, in blocks and within its text; one that goes over several lines is one."""
+    found = [line for block in blocks(page, "sh") for line in LINE.findall(block.replace("\\\n", " "))]
+    prose = FENCE.sub("", page.read_text(encoding="utf-8"))
+    return found + INLINE.findall(prose)
+
+
+@named
+def test_every_block_says_what_language_it_is_in(page: Path) -> None:
+    assert "" not in [told for told, _ in FENCE.findall(page.read_text(encoding="utf-8"))]
+
+
+@named
+def test_every_command_works_in_bash_and_in_zsh_as_it_stands(page: Path) -> None:
+    for command in commands(page):
+        bare = re.sub(r"'[^']*'|\"[^\"]*\"", "", command)
+        assert not MEANT_BY_A_SHELL.search(bare), command
+
+
+@named
+def test_every_start_that_is_shown_selects_valid_studies(page: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(STUDIES, tmp_path / "studies")
+    for study in blocks(page, "yaml"):
+        (title,) = re.findall(r"^title: (\w+)$", study, re.MULTILINE)
+        (folder / f"{title.lower()}.yaml").write_text(study, encoding="utf-8")
+    for command in commands(page):
+        program, *arguments = shlex.split(command)
+        if program == "snakemake":
+            selection = read_selection(as_snakemake_reads_it(arguments))
+            assert list(read_all(selection, folder)) == selection.studies
+
+
+@named
+def test_every_file_that_a_page_links_is_there(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    for link in links:
+        assert ":" in link or (page.parent / link).exists(), link
+
+
+def test_the_fit_of_a_table_prints_what_the_first_page_shows(tmp_path: Path) -> None:
+    shown = blocks(ROOT / "docs" / "first-study.md", "text")
+    (table,) = [block for block in shown if block.startswith("batch_size,seconds\n")]
+    (tmp_path / "times.csv").write_text(table, encoding="utf-8")
+    command = [sys.executable, "-m", "study", "fit", str(tmp_path / "times.csv")]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert said in shown
