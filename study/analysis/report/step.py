@@ -57,7 +57,7 @@ def render(studies: list[str], results: Path, output: Path) -> None:
 def _read(name: str, results: Path) -> StudyView:
     files = Results(results)
     plan = read_plan(files.plan(name))
-    found = read_records(plan, files.records(name))
+    found = read_records(plan, files.records(name), steps=False)
     return view(
         plan,
         found.counted,
