@@ -48,7 +48,7 @@ def from_parquet(content: bytes) -> pd.DataFrame:
 
     try:
         table = ParquetFile(BufferReader(content)).read(list(COLUMNS), use_threads=False)
-        frame = table.to_pandas(use_threads=False)[list(COLUMNS)].astype("float64")
+        frame = pd.DataFrame({name: table.column(name).to_numpy().astype("float64") for name in COLUMNS})
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StudyError(f"they cannot be read ({type(error).__name__})") from None
     if np.isinf(frame.to_numpy()).any():
