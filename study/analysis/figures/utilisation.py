@@ -119,8 +119,8 @@ def _chosen(labels: Sequence[str]) -> list[str]:
 
 
 def _figure(levels: dict[str, list[Trace]], source: Source, factor: str) -> Figure:
-    columns = min(len(levels), COLUMNS)
-    rows = -(-len(levels) // columns)
+    rows = -(-len(levels) // COLUMNS)
+    columns = -(-len(levels) // rows)
     figure = Figure(figsize=(max(columns, 2) * PANEL_WIDTH + REST, rows * PANEL_HEIGHT + REST))
     grid: Any = figure.subplots(rows, columns, squeeze=False, sharey=True)
     top = max(trace.memory.max() for runs in levels.values() for trace in runs) * 1.08 or 1.0
