@@ -131,7 +131,7 @@ class StudyResults:
 
     @cached_property
     def _timings(self) -> pd.DataFrame:
-        return read_table(self._plan, self._records, self._files.telemetry_folder(self.name))
+        return read_table(self._plan, self._files.records(self.name), self._files.telemetry_folder(self.name))[0]
 
     @cached_property
     def _analysis(self) -> Analysis:

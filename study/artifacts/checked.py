@@ -1,9 +1,14 @@
-"""The records and samples of a plan, each checked against it: what does not fit is refused with a reason."""
+"""The records and samples of a plan, each checked against it: what does not fit is refused with a reason.
 
+A record holds every step of its run. :func:`each_record` therefore yields one record at a time, and
+:func:`read_records` can leave the steps out.
+"""
+
+import hashlib
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +19,8 @@ from study.artifacts.record import Record, plain_factors
 from study.artifacts.run import Run
 from study.artifacts.samples import Measurement
 from study.artifacts.shelf import Aside
-from study.artifacts.telemetry import read_parquet
+from study.artifacts.telemetry import from_parquet
 from study.base.errors import StudyError
-from study.base.files import file_sha256
 from study.config.settings import decisive
 
 WITH_ROWS: tuple[Aside, ...] = ("disturbed", "broken")
@@ -26,13 +30,24 @@ SHORTEST = 1e-9
 
 
 @dataclass(frozen=True)
-class AsideRecord:
-    """A record of a planned run in a folder beside those that count, and the path of its file."""
+class Fitting:
+    """A record that fits its planned run, and the path of its file."""
 
-    folder: Aside
     run: Run
-    record: Record
     path: Path
+    folder: Aside | None
+    """The folder beside the records that count; None for one of these."""
+    record: Record
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A file in the place of a planned run's record, and the reason why it is used nowhere."""
+
+    run: Run
+    path: Path
+    folder: Aside | None
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -43,34 +58,62 @@ class Records:
     """By the run's name."""
     refused: dict[str, str]
     """The reason by the run's name."""
-    aside: list[AsideRecord]
+    aside: list[Fitting]
     """In the order of execution."""
     refused_aside: dict[str, str]
     """The reason by the file, e.g. ``broken/bs4-cpu-r1.0a1b2c3d.json``."""
 
 
-def read_records(plan: Plan, folder: Path) -> Records:
+def read_records(plan: Plan, folder: Path, steps: bool = True) -> Records:
     """Return the records in ``folder`` of the planned runs that have one, those in its folders included.
 
-    The pipeline makes all records first; by hand a part of them can be analysed, too. Raise :class:`StudyError` if
-    there is no such folder, although the plan has runs that can be made.
+    The pipeline makes all records first; by hand a part of them can be analysed, too. Without ``steps`` the records
+    lose their steps once they are checked: these are most of what a record takes in memory. Raise :class:`StudyError`
+    if there is no such folder, although the plan has runs that can be made.
+    """
+    found = Records({}, {}, [], {})
+    for one in each_record(plan, folder):
+        if isinstance(one, Refused):
+            refused, name = (
+                (found.refused_aside, f"{one.folder}/{one.path.name}") if one.folder else (found.refused, one.run.name)
+            )
+            refused[name] = one.reason
+        else:
+            kept = one if steps else replace(one, record=_without_steps(one.record))
+            if kept.folder:
+                found.aside.append(kept)
+            else:
+                found.counted[kept.run.name] = kept.record
+    return found
+
+
+def _without_steps(record: Record) -> Record:
+    measured = record.measurement
+    return record.model_copy(update={"measurement": measured.model_copy(update={"steps": []})}) if measured else record
+
+
+def each_record(plan: Plan, folder: Path) -> Iterator[Fitting | Refused]:
+    """Yield the file of each planned run that has one, read and checked, and then those in the folders beside.
+
+    The former are in the plan's order, the latter in the order of execution. Raise :class:`StudyError` as
+    :func:`read_records` does.
     """
     if not folder.is_dir() and any(not run.unavailable for run in plan.runs):
         raise StudyError(f"{folder}: no such folder of records")
-    found = Records({}, {}, [], {})
     for run in plan.runs:
         if os.path.lexists(folder / run.file):
-            try:
-                found.counted[run.name] = read_fitting(plan, run, folder / run.file)
-            except StudyError as error:
-                found.refused[run.name] = str(error)
-    for kind, run, path in _aside(plan, folder):
-        try:
-            found.aside.append(AsideRecord(kind, run, read_fitting(plan, run, path), path))
-        except StudyError as error:
-            found.refused_aside[f"{kind}/{path.name}"] = str(error)
-    found.aside.sort(key=lambda one: (one.record.session, one.record.started))
-    return found
+            yield _checked(plan, run, folder / run.file, None)
+    aside = [_checked(plan, run, path, kind) for kind, run, path in _aside(plan, folder)]
+    yield from (one for one in aside if isinstance(one, Refused))
+    fitting = [one for one in aside if isinstance(one, Fitting)]
+    yield from sorted(fitting, key=lambda one: (one.record.session, one.record.started))
+
+
+def _checked(plan: Plan, run: Run, path: Path, folder: Aside | None) -> Fitting | Refused:
+    try:
+        return Fitting(run, path, folder, read_fitting(plan, run, path))
+    except StudyError as error:
+        return Refused(run, path, folder, str(error))
 
 
 def _aside(plan: Plan, folder: Path) -> Iterator[tuple[Aside, Run, Path]]:
@@ -142,8 +185,9 @@ def read_samples(record: Record, path: Path) -> pd.DataFrame | None:
     if not path.is_file():
         raise StudyError("telemetry_sha256: the record names samples, and the file is not there")
     try:
-        if file_sha256(path) != record.telemetry_sha256:
-            raise StudyError("telemetry_sha256: the file has another checksum than the record names")
+        content = path.read_bytes()
     except OSError as error:
         raise StudyError(f"they cannot be read ({error.strerror})") from None
-    return read_parquet(path)
+    if hashlib.sha256(content).hexdigest() != record.telemetry_sha256:
+        raise StudyError("telemetry_sha256: the file has another checksum than the record names")
+    return from_parquet(content)

@@ -136,11 +136,10 @@ class Record(JobResult):
     )
 
     @classmethod
-    def of_file(cls, path: Path) -> Self:
-        """Return the record in a JSON file. Raise :class:`StudyError` if a key, or its own checksum, does not fit."""
-        record = super().of_file(path)
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if record.record_sha256 and record.record_sha256 != checksum(content):
+    def of_text(cls, text: str) -> Self:
+        """Return the record in JSON. Raise :class:`StudyError` if a key, or its own checksum, does not fit."""
+        record = super().of_text(text)
+        if record.record_sha256 and record.record_sha256 != checksum(json.loads(text)):
             raise StudyError("record_sha256: it is not the checksum of the other keys: the file was edited or damaged")
         return record
 

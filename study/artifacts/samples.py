@@ -1,5 +1,6 @@
 """The raw samples of one run, as both loops return them. Times are in seconds, memory is in bytes."""
 
+from operator import attrgetter
 from statistics import fmean
 from typing import Annotated, Literal, Self
 
@@ -50,6 +51,9 @@ WARM_UP_REPETITIONS = 3
 """Number of the yardstick's warm-up repetitions, before and again after the run."""
 
 
+_phases_of = attrgetter(*(f"{phase}_seconds" for phase in PHASES))
+
+
 class Step(Samples):
     """One training step. The phases follow each other without a gap and add up to the step."""
 
@@ -72,7 +76,7 @@ class Step(Samples):
     @property
     def seconds(self) -> float:
         """Seconds of the whole step."""
-        return sum(float(getattr(self, f"{phase}_seconds")) for phase in PHASES)
+        return sum(_phases_of(self))
 
 
 class Epoch(Samples):

@@ -31,9 +31,16 @@ class Strict(BaseModel):
         if path.exists() and not path.is_file():  # a pipe or a device may have no end
             raise StudyError("it is not a file")
         try:
-            return cls.model_validate_json(path.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
         except UnicodeDecodeError:
             raise StudyError("it is not text in UTF-8") from None
+        return cls.of_text(text)
+
+    @classmethod
+    def of_text(cls, text: str) -> Self:
+        """Return the value in JSON. Raise :class:`StudyError` with the first key that is not valid."""
+        try:
+            return cls.model_validate_json(text)
         except ValidationError as error:
             raise StudyError(explain_first(error)) from None
 

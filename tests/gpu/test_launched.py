@@ -79,7 +79,9 @@ def table(plan: Plan, results: Path) -> pd.DataFrame:
         run.name: launch.launch(plan, run, results, Start(), results / "run.log", f"run {run.position}")
         for run in plan.runs
     }
-    return rows.table(plan, records, table_files.read_telemetry(plan, records, results / plan.name / "telemetry"))
+    folder = results / plan.name / "telemetry"
+    sampled = {run.name: table_files.summary_of(records[run.name], folder / run.telemetry_file) for run in plan.runs}
+    return rows.table(plan, records, sampled)
 
 
 def test_a_second_process_on_the_gpu_is_flagged(tmp_path: Path, other_process: None) -> None:

@@ -1,6 +1,6 @@
 """Figures: a table and an analysis in, a figure out. ``step`` writes them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,10 +25,9 @@ from study.analysis.figures import (
 from study.analysis.figures.style import Drawn
 from study.analysis.stats.analysis import Analysis
 from study.analysis.stats.usable import counted, with_reasons
-from study.analysis.table.files import read_all
 from study.analysis.table.rows import ceilings_of
 from study.analysis.words import short_key
-from study.artifacts.checked import read_samples
+from study.artifacts.checked import read_records, read_samples
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.base.errors import StudyError
@@ -61,7 +60,7 @@ def drawn(plan: Plan, frame: pd.DataFrame, analysis: Analysis, records: Path, te
     frame = with_reasons(plan.study, frame)
     counts = counted(frame)
     figures = [(name, draw(plan, frame if name in EVERY_RECORD else counts, analysis)) for name, draw in MODULES]
-    found = read_all(plan, records)
+    found = read_records(plan, records, steps=False).counted
     figures += _rooflines(plan, counts, found) + _telemetry(plan, counts, found, telemetry)
     return {name: figure for name, figure in figures if figure}
 
@@ -69,20 +68,28 @@ def drawn(plan: Plan, frame: pd.DataFrame, analysis: Analysis, records: Path, te
 def _telemetry(
     plan: Plan, frame: pd.DataFrame, records: Mapping[str, Record], folder: Path
 ) -> list[tuple[str, Drawn | None]]:
-    """A monitor's view of each device: the samples of every run that has some, in the order of execution."""
+    """A monitor's view of each device: the samples of every run that has some, by the levels of one factor."""
     keys = [key for key in plan.study.compared if key != "device"] or ["training.batch_size"]
     x = next((key for key in keys if key == (plan.study.curve.x if plan.study.curve else None)), keys[0])
-    labels = {run.name: str(shown(plan.study, x, get(run.settings, x))) for run in plan.runs}
-    files = {run.name: folder / run.telemetry_file for run in plan.runs}
-    figures = []
-    for device, rows in frame[frame["outcome"] == "ok"].sort_values("started", kind="stable").groupby("device"):
-        samples = []
-        for name in rows["run"]:
+    levels = plan.study.factors.get(x, [])
+    runs = {run.name: run for run in sorted(plan.runs, key=lambda run: _place(levels, get(run.settings, x)))}
+
+    def samples(names: Collection[str]) -> Iterator[utilisation.Samples]:
+        for name, run in runs.items():
             with suppress(StudyError):  # the table says why samples are not used
-                found = read_samples(records[name], files[name]) if name in records else None
-                samples += [] if found is None else [(labels[name], found)]
-        figures.append((f"telemetry_{device}", utilisation.draw(samples, str(device), short_key(x))))
-    return figures
+                kept = name in names and name in records
+                found = read_samples(records[name], folder / run.telemetry_file) if kept else None
+                if found is not None:
+                    yield str(shown(plan.study, x, get(run.settings, x))), found
+
+    return [
+        (f"telemetry_{device}", utilisation.draw(samples(set(rows["run"])), str(device), short_key(x)))
+        for device, rows in frame[frame["outcome"] == "ok"].groupby("device")
+    ]
+
+
+def _place(levels: list[Any], level: Any) -> int:
+    return levels.index(level) if level in levels else len(levels)
 
 
 def _rooflines(plan: Plan, frame: pd.DataFrame, records: Mapping[str, Record]) -> list[tuple[str, Drawn | None]]:
@@ -90,7 +97,7 @@ def _rooflines(plan: Plan, frame: pd.DataFrame, records: Mapping[str, Record]) -
     keys = [key for key in plan.study.compared if key not in ("device", "training.precision")]
     names: dict[str, str] = {r.settings.device: r.machine.device_name for r in records.values() if r.machine}
     figures = []
-    for (device, precision), ceilings in ceilings_of(plan, records).items():
+    for (device, precision), ceilings in ceilings_of(records.values()).items():
         rows = frame[(frame["device"] == device) & (frame["precision"] == precision)].dropna(subset=["flop_per_second"])
         points = [
             (_level(level), part["flop_per_byte"].median(), part["flop_per_second"].median())

@@ -1,29 +1,31 @@
-"""Utilisation and memory over a whole sweep in one panel, as a monitor would have shown them."""
+"""Utilisation and memory over the time of a run: a small panel for each level, with the median over its runs.
 
-from collections.abc import Sequence
+Each run is reduced to ``BINS`` values as it is read, so that a thousand runs take no more memory than their drawing.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from study.analysis.figures.style import COLOURS, Drawn
 
+Array = NDArray[np.float64]
 Samples = tuple[str, pd.DataFrame]
 """The label of a run, and its samples."""
-WIDTH, HEIGHT = 8.0, 3.8
-PANEL_INCHES = 6.3
-"""Width for labels: the panel's, less a margin; the layout is not known before it is drawn."""
-LABEL_POINTS = 8
-POINTS_DRAWN = 800
-"""Number of points over the whole sweep, so that the file stays small; a short run has a few of its own."""
-LEAST_POINTS = 15
-SHORTEST_BIN_SECONDS = 0.1
-LARGEST_SHIFT = 0.04
-"""Largest shift of a flat label, as a share of the panel; beyond it all labels are upright and need less room."""
+BINS = 60
+"""Parts of a run's time."""
+BAND = (10, 90)
+"""Percentiles over the runs between which a band is drawn."""
+MOST_PANELS, COLUMNS = 16, 4
+PANEL_WIDTH, PANEL_HEIGHT, REST = 2.4, 1.7, 1.2
+"""In inches; the rest of the figure is for the axes' names and the legend."""
 GIB = 2**30
-TEXT: dict[str, Any] = {"fontsize": LABEL_POINTS, "va": "bottom"}
 UTILISATION, MEMORY = COLOURS[0], COLOURS[1]
 
 
@@ -43,115 +45,112 @@ SOURCES = {
 }
 
 
-def draw(samples: Sequence[Samples], device: str, factor: str) -> Drawn | None:
-    """Return the runs of ``device``, one after another in the order given; None where none has both values.
+@dataclass(frozen=True)
+class Trace:
+    """One run in ``BINS`` equal parts of its time."""
 
-    ``samples`` holds for each run its label and its samples as
-    :func:`study.artifacts.telemetry.read_parquet` returns them; ``factor`` says what the labels are.
+    seconds: float
+    """From the first sample to the last."""
+    utilisation: Array
+    """Percent, mean of each part (BINS,)."""
+    memory: Array
+    """GiB, peak of each part (BINS,)."""
+    mean: float
+    """Utilisation in percent, mean over all samples."""
+
+
+def draw(samples: Iterable[Samples], device: str, factor: str) -> Drawn | None:
+    """Return a panel for each level, in the order in which they appear; None where no run has both values.
+
+    ``samples`` yields for each run its level and its samples as :func:`study.artifacts.telemetry.read_parquet` returns
+    them; ``factor`` says what the levels are.
     """
-    source = SOURCES[device]
-    runs = [(label, _values(frame, source)) for label, frame in samples]
-    runs = [(label, values) for label, values in runs if len(values) > 1]
-    if not runs:
+    source, levels = SOURCES[device], dict[str, list[Trace]]()
+    for label, frame in samples:
+        trace = _trace(frame, source)
+        if trace:
+            levels.setdefault(label, []).append(trace)
+    if not levels:
         return None
-    figure = Figure(figsize=(WIDTH, HEIGHT))
-    left = figure.subplots()
-    right = left.twinx()
-    lengths = [values["seconds"].iloc[-1] for _, values in runs]
-    total = sum(lengths)
-    width = max(total / POINTS_DRAWN, SHORTEST_BIN_SECONDS)
-    starts = [sum(lengths[:number]) for number in range(len(runs))]
-    for start, (_, values) in zip(starts, runs, strict=True):
-        own = max(min(width, values["seconds"].iloc[-1] / LEAST_POINTS), SHORTEST_BIN_SECONDS)
-        binned = values.groupby((values["seconds"] // own).astype(int))
-        x, utilisation, memory = start + binned["seconds"].mean(), binned["utilisation"].mean(), binned["memory"].max()
-        left.fill_between(x, utilisation, color=UTILISATION, alpha=0.18, linewidth=0)
-        left.plot(x, utilisation, color=UTILISATION, linewidth=0.8)
-        right.plot(x, memory / GIB, color="white", linewidth=3.4, zorder=2)
-        right.plot(x, memory / GIB, color=MEMORY, linewidth=1.8, zorder=3)  # above the white of every other run
-    _axes(left, right, source, total)
-    labels = [label for label, _ in runs]
-    _mark(left, labels, starts, lengths, factor)
-    peak = max(values["memory"].max() for _, values in runs) / GIB
-    mean = sum(values["utilisation"].mean() * length for (_, values), length in zip(runs, lengths, strict=True)) / total
+    shown = _chosen(list(levels))
+    figure = _figure({label: levels[label] for label in shown}, source, factor)
+    traces = [trace for runs in levels.values() for trace in runs]
+    total = sum(trace.seconds for trace in traces)
+    mean = sum(trace.mean * trace.seconds for trace in traces) / total
+    peak = max(trace.memory.max() for trace in traces)
     return Drawn(
         figure,
         "Utilisation and memory",
-        f"The whole sweep on {'the GPU' if device == 'cuda' else 'the CPU'}, run after run as executed, the time "
-        f"between runs cut out. Thin line: {source.utilisation_label} (left), thick line: {source.memory_label} "
-        f"(right). Utilisation is the mean and memory the peak of {width:.2g} s or less."
+        f"{source.utilisation_label} (left) and {source.memory_label} (right) on "
+        f"{'the GPU' if device == 'cuda' else 'the CPU'} over the time of a run, a panel for each {factor}. A line is "
+        f"the median over the runs, a band holds the middle {BAND[1] - BAND[0]}% of them. Runs of different lengths "
+        f"are drawn at their median length, in {BINS} parts: utilisation is the mean of a part, memory its peak."
+        + (f" {len(shown)} of {len(levels)} levels have a panel." if len(shown) < len(levels) else "")
         + (" A utilisation of 100% says that some kernel always ran, not that the GPU was full." * (device == "cuda")),
-        f"{len(runs)} runs over {total:.0f} s: {source.utilisation_label} is {mean:.0f}% on average, "
+        f"{len(traces)} runs over {total:.0f} s: {source.utilisation_label} is {mean:.0f}% on average, "
         f"{source.memory_label} peaks at {peak:.2f} GiB.",
     )
 
 
-def _values(frame: pd.DataFrame, source: Source) -> pd.DataFrame:
-    """Return seconds since the first sample, percent and bytes."""
-    columns = {source.utilisation: "utilisation", source.memory: "memory"}
-    values = frame[["seconds", *columns]].rename(columns=columns).dropna()
-    return values.assign(seconds=values["seconds"] - values["seconds"].min())
-
-
-def _axes(left: Axes, right: Axes, source: Source, total: float) -> None:
-    left.set(xlim=(0, total), ylim=(0, 105), xlabel="time, runs joined [s]", ylabel=f"{source.utilisation_label} [%]")
-    right.set(ylabel=f"{source.memory_label} [GiB]")
-    right.set_ylim(0, right.get_ylim()[1] * 1.05)
-    right.grid(visible=False)
-    right.spines["right"].set_visible(True)
-    left.figure.legend(
-        [left.get_lines()[0], right.get_lines()[1]],
-        [source.utilisation_label, source.memory_label],
-        loc="outside lower center",
-        ncols=2,
-        frameon=False,
+def _trace(frame: pd.DataFrame, source: Source) -> Trace | None:
+    """Return one run in parts; None where fewer than two samples hold both values."""
+    values = frame[["seconds", source.utilisation, source.memory]].to_numpy(float)
+    seconds, utilisation, memory = values[~np.isnan(values).any(1)].T
+    if len(seconds) < 2 or np.ptp(seconds) <= 0:
+        return None
+    places = np.minimum(((seconds - seconds.min()) / np.ptp(seconds) * BINS).astype(int), BINS - 1)
+    counts, peaks = np.bincount(places, minlength=BINS), np.zeros(BINS)
+    np.maximum.at(peaks, places, memory / GIB)
+    known = np.flatnonzero(counts)  # a short run has fewer samples than parts
+    means = np.bincount(places, utilisation, BINS)[known] / counts[known]
+    parts = np.arange(BINS)
+    return Trace(
+        seconds=float(np.ptp(seconds)),
+        utilisation=np.interp(parts, known, means),
+        memory=np.interp(parts, known, peaks[known]),
+        mean=float(utilisation.mean()),
     )
 
 
-def _mark(axes: Axes, labels: list[str], starts: list[float], lengths: list[float], title: str) -> None:
-    """Draw thin lines between the runs, and above each run its label, with a line to it where it was shifted."""
-    for start in starts[1:]:
-        axes.axvline(start, color="0.45", linewidth=0.5)
-    total = starts[-1] + lengths[-1]
-    centres = [(start + length / 2) / total for start, length in zip(starts, lengths, strict=True)]
-    flat = [max(len(label), 2) * LABEL_POINTS * 0.68 / 72 / PANEL_INCHES for label in labels]
-    places, rotation = spread(centres, flat), 0
-    shift = max(abs(place - centre) for place, centre in zip(places, centres, strict=True))
-    if sum(flat) > 1 or shift > LARGEST_SHIFT:
-        places, rotation = spread(centres, [LABEL_POINTS * 1.25 / 72 / PANEL_INCHES] * len(labels)), 90
-    line = axes.get_xaxis_transform()  # x in data, y in shares of the panel's height
-    for label, centre, place in zip(labels, centres, places, strict=True):
-        x = [centre * total, place * total]
-        axes.plot(x, [1.0, 1.05], color="0.45", linewidth=0.5, transform=line, clip_on=False)
-        axes.text(x[1], 1.06, label, transform=line, rotation=rotation, **TEXT, ha="center")
-    axes.text(-0.01, 1.06, title, transform=axes.transAxes, **TEXT, ha="right")
+def _chosen(labels: Sequence[str]) -> list[str]:
+    """Return the levels that get a panel: all, or some from the first to the last."""
+    places = np.linspace(0, len(labels) - 1, min(len(labels), MOST_PANELS)).round().astype(int)
+    return [labels[place] for place in places]
 
 
-def spread(centres: Sequence[float], widths: Sequence[float]) -> list[float]:
-    """Return places from 0 to 1, in the same order and near ``centres``, at which labels of ``widths`` do not overlap.
+def _figure(levels: dict[str, list[Trace]], source: Source, factor: str) -> Figure:
+    rows = -(-len(levels) // COLUMNS)
+    columns = -(-len(levels) // rows)
+    figure = Figure(figsize=(max(columns, 2) * PANEL_WIDTH + REST, rows * PANEL_HEIGHT + REST))
+    grid: Any = figure.subplots(rows, columns, squeeze=False, sharey=True)
+    top = max(trace.memory.max() for runs in levels.values() for trace in runs) * 1.08 or 1.0
+    for number, (left, (label, runs)) in enumerate(zip(grid.flat, levels.items(), strict=False)):
+        right = left.twinx()
+        _panel(left, right, runs)
+        left.set_title(f"{factor} {label}, {len(runs)} run(s)", fontsize=9)
+        left.set_ylim(0, 105)
+        right.set_ylim(0, top)
+        right.grid(visible=False)
+        right.spines["right"].set_visible(True)
+        right.tick_params(labelright=number % columns == columns - 1 or number == len(levels) - 1)
+    for axes in grid.flat[len(levels) :]:
+        axes.set_axis_off()
+    figure.supxlabel("time within a run [s]", fontsize=10)
+    figure.supylabel(f"{source.utilisation_label} [%]", fontsize=10)
+    lines = [left.get_lines()[0], right.get_lines()[0]]
+    words = [source.utilisation_label, f"{source.memory_label} [GiB]"]
+    figure.legend(lines, words, loc="outside upper right", ncols=2, frameon=False)
+    return figure
 
-    Neighbours that collide become a group about the middle of their centres, which then may collide with the next.
-    Labels that are wider than the whole are squeezed evenly.
-    """
-    scale = min(1.0, 1 / sum(widths))
-    widths = [width * scale for width in widths]
-    groups: list[tuple[float, float, list[int]]] = []  # left edge, width, members
-    for index, (centre, width) in enumerate(zip(centres, widths, strict=True)):
-        members, whole = [index], width
-        left = _inside(centre - width / 2, whole)
-        while groups and groups[-1][0] + groups[-1][1] > left:
-            before = groups.pop()
-            members, whole = before[2] + members, before[1] + whole
-            middle = sum(centres[member] for member in members) / len(members)
-            left = _inside(middle - whole / 2, whole)
-        groups.append((left, whole, members))
-    places = []
-    for left, _, members in groups:
-        for member in members:
-            places.append(left + widths[member] / 2)
-            left += widths[member]
-    return places
 
-
-def _inside(left: float, width: float) -> float:
-    return min(max(left, 0.0), 1 - width)
+def _panel(left: Axes, right: Axes, runs: Sequence[Trace]) -> None:
+    x = (np.arange(BINS) + 0.5) / BINS * float(np.median([trace.seconds for trace in runs]))
+    parts = [
+        (left, UTILISATION, "-", np.array([trace.utilisation for trace in runs])),
+        (right, MEMORY, "--", np.array([trace.memory for trace in runs])),
+    ]
+    for axes, colour, line, values in parts:
+        low, high = np.percentile(values, BAND, axis=0)
+        axes.fill_between(x, low, high, color=colour, alpha=0.25, linewidth=0)
+        axes.plot(x, np.median(values, axis=0), line, color=colour, linewidth=1.4)
+    left.set_xlim(0, x[-1] + x[0])

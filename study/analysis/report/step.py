@@ -98,7 +98,7 @@ def _read(name: str, results: Path, page: Path, claims: Sequence[Claim]) -> Stud
     """Return one study of ``results`` for a page in the folder ``page``."""
     files = Results(results)
     plan = read_plan(files.plan(name))
-    found = read_records(plan, files.records(name))
+    found = read_records(plan, files.records(name), steps=False)
     folder = quote(os.path.relpath(results / name, page))
     return view(
         plan,

@@ -229,16 +229,22 @@ def set_aside_caveats(groups: Sequence[GroupFit], y: str) -> Iterator[Caveat]:
         done = group.part[(group.part["outcome"] == "ok") & group.part[y].notna()]
         left = done[done["set_aside"].isin(BY_RULE)]
         succeeded += len(counted(done)) + len(left)
-        found += [_set_aside_run(_setting(group, run["level"], groups), run, group, y) for _, run in left.iterrows()]
+        peers = dict(list(group.clean.groupby("level", sort=False))) if len(left) else {}
+        found += [
+            _set_aside_run(_setting(group, run["level"], groups), run, peers.get(run["level"]), group, y)
+            for _, run in left.iterrows()
+        ]
     if found:
         yield findings.SetAsideRuns(runs=found, of=succeeded)
 
 
-def _set_aside_run(setting: str, run: "pd.Series[Any]", group: GroupFit, y: str) -> SetAsideRun:
+def _set_aside_run(
+    setting: str, run: "pd.Series[Any]", peers: pd.DataFrame | None, group: GroupFit, y: str
+) -> SetAsideRun:
     """Return a run beside its peers that count; its warm-up where that explains half of the distance."""
     own = usual = None
-    peers, mean = group.clean[group.clean["level"] == run["level"]], group.times.get(str(run["level"]))
-    if len(peers):
+    mean = group.times.get(str(run["level"]))
+    if peers is not None:
         warm_up, peers_warm_up = run["warm_up_extra_seconds"], peers["warm_up_extra_seconds"].median()
         if warm_up - peers_warm_up >= 0.5 * (run["fit_seconds"] - peers["fit_seconds"].median()) > 0:
             own, usual = float(warm_up), float(peers_warm_up)

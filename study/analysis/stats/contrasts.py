@@ -20,6 +20,8 @@ from study.base.strict import Strict
 from study.config.study import Study, shown
 
 BOOTSTRAP_MINIMUM, BOOTSTRAP_SEED = 8, 20_240_103
+BOOTSTRAP_MEMORY = 2_000_000
+"""Values that are drawn at once."""
 ACCURACY_LIMIT = 0.02
 """Accuracies that differ by less count as equal: it is the noise of a validation set of some hundred images."""
 
@@ -110,14 +112,17 @@ def _pairs(study: Study, a: pd.DataFrame, b: pd.DataFrame, contrast: str) -> pd.
     twins = ["control"] if "control" in study.factors and contrast != "control" else []
     pairs = a.merge(b, on=[*others, *twins, "session", "session_block"], suffixes=("_a", "_b"))
     orders = {key: [shown(study, key, level) for level in study.factors[key]] for key in others}
-    places = [[place_of(orders[key], row[key]) for key in others] for _, row in pairs.iterrows()]
+    known = [{level: place_of(orders[key], level) for level in pairs[key].unique()} for key in others]
+    columns = [[places[level] for level in pairs[key]] for places, key in zip(known, others, strict=True)]
+    places = list(zip(*columns, strict=True)) if columns else [()] * len(pairs)
     return pairs.iloc[sorted(range(len(pairs)), key=places.__getitem__)]
 
 
 def _settings(rows: pd.DataFrame, keys: Sequence[str], study: Study) -> list[Setting]:
     """Return the levels of each row: a number for the curve's factor, else a name."""
     x = study.curve.x if study.curve else None
-    return [{key: float(row[key]) if key == x else str(row[key]) for key in keys} for _, row in rows.iterrows()]
+    columns = [[float(level) if key == x else str(level) for level in rows[key]] for key in keys]
+    return [dict(zip(keys, levels, strict=True)) for levels in zip(*columns, strict=True)] if keys else [{}] * len(rows)
 
 
 def _ratios(
@@ -275,7 +280,8 @@ def contrast_bootstrap(quotients: "pd.Series[float]") -> Estimate | None:
     logs = np.log(quotients.to_numpy(float))
     if len(logs) < BOOTSTRAP_MINIMUM or np.ptp(logs) == 0:
         return None
-    found = stats.bootstrap((logs,), np.mean, rng=np.random.default_rng(BOOTSTRAP_SEED)).confidence_interval
+    rng, most = np.random.default_rng(BOOTSTRAP_SEED), max(BOOTSTRAP_MEMORY // len(logs), 1)
+    found = stats.bootstrap((logs,), np.mean, rng=rng, batch=most).confidence_interval
     return Estimate(value=float(np.exp(logs.mean())), low=float(np.exp(found.low)), high=float(np.exp(found.high)))
 
 

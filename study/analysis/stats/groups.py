@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -79,7 +78,7 @@ def groups_of(study: Study, frame: pd.DataFrame) -> list[GroupFit]:
     """Return the groups of a marked table that have a run which this machine could make, in the study's order."""
     level_keys, group_keys = keys_of(study)
     return [
-        _group(study, label, part.assign(level=part.apply(lambda row: _level_label(row, level_keys), axis=1)))
+        _group(study, label, part.assign(level=_level_labels(part, level_keys)))
         for label, part in _split(frame, group_keys, study)
         if (part["outcome"] != "unavailable").any()
     ]
@@ -95,8 +94,10 @@ def _split(frame: pd.DataFrame, keys: list[str], study: Study) -> list[tuple[str
     return [(", ".join(map(str, level)), part) for level, part in parts]
 
 
-def _level_label(row: "pd.Series[Any]", keys: list[str]) -> str:
-    return ", ".join(f"{row[key]:g}" if isinstance(row[key], float) else str(row[key]) for key in keys) or "the run"
+def _level_labels(part: pd.DataFrame, keys: list[str]) -> list[str]:
+    """Return the name of each run's level."""
+    columns = [[f"{value:g}" if isinstance(value, float) else str(value) for value in part[key]] for key in keys]
+    return [", ".join(levels) for levels in zip(*columns, strict=True)] if keys else ["the run"] * len(part)
 
 
 def _group(study: Study, label: str, part: pd.DataFrame) -> GroupFit:

@@ -1,6 +1,7 @@
 """The runs that an analysis uses, those that it sets aside, and an estimate with its interval."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -42,10 +43,13 @@ def with_reasons(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
     firsts = begun.groupby(["session", "device"], sort=False).head(1)
     cold = firsts[firsts["set_aside"].isna() & (firsts["primed"].astype(str) != "True")]
     usable = usable_runs(frame, y)
-    for at, run in cold.iterrows():
-        others = usable[usable["run"] != run["run"]]
-        if _same_setting(study, others, run).any():
-            frame.loc[[at], "set_aside"], usable = FIRST, others
+    settings = _settings(study, frame)
+    left = Counter(settings[at] for at in usable.index)
+    for at in cold.index:
+        own = int(at in usable.index)
+        if left[settings[at]] > own:
+            frame.loc[[at], "set_aside"] = FIRST
+            left[settings[at]] -= own
     usable = usable_runs(frame, y)
     level_keys, group_keys = keys_of(study)
     for _, rows in usable.groupby(group_keys, sort=False) if group_keys else [("", usable)]:
@@ -55,12 +59,10 @@ def with_reasons(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _same_setting(study: Study, runs: pd.DataFrame, run: "pd.Series[Any]") -> "pd.Series[bool]":
-    """Return which of the runs have the setting of one run."""
-    same = pd.Series(True, index=runs.index)
-    for key in study.compared:
-        same &= runs[key].astype(str) == str(run[key])
-    return same
+def _settings(study: Study, frame: pd.DataFrame) -> dict[Hashable, tuple[str, ...]]:
+    """Return the setting of each run, its levels as text, by the run's place in the index."""
+    columns = [frame[key].astype(str) for key in study.compared]
+    return dict(zip(frame.index, zip(*columns, strict=True) if columns else [()] * len(frame), strict=True))
 
 
 def keys_of(study: Study) -> tuple[list[str], list[str]]:

@@ -7,11 +7,13 @@ from typing import Any
 import pandas as pd
 
 from study.analysis.table import telemetry as telemetry_table
-from study.analysis.table.rows import KEYS, Sampled, SetAside, table
-from study.artifacts.checked import Records, read_records, read_samples
+from study.analysis.table.rows import KEYS, Sampled, Values, ceilings_of, table_of, values_of
+from study.artifacts.checked import Refused, each_record, read_records, read_samples
 from study.artifacts.layout import Results
+from study.artifacts.machine import Ceilings
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
+from study.artifacts.run import Run
 from study.artifacts.samples import Measurement
 from study.artifacts.shelf import Aside, read_record
 from study.artifacts.timing import Timing, dtype, kind
@@ -28,24 +30,29 @@ def read_all(plan: Plan, folder: Path) -> dict[str, Record]:
     return read_records(plan, folder).counted
 
 
-def read_table(plan: Plan, found: Records, telemetry: Path) -> pd.DataFrame:
-    """Return the table of timings of a plan's records, whose samples lie in ``telemetry``."""
-    return table(
-        plan, found.counted, read_telemetry(plan, found.counted, telemetry), set_aside(found, telemetry), found.refused
-    )
+def read_table(plan: Plan, records: Path, telemetry: Path) -> tuple[pd.DataFrame, int]:
+    """Return the table of timings from the folders of a plan's records and of their samples.
 
-
-def set_aside(found: Records, telemetry: Path) -> list[SetAside]:
-    """Return the records that were set aside; their samples lie in folders of ``telemetry``."""
-    return [
-        SetAside(
-            one.run,
-            ASIDE[one.folder],
-            one.record,
-            _summary(one.record, telemetry / one.folder / f"{one.path.stem}.parquet"),
-        )
-        for one in found.aside
-    ]
+    Each record is let go once its row is known. The number is that of the records that do not fit.
+    """
+    counted: dict[str, Values] = {}
+    aside: list[tuple[Run, Values]] = []
+    ceilings: dict[tuple[str, str], Ceilings] = {}
+    refused = 0
+    for found in each_record(plan, records):
+        if isinstance(found, Refused):
+            refused += 1
+            if found.folder is None:
+                counted[found.run.name] = {"outcome": "refused", "message": found.reason}
+            continue
+        samples = telemetry / (found.folder or "") / f"{found.path.stem}.parquet"
+        values = values_of(found.record, summary_of(found.record, samples))
+        if found.folder:
+            aside.append((found.run, values | {"set_aside": ASIDE[found.folder]}))
+        else:
+            counted[found.run.name] = values
+            ceilings |= ceilings_of([found.record])
+    return table_of(plan, counted, aside, ceilings), refused
 
 
 def read_primers(results: Path) -> list[Record]:
@@ -57,22 +64,11 @@ def read_primers(results: Path) -> list[Record]:
     return found
 
 
-def read_telemetry(plan: Plan, records: dict[str, Record], folder: Path) -> dict[str, Sampled]:
-    """Return the summary of each run's telemetry in ``folder`` while it trained (or inferred), by the run's name.
+def summary_of(record: Record, path: Path) -> Sampled | None:
+    """Return the summary of a run's samples in ``path`` while it trained (or inferred).
 
-    Where the samples do not fit the record, it is the reason. Runs without a measurement or without samples are left
-    out.
+    Where the samples do not fit the record, it is the reason. It is None without a measurement or without samples.
     """
-    found = {}
-    for run in plan.runs:
-        record = records.get(run.name)
-        summary = _summary(record, folder / run.telemetry_file) if record else None
-        if summary:
-            found[run.name] = summary
-    return found
-
-
-def _summary(record: Record, path: Path) -> Sampled | None:
     window = _window(record.measurement) if record.measurement else None
     if window is None:
         return None

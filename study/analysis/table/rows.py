@@ -3,8 +3,7 @@
 Its columns are declared in :mod:`study.artifacts.timing`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from statistics import fmean, median
 from typing import Any
 
@@ -37,39 +36,34 @@ Sampled = TelemetrySummary | str
 """The summary of a run's telemetry, or the reason why its samples are not used."""
 
 
-@dataclass(frozen=True)
-class SetAside:
-    """A record of a planned run that counts in no number, the reason, and the summary of its telemetry."""
-
-    run: Run
-    reason: str
-    record: Record
-    summary: Sampled | None
+Values = dict[str, Any]
+"""What a record tells, by column."""
 
 
-def table(
+def table(plan: Plan, records: Mapping[str, Record], sampled: Mapping[str, Sampled] | None = None) -> pd.DataFrame:
+    """Return the table of timings of records that count, by the run's name; ``sampled`` are their telemetry."""
+    values = {name: values_of(record, (sampled or {}).get(name)) for name, record in records.items()}
+    return table_of(plan, values, [], ceilings_of(records.values()))
+
+
+def table_of(
     plan: Plan,
-    records: dict[str, Record],
-    sampled: Mapping[str, Sampled] | None = None,
-    aside: Sequence[SetAside] = (),
-    refused: Mapping[str, str] | None = None,
+    counted: Mapping[str, Values],
+    aside: Iterable[tuple[Run, Values]],
+    ceilings: Mapping[tuple[str, str], Ceilings],
 ) -> pd.DataFrame:
     """Return the table of timings: one row per planned run, in the planned order, and then one per record ``aside``.
 
     The columns are those of :class:`Timing` and one for each factor of the study, named by its dotted key. A quantity
-    that a run lacks is NaN. ``refused`` holds the reason for each run whose record does not fit.
+    that a run lacks is NaN. ``counted`` holds what is known of a run by its name; ``ceilings`` are by (device,
+    precision).
     """
-    ceilings = ceilings_of(plan, records)
-    return as_table(
-        [
-            *(
-                _row(plan, run, records.get(run.name), (sampled or {}).get(run.name), ceilings)
-                | ({"outcome": "refused", "message": refused[run.name]} if refused and run.name in refused else {})
-                for run in plan.runs
-            ),
-            *(_row(plan, one.run, one.record, one.summary, ceilings) | {"set_aside": one.reason} for one in aside),
-        ]
-    )
+    every = [*((run, counted.get(run.name) or _absent(run)) for run in plan.runs), *aside]
+    return as_table(_row(plan, run, values, ceilings) for run, values in every)
+
+
+def _absent(run: Run) -> Values:
+    return {"outcome": "unavailable", "message": run.unavailable or "not run yet"}
 
 
 def as_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
@@ -86,35 +80,28 @@ def as_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     )  # the copy has one block for each type, not one for each column
 
 
-def ceilings_of(plan: Plan, records: Mapping[str, Record]) -> dict[tuple[str, str], Ceilings]:
+def ceilings_of(records: Iterable[Record]) -> dict[tuple[str, str], Ceilings]:
     """Return the measured ceilings by (device, precision); pairs without a measurement are left out."""
-    found: dict[tuple[str, str], Ceilings] = {}
-    for run in plan.runs:
-        record = records.get(run.name)
-        if record and record.ceilings:
-            found[run.settings.device, run.settings.training.precision] = record.ceilings
-    return found
+    return {
+        (record.settings.device, record.settings.training.precision): record.ceilings
+        for record in records
+        if record.ceilings
+    }
 
 
-def _row(
-    plan: Plan,
-    run: Run,
-    record: Record | None,
-    summary: Sampled | None,
-    ceilings: Mapping[tuple[str, str], Ceilings],
-) -> dict[str, Any]:
+def values_of(record: Record, summary: Sampled | None) -> Values:
+    """Return what a record and the summary of its telemetry tell."""
+    values = _recorded(record) | _sampled(summary, record.settings)
+    measured = record.measurement
+    if measured and measured.inference:
+        return values | _inferred(measured, measured.inference)
+    return values | _measured(record, measured) if measured else values
+
+
+def _row(plan: Plan, run: Run, values: Values, ceilings: Mapping[tuple[str, str], Ceilings]) -> dict[str, Any]:
     """Return the row of one run: its values by column, the factors' levels as tables show them."""
-    values = _planned(plan, run)
-    if record is None:
-        values |= {"outcome": "unavailable", "message": run.unavailable or "not run yet"}
-    else:
-        values |= _recorded(record) | _sampled(summary, run.settings)
-        measured = record.measurement
-        if measured and measured.inference:
-            values |= _inferred(measured, measured.inference)
-        elif measured:
-            values |= _measured(record, measured)
-        values |= _shares(values, ceilings)
+    values = _planned(plan, run) | values
+    values |= _shares(values, ceilings)
     factors = {key: get(run.settings, key) for key in (*KEYS, *plan.study.factors)}
     return Timing.model_validate(values).model_dump() | {
         key: shown(plan.study, key, level) for key, level in factors.items()

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from study.analysis.table.files import read_table, write_csv
-from study.artifacts.checked import read_records
 from study.artifacts.plan import read_plan
 
 
@@ -13,9 +12,8 @@ def write_timings(plan: Path, records: Path, telemetry: Path, output: Path) -> s
     Return a line about the records that do not fit; None without any.
     """
     planned = read_plan(plan)
-    found = read_records(planned, records)
-    write_csv(read_table(planned, found, telemetry), output)
-    refused = len(found.refused) + len(found.refused_aside)
+    frame, refused = read_table(planned, records, telemetry)
+    write_csv(frame, output)
     return (
         f"{planned.name}: {refused} record(s) do not fit and are not used; the report names them" if refused else None
     )

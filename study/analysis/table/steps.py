@@ -84,4 +84,5 @@ def warm_up_extra(measured: Measurement) -> float:
 
 def extreme_steps(seconds: Sequence[float]) -> int:
     """Return the number of steps that took at least 1.5 times the median (pyperf's definition of an extreme value)."""
-    return sum(value >= EXTREME_STEP * median(seconds) for value in seconds)
+    limit = EXTREME_STEP * median(seconds) if seconds else 0.0
+    return sum(value >= limit for value in seconds)

@@ -29,8 +29,7 @@ def plan() -> Plan:
 
 @pytest.fixture(scope="module")
 def frame(plan: Plan) -> pd.DataFrame:
-    records = table_files.read_all(plan, FOLDER / "records")
-    return rows.table(plan, records, table_files.read_telemetry(plan, records, FOLDER / "telemetry"))
+    return table_files.read_table(plan, FOLDER / "records", FOLDER / "telemetry")[0]
 
 
 @pytest.fixture(scope="module")

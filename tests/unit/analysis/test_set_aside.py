@@ -11,7 +11,6 @@ from study.analysis.stats.analysis import analyse
 from study.analysis.stats.findings import BrokenBlocks, DisturbedRuns
 from study.analysis.table.files import read_all, read_csv, read_table, write_csv
 from study.analysis.table.rows import table
-from study.artifacts.checked import read_records
 from study.artifacts.observed import Observed
 from study.artifacts.plan import Plan
 from study.artifacts.shelf import free_aside, move_aside
@@ -54,7 +53,7 @@ def folder(plan: Plan, tmp_path: Path) -> Path:
 
 def test_the_table_has_a_row_for_each_record_that_was_set_aside_and_no_number_has_it(plan: Plan, folder: Path) -> None:
     counts = table(plan, read_all(plan, folder))
-    every = read_table(plan, read_records(plan, folder), folder.parent / "telemetry")
+    every = read_table(plan, folder, folder.parent / "telemetry")[0]
     extra = every[len(counts) :]
     assert every[: len(counts)]["set_aside"].isna().all()
     assert extra["set_aside"].tolist() == ["broken block", "broken block", "disturbed", "disturbed"]
@@ -69,7 +68,7 @@ def test_the_table_has_a_row_for_each_record_that_was_set_aside_and_no_number_ha
 
 
 def test_the_marked_runs_are_named_with_the_kind_and_how_many_were_measured_again(plan: Plan, folder: Path) -> None:
-    every = read_table(plan, read_records(plan, folder), folder.parent / "telemetry")
+    every = read_table(plan, folder, folder.parent / "telemetry")[0]
     found = [item for item in analyse(plan.study, every).warnings if isinstance(item, (DisturbedRuns, BrokenBlocks))]
     names = [plan.runs[number].name for number in (7, 5)]
     assert found == [
@@ -81,7 +80,7 @@ def test_the_marked_runs_are_named_with_the_kind_and_how_many_were_measured_agai
 def test_the_table_reads_back_as_it_was_written_and_one_of_an_earlier_version_too(
     plan: Plan, folder: Path, tmp_path: Path
 ) -> None:
-    every = read_table(plan, read_records(plan, folder), folder.parent / "telemetry")
+    every = read_table(plan, folder, folder.parent / "telemetry")[0]
     write_csv(every, tmp_path / "timings.csv")
     pd.testing.assert_frame_equal(read_csv(tmp_path / "timings.csv", plan.study), every)
     new = ["set_aside", "disturbed", "primed", "quiet", "others_cpu_percent"]
@@ -90,7 +89,7 @@ def test_the_table_reads_back_as_it_was_written_and_one_of_an_earlier_version_to
 
 
 def test_the_figures_of_single_runs_draw_them_apart_and_the_page_marks_them(plan: Plan, folder: Path) -> None:
-    every = read_table(plan, read_records(plan, folder), folder.parent / "telemetry")
+    every = read_table(plan, folder, folder.parent / "telemetry")[0]
     analysis = analyse(plan.study, every)
     figures = drawn(plan, every, analysis, folder, folder.parent / "telemetry")
     (legend,) = figures["order"].figure.legends

@@ -14,8 +14,6 @@ import pandas as pd
 import psutil
 import pytest
 
-from study.analysis.figures import utilisation
-from study.analysis.figures.style import use_style
 from study.analysis.table.telemetry import summarise, throttle_words
 from study.artifacts.telemetry import read_parquet, read_samples, write_parquet
 from study.artifacts.telemetry_columns import COLUMNS
@@ -545,57 +543,3 @@ def test_one_sample_holds_the_host_and_what_the_gpu_tells() -> None:
     assert set(taken) == set(COLUMNS) - {"gpu_power_watts", "gpu_temperature_celsius"}
     assert taken["process_resident_bytes"] is not None
     assert taken["cpu_package_joules"] is None
-
-
-def sweep(count: int, device: str = "cuda") -> list[utilisation.Samples]:
-    columns = (
-        ("gpu_utilisation_percent", "gpu_memory_used_bytes")
-        if device == "cuda"
-        else ("cpu_percent", "process_resident_bytes")
-    )
-    runs: list[utilisation.Samples] = []
-    for number in range(count):
-        length = 3 if number % 3 else 60  # two short runs between long ones: their labels must give way
-        seconds = [1e9 + 1000 * number + s for s in tenths(0, length)]
-        values = {columns[0]: [50.0] * len(seconds), columns[1]: [(number + 1) * 2**30] * len(seconds)}
-        runs.append((str(1024 + number), frame(seconds, **values)))
-    return runs
-
-
-@pytest.mark.parametrize(("count", "device"), [(1, "cpu"), (5, "cuda"), (25, "cuda"), (25, "cpu")])
-def test_no_label_of_a_run_lies_on_another_one(count: int, device: str) -> None:
-    use_style()
-    drawn = utilisation.draw(sweep(count, device), device, "batch size")
-    assert drawn is not None
-    drawn.figure.draw_without_rendering()
-    axes = drawn.figure.axes[0]
-    shown = [text for text in axes.texts if text.get_text().isdigit()]
-    assert [text.get_text() for text in shown] == [str(1024 + number) for number in range(count)]
-    boxes = [text.get_window_extent() for text in axes.texts]
-    assert not [1 for i, a in enumerate(boxes) for b in boxes[:i] if a.overlaps(b)]
-    whole = drawn.figure.bbox
-    assert all(box.x0 >= 0 and box.x1 <= whole.x1 and box.y1 <= whole.y1 for box in boxes)
-    assert f"peaks at {count:.2f} GiB" in drawn.alt
-
-
-def test_runs_are_joined_and_the_time_between_them_is_cut_out() -> None:
-    drawn = utilisation.draw(sweep(2), "cuda", "batch size")
-    assert drawn is not None
-    assert drawn.figure.axes[0].get_xlim() == pytest.approx((0, 63))
-    assert "2 runs over 63 s: GPU utilisation is 50% on average" in drawn.alt
-
-
-def test_runs_without_values_of_the_device_are_not_drawn() -> None:
-    assert utilisation.draw(sweep(3, "cpu"), "cuda", "batch size") is None
-    assert utilisation.draw([], "cpu", "batch size") is None
-
-
-def test_labels_stay_in_order_apart_and_inside() -> None:
-    centres, widths = [0.0, 0.5, 0.501, 0.502, 0.9, 1.0], [0.1] * 6
-    places = utilisation.spread(centres, widths)
-    edges = [(place - 0.05, place + 0.05) for place in places]
-    assert all(a[1] <= b[0] + 1e-9 for a, b in pairwise(edges))
-    assert edges[0][0] >= -1e-9
-    assert edges[-1][1] <= 1 + 1e-9
-    assert places[2] == pytest.approx(0.501)
-    assert utilisation.spread([0.2, 0.7], [0.1, 0.1]) == pytest.approx([0.2, 0.7])

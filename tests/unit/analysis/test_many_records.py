@@ -1,0 +1,167 @@
+"""A step reads each file once, keeps no record longer than it needs, and fits no model more for more runs."""
+
+import gc
+import io
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from study.analysis.figures import order
+from study.analysis.figures.step import write_figures
+from study.analysis.report.step import render
+from study.analysis.stats import log_model
+from study.analysis.stats.analysis import Analysis, analyse
+from study.analysis.stats.step import write_fit
+from study.analysis.table import files as table_files
+from study.analysis.table.files import read_table
+from study.analysis.table.step import write_timings
+from study.artifacts.checked import read_records
+from study.artifacts.layout import Results
+from study.artifacts.plan import Plan, write_plans
+from study.artifacts.record import Record, sealed
+from study.artifacts.telemetry import write_parquet
+from study.artifacts.telemetry_columns import COLUMNS
+from study.base.files import file_sha256
+from tests.conftest import tiny_plan
+from tests.unit.artifacts.test_records import make_record
+
+
+def plan_of(replicates: int) -> Plan:
+    return tiny_plan(factors={"training.batch_size": [2, 4, 8]}, replicates=replicates)
+
+
+def results_of(plan: Plan, root: Path) -> Results:
+    """A results folder with a sealed record and samples of each run; every three runs are a start of their own."""
+    files = Results(root)
+    write_plans([plan], root)
+    for number, run in enumerate(plan.runs):
+        path = files.telemetry(plan.name, run.file)
+        write_parquet(pd.DataFrame({name: [1.0, 2.0, 3.0 + number] for name in COLUMNS}), path)
+        seconds = (1.0 + 0.01 * (number % 7)) / run.settings.training.batch_size
+        record = make_record(plan, number, fit_seconds=seconds, session=1 + number // 3)
+        assert record.measurement is not None
+        own = {
+            "started": f"2026-01-01T{number // 60:02d}:{number % 60:02d}:00+00:00",
+            "telemetry_sha256": file_sha256(path),
+            "measurement": record.measurement.model_copy(update={"fit_started": 1.0}),
+        }
+        files.record(plan.name, run.file).parent.mkdir(exist_ok=True)
+        files.record(plan.name, run.file).write_text(sealed(record.model_copy(update=own)).model_dump_json())
+    return files
+
+
+@pytest.fixture
+def plan() -> Plan:
+    return plan_of(2)
+
+
+@pytest.fixture
+def files(plan: Plan, tmp_path: Path) -> Results:
+    return results_of(plan, tmp_path)
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
+    """The number of times that each file was opened, by its name."""
+    counts: Counter[str] = Counter()
+    whole = io.open
+
+    def counting(path: Any, *rest: Any, **named: Any) -> Any:
+        counts[Path(path).name] += 1
+        return whole(path, *rest, **named)
+
+    monkeypatch.setattr(io, "open", counting)
+    yield counts
+
+
+def test_each_step_opens_each_record_and_its_samples_once_at_most(
+    plan: Plan, files: Results, opened: Counter[str]
+) -> None:
+    name = plan.name
+    paths = files.plan(name), files.timings(name), files.fit(name)
+    kept = files.records(name), files.telemetry_folder(name)
+    records, samples = {run.file for run in plan.runs}, {run.telemetry_file for run in plan.runs}
+    steps: list[tuple[Callable[[], object], set[str]]] = [
+        (lambda: write_timings(paths[0], *kept, paths[1]), records | samples),
+        (lambda: write_fit(*paths), set()),
+        (lambda: write_figures(*paths, *kept, files.figures(name)), records | samples),
+        (lambda: render([name], files.root, files.report), records),
+    ]
+    for step, expected in steps:
+        opened.clear()
+        step()
+        assert {file: count for file, count in opened.items() if file in records | samples} == dict.fromkeys(
+            expected, 1
+        )
+
+
+def test_the_table_lets_each_record_go_before_it_reads_the_next(
+    plan: Plan, files: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alive: list[int] = []
+    values_of = table_files.values_of
+
+    def watched(record: Record, *rest: Any) -> Any:
+        alive.append(sum(isinstance(one, Record) for one in gc.get_objects()))
+        return values_of(record, *rest)
+
+    monkeypatch.setattr(table_files, "values_of", watched)
+    gc.collect()
+    before = sum(isinstance(one, Record) for one in gc.get_objects())
+    frame, refused = read_table(plan, files.records(plan.name), files.telemetry_folder(plan.name))
+    assert (len(frame), len(alive), refused) == (6, 6, 0)
+    assert max(alive) <= before + 2
+
+
+def test_records_without_steps_are_checked_as_the_others_are(plan: Plan, files: Results) -> None:
+    folder = files.records(plan.name)
+    path = folder / plan.runs[0].file
+    path.write_text(path.read_text().replace('"warm_up":true', '"warm_up":false'))
+    whole, light = read_records(plan, folder), read_records(plan, folder, steps=False)
+    assert list(light.refused) == list(whole.refused) == [plan.runs[0].name]
+    assert light.refused[plan.runs[0].name].startswith("record_sha256")
+    for name, record in whole.counted.items():
+        assert record.measurement is not None
+        measured = record.measurement.model_copy(update={"steps": []})
+        assert light.counted[name] == record.model_copy(update={"measurement": measured})
+
+
+def analysed(plan: Plan, root: Path) -> tuple[pd.DataFrame, Analysis]:
+    files = results_of(plan, root)
+    frame, _ = read_table(plan, files.records(plan.name), files.telemetry_folder(plan.name))
+    return frame, analyse(plan.study, frame)
+
+
+def test_more_replicates_need_no_more_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fits: list[int] = []
+    fit_mixed = log_model.fit_mixed
+
+    def counting(y: Any, *rest: Any) -> Any:
+        fits.append(len(y))
+        return fit_mixed(y, *rest)
+
+    monkeypatch.setattr(log_model, "fit_mixed", counting)
+    numbers = []
+    for replicates in (6, 18):
+        fits.clear()
+        analysed(plan_of(replicates), tmp_path / str(replicates))
+        numbers.append(len(fits))
+        assert max(fits) == 3 * replicates
+    assert numbers[0] == numbers[1] > 0
+
+
+def test_the_order_of_many_starts_has_a_short_legend_and_a_running_median(tmp_path: Path) -> None:
+    few, many = plan_of(2), plan_of(40)
+    legends = []
+    for plan in (few, many):
+        frame, analysis = analysed(plan, tmp_path / str(len(plan.runs)))
+        figure = order.draw(plan, frame.assign(set_aside=None), analysis)
+        assert figure is not None
+        (legend,) = figure.figure.legends
+        legends.append([text.get_text() for text in legend.get_texts()])
+    assert legends[0] == ["session 1, block 1", "session 2, block 2"]
+    assert legends[1] == ["a run of 40 sessions", f"median of {order.WINDOW} runs"]
