@@ -13,8 +13,10 @@ from study.analysis.published.table import read_published
 from study.analysis.report.epochs import EpochRow, epoch_rows, padded, published_epochs
 from study.analysis.stats.analysis import Analysis
 from study.analysis.stats.usable import with_reasons
+from study.analysis.table.progress import progress_of
 from study.analysis.wording.answer import answer_sentence
 from study.analysis.wording.caveats import caveat_sentence
+from study.analysis.wording.progress import missing_sentence, progress_sentence
 from study.analysis.words import bytes_words, short_key, total_words
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
@@ -71,7 +73,7 @@ def view(
         title=study.title,
         question=study.question,
         answer=[answer_sentence(answer) for answer in analysis.answer],
-        banners=[*_reduced(study), *_banners(list(records.values()))],
+        banners=[*_unfinished(plan, records), *_reduced(study), *_banners(list(records.values()))],
         warnings=[
             *map(caveat_sentence, analysis.warnings),
             *_left_out(records),
@@ -115,6 +117,13 @@ def _counts(plan: Plan, done: list[Record]) -> str:
         reached_words = " to ".join(dict.fromkeys(f"{value:.0%}" for value in (min(known), max(known))))
         text += f" They reached an accuracy of {reached_words}, from {' and '.join(kinds)} weights."
     return text
+
+
+def _unfinished(plan: Plan, records: dict[str, Record]) -> list[str]:
+    """Return a banner that says how far the study is; none where it is whole."""
+    progress = progress_of(plan, records)
+    missing = missing_sentence(progress)
+    return [f"{progress_sentence([progress])} {missing}"] if missing else []
 
 
 def _reduced(study: Study) -> list[str]:
