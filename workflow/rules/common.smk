@@ -8,7 +8,7 @@ sys.path.insert(0, str(BASE))
 from snakemake.settings.types import DeploymentMethod
 from study.base.errors import StudyError
 from study.base.imports import closure
-from study.host.plan.captions import captions, titles
+from study.host.plan.captions import Figures
 from study.host.plan.signals import end_steps_at_once
 from study.host.plan.workflow import start, use_this_checkout
 
@@ -43,3 +43,8 @@ wildcard_constraints:
 def code(module):
     """Return the files that an analysis step needs, by its module: an edit of one makes the step's output again."""
     return [str(path) for path in closure(module, BASE)]
+
+
+def figures_of(study):
+    """Return the titles and captions of a study's figures, for Snakemake's own report."""
+    return Figures(FLOW.results.figures(study))

@@ -4,6 +4,7 @@ Pure functions: values in, Markdown out. Where the blog's own number misleads, t
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -62,8 +63,12 @@ def blog_name(figure: str) -> str:
 
 
 def last_start(parts: Sequence[Part]) -> datetime:
-    """Return when the last run of a post began; the records give a post its date, so it is the same at any time."""
-    return max(datetime.fromisoformat(record.started).astimezone(UTC) for part in parts for record in part.records)
+    """Return when the last run of a post began: its date, which the records alone decide."""
+    found = []
+    for record in (record for part in parts for record in part.records):
+        with suppress(ValueError, OverflowError):  # the record of another clock, or an edited one
+            found.append(datetime.fromisoformat(record.started).astimezone(UTC))
+    return max(found, default=datetime.fromtimestamp(0, UTC))
 
 
 def post(parts: Sequence[Part], claims: Sequence[Claim]) -> str:
@@ -84,7 +89,7 @@ def _front(parts: Sequence[Part]) -> str:
         "tags": [{"cpu": "cpu", "cuda": "gpu"}[device] for device in devices] + ["performance-analysis"],
         "toc": True,
     }
-    if any(_has_curve(group) for part in parts for group in part.analysis.groups):
+    if any(group.curve for part in parts for group in part.analysis.groups):
         values["use_math"] = True
     if images:
         values["image"] = images[0]
@@ -124,7 +129,7 @@ def _factor(part: Part) -> str:
 
 
 def _items(sentences: Iterator[str]) -> str:
-    return "\n".join(f"- {inline(sentence)}" for sentence in sentences)
+    return "\n".join(f"- {paragraph(sentence)}" for sentence in sentences)
 
 
 def _named(facts: Sequence[tuple[str, str]]) -> str:
@@ -199,10 +204,6 @@ def _speedup(part: Part) -> Iterator[str]:
             for ratio in ratios
         ],
     )
-
-
-def _has_curve(group: Group) -> bool:
-    return group.curve is not None
 
 
 def _laws(part: Part) -> Iterator[str]:
