@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from docutils.core import publish_parts
+from docutils.core import publish_parts  # type: ignore[import-untyped]
 
 from study.host.plan.captions import Figures, as_rst
 
