@@ -52,7 +52,7 @@ def _gather_all(names: Iterable[str], files: Results, made: Results, say: Callab
             left_out.append(f"{name} is left out: {error}")
     gaps = [f"{one.study}: {missing}" for one in found if (missing := missing_sentence(one))]
     if not any(one.there for one in found):
-        raise StudyError(f"report: no run is there yet. {' '.join([*gaps, *left_out])}")
+        raise StudyError(f"results: no run is there yet. {' '.join([*gaps, *left_out])}")
     for line in (progress_sentence(found), *gaps, *left_out):
         say(line)
     return found

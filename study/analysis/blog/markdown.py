@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from urllib.parse import quote
 
 import yaml
 
@@ -20,7 +21,7 @@ def inline(value: str) -> str:
 
 def paragraph(value: str) -> str:
     """Return ``value`` as a paragraph of its own: what begins a list, a rule or a definition is text, too."""
-    line = re.sub(r"^(\d+)([.)])", lambda match: f"{match[1]}&#{ord(match[2])};", inline(value))
+    line = re.sub(r"^(\d+)([.)])(?=\s|$)", lambda match: f"{match[1]}&#{ord(match[2])};", inline(value))
     return re.sub(r"^[-+=:]", lambda match: f"&#{ord(match[0])};", line)
 
 
@@ -32,8 +33,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def picture(alt: str, address: str) -> str:
-    """Return a picture; ``address`` is relative to the post, and needs no escape."""
-    return f"![{inline(alt)}]({address})"
+    """Return a picture; ``address`` is the path of its file from the post's folder."""
+    return f"![{inline(alt)}]({quote(address)})"
 
 
 def front_matter(date: datetime, values: dict[str, str | bool | list[str]]) -> str:

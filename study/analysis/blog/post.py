@@ -212,7 +212,9 @@ def _laws(part: Part) -> Iterator[str]:
     if not groups:
         return
     yield "### Mathematical Model"
-    yield PUBLISHED_LAW
+    if _factor(part) == "batch size":
+        yield PUBLISHED_LAW
+        yield paragraph(words.PUBLISHED_LAW)
     yield paragraph(words.LAWS)
     for label, curve in groups:
         yield f"**{inline(device_words(label))}**: {inline(verdict_sentence(curve.verdict))}"
@@ -247,10 +249,19 @@ def _claims(parts: Sequence[Part], claims: Sequence[Claim]) -> Iterator[str]:
             [
                 claim.published,
                 claim.verdict,
-                " ".join(said for part in parts for said in measured_here(claim, part.plan.study, part.analysis))
-                or words.NOT_MEASURED,
-                f"{claim.source}, {claim.where}",
+                " ".join(said for part in parts for said in _measured(claim, part)) or words.NOT_MEASURED,
+                _source(claim),
             ]
             for claim in mine
         ],
     )
+
+
+def _measured(claim: Claim, part: Part) -> list[str]:
+    """Return sentences on what one study says of a claim; none where it cannot speak to it."""
+    return measured_here(claim, part.plan.study, part.analysis)
+
+
+def _source(claim: Claim) -> str:
+    """Return the document of a claim and the place in it."""
+    return f"{claim.source}, {claim.where}"

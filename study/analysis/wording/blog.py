@@ -17,10 +17,8 @@ ROWS = (
     "determine."
 )
 RATIOS = "Times are compared within blocks. Without an interval there are too few clean runs to give one."
-LAWS = (
-    "The published law is the power law. The corrected table has every law that was fitted: a smaller AICc is better, "
-    "and the weights sum to 1."
-)
+PUBLISHED_LAW = "This is the published law, the power law of T(b)."
+LAWS = "The corrected table has every law that was fitted: a smaller AICc is better, and the weights sum to 1."
 CLAIMS = (
     "Beside each published claim stands how far the figures that were printed with it support it, and what was "
     "measured here."

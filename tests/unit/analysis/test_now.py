@@ -96,7 +96,7 @@ def test_no_record_at_all_is_one_line_and_no_page(tmp_path: Path, capsys: pytest
     begun(tmp_path, 0)
     assert main(["report", "--results", str(tmp_path)]) == 1
     error = capsys.readouterr().err
-    assert error == "error: report: no run is there yet. tiny: Missing: all 9 runs.\n"
+    assert error == "error: results: no run is there yet. tiny: Missing: all 9 runs.\n"
     assert not (tmp_path / "report.html").exists()
 
 
