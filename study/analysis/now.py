@@ -44,14 +44,17 @@ def made_now(
 def _gather_all(names: Iterable[str], files: Results, made: Results, say: Callable[[str], None]) -> list[Progress]:
     """Gather what is there of each study, and say how far it is."""
     found: list[Progress] = []
-    left_out = []
+    refused: dict[str, str] = {}
     for name in names:
         try:
             found.append(_gather(name, files, made))
         except StudyError as error:
-            left_out.append(f"{name} is left out: {error}")
+            refused[name] = str(error)
+    if not found:
+        raise StudyError("; ".join(refused.values()))
     gaps = [f"{one.study}: {missing}" for one in found if (missing := missing_sentence(one))]
-    if not any(one.there for one in found):
+    left_out = [f"{name} is left out: {reason}" for name, reason in refused.items()]
+    if not any(one.there or one.refused for one in found):
         raise StudyError(f"results: no run is there yet. {' '.join([*gaps, *left_out])}")
     for line in (progress_sentence(found), *gaps, *left_out):
         say(line)

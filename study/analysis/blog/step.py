@@ -14,6 +14,7 @@ from study.analysis.table.progress import Progress
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import read_plan
+from study.base.errors import StudyError
 from study.base.files import write_whole
 
 LONGEST = 60
@@ -28,6 +29,8 @@ def write_post(studies: Sequence[str], results: Path, output: Path, say: Callabl
     """
     with made_now(studies, results, say) as (made, found):
         shown = [progress for progress in found if progress.there]
+        if not shown:
+            raise StudyError("blog: no record can be used; the report names each with the reason")
         parts = [_part(progress, made) for progress in shown]
         for part in parts:
             for one in part.pictures:
