@@ -7,7 +7,7 @@ VENV := .venv/bin/python
 CORES ?= 1
 
 .DEFAULT_GOAL := study
-.PHONY: study published images images-archive host env dev check test test-rest test-containers test-gpu test-repeat example \
+.PHONY: study published report images images-archive host env dev check test test-rest test-containers test-gpu test-repeat example \
   lint lint-types format schema docs lock audit sbom clean help
 
 study: host  ## Run the selected studies and print the path of the report
@@ -23,6 +23,9 @@ define start
 	$(VENV) -m snakemake --cores $(CORES) $(1)
 	@echo "The report: results/report.html"
 endef
+
+report: host  ## Render the report of the runs that are there, at any time; ARGS="STUDY ..." for some of the studies
+	@$(VENV) -m study report $(ARGS)
 
 PUBLISHED := "studies=[batch-size,speedup,cifar10-cnn,lab-device,lab-batch-size,lab-model-size,lab-workers,lab-precision,mnist-strategies,inference,larger-models]"
 
@@ -99,7 +102,7 @@ example: env  ## Recompute the tables, figures and report of the committed examp
 	  $$python -m study fit $$study/plan.json $$study/timings.csv --output $$study/fit.json && \
 	  $$python -m study figures $$study/plan.json $$study/timings.csv $$study/fit.json --records $$study/records --telemetry $$study/telemetry \
 	    --output $$study/figures || exit 1; \
-	  done && $$python -m study report batch-size speedup --results . --output report.html && \
+	  done && $$python -m study report --from-tables batch-size speedup --results . --output report.html && \
 	  rm -f */figures/*.svg */figures/index.json
 
 lint: dev  ## Check the style, the import contracts and the workflow

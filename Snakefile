@@ -10,6 +10,9 @@ min_version("9.0")
 configfile: f"{workflow.basedir}/config/config.yaml"
 
 
+report: "workflow/report/workflow.rst"
+
+
 # The base image of docker/Dockerfile, named here for Snakemake's linter. Snakemake itself can only use
 # Apptainer; study/host/engine starts the runs' own containers.
 container: "docker://python:3.11-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c637cecc392d97f980d4fec56b"

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -68,6 +69,11 @@ def _say(message: str, log: Path | None) -> None:
                 file.write(message + "\n")
 
 
+def _print(text: str) -> None:
+    """Print lines whose words may come from a file: what steers a terminal is escaped."""
+    print("\n".join(map(printable, text.split("\n"))))
+
+
 def _not_ahead(*folders: Path) -> None:
     """Set what a step reads in these folders of results back to now if the clock was set back since it was made."""
     from study.base.files import set_back
@@ -120,7 +126,7 @@ def plan(options: argparse.Namespace) -> None:
 
     checkout.root()
     config = configuration.of_one_study(options.study, options.set, options.device, options.reduced)
-    print(table(workflow.plans_for(config, configuration.STUDIES, options.results)[0]))
+    _print(table(workflow.plans_for(config, configuration.STUDIES, options.results)[0]))
 
 
 @verb(argument("snakemake", nargs="*", help="after --: the arguments that Snakemake gets"))
@@ -260,7 +266,7 @@ def _fit_table(options: argparse.Namespace) -> None:
 
     columns = (options.x, options.y, options.block, options.session)
     curve, optimum = fit_table(checked_table(read_csv(options.plan), *columns, options.plan.name, "--"))
-    print(as_text(curve, optimum, options.x))
+    _print(as_text(curve, optimum, options.x))
     if options.output:
         write_if_changed(options.output, json.dumps(as_json(curve, optimum), indent=1, allow_nan=False))
 
@@ -288,21 +294,48 @@ def claims(options: argparse.Namespace) -> None:
     from study.analysis.published.claims import as_text, chosen, examine
     from study.analysis.published.table import read_published
 
-    print(as_text(chosen(examine(read_published()), options.study)))
+    _print(as_text(chosen(examine(read_published()), options.study)))
 
 
 @verb(
-    argument("studies", nargs="+", help="names of the studies"),
-    argument("--output", type=Path, required=True, metavar="FILE", help="HTML file to write"),
+    argument("studies", nargs="*", help="names of the studies (default: those that were started last)"),
+    argument("--output", type=Path, metavar="FILE", help="HTML file to write (default: report.html in the results)"),
+    argument(
+        "--from-tables",
+        action="store_true",
+        help="use the tables, fits and figures that are there, as the workflow does, and make none",
+    ),
     RESULTS,
     LOG,
 )
 def report(options: argparse.Namespace) -> None:
-    """Render one self-contained page about every selected study."""
-    from study.analysis.report.step import render
+    """Render one self-contained page from the records that are there, at any time; nothing is measured."""
+    output = options.output or options.results / "report.html"
+    if options.from_tables:
+        from study.analysis.report.step import render
 
-    _not_ahead(options.results, *(options.results / name for name in options.studies))
-    render(options.studies, options.results, options.output)
+        if not options.studies:
+            raise StudyError("studies: missing; --from-tables needs the names of the studies")
+        _not_ahead(options.results, *(options.results / name for name in options.studies))
+        return render(options.studies, options.results, output)
+    from study.analysis.report.anytime import report_now
+
+    say = partial(_say, log=options.log)
+    report_now(options.studies, options.results, output, say)
+    return say(f"the report: {output}")
+
+
+@verb(
+    argument("studies", nargs="*", metavar="study", help="name of a study (default: those that were started last)"),
+    argument("--output", type=Path, required=True, metavar="FOLDER", help="folder of the post and its pictures"),
+    RESULTS,
+)
+def blog(options: argparse.Namespace) -> None:
+    """Write a post for a blog (Markdown with front matter, tables and figures) from the records that are there."""
+    from study.analysis.blog.step import write_post
+
+    say = partial(_say, log=None)
+    say(f"the post: {write_post(options.studies, options.results, options.output, say)}")
 
 
 @verb(

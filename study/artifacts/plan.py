@@ -101,6 +101,12 @@ def table(plan: Plan) -> str:
     )
 
 
+class Selected(Strict):
+    """The studies of the last start."""
+
+    studies: list[str]
+
+
 def write_plans(plans: Iterable[Plan], results: Path, only_missing: bool = False) -> None:
     """Write ``results/plan.json`` (the selected studies), and ``results/<study>/plan.json`` for each study.
 
@@ -113,6 +119,16 @@ def write_plans(plans: Iterable[Plan], results: Path, only_missing: bool = False
     for path, text in files.items():
         if not (only_missing and path.exists()):
             write_if_changed(path, text)
+
+
+def selected(results: Path) -> list[str]:
+    """Return the names of the studies of the last start; in a folder that no start wrote, those of all its studies.
+
+    Raise :class:`StudyError` if there is none.
+    """
+    selection = Results(results).selection
+    shared = [] if selection.exists() else sorted(plan.parent.name for plan in results.glob("*/plan.json"))
+    return shared or Selected.read(selection, "each start of the pipeline writes it").studies
 
 
 def read_earlier(names: Iterable[str], results: Path) -> dict[str, Plan]:

@@ -116,7 +116,7 @@ def test_the_command_makes_a_report_from_records_anywhere(installed: Path, resul
     say(installed, tmp_path, "timings", plan, *samples, "--output", timings)
     say(installed, tmp_path, "fit", plan, timings, "--output", fit)
     say(installed, tmp_path, "figures", plan, timings, fit, *samples, "--output", figures)
-    say(installed, tmp_path, "report", "speedup", "--results", str(results), "--output", "report.html")
+    say(installed, tmp_path, "report", "--from-tables", "speedup", "--results", str(results), "--output", "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "17.5" in page  # CPU over GPU, as the README quotes it
     assert "data:image/svg+xml" in page

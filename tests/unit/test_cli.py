@@ -124,7 +124,13 @@ WRONG: dict[str, tuple[list[str], list[str]]] = {
         ["folder", "empty", "pipe", "empty/x", "x" * 300],
     ),
     "a study with results": (
-        ["report WRONG --output OUT", "retry WRONG", "retry WRONG --weights"],
+        [
+            "report WRONG --output OUT",
+            "report --from-tables WRONG --output OUT",
+            "blog WRONG --output OUT",
+            "retry WRONG",
+            "retry WRONG --weights",
+        ],
         [*NAMES, "half", "damaged"],
     ),
     "a name": (
@@ -148,12 +154,28 @@ WRONG: dict[str, tuple[list[str], list[str]]] = {
         NAMES,
     ),
     "a folder of results": (
-        ["archive cpu --results WRONG", "retry tiny --results WRONG", "report tiny --results WRONG --output OUT"],
+        [
+            "archive cpu --results WRONG",
+            "retry tiny --results WRONG",
+            "report tiny --results WRONG --output OUT",
+            "report --results WRONG --output OUT",
+            "blog --results WRONG --output OUT",
+        ],
         ["gone", "folder", "empty", "empty/x"],
     ),
     "a value for Snakemake": (["engine -- --config container=WRONG", "engine -- --config overrides=WRONG"], NAMES[:1]),
     "nothing": (
-        ["", "timings", "fit", "figures PLAN", "fit PLAN TIMINGS", "archive cuda", "report --output OUT"],
+        [
+            "",
+            "timings",
+            "fit",
+            "figures PLAN",
+            "fit PLAN TIMINGS",
+            "archive cuda",
+            "report --output OUT",
+            "report --from-tables",
+            "blog",
+        ],
         [""],
     ),
 }
@@ -225,6 +247,31 @@ def test_every_verb_with_every_wrong_thing_ends_in_one_line(
     assert error[:-1].isprintable()
     assert (things["HERE"] / "folder" / "precious").read_text() == "kept"
     assert not list(tmp_path.iterdir())
+
+
+STEERING = "\x1b[2J\x1b]0;mine\x07 <b>\u202e"
+"""Words that clear a terminal, rename its window and turn what follows."""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["claims"], ["claims", "--study", "batch-size"], ["fit", "TABLE", "--x", STEERING]],
+)
+def test_hostile_words_are_printed_as_text(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from study.analysis.published import table
+
+    text = table.FILE.read_text(encoding="utf-8")
+    published = tmp_path / "published.csv"
+    published.write_text(text.replace("RTX 3060 Ti", STEERING).replace("004_b14b", STEERING), encoding="utf-8")
+    monkeypatch.setattr(table, "FILE", published)
+    times = tmp_path / "times.csv"
+    times.write_text(f"{STEERING},seconds\n16,2\n32,1\n64,1.5\n", encoding="utf-8")
+    assert main([str(times) if word == "TABLE" else word for word in command]) == 0
+    said = capsys.readouterr().out
+    assert all(line.isprintable() for line in said.splitlines())
+    assert "\\x1b[2J\\x1b]0;mine\\x07 <b>\\u202e" in said
 
 
 def test_a_message_stands_in_the_log_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -180,8 +180,13 @@ def test_a_signal_to_snakemake_alone_ends_its_run_at_once_and_says_how_to_go_on(
         assert list((ready.root / "results").glob(".scratch-*")) == []
         said.seek(0)
         told = said.read()
-    assert "kept: 1 of the 2 run(s) of this start. To go on, start it again." in told
+    assert "kept: 1 of the 2 run(s) of this start. To go on, start it again. For a report of what is there:" in told
     assert "Traceback" not in told
+    command = re.findall(r"what is there: python -m (.+)", told)[0].split()
+    done = ready.python(*command)
+    assert "1 of 2 planned runs are there: this is no final report.\ntiny: Missing: " in done.stderr
+    unfinished = (ready.root / "results" / "report.html").read_text(encoding="utf-8")
+    assert "1 of 2 planned runs are there: this is no final report." in unfinished
     ready.good("time_budget_minutes=0")
     assert ready.records() == {}  # the block was broken off, and is set aside
     page = (ready.root / "results" / "report.html").read_text(encoding="utf-8")

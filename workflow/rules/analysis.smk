@@ -42,9 +42,12 @@ rule figures:
             patterns=["{figure}.svg"],
             caption="../report/figures.rst",
             category="{study}",
+            labels=lambda wc: {"study": wc.study, "figure": figures_of(wc.study).title(wc.figure)},
         ),
     log:
         "results/logs/{study}/figures.log",
+    params:
+        listed=lambda wc: figures_of(wc.study),
     shell:
         "exec python -m study figures {input.plan:q} {input.timings:q} {input.fit:q}"
         " --records results/{wildcards.study}/records --telemetry results/{wildcards.study}/telemetry"

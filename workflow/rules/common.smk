@@ -8,6 +8,7 @@ sys.path.insert(0, str(BASE))
 from snakemake.settings.types import DeploymentMethod
 from study.base.errors import StudyError
 from study.base.imports import closure
+from study.host.plan.captions import Figures
 from study.host.plan.signals import end_steps_at_once
 from study.host.plan.workflow import start, use_this_checkout
 
@@ -18,8 +19,9 @@ if DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method:
         "error: --sdm apptainer: Snakemake's own containers hold no training stack; use --config container=apptainer"
     )
 
-# A dry run or a lint takes no lock and changes no plan.
-READ_ONLY = workflow.output_settings.dryrun or "--lint" in sys.argv
+# A dry run, a lint or Snakemake's own report takes no lock and changes no plan.
+REPORTS = any(word.split("=")[0] == "--report" for word in sys.argv) and "--report-after-run" not in sys.argv
+READ_ONLY = workflow.output_settings.dryrun or "--lint" in sys.argv or REPORTS
 
 try:
     FLOW, LOCK = start(config, BASE / "config" / "studies", Path("results"), READ_ONLY, fetch="--lint" not in sys.argv)
@@ -41,3 +43,8 @@ wildcard_constraints:
 def code(module):
     """Return the files that an analysis step needs, by its module: an edit of one makes the step's output again."""
     return [str(path) for path in closure(module, BASE)]
+
+
+def figures_of(study):
+    """Return the titles and captions of a study's figures, for Snakemake's own report."""
+    return Figures(FLOW.results.figures(study))

@@ -11,10 +11,15 @@ rule report:
         stamps=[FLOW.stamps(study) for study in STUDIES],
         code=code("study.analysis.report.step"),
     output:
-        "results/report.html",
+        report(
+            "results/report.html",
+            caption="../report/page.rst",
+            category="report",
+            labels={"study": ", ".join(STUDIES), "figure": "the whole page"},
+        ),
     log:
         "results/logs/report.log",
     params:
         studies=STUDIES,
     shell:
-        "exec python -m study report {params.studies:q} --output {output:q} --log {log:q}"
+        "exec python -m study report --from-tables {params.studies:q} --output {output:q} --log {log:q}"

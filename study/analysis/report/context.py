@@ -28,10 +28,12 @@ from study.analysis.report.levels import LevelTable, level_tables
 from study.analysis.report.notes import counts, oddities, origins, reduced, summary
 from study.analysis.stats.analysis import Analysis
 from study.analysis.stats.usable import with_reasons
+from study.analysis.table.progress import progress_of
 from study.analysis.wording.answer import answer_sentence
 from study.analysis.wording.cards import Card, cards, limit_card
 from study.analysis.wording.claims import claim_title, claim_words, ratio_sentence
 from study.analysis.wording.consequences import Warned, ranked
+from study.analysis.wording.progress import missing_sentence, progress_sentence
 from study.analysis.words import short_key, total_words
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
@@ -49,6 +51,8 @@ class StudyView:
     question: str
     summary: list[str]
     counts: str
+    unfinished: list[str]
+    """How far the study is, which comes first; nothing where every planned run is there."""
     cards: list[Card]
     answer: list[str]
     notes: list[str]
@@ -107,6 +111,7 @@ def view(
         question=study.question,
         summary=summary(plan, records),
         counts=counts(plan, records),
+        unfinished=_unfinished(plan, records),
         cards=_cards(plan, groups, analysis, found),
         answer=[
             *(answer_sentence(answer) for answer in analysis.answer),
@@ -137,6 +142,13 @@ def view(
         pictures=pictures,
         folder=folder,
     )
+
+
+def _unfinished(plan: Plan, records: dict[str, Record]) -> list[str]:
+    """Return a sentence on how far the study is; none where it is whole."""
+    progress = progress_of(plan, records)
+    missing = missing_sentence(progress)
+    return [f"{progress_sentence([progress])} {missing}"] if missing else []
 
 
 def _cards(plan: Plan, groups: Levelled, analysis: Analysis, found: Sequence[ClaimVerdict]) -> list[Card]:

@@ -48,8 +48,8 @@ OVERVIEW_FROM = 4
 """Number of studies from which on a table of all questions comes first."""
 
 
-def render(studies: list[str], results: Path, output: Path) -> None:
-    """Write the report on ``studies`` to ``output``, in one piece."""
+def render(studies: list[str], results: Path, output: Path, linked: Path | None = None) -> None:
+    """Write the report on ``studies`` to ``output``, in one piece, with links to files in ``linked``, else ``results``."""
     environment = Environment(
         loader=PackageLoader("study.analysis.report"),
         autoescape=True,
@@ -70,7 +70,7 @@ def render(studies: list[str], results: Path, output: Path) -> None:
     }
     script = environment.get_template("report.js").render()
     claims = examine(read_published())
-    views = [_read(name, results, output.parent, claims) for name in studies]
+    views = [_read(name, results, linked or results, output.parent, claims) for name in studies]
     text = environment.get_template("report.html.j2").render(
         studies=views,
         overview=len(views) >= OVERVIEW_FROM,
@@ -94,19 +94,19 @@ def prose(text: str) -> Markup:
     )
 
 
-def _read(name: str, results: Path, page: Path, claims: Sequence[Claim]) -> StudyView:
-    """Return one study of ``results`` for a page in the folder ``page``."""
+def _read(name: str, results: Path, linked: Path, page: Path, claims: Sequence[Claim]) -> StudyView:
+    """Return one study of ``results`` for a page in the folder ``page``, with links to the files in ``linked``."""
     files = Results(results)
     plan = read_plan(files.plan(name))
     found = read_records(plan, files.records(name), steps=False)
-    folder = quote(os.path.relpath(results / name, page))
+    folder = quote(os.path.relpath(linked / name, page))
     return view(
         plan,
         found.counted,
         read_timings(files.timings(name), plan),
         read_analysis(files.fit(name)),
         claims,
-        _pictures(files.figures(name), folder),
+        _pictures(Results(linked).figures(name), folder),
         read_primers(results),
         found.refused_aside,
         folder,

@@ -125,7 +125,7 @@ class Workflow:
         made = sum(files[run].exists() for run in self.pending)
         print(
             f"kept: {made} of the {len(self.pending)} run(s) of this start. To go on, start it again. For a report of "
-            "what is there, add: --config time_budget_minutes=0",
+            "what is there: python -m study report",
             file=sys.stderr,
             flush=True,
         )

@@ -57,7 +57,7 @@ def analysed(files: Results, figures: bool = False) -> str:
     else:
         files.figures("tiny").mkdir()
         (files.figures("tiny") / "index.json").write_text("[]")
-    assert main(["report", "tiny", "--results", str(files.root), "--output", str(files.report)]) == 0
+    assert main(["report", "--from-tables", "tiny", "--results", str(files.root), "--output", str(files.report)]) == 0
     return files.report.read_text(encoding="utf-8")
 
 
@@ -177,7 +177,7 @@ def test_a_damaged_plan_ends_each_verb_with_one_line(
         ["timings", plan, *folders, "--output", timings],
         ["fit", plan, timings, "--output", fit],
         ["figures", plan, timings, fit, *folders, "--output", str(files.figures("tiny"))],
-        ["report", "tiny", "--results", str(files.root), "--output", str(files.report)],
+        ["report", "--from-tables", "tiny", "--results", str(files.root), "--output", str(files.report)],
         ["dataset", plan, "x", "--results", str(files.root)],
         ["weights", plan, "x", "--results", str(files.root)],
     ):

@@ -1,0 +1,1 @@
+"""A post for a blog, in Markdown, from the records."""

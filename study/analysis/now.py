@@ -1,0 +1,82 @@
+"""What the records that are there give now, in a folder of its own: for a report or a post beside a start or after one.
+
+Nothing that belongs to the workflow is written, so the next start makes its own from the whole.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from study.analysis.figures.step import write_figures
+from study.analysis.stats.step import write_fit
+from study.analysis.table.files import read_table, write_csv
+from study.analysis.table.progress import Progress, progress_of
+from study.analysis.wording.progress import missing_sentence, progress_sentence
+from study.artifacts.checked import read_records
+from study.artifacts.layout import Results
+from study.artifacts.plan import read_plan, selected
+from study.base.errors import StudyError
+
+
+@contextmanager
+def made_now(
+    studies: Sequence[str], results: Path, say: Callable[[str], None]
+) -> Iterator[tuple[Results, list[Progress]]]:
+    """Yield a temporary folder of results with tables, fits and figures, and how far each of its studies is.
+
+    By default the studies are those selected. ``say`` gets the lines for the terminal: first how far the studies are. A
+    study without a plan is left out with a line. Raise :class:`StudyError` if no study has a record.
+    """
+    files = Results(results)
+    with TemporaryDirectory(prefix="study-now-") as folder:
+        made = Results(Path(folder))
+        if files.primers.is_dir():
+            made.primers.symlink_to(files.primers.resolve())
+        found = _gather_all(dict.fromkeys(studies or selected(results)), files, made, say)
+        for name in (progress.study for progress in found):
+            write_fit(made.plan(name), made.timings(name), made.fit(name))
+            inputs = (made.plan(name), made.timings(name), made.fit(name))
+            write_figures(*inputs, made.records(name), made.telemetry_folder(name), made.figures(name))
+        yield made, found
+
+
+def _gather_all(names: Iterable[str], files: Results, made: Results, say: Callable[[str], None]) -> list[Progress]:
+    """Gather what is there of each study, and say how far it is."""
+    found: list[Progress] = []
+    refused: dict[str, str] = {}
+    for name in names:
+        try:
+            found.append(_gather(name, files, made))
+        except StudyError as error:
+            refused[name] = str(error)
+    if not found:
+        raise StudyError("; ".join(refused.values()))
+    gaps = [f"{one.study}: {missing}" for one in found if (missing := missing_sentence(one))]
+    left_out = [f"{name} is left out: {reason}" for name, reason in refused.items()]
+    if not any(one.there or one.refused for one in found):
+        raise StudyError(f"results: no run is there yet. {' '.join([*gaps, *left_out])}")
+    for line in (progress_sentence(found), *gaps, *left_out):
+        say(line)
+    return found
+
+
+def _gather(name: str, files: Results, made: Results) -> Progress:
+    """Make in ``made`` what the later steps read of a study: its plan, its table, and links to records and samples."""
+    plan = read_plan(files.plan(name))
+    if plan.name != name:
+        raise StudyError(f"{files.plan(name)}: it is the plan of {plan.name!r}")
+    made.plan(name).parent.mkdir()
+    made.plan(name).symlink_to(files.plan(name).resolve())
+    for source, link in (
+        (files.records(name), made.records(name)),
+        (files.telemetry_folder(name), made.telemetry_folder(name)),
+    ):
+        if source.is_dir():
+            link.symlink_to(source.resolve())
+        else:
+            link.mkdir()
+    frame, _ = read_table(plan, made.records(name), made.telemetry_folder(name))
+    write_csv(frame, made.timings(name))
+    found = read_records(plan, made.records(name), steps=False)
+    return progress_of(plan, found.counted, found.refused)

@@ -1,0 +1,259 @@
+"""The post that the verb ``blog`` writes: its numbers are those of the analysis, and what it quotes is text."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from markdown_it import MarkdownIt
+
+from study.analysis.blog import markdown
+from study.analysis.published.claims import examine
+from study.analysis.published.table import read_published
+from study.analysis.stats.analysis import read_analysis
+from study.analysis.words import coefficients, number
+from study.artifacts.plan import write_plans
+from study.base.files import ROOT, write_new
+from study.cli import main
+from tests.conftest import tiny_plan
+from tests.unit.artifacts.test_records import make_record
+
+EXAMPLE = ROOT / "docs" / "example-h200"
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "**bold** _under_ `code` [link](http://a.example) ![x](y)",
+    "a | b | c",
+    "{{ site.secret }} {% raw %}",
+    "$x$ ~~gone~~ # no heading",
+    "1. no list",
+    "- no list",
+    "--- : no rule",
+    "שלום עולם \u202etxt.exe",
+    "two\nlines\n\n# and a heading",
+    "\x1b[31mred\x07",
+    "www.a.example &amp; &lt;b&gt;",
+    "back\\slash \\",
+    "T" * 300,
+]
+
+
+class Read(HTMLParser):
+    """A post as a reader sees it: its text, tables, pictures and links."""
+
+    def __init__(self, post: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.blocks: list[str] = []
+        self.tables: list[list[list[str]]] = []
+        self.feed(MarkdownIt("commonmark").enable("table").render(post))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        elif tag in ("td", "th"):
+            self.tables[-1][-1].append("")
+        if tag in ("p", "h2", "h3", "h4", "li", "td", "th"):
+            self.blocks.append("")
+
+    def handle_data(self, data: str) -> None:
+        if data.strip() and self.tags[-1][0] in ("td", "th"):
+            self.tables[-1][-1][-1] += data
+        if self.blocks:
+            self.blocks[-1] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("td", "th"):
+            self.tables[-1][-1][-1] = self.tables[-1][-1][-1].strip()
+
+    @property
+    def text(self) -> str:
+        return "\n".join(block.strip() for block in self.blocks)
+
+    def table(self, *head: str) -> Iterator[list[dict[str, str]]]:
+        """Yield the rows of each table whose heading begins with these columns."""
+        for first, *rows in self.tables:
+            if first[: len(head)] == list(head):
+                yield [dict(zip(first, row, strict=True)) for row in rows]
+
+
+def split(post: Path) -> tuple[dict[str, Any], str]:
+    """The values of the front matter, and the post below it."""
+    before, front, body = post.read_text(encoding="utf-8").split("---\n", 2)
+    assert before == ""
+    values = yaml.safe_load(front)
+    assert isinstance(values, dict)
+    return values, body
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The post about the committed example."""
+    output = tmp_path_factory.mktemp("blog")
+    assert main(["blog", "--results", str(EXAMPLE), "--output", str(output)]) == 0
+    return output
+
+
+@pytest.fixture(scope="module")
+def post(folder: Path) -> Path:
+    (found,) = folder.glob("*.md")
+    return found
+
+
+@pytest.fixture(scope="module")
+def seen(post: Path) -> Read:
+    return Read(split(post)[1])
+
+
+def test_the_front_matter_is_what_a_sites_generator_reads(post: Path, folder: Path) -> None:
+    values, _ = split(post)
+    assert values["title"] == "Batch size and Speed-up of the GPU"
+    assert values["date"] == datetime(2026, 11, 21, 18, 10, 44, tzinfo=UTC)  # the last record's
+    assert post.name.startswith("2026-11-21-")
+    assert values["description"].startswith("On the GPU with fastai the fastest is batch size 64")
+    assert values["categories"] == ["deep-learning", "hardware", "performance"]
+    assert (folder / values["image"]).is_file()
+    assert re.match(r"---\ndate: \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00\n", post.read_text(encoding="utf-8"))
+
+
+def test_every_time_share_and_ratio_is_that_of_the_analysis(seen: Read) -> None:
+    tables = seen.table("Batch Size", "Training Time")
+    for group in read_analysis(EXAMPLE / "batch-size" / "fit.json").groups:
+        rows, least = next(tables), min(level.time.value for level in group.levels if level.time)
+        for row, level in zip(rows, group.levels, strict=True):
+            assert level.time is not None
+            assert row["Batch Size"] == level.label
+            assert row["Training Time"] == f"{number(level.time.value)} s"
+            assert level.time.low is not None
+            assert level.time.high is not None
+            assert row["95% interval"] == f"{number(level.time.low)} to {number(level.time.high)}"
+            share = f"{100 * least / level.time.value:.1f}%"
+            assert row["Relative Performance"] == share
+            assert row["Relative Performance, corrected"] == ("-" if level.label in group.unfair else share)
+            assert row["Accuracy"] == f"{level.accuracy:.1%}"
+            assert row["Runs"] == str(level.runs)
+    (ratios,) = seen.table("Setting", "CPU Training Time", "GPU Training Time", "Speedup Factor")
+    found = read_analysis(EXAMPLE / "speedup" / "fit.json").ratios
+    assert [row["Speedup Factor"] for row in ratios] == [number(ratio.ratio.value) for ratio in found]
+    assert [row["CPU Training Time"] for row in ratios] == [f"{number(ratio.slower_seconds)} s" for ratio in found]
+
+
+def test_every_law_is_that_of_the_analysis(seen: Read) -> None:
+    tables = seen.table("Law", "AICc")
+    for group in read_analysis(EXAMPLE / "batch-size" / "fit.json").groups:
+        assert group.curve is not None
+        rows = {row["Law"]: row for row in next(tables)}
+        rise = group.curve.models["rise"]
+        assert rows["T0 + A/b + g b"]["Coefficients (95%)"] == coefficients(rise.coefficients, rise.intervals)
+        assert rows["Tmin + c/b^alpha"]["Coefficients (95%)"] == "no finding"
+
+
+def test_a_setting_that_did_not_learn_is_no_candidate_in_the_post(seen: Read) -> None:
+    rows = next(seen.table("Batch Size"))
+    assert [row["Verdict"] for row in rows] == [
+        "slower",
+        "may be as fast",
+        "smallest mean",
+        "not shown to have learned",
+        "not shown to have learned",
+    ]
+
+
+def test_each_published_claim_stands_beside_what_was_measured(seen: Read) -> None:
+    (rows,) = seen.table("Claim", "From the printed figures", "Measured here")
+    claims = {claim.published: claim for claim in examine(read_published()) if claim.study == "batch-size"}
+    assert {row["Claim"] for row in rows} == set(claims)
+    for row in rows:
+        assert row["From the printed figures"] == claims[row["Claim"]].verdict
+        assert row["Source"]
+    measured = {row["Claim"]: row["Measured here"] for row in rows}
+    (ratio,) = [said for claim, said in measured.items() if "9.97" in claim]
+    (optimum,) = [said for claim, said in measured.items() if "64" in claim]
+    for found in read_analysis(EXAMPLE / "speedup" / "fit.json").ratios:
+        assert number(found.ratio.value) in ratio
+    for group in read_analysis(EXAMPLE / "batch-size" / "fit.json").groups:
+        assert all(level in optimum for level in group.indistinguishable)
+
+
+def test_the_post_copies_no_sentence_of_the_blog(post: Path) -> None:
+    text = post.read_text(encoding="utf-8")
+    for phrase in ("deep dive", "classic U-shaped", "dramatic", "transformative", "Unravelling"):
+        assert phrase not in text
+
+
+def test_every_picture_is_there_under_the_blogs_name_or_ours(seen: Read, folder: Path) -> None:
+    pictures = [str(values["src"]) for tag, values in seen.tags if tag == "img"]
+    assert all((folder / picture).read_bytes().startswith(b"\x89PNG") for picture in pictures)
+    assert {path.relative_to(folder).as_posix() for path in folder.rglob("*.png")} == set(pictures)
+    assert {"images/batch-size/batch_size_performance.png", "images/batch-size/GPU-batch-test.png"} <= set(pictures)
+    assert all(len(str(values["alt"])) > 20 for tag, values in seen.tags if tag == "img")
+
+
+def test_every_table_has_equal_numbers_of_cells(post: Path, seen: Read) -> None:
+    assert len(seen.tables) == 8
+    for table in seen.tables:
+        assert {len(row) for row in table} == {len(table[0])}
+        assert all(cell for row in table for cell in row)
+    # A reader of tables that splits at each bar, whatever it means, finds the same.
+    lines = split(post)[1].splitlines()
+    for one, other in pairwise(lines):
+        if one.startswith("|") and other.startswith("|"):
+            assert one.count("|") == other.count("|")
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_hostile_text_is_shown_as_text(hostile: str) -> None:
+    shown = " ".join(hostile.split()).replace("\u202e", "\\u202e").replace("\x1b", "\\x1b").replace("\x07", "\\x07")
+    written = "\n\n".join(
+        [f"## {markdown.inline(hostile)}", markdown.paragraph(hostile), f"- {markdown.paragraph(hostile)}"]
+    )
+    written += "\n\n" + markdown.table(["a", hostile], [[hostile, "1"]])
+    seen = Read(written)
+    assert [block.strip() for block in seen.blocks] == [shown, shown, shown, "a", shown, shown, "1"]
+    assert {tag for tag, _ in seen.tags} == {"h2", "p", "ul", "li", "table", "thead", "tbody", "tr", "th", "td"}
+    assert not re.search(r"[<${}]|\bhttp://|\bwww\.", written)  # nor for a site's templates, formulas and links
+    assert all(one == "\n" or one.isprintable() for one in written)
+    values = yaml.safe_load(markdown.front_matter(datetime(2026, 1, 1, tzinfo=UTC), {"title": hostile})[4:-4])
+    assert values["title"].isprintable()
+    assert not set("<>{}") & set(values["title"])
+
+
+@pytest.mark.parametrize("hostile", [HOSTILE[0], HOSTILE[2], HOSTILE[3], HOSTILE[8], HOSTILE[10], HOSTILE[13]])
+def test_a_study_of_a_hostile_title_gives_a_post_that_shows_it(
+    hostile: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = tiny_plan(title=hostile, question=hostile)
+    write_plans([plan], tmp_path)
+    write_new(tmp_path / "tiny" / "records" / plan.runs[0].file, make_record(plan).model_dump_json())
+    assert main(["blog", "--results", str(tmp_path), "--output", str(tmp_path / "blog")]) == 0
+    said = capsys.readouterr().err
+    assert all(line.isprintable() for line in said.splitlines())
+    assert said.startswith("1 of 2 planned runs are there: this is no final report.\n")
+    (post,) = (tmp_path / "blog").glob("*.md")
+    values, body = split(post)
+    seen = Read(body)
+    shown = hostile.replace("\u202e", "\\u202e").replace("\x1b", "\\x1b").replace("\x07", "\\x07")
+    assert [block.strip() for block in seen.blocks[:2]] == [shown, shown]
+    assert "script" not in {tag for tag, _ in seen.tags}
+    assert "1 of 2 planned runs are there: this is no final report." in seen.text
+    assert values["date"] == datetime(2026, 1, 1, 0, plan.runs[0].position, tzinfo=UTC)
+    for table in seen.tables:
+        assert {len(row) for row in table} == {len(table[0])}
+
+
+def test_other_files_of_the_folder_stay(tmp_path: Path) -> None:
+    plan = tiny_plan()
+    write_plans([plan], tmp_path)
+    write_new(tmp_path / "tiny" / "records" / plan.runs[0].file, make_record(plan).model_dump_json())
+    (tmp_path / "blog").mkdir()
+    (tmp_path / "blog" / "mine.md").write_text("mine")
+    assert main(["blog", "tiny", "--results", str(tmp_path), "--output", str(tmp_path / "blog")]) == 0
+    assert (tmp_path / "blog" / "mine.md").read_text() == "mine"
+    assert not list(tmp_path.glob("tiny/timings.csv"))

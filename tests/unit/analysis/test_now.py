@@ -1,0 +1,140 @@
+"""A report at any time: what is there is shown, what is missing is said first, and nothing else is written."""
+
+from pathlib import Path
+
+import pytest
+
+from study.analysis.table.progress import progress_of
+from study.analysis.wording.progress import missing_sentence, progress_sentence
+from study.artifacts.layout import Results
+from study.artifacts.plan import Plan, write_plans
+from study.base.files import write_new
+from study.cli import main
+from tests.conftest import tiny_plan
+from tests.unit.analysis.test_report import Page
+from tests.unit.artifacts.test_records import make_record
+
+FACTORS = {"device": ["cpu", "cuda"], "training.batch_size": [2, 4, 8]}
+
+
+def begun(results: Path, made: int, name: str = "tiny") -> Plan:
+    """Write the plan of a study on a machine without a GPU, and the records of its first runs there."""
+    plan = tiny_plan(factors=FACTORS, replicates=3).model_copy(update={"name": name})
+    write_plans([plan], results)
+    for number in [at for at, run in enumerate(plan.runs) if not run.unavailable][:made]:
+        write_new(Results(results).record(name, plan.runs[number].file), make_record(plan, number).model_dump_json())
+    return plan
+
+
+def files_in(folder: Path) -> set[Path]:
+    return {path for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_study_that_is_not_whole_is_rendered_and_says_first_how_far_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun(tmp_path, 4)
+    before = files_in(tmp_path)
+    assert main(["report", "--results", str(tmp_path)]) == 0
+    first, gaps, last = capsys.readouterr().err.splitlines()
+    assert first == "4 of 9 planned runs are there: this is no final report."
+    assert gaps.startswith("tiny: Missing: 2 of the 3 runs of block 2 and all runs of block 3.")
+    assert last == f"the report: {tmp_path / 'report.html'}"
+    page = Page(tmp_path / "report.html")
+    assert page.text.index(first) < page.text.index("Every run")
+    assert files_in(tmp_path) - before == {tmp_path / "report.html"}
+
+
+def test_a_whole_study_has_the_page_of_the_pipeline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = begun(tmp_path, 9)
+    study = Results(tmp_path)
+    folders = ["--records", str(study.records("tiny")), "--telemetry", str(study.telemetry_folder("tiny"))]
+    files = [str(path) for path in (study.plan(plan.name), study.timings("tiny"), study.fit("tiny"))]
+    assert main(["timings", files[0], *folders, "--output", files[1]]) == 0
+    assert main(["fit", *files[:2], "--output", files[2]]) == 0
+    assert main(["figures", *files, *folders, "--output", str(study.figures("tiny"))]) == 0
+    whole, now = tmp_path / "whole.html", tmp_path / "now.html"
+    assert main(["report", "--from-tables", "tiny", "--results", str(tmp_path), "--output", str(whole)]) == 0
+    assert main(["report", "tiny", "--results", str(tmp_path), "--output", str(now)]) == 0
+    assert whole.read_text(encoding="utf-8") == now.read_text(encoding="utf-8")
+    assert "no final report" not in now.read_text(encoding="utf-8")
+    assert "9 of 9 planned runs are there.\n" in capsys.readouterr().err
+
+
+def test_the_page_is_older_than_what_the_next_start_compares_it_with(tmp_path: Path) -> None:
+    begun(tmp_path, 4)
+    main(["report", "--results", str(tmp_path)])
+    main(["report", "--results", str(tmp_path), "--output", str(tmp_path / "mine.html")])
+    times = [(tmp_path / name).stat().st_mtime_ns for name in ("report.html", "plan.json", "mine.html")]
+    assert times == sorted(times)
+
+
+def test_a_study_without_a_plan_is_one_line_and_the_others_are_rendered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun(tmp_path, 4, "other")
+    begun(tmp_path, 4)
+    assert main(["report", "gone", "tiny", "other", "--results", str(tmp_path)]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "8 of 18 planned runs are there: this is no final report."
+    (line,) = [line for line in said if line.startswith("gone is left out: ")]
+    assert "gone/plan.json: cannot be read (No such file or directory)" in line
+    assert {tag.get("id") for _, tag in Page(tmp_path / "report.html").tags} >= {"tiny", "other"}
+
+
+def test_a_study_that_has_not_begun_stands_on_the_page_beside_one_that_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun(tmp_path, 0, "other")
+    begun(tmp_path, 4)
+    assert main(["report", "tiny", "other", "--results", str(tmp_path)]) == 0
+    assert "other: Missing: all 9 runs." in capsys.readouterr().err
+    assert "0 of 9 planned runs are there: this is no final report." in Page(tmp_path / "report.html").text
+
+
+def test_no_record_at_all_is_one_line_and_no_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    begun(tmp_path, 0)
+    assert main(["report", "--results", str(tmp_path)]) == 1
+    error = capsys.readouterr().err
+    assert error == "error: results: no run is there yet. tiny: Missing: all 9 runs.\n"
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_a_damaged_record_is_missing_and_the_rest_is_rendered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = begun(tmp_path, 4)
+    damaged = next(Results(tmp_path).record("tiny", run.file) for run in plan.runs if not run.unavailable)
+    damaged.write_text("{", encoding="utf-8")
+    assert main(["report", "--results", str(tmp_path)]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].startswith("3 of 9 planned runs are there")
+    assert said[1].endswith("1 of the missing has a record that cannot be used.")
+
+
+def test_a_shared_folder_without_a_selection_is_reported_on_whole(tmp_path: Path) -> None:
+    begun(tmp_path, 4, "other")
+    begun(tmp_path, 4)
+    (tmp_path / "plan.json").unlink()
+    assert main(["report", "--results", str(tmp_path), "--output", str(tmp_path / "mine.html")]) == 0
+    assert {tag.get("id") for _, tag in Page(tmp_path / "mine.html").tags} >= {"tiny", "other"}
+
+
+def test_runs_that_this_machine_cannot_make_are_not_missing() -> None:
+    plan = tiny_plan(factors=FACTORS, replicates=3)
+    made = [run.name for run in plan.runs if not run.unavailable]
+    assert progress_of(plan, made).whole
+    absent = next(run.name for run in plan.runs if run.unavailable)
+    assert progress_of(plan, [*made, absent]).planned == len(made) + 1  # its record came from another machine
+
+
+def test_what_is_missing_is_said_by_block_and_by_setting() -> None:
+    plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [2, 4, 8]}, replicates=2)
+    made = [run.name for run in plan.runs if run.name.startswith("bs2-")]
+    progress = progress_of(plan, made[:1], refused=["bs4-cpu-r1"])
+    assert missing_sentence(progress) == (
+        "Missing: 2 of the 3 runs of block 1 and all runs of block 2. "
+        + f"No run yet: {' and '.join(progress.settings)}. 1 of the missing has a record that cannot be used."
+    )
+    assert set(progress.settings) == {"bs4-cpu", "bs8-cpu"}
+    assert progress_sentence([progress, progress]) == "2 of 12 planned runs are there: this is no final report."
