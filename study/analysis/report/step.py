@@ -49,7 +49,7 @@ OVERVIEW_FROM = 4
 
 
 def render(studies: list[str], results: Path, output: Path, linked: Path | None = None) -> None:
-    """Write the report on ``studies`` to ``output``, in one piece, with links to files in ``linked``, else ``results``."""
+    """Write the report on ``studies`` to ``output``, in one piece; its links lead to ``linked``, else ``results``."""
     environment = Environment(
         loader=PackageLoader("study.analysis.report"),
         autoescape=True,

@@ -103,7 +103,7 @@ def test_the_table_lets_each_record_go_before_it_reads_the_next(
     plan: Plan, files: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alive: list[int] = []
-    values_of = table_files.values_of
+    values_of = table_files.values_of  # type: ignore[attr-defined]
 
     def watched(record: Record, *rest: Any) -> Any:
         alive.append(sum(isinstance(one, Record) for one in gc.get_objects()))
@@ -138,7 +138,7 @@ def analysed(plan: Plan, root: Path) -> tuple[pd.DataFrame, Analysis]:
 
 def test_more_replicates_need_no_more_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fits: list[int] = []
-    fit_mixed = log_model.fit_mixed
+    fit_mixed = log_model.fit_mixed  # type: ignore[attr-defined]
 
     def counting(y: Any, *rest: Any) -> Any:
         fits.append(len(y))
