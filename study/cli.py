@@ -165,7 +165,7 @@ def archive(options: argparse.Namespace) -> None:
     from study.host.steps.image import archive
 
     target = archive(options.device, options.results)
-    print(f"{target}: on another machine, name it as images: {{{options.device}: {target.name}}}")
+    print(f"{target}: on another machine, add: --config 'images={{{options.device}: {target.name}}}'")
 
 
 @verb(DEVICE, RESULTS)
