@@ -35,7 +35,7 @@ onsuccess:
 onerror:
     FLOW.forget_left()
     FLOW.say_what_is_kept()
-    print(f"Snakemake's own log: {', '.join(log)}", file=sys.stderr)
+    print(f"Snakemake's own log says which step did not end well: {', '.join(log)}", file=sys.stderr)
 
 
 onstart:

@@ -142,9 +142,10 @@ WRONG: dict[str, tuple[list[str], list[str]]] = {
         ["folder", "empty", "pipe", "empty/x", "x" * 300],
     ),
     "a study with results": (
-        ["report WRONG --output OUT", "answer WRONG", "retry WRONG", "retry WRONG --weights"],
+        ["report WRONG --output OUT", "retry WRONG", "retry WRONG --weights"],
         [*NAMES, "half", "damaged"],
     ),
+    "a study with an analysis": (["answer WRONG"], [*NAMES, "half"]),
     "a name": (
         [
             "run TINY WRONG",

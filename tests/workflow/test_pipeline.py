@@ -19,8 +19,8 @@ from tests.conftest import ROOT, TRANSFER, write_photos
 from tests.workflow.conftest import NO_NETWORK, OWN_MODEL, RECORDS, Checkout, copy_checkout
 
 NOISE = re.compile(
-    "^(Select jobs|Execute .* jobs|Building DAG|Assuming|Using shell|Config file|Singularity|Complete log|Elapsed|(local)?rule|"
-    r"\d+ of \d+ steps|Job stats|Finished job|Provided)",
+    "^(Select jobs|Execute .* jobs|Building DAG|Assuming|Using shell|Config file|Singularity|Complete log|Elapsed|"
+    r"(?:local)?rule|\d+ of \d+ steps|Job stats|Finished job|Provided)",
     re.MULTILINE,
 )
 """How Snakemake's own lines begin."""
@@ -209,6 +209,8 @@ def test_a_signal_to_snakemake_alone_ends_its_run_at_once_and_says_how_to_go_on(
         said.seek(0)
         told = said.read()
     assert "kept: 1 of the 2 run(s) of this start. To go on, start it again." in told
+    assert "Snakemake's own log says which step did not end well: " in told
+    assert "Error" not in told
     assert "Traceback" not in told
     ready.good("time_budget_minutes=0")
     assert ready.records() == {}  # the block was broken off, and is set aside

@@ -13,11 +13,17 @@ NOTHING = "Nothing to be done"
 """How Snakemake begins to say that no job is left."""
 
 
+SAID = ("RuleException:\nCalledProcessError", "WorkflowError:\nAt least one job did not complete")
+"""How Snakemake begins to say that a step failed. The step itself has said why, and the end of the start says it."""
+
+
 class _Alarms(logging.Filter):
     """Passes warnings, errors, and what ``--report`` says."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        return record.levelno >= logging.WARNING or Path(record.pathname).parent.name == "report"
+        if record.levelno >= logging.WARNING:
+            return not str(record.msg).startswith(SAID)
+        return Path(record.pathname).parent.name == "report"
 
 
 class _Nothing(logging.Handler):

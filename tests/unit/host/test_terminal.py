@@ -42,10 +42,11 @@ def test_only_alarms_are_shown_everything_is_in_the_log_and_nothing_to_do_is_not
     logger.info("3 of 4 steps", extra={"event": LogEvent.PROGRESS, "done": 3, "total": 4})
     logger.warning("a warning")
     logger.error("an error")
+    logger.error("WorkflowError:\nAt least one job did not complete successfully.")
     assert noticed == []
     logger.info("Nothing to be done (all requested files are present and up to date).")
     assert noticed == ["called"]
     assert shown.getvalue() == "a warning\nan error\n"
     log = (tmp_path / "log").read_text()
     assert log.splitlines()[:2] == ["Select jobs to execute...", "3 of 4 steps (75%) done"]
-    assert "a warning\nan error\nNothing to be done" in log
+    assert "a warning\nan error\nWorkflowError:\nAt least one job did not complete successfully.\nNothing" in log
