@@ -19,7 +19,7 @@ published: host  ## Run every published study, reduced to two CPU cores; ARGS="s
 # Snakemake with the given arguments; torch first, where they let the runs execute on the host.
 define start
 	@engine=$$($(VENV) -m study engine -- --cores $(CORES) $(1)) || exit 1; \
-	  test "$$engine" != none || $(MAKE) --no-print-directory env
+	  test "$$engine" != none || $(MAKE) --silent env
 	@$(VENV) -m study start -- --cores $(CORES) $(1)
 endef
 

@@ -96,10 +96,12 @@ def arguments_of(text: str) -> str:
 
 def of_a_module(text: str) -> Iterator[str]:
     """Yield the commands in the texts of a module; a value that is filled in is the word ``X``."""
-    for node in ast.walk(ast.parse(text)):
+    nodes = list(ast.walk(ast.parse(text)))
+    filled = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             parts = [part.value if isinstance(part, ast.Constant) else "X" for part in node.values]
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in filled:
             parts = [node.value]
         else:
             continue

@@ -209,6 +209,9 @@ def test_a_signal_to_snakemake_alone_ends_its_run_at_once_and_says_how_to_go_on(
         said.seek(0)
         told = said.read()
     assert "kept: 1 of the 2 run(s) of this start. To go on, start it again." in told
+    assert re.search(
+        r"report of what is there: snakemake --cores 1 --config 'studies=\[tiny\]' .*time_budget_minutes=0\n", told
+    )
     assert "Snakemake's own log says which step did not end well: " in told
     assert "Error" not in told
     assert "Traceback" not in told

@@ -31,7 +31,7 @@ def next_step(studies: Mapping[str, Study], answers: Mapping[str, Sequence[Answe
     Each command can be typed as it stands, in bash and in zsh.
     """
     if left:
-        return f"Next: {counted(left, 'run')} still to be made: start again with the same words."
+        return f"Next: {counted(left, 'run')} still to be made: start again, with no time budget or a longer one."
     open_ones = {study: one for study, answer in answers.items() for one in answer if not _decides(one)}
     if open_ones:
         study, answer = next(iter(open_ones.items()))

@@ -1,6 +1,7 @@
 """The terminal of a start is ours: Snakemake's own words go to its log, and only its warnings and errors are shown."""
 
 import logging
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -9,6 +10,7 @@ from typing import Any
 
 from study.host.plan.configuration import parsed
 
+MEASURE_NOTHING = "time_budget_minutes=0"
 NOTHING = "Nothing to be done"
 """How Snakemake begins to say that no job is left."""
 
@@ -63,6 +65,29 @@ def snakemake(arguments: Sequence[str]) -> int:
 
     parser, options = parsed(arguments)
     return 0 if args_to_api(options, parser) else 1
+
+
+def report_command(typed: Sequence[str]) -> str:
+    """Return the command, quoted for a shell, that makes a report of what is there for the start that was typed so.
+
+    ``typed`` is ``sys.argv`` of the start. A second ``--config`` would make Snakemake forget the first.
+    """
+    ours = Path(typed[0]).parent.name == "study"
+    arguments = list(typed[typed.index("--") + 1 :] if ours and "--" in typed else typed[1:])
+    flags = [place for place, word in enumerate(arguments) if word in ("--config", "-C")]
+    if flags:
+        values = arguments[flags[-1] + 1 :]
+        end = next((place for place, word in enumerate(values) if word.startswith("-")), len(values))
+        arguments.insert(flags[-1] + 1 + end, MEASURE_NOTHING)
+    else:
+        arguments += ["--config", MEASURE_NOTHING]
+    return shlex.join([*(_our_python() if ours else ["snakemake"]), *arguments])
+
+
+def _our_python() -> list[str]:
+    python = Path(sys.executable)
+    near = python.is_relative_to(Path.cwd())
+    return [str(python.relative_to(Path.cwd())) if near else "python", "-m", "study", "start", "--"]
 
 
 def tell_answer() -> None:

@@ -24,6 +24,7 @@ from study.host.engine.place import DEVICES, Place, choose
 from study.host.plan import blocks, outlook, process_count
 from study.host.plan.checks import check_limits, check_training_stack
 from study.host.plan.make import plan_all, read_all
+from study.host.plan.terminal import report_command
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ class Workflow:
         made = sum(files[run].exists() for run in self.pending)
         print(
             f"kept: {made} of the {len(self.pending)} run(s) of this start. To go on, start it again. For a report of "
-            "what is there, add: --config time_budget_minutes=0",
+            f"what is there: {report_command(sys.argv)}",
             file=sys.stderr,
             flush=True,
         )

@@ -57,7 +57,8 @@ def test_the_next_step_is_a_command_that_both_shells_take(name: str, answer: Ans
 
 
 def test_runs_that_are_left_come_before_any_other_step() -> None:
-    assert next_step({"x": STUDY}, {"x": [FEW]}, 4) == "Next: 4 runs still to be made: start again with the same words."
+    step = next_step({"x": STUDY}, {"x": [FEW]}, 4)
+    assert step == "Next: 4 runs still to be made: start again, with no time budget or a longer one."
 
 
 def test_the_answer_of_the_example_is_printed_with_a_link_that_opens(

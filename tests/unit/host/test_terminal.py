@@ -2,6 +2,7 @@
 
 import io
 import logging
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,50 @@ from snakemake.logging import DefaultFilter, DefaultFormatter
 from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from study.host.plan.terminal import quieten
+from study.host.plan.terminal import quieten, report_command
+from tests.unit.test_commands import expanded
+
+
+@pytest.mark.parametrize(
+    ("typed", "command"),
+    [
+        (["/x/bin/snakemake", "--cores", "1"], "snakemake --cores 1 --config time_budget_minutes=0"),
+        (
+            [
+                "/x/snakemake/__main__.py",
+                "--cores",
+                "1",
+                "--config",
+                "studies=[tiny]",
+                "size=reduced",
+                "--until",
+                "fit",
+            ],
+            "snakemake --cores 1 --config 'studies=[tiny]' size=reduced time_budget_minutes=0 --until fit",
+        ),
+        (
+            ["/x/study/__main__.py", "start", "--", "--cores", "1", "-C", 'overrides={"a": [1]}'],
+            """python -m study start -- --cores 1 -C 'overrides={"a": [1]}' time_budget_minutes=0""",
+        ),
+    ],
+)
+def test_the_command_for_a_report_of_what_is_there_keeps_what_was_typed(
+    typed: list[str], command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/elsewhere/bin/python")
+    assert report_command(typed) == command
+    assert expanded(command) == ""
+
+
+def test_the_interpreter_of_the_checkout_is_named_as_it_can_be_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / ".venv" / "bin" / "python"))
+    assert report_command(["/x/study/__main__.py", "start", "--", "--cores", "1"]).startswith(
+        ".venv/bin/python -m study start -- --cores 1 --config"
+    )
+
 
 QUIET = {Quietness.RULES, Quietness.PROGRESS}
 
