@@ -10,7 +10,7 @@ CORES ?= 1
 .PHONY: study published report images images-archive host env dev check test test-rest test-containers test-gpu test-repeat example \
   lint lint-types format schema docs lock audit sbom clean help
 
-study: host  ## Run the selected studies and print the path of the report
+study: host  ## Run the selected studies, and print the answer and the report's address
 	$(call start,$(ARGS))
 
 published: host  ## Run every published study, reduced to two CPU cores; ARGS="size=full" runs them in full
@@ -19,18 +19,17 @@ published: host  ## Run every published study, reduced to two CPU cores; ARGS="s
 # Snakemake with the given arguments; torch first, where they let the runs execute on the host.
 define start
 	@engine=$$($(VENV) -m study engine -- --cores $(CORES) $(1)) || exit 1; \
-	  test "$$engine" != none || $(MAKE) --no-print-directory env
-	$(VENV) -m snakemake --cores $(CORES) $(1)
-	@echo "The report: results/report.html"
+	  test "$$engine" != none || $(MAKE) --silent env
+	@$(VENV) -m study start -- --cores $(CORES) $(1)
 endef
 
 report: host  ## Render the report of the runs that are there, at any time; ARGS="STUDY ..." for some of the studies
 	@$(VENV) -m study report $(ARGS)
 
-PUBLISHED := "studies=[batch-size,speedup,cifar10-cnn,lab-device,lab-batch-size,lab-model-size,lab-workers,lab-precision,mnist-strategies,inference,larger-models]"
+PUBLISHED := 'studies=[batch-size,speedup,cifar10-cnn,lab-device,lab-batch-size,lab-model-size,lab-workers,lab-precision,mnist-strategies,inference,larger-models]'
 
 images: host  ## Build, load or pull the images of both devices, and test each once
-	$(VENV) -m snakemake --cores $(CORES) $(IMAGES) $(ARGS)
+	@$(VENV) -m study start -- --cores $(CORES) $(IMAGES) $(ARGS)
 
 IMAGES := results/images/cpu.json results/images/cuda.json
 
@@ -46,21 +45,27 @@ dev: .venv/.dev  ## Create .venv with the tools and the host side, without torch
 
 .venv/bin/python:
 	@test -n "$(PYTHON)" || { echo "error: no Python 3.11, 3.12 or 3.13 found; name one: make PYTHON=/path/to/python" >&2; exit 1; }
-	$(PYTHON) -m venv .venv || { echo "error: $(PYTHON) cannot make an environment; on Debian: apt-get install python3-venv" >&2; exit 1; }
+	@$(PYTHON) -m venv .venv || { echo "error: $(PYTHON) cannot make an environment; on Debian: apt-get install python3-venv" >&2; exit 1; }
 
 .venv/.host: requirements-host.lock | .venv/bin/python
-	@test -e .venv/.installed && test ! requirements-host.lock -nt .venv/.installed || $(INSTALL) requirements-host.lock
+	@test -e .venv/.installed && test ! requirements-host.lock -nt .venv/.installed || \
+	  { $(call install,requirements-host.lock,the host side without torch,0.7 GB on the disk in a minute or two); }
 	@touch $@
 
 .venv/.installed: requirements.lock | .venv/bin/python
-	$(INSTALL) requirements.lock
+	@$(call install,requirements.lock,everything with torch,up to 7 GB on the disk in several minutes)
 	@touch $@ .venv/.host
 
 .venv/.dev: requirements-dev.lock | .venv/bin/python
-	$(INSTALL) requirements-dev.lock
+	@$(call install,requirements-dev.lock,the host side and the tools,0.9 GB on the disk in a minute or two)
 	@touch $@ .venv/.host
 
-INSTALL = $(VENV) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r
+# A lock, what it is in words, and its size on the disk and how long it takes. pip alone is silent for minutes.
+define install
+echo "installing $(2): $$(grep -c == $(1)) packages, $(3), into .venv ..." && \
+  $(VENV) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $(1) && \
+  echo "installed $(2)"
+endef
 
 # Two workers, each of one thread: more would only wait for each other on two cores.
 PYTEST := OMP_NUM_THREADS=1 $(VENV) -m pytest --timeout=300

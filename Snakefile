@@ -7,6 +7,9 @@ from snakemake.utils import min_version
 min_version("9.0")
 
 
+include: "workflow/rules/terminal.smk"
+
+
 configfile: f"{workflow.basedir}/config/config.yaml"
 
 
@@ -29,11 +32,13 @@ include: "workflow/rules/report.smk"
 # A run that the time budget left has a stamp without a record, for this start alone.
 onsuccess:
     FLOW.forget_left()
+    say_answer()
 
 
 onerror:
     FLOW.forget_left()
     FLOW.say_what_is_kept()
+    print(f"Snakemake's own log says which step did not end well: {', '.join(log)}", file=sys.stderr)
 
 
 onstart:

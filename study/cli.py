@@ -119,14 +119,17 @@ LOG = argument("--log", type=Path, metavar="FILE", help="file to which messages 
     RESULTS,
 )
 def plan(options: argparse.Namespace) -> None:
-    """Print the runs of a study: name, factors, block, position."""
+    """Print the runs of a study (name, factors, block, position), and sum them up."""
+    from study.artifacts.layout import Results
     from study.artifacts.plan import table
     from study.base import checkout
-    from study.host.plan import configuration, workflow
+    from study.host.plan import configuration, outlook, workflow
 
     checkout.root()
     config = configuration.of_one_study(options.study, options.set, options.device, options.reduced)
-    _print(table(workflow.plans_for(config, configuration.STUDIES, options.results)[0]))
+    planned = workflow.plans_for(config, configuration.STUDIES, options.results)[0]
+    for line in (table(planned), *outlook.of_plan(planned, Results(options.results))):
+        _print(line)
 
 
 @verb(argument("snakemake", nargs="*", help="after --: the arguments that Snakemake gets"))
@@ -138,9 +141,17 @@ def engine(options: argparse.Namespace) -> None:
     from study.host.plan import configuration
 
     checkout.root()
-    chosen = place.choose(read_selection(configuration.as_snakemake_reads_it(options.snakemake)), fetch=True)
-    print(chosen.reason, file=sys.stderr)
-    print(chosen.engine)
+    print(place.choose(read_selection(configuration.as_snakemake_reads_it(options.snakemake)), fetch=True).engine)
+
+
+@verb(argument("snakemake", nargs="*", help="after --: the arguments that Snakemake gets"))
+def start(options: argparse.Namespace) -> None:
+    """Run Snakemake with these arguments. Its own words go to its log in .snakemake/log."""
+    from study.base import checkout
+    from study.host.plan.terminal import snakemake
+
+    checkout.root()
+    sys.exit(snakemake(options.snakemake))
 
 
 @verb(PLAN, DEVICE, RESULTS, LOG)
@@ -161,7 +172,7 @@ def archive(options: argparse.Namespace) -> None:
     from study.host.steps.image import archive
 
     target = archive(options.device, options.results)
-    print(f"{target}: on another machine, name it as images: {{{options.device}: {target.name}}}")
+    print(f"{target}: on another machine, add: --config 'images={{{options.device}: {target.name}}}'")
 
 
 @verb(DEVICE, RESULTS)
@@ -336,6 +347,14 @@ def blog(options: argparse.Namespace) -> None:
 
     say = partial(_say, log=None)
     say(f"the post: {write_post(options.studies, options.results, options.output, say)}")
+
+
+@verb(argument("studies", nargs="*", help="names of the studies (default: those of the last start)"), RESULTS)
+def answer(options: argparse.Namespace) -> None:
+    """Print each study's answer, the report's address, and the next step."""
+    from study.analysis.report.ending import ending
+
+    print("\n".join(map(printable, ending(options.studies, options.results))))
 
 
 @verb(

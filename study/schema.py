@@ -55,7 +55,10 @@ def _readme() -> str:
         "# Configuration",
         "`make schema` generates this page from the models in `study/config`; a test fails if it differs.",
         "## `config/config.yaml`",
-        "`snakemake --config key=value` changes the same keys. Strings inside `overrides` are read as YAML.",
+        "`snakemake --cores 1 --config key=value` changes the same keys, and so does `make study ARGS='--config "
+        "key=value'`. Quote what has brackets or braces, for shells expand them: "
+        "`snakemake --cores 1 --config 'studies=[batch-size,speedup]' 'overrides={training.batch_size: [8, 16]}'`. "
+        "Strings inside `overrides` are read as YAML.",
         _table(Selection.model_fields),
         "### `images`",
         str(Images.__doc__).strip(),

@@ -77,7 +77,7 @@ class Plan(Strict):
 
 
 def table(plan: Plan) -> str:
-    """Return the runs as a text table, with a reason for each run that cannot be made here.
+    """Return the runs as a text table, in which each run that cannot be made here is marked.
 
     Where a rule sets the learning rates, each run has its own.
     """
@@ -91,7 +91,7 @@ def table(plan: Plan) -> str:
             *(str(get(run.settings, key)) for key in plan.study.factors),
             *([f"{run.settings.training.scaled_learning_rate:.6g}"] if ruled else []),
             run.key,
-            f"unavailable: {run.unavailable}" if run.unavailable else "",
+            "unavailable" if run.unavailable else "",
         ]
         for run in plan.runs
     ]

@@ -30,6 +30,9 @@ class Start(Strict):
     quiet_wait_seconds: float = 0
     deadline: float | None = Field(None, description="End of the time budget in epoch seconds; null without one.")
     blocks: list[StartedBlock] = []
+    expected: dict[str, float] = Field(
+        {}, description="Seconds that a run of each setting is expected to take, by `<setting>.<key>`."
+    )
 
     def block(self, record: str) -> StartedBlock | None:
         """Return the block with the record of this file name. None if the start does not mean to make it."""

@@ -80,7 +80,9 @@ def table(plan: Plan, results: Path) -> pd.DataFrame:
         for run in plan.runs
     }
     folder = results / plan.name / "telemetry"
-    sampled = {run.name: table_files.summary_of(records[run.name], folder / run.telemetry_file) for run in plan.runs}
+    sampled: dict[str, Any] = {
+        run.name: table_files.summary_of(records[run.name], folder / run.telemetry_file) for run in plan.runs
+    }
     return rows.table(plan, records, sampled)
 
 

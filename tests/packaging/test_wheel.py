@@ -138,6 +138,7 @@ def test_the_command_reads_any_table_and_the_claims_and_moves_records_aside(
     [
         ["plan", "quickstart"],
         ["engine"],
+        ["start"],
         ["schema"],
         ["image", "plan.json", "cpu"],
         ["run", "plan.json", "device-cpu-r1"],

@@ -22,11 +22,29 @@ def test_the_command_line_imports_neither_torch_nor_pandas() -> None:
 
 
 def test_plan_prints_the_table_of_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", "quickstart", "--device", "cpu", "--set", "training.batch_size=[16, 32]"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    assert (
+        main(["plan", "quickstart", "--device", "cpu", "--set", "training.batch_size=[16, 32]", "--results", "nowhere"])
+        == 0
+    )
+    table, _, summary = capsys.readouterr().out.partition("\n\n")
+    lines = table.splitlines()
     head = ["position", "block", "name", "device", "training.batch_size", "learning rate", "key"]
     assert re.split(" {2,}", lines[0]) == head
     assert len(lines) == 1 + 2 * 3
+    assert summary.splitlines() == [
+        "quickstart: 6 runs planned",
+        "quickstart on cpu: 6 runs to make in 3 blocks, 0 there already",
+        "expected time: not known until the first block is done",
+    ]
+
+
+def test_plan_gives_one_reason_once_with_the_number_of_its_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", "quickstart", "--results", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert said.count("CUDA_VISIBLE_DEVICES hides every GPU") == 1
+    assert "quickstart on cuda: 12 runs left out: CUDA_VISIBLE_DEVICES hides every GPU\n" in said
 
 
 @pytest.mark.parametrize(
@@ -133,6 +151,7 @@ WRONG: dict[str, tuple[list[str], list[str]]] = {
         ],
         [*NAMES, "half", "damaged"],
     ),
+    "a study with an analysis": (["answer WRONG"], [*NAMES, "half"]),
     "a name": (
         [
             "run TINY WRONG",
@@ -148,6 +167,7 @@ WRONG: dict[str, tuple[list[str], list[str]]] = {
             "fit TABLE --x WRONG",
             "engine -- --config container=x WRONG",
             "engine -- --configfile WRONG",
+            "start -- --no-such-option WRONG",
             "retry tiny --outcome WRONG",
             "WRONG",
         ],
@@ -160,6 +180,7 @@ WRONG: dict[str, tuple[list[str], list[str]]] = {
             "report tiny --results WRONG --output OUT",
             "report --results WRONG --output OUT",
             "blog --results WRONG --output OUT",
+            "answer --results WRONG",
         ],
         ["gone", "folder", "empty", "empty/x"],
     ),

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import socket
+import sys
 import time
 from pathlib import Path
 
@@ -17,6 +18,14 @@ from study.artifacts.record import Record
 from tests.conftest import ROOT, TRANSFER, write_photos
 from tests.workflow.conftest import NO_NETWORK, OWN_MODEL, RECORDS, Checkout, copy_checkout
 
+NOISE = re.compile(
+    "^(Select jobs|Execute .* jobs|Building DAG|Assuming|Using shell|Config file|Singularity|Complete log|Elapsed|"
+    r"(?:local)?rule|\d+ of \d+ steps|Job stats|Finished job|Provided)",
+    re.MULTILINE,
+)
+"""How Snakemake's own lines begin."""
+END = re.compile("^(tiny|The report|Next)(?=[:,] )", re.MULTILINE)
+"""How the last lines of a start begin."""
 FAILING = f"overrides={json.dumps({'replicates': 1, 'model.name': OWN_MODEL['name']})}"
 
 
@@ -40,7 +49,19 @@ def append(path: Path, line: str) -> None:
 class TestOneStudyFromStartToEnd:
     def test_the_first_start_measures_every_run_in_the_planned_order(self, shared: Checkout) -> None:
         said = shared.good("overrides={replicates: 2}")
-        assert (shared.root / "results" / "report.html").is_file()
+        page = shared.root / "results" / "report.html"
+        assert page.is_file()
+        assert not NOISE.search(said)
+        (log,) = (shared.root / ".snakemake" / "log").iterdir()
+        assert len(NOISE.findall(log.read_text(encoding="utf-8"))) > 10
+        assert (
+            "tiny on cpu: 4 runs to make in 2 blocks, 0 there already\nruns execute on the host (asked for)\n" in said
+        )
+        assert "expected time: not known until the first block is done\n" in said
+        assert said.count("time left not known until a block is done") == 1
+        assert re.search(r"run 3 of 4: bs\d-cpu-r2: ok, .*; about \S+ \S+ left\n", said)
+        assert END.findall(said) == ["tiny", "The report", "Next"]
+        assert f"The report: {page.resolve().as_uri()}\n" in said
         records = [read(content) for content in shared.records().values()]
         assert {record.outcome for record in records} == {"ok"}
         assert len(records) == 4
@@ -62,7 +83,14 @@ class TestOneStudyFromStartToEnd:
     def test_a_second_start_measures_nothing_and_changes_nothing(self, shared: Checkout) -> None:
         before = shared.records()
         times = {path: path.stat().st_mtime_ns for path in (shared.root / "results").rglob("*") if path.is_file()}
-        assert "Nothing to be done" in shared.good("overrides={replicates: 2}")
+        done = shared.run(
+            [sys.executable, "-m", "study", "start", "--", *shared.command("overrides={replicates: 2}")[3:]]
+        )
+        assert done.stderr == (
+            "tiny on cpu: no run to make, 4 there already\nnothing is left to measure\n"
+            "nothing is left to do: the report is up to date\n"
+        )
+        assert END.findall(done.stdout) == ["tiny", "The report", "Next"]
         assert shared.records() == before
         after = {path: path.stat().st_mtime_ns for path in (shared.root / "results").rglob("*") if path.is_file()}
         assert after == times
@@ -181,6 +209,8 @@ def test_a_signal_to_snakemake_alone_ends_its_run_at_once_and_says_how_to_go_on(
         said.seek(0)
         told = said.read()
     assert "kept: 1 of the 2 run(s) of this start. To go on, start it again. For a report of what is there:" in told
+    assert "Snakemake's own log says which step did not end well: " in told
+    assert "Error" not in told
     assert "Traceback" not in told
     command = re.findall(r"what is there: python -m (.+)", told)[0].split()
     done = ready.python(*command)
@@ -226,7 +256,7 @@ def test_files_from_the_future_cost_no_record_and_stop_no_step(ready: Checkout) 
     assert "older modification time" not in said
     page = (ready.root / "results" / "report.html").read_text(encoding="utf-8")
     assert "The runs come from 2 starts of the pipeline" in page
-    assert "Nothing to be done" in ready.good()
+    assert "nothing is left to do" in ready.good()
 
 
 def test_a_clock_that_is_set_back_during_a_run_costs_no_record_and_stops_no_step(checkout: Checkout) -> None:

@@ -55,7 +55,7 @@ def test_a_study_on_what_a_search_finds_and_again_on_the_same_pictures_elsewhere
         assert (first.outcome, first.data and first.data.sha256) == ("ok", made.sha256)
         assert [item.reason for item in made.left_out] == ["the server answers 404 Not Found"]
         assert {item.origin.term for item in made.items if item.origin} == set(terms.values())
-        assert "Nothing to be done" in checkout.good(overrides())
+        assert "nothing is left to do" in checkout.good(overrides())
 
         kept = checkout.root / "our birds.json"
         shutil.copyfile(path, kept)

@@ -3,8 +3,6 @@
 import sys
 from pathlib import Path
 
-BASE = Path(str(workflow.basedir))
-sys.path.insert(0, str(BASE))
 from snakemake.settings.types import DeploymentMethod
 from study.base.errors import StudyError
 from study.base.imports import closure
@@ -18,10 +16,6 @@ if DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method:
     sys.exit(
         "error: --sdm apptainer: Snakemake's own containers hold no training stack; use --config container=apptainer"
     )
-
-# A dry run, a lint or Snakemake's own report takes no lock and changes no plan.
-REPORTS = any(word.split("=")[0] == "--report" for word in sys.argv) and "--report-after-run" not in sys.argv
-READ_ONLY = workflow.output_settings.dryrun or "--lint" in sys.argv or REPORTS
 
 try:
     FLOW, LOCK = start(config, BASE / "config" / "studies", Path("results"), READ_ONLY, fetch="--lint" not in sys.argv)

@@ -14,7 +14,7 @@ from study.host.engine.mounts import code_mount
 
 LOCK_LABEL = "study.lock-sha256"
 WITHOUT_GPU = (
-    "look at the NVIDIA Container Toolkit, leave the GPU out (--config devices=[cpu]) or run on the host "
+    "look at the NVIDIA Container Toolkit, leave the GPU out (--config 'devices=[cpu]') or run on the host "
     "(--config container=none)"
 )
 

@@ -1,7 +1,7 @@
 """The blocks of a start: what it means to make, and what an earlier start left half made."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 
@@ -35,10 +35,17 @@ def set_broken_aside(study: str, files: Results) -> None:
         )
 
 
-def note(plan: Plan, pending: Sequence[Run], selection: Selection, began: float, files: Results) -> None:
+def note(
+    plan: Plan,
+    pending: Sequence[Run],
+    selection: Selection,
+    began: float,
+    files: Results,
+    expected: Mapping[str, float] | None = None,
+) -> None:
     """Write what this start means to do in a study, whose runs ``pending`` have no record yet. Without any, write none.
 
-    ``began`` is the start's time in epoch seconds.
+    ``began`` is the start's time in epoch seconds, and ``expected`` the seconds of a run of each known setting.
     """
     if not pending:
         return
@@ -53,5 +60,6 @@ def note(plan: Plan, pending: Sequence[Run], selection: Selection, began: float,
             StartedBlock(block=block, records=[run.file for run in part])
             for block, part in groupby(pending, key=lambda run: run.block)
         ],
+        expected=dict(expected or {}),
     )
     write_start(start, files.start(plan.name))

@@ -32,32 +32,50 @@ def of_one_study(study: str, overrides: Sequence[str], devices: list[str] | None
     return config
 
 
+def parsed(arguments: Sequence[str]) -> tuple[Any, Any]:
+    """Return Snakemake's parser and the options in ``arguments``, with what its profiles add.
+
+    What Snakemake says of its profiles is not shown. Raise :class:`StudyError` if it refuses the arguments. Exit
+    without one if it would only print something, such as its help.
+    """
+    from snakemake.cli import parse_args
+    from snakemake.exceptions import CliException
+
+    said = io.StringIO()
+    try:
+        with redirect_stderr(said):
+            parser, options = parse_args(list(arguments))
+    except SystemExit as end:
+        if end.code:
+            raise StudyError(f"snakemake: {_last_line(said.getvalue())}") from None
+        raise
+    except OSError as error:
+        raise StudyError(f"snakemake: {error.filename}: {error.strerror}") from None
+    except (CliException, ValueError) as error:
+        raise StudyError(f"snakemake: {_last_line(str(error))}") from None
+    return parser, options
+
+
 def as_snakemake_reads_it(arguments: Sequence[str], config: Path = CONFIG) -> dict[str, Any]:
     """Return the configuration of ``snakemake <arguments>``: its profiles, ``--configfile`` and ``--config`` count.
 
     ``config`` is the file that the Snakefile names. Raise :class:`StudyError` if Snakemake would refuse the arguments.
-    Exit without one if it would only print something, such as its help.
     """
-    from snakemake.cli import parse_args, parse_config
+    from snakemake.cli import parse_config
     from snakemake.common.configfile import load_configfile
     from snakemake.exceptions import CliException, WorkflowError
     from snakemake.settings.types import ConfigSettings
     from snakemake.utils import update_config
 
-    said = io.StringIO()
+    with redirect_stdout(io.StringIO()):  # its answer goes to a shell's variable
+        _, options = parsed(arguments)
     try:
-        with redirect_stderr(said), redirect_stdout(io.StringIO()):
-            _, options = parse_args(list(arguments))
-            given = ConfigSettings(
-                config=parse_config(options.config),
-                configfiles=options.configfile,
-                replace_workflow_config=options.replace_workflow_config,
-            )
-            values: dict[str, Any] = load_configfile(config)
-    except SystemExit as end:
-        if end.code:
-            raise StudyError(f"snakemake: {_last_line(said.getvalue())}") from None
-        raise
+        given = ConfigSettings(
+            config=parse_config(options.config),
+            configfiles=options.configfile,
+            replace_workflow_config=options.replace_workflow_config,
+        )
+        values: dict[str, Any] = load_configfile(config)
     except OSError as error:
         raise StudyError(f"snakemake: {error.filename}: {error.strerror}") from None
     except (CliException, WorkflowError, ValueError) as error:

@@ -15,13 +15,13 @@ from study.artifacts.plan import Plan, read_earlier, write_plans
 from study.artifacts.run import Run
 from study.artifacts.stamp import forget_left, restamp
 from study.base import devices
-from study.base.errors import StudyError
+from study.base.errors import StudyError, printable
 from study.base.files import PACKAGE, set_back
 from study.config.load import read_selection
 from study.host.engine import bring, lifetime
 from study.host.engine.engines import engine
 from study.host.engine.place import DEVICES, Place, choose
-from study.host.plan import blocks, process_count
+from study.host.plan import blocks, outlook, process_count
 from study.host.plan.checks import check_limits, check_training_stack
 from study.host.plan.make import plan_all, read_all
 
@@ -191,18 +191,19 @@ def start(
             restamp(plan.name, [run.file for run in plan.runs], layout)
     except OSError as error:
         raise StudyError(f"{results}: the results folder cannot be written ({error.strerror})") from None
-    flow = Workflow(plans, layout, [(plan.name, run.name) for plan in plans for run in _pending(plan, layout)])
-    if flow.pending and not read_only:
+    pending = {plan.name: outlook.pending(plan, layout) for plan in plans}
+    flow = Workflow(plans, layout, [(name, run.name) for name, runs in pending.items() for run in runs])
+    if read_only:
+        return flow, lock
+    if flow.pending:
         check_training_stack(Place(plans[0].engine, plans[0].engine_reason))
-        _say_where(plans[0])
-        for plan in plans:
-            blocks.note(plan, _pending(plan, layout), read_selection(config), began, layout)
+    known = {plan.name: outlook.known_seconds(plan, layout) if pending[plan.name] else {} for plan in plans}
+    selection = read_selection(config)
+    told = outlook.told(plans, pending, known, selection.time_budget_minutes, layout)
+    print("\n".join(map(printable, told)), file=sys.stderr, flush=True)
+    for plan in plans:
+        blocks.note(plan, pending[plan.name], selection, began, layout, known[plan.name])
     return flow, lock
-
-
-def _pending(plan: Plan, layout: Results) -> list[Run]:
-    """Return the runs that this machine can make and that have no record yet."""
-    return [run for run in plan.runs if not run.unavailable and not os.path.lexists(layout.record(plan.name, run.file))]
 
 
 def _timed(results: Path, studies: list[str]) -> list[Path]:
@@ -221,11 +222,6 @@ def _forget_images(plan: Plan, results: Path) -> None:
         gpu = device == "cuda" and devices.absent(device) is None
         if path.exists() and not bring.is_current(path, engine(plan.engine), wanted, gpu):
             path.unlink()
-
-
-def _say_where(plan: Plan) -> None:
-    where = "on the host" if plan.engine == "none" else f"in containers of {plan.engine}"
-    print(f"runs execute {where} ({plan.engine_reason})", file=sys.stderr, flush=True)
 
 
 def lock_results(results: Path) -> FileLock:

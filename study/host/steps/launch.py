@@ -17,6 +17,8 @@ from study.base.processes import not_ended
 from study.host.steps import budget
 from study.host.steps.attempt import Attempt, attempt
 from study.host.steps.primer import primed
+from study.host.steps.progress import time_left, with_block_ended
+from study.host.steps.siblings import mark, siblings
 
 PREPARATION = ("images/cpu.json", "images/cuda.json", "data/*/manifest.json", "*/weights/*.json")
 """Inputs of the workflow's runs. The clock may have been set back since they were made in this start."""
@@ -42,7 +44,9 @@ def measure(plan_file: Path, run: str, results: Path, log: Path | None, counter:
     with room_for(files.record(plan.name, planned.file)):
         record = launch(plan, planned, results, start, log, counter)
     set_back(path for pattern in PREPARATION for path in results.glob(pattern))
-    return f"{counter}: {record.run}: {record.outcome}, {_told(record)}"
+    far = mark(record, siblings(plan, planned, files))
+    line = f"{counter}: {record.run}: {record.outcome}, {_told(record)}"
+    return "; ".join(filter(None, [line, far, time_left(plan.name, files)]))
 
 
 def _told(record: Record) -> str | None:
@@ -90,8 +94,8 @@ def publish(tried: Attempt, plan: Plan, run: Run, files: Results) -> Record:
 
 
 def note_end(study: str, run: Run, files: Results) -> None:
-    """Note in the file of the start that the block of ``run`` ended, if each of its records is there."""
+    """Note in the file of the start that the block of ``run`` ended, if each of its records is there, and its times."""
     start = read_start(files.start(study))
     block = start.block(run.file) if start else None
     if start and block and all(files.record(study, name).exists() for name in block.records):
-        write_start(start.with_blocks(block.model_copy(update={"ended": True})), files.start(study))
+        write_start(with_block_ended(start, block, study, files), files.start(study))

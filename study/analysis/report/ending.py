@@ -1,0 +1,41 @@
+"""The step ``answer``: what is said at the end of a start, read from its results."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from study.analysis.stats.analysis import read_analysis
+from study.analysis.wording.ending import answer_line, next_step
+from study.artifacts.layout import Results
+from study.artifacts.plan import Plan, read_plan
+from study.base.errors import StudyError
+
+
+def ending(studies: Sequence[str], results: Path) -> list[str]:
+    """Return the answer of each study, the report's address, and the next step, in lines.
+
+    Without ``studies`` they are those of the last start. Raise :class:`StudyError` where a file is missing.
+    """
+    files = Results(results)
+    names = list(studies) or _selected(files)
+    plans = {name: read_plan(files.plan(name)) for name in names}
+    answers = {name: read_analysis(files.fit(name)).answer for name in names}
+    lines = [answer_line(name, answer) for name, answer in answers.items()]
+    if files.report.is_file():
+        lines.append(f"The report: {files.report.resolve().as_uri()}")
+    left = sum(_left(plan, files) for plan in plans.values())
+    return [*lines, next_step({name: plan.study for name, plan in plans.items()}, answers, left)]
+
+
+def _selected(files: Results) -> list[str]:
+    try:
+        return list(map(str, json.loads(files.selection.read_text(encoding="utf-8"))["studies"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        raise StudyError(f"{files.selection}: no studies of an earlier start; name the studies") from None
+
+
+def _left(plan: Plan, files: Results) -> int:
+    """Return the number of runs that this machine can make and that have no record."""
+    runs = [run for run in plan.runs if not run.unavailable]
+    return sum(not os.path.lexists(files.record(plan.name, run.file)) for run in runs)

@@ -1,0 +1,65 @@
+"""How long runs take, from the records that are there. A setting is a run without its block."""
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+
+# Top-level keys of a record as it is written, with one space before them: to check thousands of records takes minutes.
+SECONDS = re.compile(r'^ "process_seconds": ([0-9.eE+-]{1,30}),?$', re.MULTILINE)
+STARTED = re.compile(r'^ "started": "([0-9T:.+-]{1,40})",?$', re.MULTILINE)
+SESSION = re.compile(r'^ "session": (\d{1,9}),?$', re.MULTILINE)
+
+
+@dataclass(frozen=True, order=True)
+class Took:
+    """One run in time: its session, its start in epoch seconds, and the seconds that its process took."""
+
+    session: int
+    started: float
+    seconds: float
+    setting: str
+
+
+def setting_of(record: str) -> str:
+    """Return the setting of a record's file name ``<setting>-r<block>.<key>.json``, as ``<setting>.<key>``."""
+    name, _, key = record.removesuffix(".json").rpartition(".")
+    return f"{name.rpartition('-r')[0]}.{key}"
+
+
+def expected_seconds(records: Iterable[Path]) -> dict[str, float]:
+    """Return the expected seconds of a run of each setting, from its start to the start of the next run.
+
+    That is the median of its processes, and the median of what lay between two runs. A record that cannot be read tells
+    no time.
+    """
+    found = sorted(filter(None, map(_took, records)))
+    pauses = [
+        max(0.0, later.started - one.started - one.seconds)
+        for one, later in pairwise(found)
+        if one.session == later.session
+    ]
+    between = median(pauses) if pauses else 0.0
+    settings: dict[str, list[float]] = {}
+    for one in found:
+        settings.setdefault(one.setting, []).append(one.seconds)
+    return {setting: median(seconds) + between for setting, seconds in settings.items()}
+
+
+def _took(record: Path) -> Took | None:
+    """Return when the run of a record took how long, without checking the record; None if it does not say."""
+    if not record.is_file():
+        return None
+    text = record.read_text(encoding="utf-8", errors="replace")
+    seconds, started, session = (pattern.search(text) for pattern in (SECONDS, STARTED, SESSION))
+    if not (seconds and started and session):
+        return None
+    try:
+        took, since = float(seconds.group(1)), datetime.fromisoformat(started.group(1)).timestamp()
+    except (ValueError, OverflowError):
+        return None
+    return Took(int(session.group(1)), since, took, setting_of(record.name)) if math.isfinite(took) else None

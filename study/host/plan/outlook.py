@@ -1,0 +1,85 @@
+"""What a start will do: runs by study and device, those that are there, and the time that they are expected to take."""
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from study.artifacts.duration import expected_seconds, setting_of
+from study.artifacts.layout import Results
+from study.artifacts.plan import Plan
+from study.artifacts.run import Run
+from study.base.durations import counted, duration_words
+
+
+def pending(plan: Plan, files: Results) -> list[Run]:
+    """Return the runs that this machine can make and that have no record yet."""
+    return [run for run in plan.runs if not run.unavailable and not _is_there(plan, run, files)]
+
+
+def known_seconds(plan: Plan, files: Results) -> dict[str, float]:
+    """Return the seconds that a run of each setting of ``plan`` takes, where earlier records tell them."""
+    settings = {setting_of(run.file) for run in plan.runs}
+    found = expected_seconds(files.records(plan.name).glob("*.json"))
+    return {setting: seconds for setting, seconds in found.items() if setting in settings}
+
+
+def told(
+    plans: Sequence[Plan],
+    pending: Mapping[str, Sequence[Run]],
+    known: Mapping[str, Mapping[str, float]],
+    budget_minutes: float | None,
+    files: Results,
+) -> list[str]:
+    """Return what a start will do, in lines: the runs, where they execute, and how long that is expected to take.
+
+    ``pending`` holds the runs to make by study, ``known`` the seconds of a run of each known setting.
+    """
+    lines = [line for plan in plans for line in summary(plan, files)]
+    if not any(pending.values()):
+        return [*lines, "nothing is left to measure"]
+    where = "on the host" if plans[0].engine == "none" else f"in containers of {plans[0].engine}"
+    times = {setting: seconds for study in known.values() for setting, seconds in study.items()}
+    time = expected_words([run.file for runs in pending.values() for run in runs], times)
+    limit = "" if budget_minutes is None else f" (time budget: {budget_minutes:g} min)"
+    return [*lines, f"runs execute {where} ({plans[0].engine_reason})", f"expected time: {time}{limit}"]
+
+
+def of_plan(plan: Plan, files: Results) -> list[str]:
+    """Return what a start of one study would do, in lines, to follow its table of runs."""
+    runs = pending(plan, files)
+    lines = ["", f"{plan.name}: {counted(len(plan.runs), 'run')} planned", *summary(plan, files)]
+    time = expected_words([run.file for run in runs], known_seconds(plan, files)) if runs else "none"
+    return [*lines, f"expected time: {time}"]
+
+
+def summary(plan: Plan, files: Results) -> list[str]:
+    """Return a line for each device of a study with its runs, and one for each reason why runs cannot be made here."""
+    there = Counter(run.settings.device for run in plan.runs if _is_there(plan, run, files))
+    lines = []
+    for device in dict.fromkeys(run.settings.device for run in plan.runs):
+        left = [run for run in pending(plan, files) if run.settings.device == device]
+        blocks = len({run.block for run in left})
+        todo = f"{counted(len(left), 'run')} to make in {counted(blocks, 'block')}" if left else "no run to make"
+        if left or there[device]:
+            lines.append(f"{plan.name} on {device}: {todo}, {there[device]} there already")
+        absent = Counter(
+            run.unavailable
+            for run in plan.runs
+            if run.settings.device == device and run.unavailable and not _is_there(plan, run, files)
+        )
+        lines += [f"{plan.name} on {device}: {counted(n, 'run')} left out: {why}" for why, n in absent.items()]
+    return lines
+
+
+def expected_words(runs: Sequence[str], known: Mapping[str, float]) -> str:
+    """Return how long the runs with these records are expected to take, from the seconds of the settings known."""
+    told = [known[setting_of(run)] for run in runs if setting_of(run) in known]
+    unknown = len(runs) - len(told)
+    if not told:
+        return "not known until the first block is done"
+    words = f"about {duration_words(sum(told))}, from earlier runs with the same settings"
+    return f"{words}; {counted(unknown, 'run')} of other settings not counted" if unknown else words
+
+
+def _is_there(plan: Plan, run: Run, files: Results) -> bool:
+    return os.path.lexists(files.record(plan.name, run.file))

@@ -1,0 +1,71 @@
+"""The terminal of a start is ours: Snakemake's own words go to its log, and only its warnings and errors are shown."""
+
+import logging
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from study.host.plan.configuration import parsed
+
+NOTHING = "Nothing to be done"
+"""How Snakemake begins to say that no job is left."""
+
+
+SAID = ("RuleException:\nCalledProcessError", "WorkflowError:\nAt least one job did not complete")
+"""How Snakemake begins to say that a step failed. The step itself has said why, and the end of the start says it."""
+
+
+class _Alarms(logging.Filter):
+    """Passes warnings, errors, and what ``--report`` says."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno >= logging.WARNING:
+            return not str(record.msg).startswith(SAID)
+        return Path(record.pathname).parent.name == "report"
+
+
+class _Nothing(logging.Handler):
+    """Calls a function when Snakemake says that nothing is to be done: no hook of a workflow is called then."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        super().__init__()
+        self.call = call
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if str(record.msg).startswith(NOTHING):
+            self.call()
+
+
+def quieten(nothing_to_do: Callable[[], None]) -> None:
+    """Show only the warnings and errors of Snakemake on the terminal from now on, and write everything to its log.
+
+    ``nothing_to_do`` is called if Snakemake finds nothing to do.
+    """
+    logger = logging.getLogger("snakemake.logging")
+    for handler in logger.handlers:
+        if isinstance(handler, logging.FileHandler):
+            parts: list[Any] = [*handler.filters, handler.formatter]
+            for part in parts:
+                part.quiet = set()  # not the profile's, which is for the terminal
+        else:
+            handler.addFilter(_Alarms())
+    logger.addHandler(_Nothing(nothing_to_do))
+
+
+def snakemake(arguments: Sequence[str]) -> int:
+    """Run Snakemake with ``arguments`` in this process, without its line about the profile; return the exit code.
+
+    Raise :class:`StudyError` if Snakemake refuses the arguments.
+    """
+    from snakemake.cli import args_to_api
+
+    parser, options = parsed(arguments)
+    return 0 if args_to_api(options, parser) else 1
+
+
+def tell_answer() -> None:
+    """Print the answers, the report's address and the next step. A process of its own reads them: ``study answer``."""
+    sys.stdout.flush()
+    subprocess.run([sys.executable, "-m", "study", "answer"], check=False)

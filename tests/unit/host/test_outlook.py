@@ -1,0 +1,217 @@
+"""What a start says before its runs, at each run, and of a run that is far from its siblings."""
+
+from pathlib import Path
+
+import pytest
+
+from study.analysis.stats import far_runs
+from study.artifacts.duration import expected_seconds, setting_of
+from study.artifacts.layout import Results
+from study.artifacts.observed import Observed
+from study.artifacts.plan import Plan, write_plans
+from study.artifacts.record import Record
+from study.artifacts.samples import Yardstick
+from study.artifacts.start import Start, StartedBlock, read_start, write_start
+from study.base.durations import duration_words
+from study.base.files import write_new
+from study.host.plan import outlook
+from study.host.steps import launch, progress, siblings
+from tests.conftest import tiny_plan
+from tests.unit.artifacts.test_records import make_record, write_records
+
+PAUSE = 58.0
+"""Seconds between two planted runs: each takes 2 s, and they begin a minute apart."""
+
+
+def planned(**changes: object) -> Plan:
+    """Two settings in three blocks."""
+    return tiny_plan(**({"replicates": 3} | changes))
+
+
+def started(plan: Plan, files: Results, name: str = "now", expected: dict[str, float] | None = None) -> Start:
+    """A start that means to make every run of a plan."""
+    blocks = [
+        StartedBlock(block=block, records=[run.file for run in plan.runs if run.block == block])
+        for block in dict.fromkeys(run.block for run in plan.runs)
+    ]
+    start = Start(name=name, blocks=blocks, expected=expected or {})
+    write_start(start, files.start(plan.name))
+    return start
+
+
+def make(plan: Plan, files: Results, count: int) -> None:
+    """The records of the next ``count`` runs."""
+    pending = [run for run in plan.runs if not files.record(plan.name, run.file).exists()]
+    for run in pending[:count]:
+        record = make_record(plan, plan.runs.index(run))
+        write_new(files.record(plan.name, run.file), record.model_dump_json(indent=1))
+        launch.note_end(plan.name, run, files)
+
+
+def test_a_setting_is_a_run_without_its_block_and_with_its_key() -> None:
+    plan = planned(factors={"training.batch_size": [4]})
+    assert {setting_of(run.file) for run in plan.runs} == {f"bs4.{plan.runs[0].key}"}
+    assert setting_of("a-r1-r12.0123abcd.json") == "a-r1.0123abcd"
+
+
+def test_the_expected_time_of_a_run_is_its_process_and_the_pause_after_it(tmp_path: Path) -> None:
+    plan, files = planned(), Results(tmp_path)
+    write_records(plan, files.records("tiny"))
+    files.record("tiny", "damaged-r1.0123abcd.json").write_text("{}")
+    found = expected_seconds(files.records("tiny").iterdir())
+    assert found == {setting_of(run.file): 2.0 + PAUSE for run in plan.runs}
+    assert expected_seconds([files.record("tiny", plan.runs[0].file)]) == {setting_of(plan.runs[0].file): 2.0}
+
+
+def test_a_start_says_what_it_will_do_by_study_and_device_and_counts_a_reason_once(tmp_path: Path) -> None:
+    factors = {"device": ["cpu", "cuda"], "training.batch_size": [4, 8]}
+    plan, files = planned(factors=factors, curve=None), Results(tmp_path)
+    runs = outlook.pending(plan, files)
+    assert outlook.told([plan], {"tiny": runs}, {"tiny": {}}, None, files) == [
+        "tiny on cpu: 6 runs to make in 3 blocks, 0 there already",
+        "tiny on cuda: 6 runs left out: no GPU in this test",
+        "runs execute on the host (asked for)",
+        "expected time: not known until the first block is done",
+    ]
+    for run in [run for run in plan.runs if run.settings.device == "cpu"][:2]:
+        write_new(files.record("tiny", run.file), make_record(plan, plan.runs.index(run)).model_dump_json(indent=1))
+    runs, known = outlook.pending(plan, files), outlook.known_seconds(plan, files)
+    told = outlook.told([plan], {"tiny": runs}, {"tiny": known}, 30, files)
+    assert told[0] == "tiny on cpu: 4 runs to make in 2 blocks, 2 there already"
+    assert told[-1].startswith("expected time: about ")
+    assert told[-1].endswith(", from earlier runs with the same settings (time budget: 30 min)")
+
+
+def test_a_start_without_a_run_says_that_nothing_is_left(tmp_path: Path) -> None:
+    plan, files = planned(), Results(tmp_path)
+    write_records(plan, files.records("tiny"))
+    told = outlook.told([plan], {"tiny": []}, {"tiny": {}}, None, files)
+    assert told == ["tiny on cpu: no run to make, 6 there already", "nothing is left to measure"]
+
+
+def test_settings_that_were_never_measured_are_counted_apart() -> None:
+    runs = [run.file for run in planned().runs]
+    known = {setting_of(runs[0]): 60.0}
+    words = outlook.expected_words(runs, known)
+    assert words == "about 3 min, from earlier runs with the same settings; 3 runs of other settings not counted"
+
+
+def test_the_time_left_is_known_from_the_first_block_on(tmp_path: Path) -> None:
+    plan, files = planned(), Results(tmp_path)
+    started(plan, files)
+    told = []
+    for _ in plan.runs:
+        make(plan, files, 1)
+        told.append(progress.time_left("tiny", files))
+    unknown = "time left not known until a block is done"
+    assert told == [unknown, "about 4 min left", "about 3 min left", "about 2 min left", "about 60 s left", None]
+
+
+def test_earlier_records_tell_the_time_left_from_the_first_run_on(tmp_path: Path) -> None:
+    plan, files = planned(), Results(tmp_path)
+    started(plan, files, expected={setting_of(run.file): 600.0 for run in plan.runs})
+    make(plan, files, 1)
+    assert progress.time_left("tiny", files) == "about 50 min left"
+
+
+def test_the_time_left_holds_the_other_studies_of_the_start_and_no_earlier_ones(tmp_path: Path) -> None:
+    plan, files = planned(), Results(tmp_path)
+    other, past = (plan.model_copy(update={"name": name}) for name in ("other", "past"))
+    write_plans([plan, other, past], tmp_path)
+    started(plan, files)
+    started(other, files)
+    started(past, files, name="before")
+    make(plan, files, 2)
+    assert progress.time_left("tiny", files) == "about 4 min left, and 6 runs of other settings"
+
+
+def test_blocks_that_a_budget_leaves_are_no_time_left(tmp_path: Path) -> None:
+    plan, files = planned(), Results(tmp_path)
+    start = started(plan, files)
+    write_start(start.with_blocks(start.blocks[2].model_copy(update={"left": True})), files.start("tiny"))
+    make(plan, files, 4)
+    assert progress.time_left("tiny", files) is None
+    assert [block.ended for block in (read_start(files.start("tiny")) or Start()).blocks] == [True, True, False]
+
+
+def test_a_run_by_hand_has_no_time_left(tmp_path: Path) -> None:
+    assert progress.time_left("tiny", Results(tmp_path)) is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.2, "1 s"), (40, "40 s"), (89.9, "90 s"), (100, "2 min"), (3600, "60 min"), (9000, "2.5 h")],
+)
+def test_durations_are_said_in_two_digits_or_so(seconds: float, words: str) -> None:
+    assert duration_words(seconds) == words
+
+
+def timed(seconds: float, warm_up: float = 0.06, validation: float = 0.1, yardstick: float = 0.004) -> Record:
+    """A record whose run took ``seconds``, of which the warm-up step and the validation took those."""
+    record = make_record(tiny_plan(), fit_seconds=seconds)
+    assert record.measurement
+    first, second = record.measurement.steps
+    steps = [first.model_copy(update={"forward_seconds": warm_up - (first.seconds - first.forward_seconds)}), second]
+    epochs = [record.measurement.epochs[0].model_copy(update={"valid_seconds": validation})]
+    measured = record.measurement.model_copy(update={"steps": steps, "epochs": epochs})
+    ruler = Yardstick(first_use_seconds=0, before=[yardstick] * 9, after=[yardstick] * 9)
+    return record.model_copy(update={"measurement": measured, "yardstick": ruler})
+
+
+USUAL = [timed(2.0), timed(2.01), timed(1.99)]
+
+
+def test_a_run_far_from_its_siblings_is_marked_with_the_part_that_took_longer() -> None:
+    assert siblings.mark(timed(3.1, warm_up=1.1), USUAL) == "FAR from its siblings (others 2.00 s): warm-up took longer"
+    assert siblings.mark(timed(3.1, validation=1.2), USUAL[:1]) == (
+        "FAR from its siblings (the other 2.00 s): validation took longer"
+    )
+    assert siblings.mark(timed(3.1), USUAL) == "FAR from its siblings (others 2.00 s): all of it took longer"
+
+
+def test_a_run_that_is_far_with_the_whole_machine_says_so() -> None:
+    told = siblings.mark(timed(3.0, warm_up=1.06, yardstick=0.006), USUAL)
+    assert told == (
+        "FAR from its siblings (others 2.00 s): the machine itself was 1.5 times as slow; warm-up took longer"
+    )
+    fast = siblings.mark(timed(1.0, yardstick=0.002), USUAL)
+    assert fast is not None
+    assert "the machine itself was 2.0 times as fast; " in fast
+    assert fast.endswith("took less time")
+
+
+def test_a_disturbed_run_that_is_far_names_what_disturbed_it() -> None:
+    record = timed(3.0).model_copy(
+        update={"disturbed": ["others_cpu_percent"], "observed": Observed(others_cpu_percent=80.0)}
+    )
+    assert "disturbed (others_cpu_percent); " in str(siblings.mark(record, USUAL))
+
+
+@pytest.mark.parametrize(
+    ("record", "others"),
+    [
+        (timed(2.5), USUAL),  # within the factor of the rule
+        (timed(4.0), [timed(1.0), timed(2.0), timed(3.0)]),  # as noisy as its siblings
+        (timed(3.0), []),
+        (make_record(tiny_plan(), 0, "failed"), USUAL),
+        (timed(3.0), [make_record(tiny_plan(), 0, "failed")]),
+    ],
+)
+def test_a_run_like_its_siblings_or_without_any_is_not_marked(record: Record, others: list[Record]) -> None:
+    assert siblings.mark(record, others) is None
+
+
+def test_the_mark_follows_the_rule_of_the_analysis() -> None:
+    rule = (far_runs.DEVIATIONS, far_runs.FACTOR, far_runs.TO_DEVIATION)
+    assert rule == (siblings.DEVIATIONS, siblings.FACTOR, siblings.TO_DEVIATION)
+
+
+def test_siblings_are_the_runs_of_the_same_setting_that_succeeded_in_other_blocks(tmp_path: Path) -> None:
+    plan, files = planned(), Results(tmp_path)
+    write_records(plan, files.records("tiny"), ["ok"] * 5 + ["failed"])
+    run = plan.runs[0]
+    found = {record.run for record in siblings.siblings(plan, run, files)}
+    like = {other.name for other in plan.runs[1:5] if other.factors == run.factors}
+    assert found == like
+    files.record("tiny", next(other.file for other in plan.runs if other.name in like)).write_text("{}")
+    assert len(siblings.siblings(plan, run, files)) == len(like) - 1

@@ -1,0 +1,52 @@
+"""Snakemake's own words stay in its log, and its warnings and errors are shown."""
+
+import io
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from snakemake.logging import DefaultFilter, DefaultFormatter
+from snakemake.settings.enums import Quietness
+from snakemake_interface_logger_plugins.common import LogEvent
+
+from study.host.plan.terminal import quieten
+
+QUIET = {Quietness.RULES, Quietness.PROGRESS}
+
+
+@pytest.fixture
+def logger() -> Iterator[logging.Logger]:
+    """Snakemake's own logger without its handlers, which come back afterwards."""
+    found = logging.getLogger("snakemake.logging")
+    before, level = found.handlers[:], found.level
+    found.handlers.clear()
+    found.setLevel(logging.INFO)
+    yield found
+    for handler in found.handlers:
+        handler.close()
+    found.handlers[:] = before
+    found.setLevel(level)
+
+
+def test_only_alarms_are_shown_everything_is_in_the_log_and_nothing_to_do_is_noticed(
+    logger: logging.Logger, tmp_path: Path
+) -> None:
+    shown, noticed = io.StringIO(), []
+    for handler in (logging.StreamHandler(shown), logging.FileHandler(tmp_path / "log")):
+        handler.addFilter(DefaultFilter(QUIET, False, False, False, False))
+        handler.setFormatter(DefaultFormatter(QUIET))
+        logger.addHandler(handler)
+    quieten(lambda: noticed.append("called"))
+    logger.info("Select jobs to execute...")
+    logger.info("3 of 4 steps", extra={"event": LogEvent.PROGRESS, "done": 3, "total": 4})
+    logger.warning("a warning")
+    logger.error("an error")
+    logger.error("WorkflowError:\nAt least one job did not complete successfully.")
+    assert noticed == []
+    logger.info("Nothing to be done (all requested files are present and up to date).")
+    assert noticed == ["called"]
+    assert shown.getvalue() == "a warning\nan error\n"
+    log = (tmp_path / "log").read_text()
+    assert log.splitlines()[:2] == ["Select jobs to execute...", "3 of 4 steps (75%) done"]
+    assert "a warning\nan error\nWorkflowError:\nAt least one job did not complete successfully.\nNothing" in log

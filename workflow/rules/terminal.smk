@@ -1,0 +1,28 @@
+# The terminal shows our own lines, and the warnings and errors of Snakemake, whose other words go to its log in
+# .snakemake/log. This comes before the configuration is read. The logic is in study/host/plan/terminal.py.
+
+import sys
+from pathlib import Path
+
+BASE = Path(str(workflow.basedir))
+sys.path.insert(0, str(BASE))
+from study.host.plan.terminal import quieten, tell_answer
+
+# A dry run, a lint or Snakemake's own report is asked for Snakemake's own words, takes no lock and changes no plan.
+REPORTS = any(word.split("=")[0] == "--report" for word in sys.argv) and "--report-after-run" not in sys.argv
+READ_ONLY = workflow.output_settings.dryrun or "--lint" in sys.argv or REPORTS
+
+
+def say_nothing_is_left():
+    print("nothing is left to do: the report is up to date", file=sys.stderr, flush=True)
+    say_answer()
+
+
+def say_answer():
+    """Tell the answer at the end of a start that was to make the report."""
+    if not (workflow.dag_settings.targets or workflow.dag_settings.until):
+        tell_answer()
+
+
+if not READ_ONLY and not workflow.output_settings.verbose:
+    quieten(say_nothing_is_left)
