@@ -159,7 +159,7 @@ def commands(root: Path, study: str) -> dict[str, list[str]]:
             "timings": [plan, *kept, "--output", timings],
             "fit": [plan, timings, "--output", fit],
             "figures": [plan, timings, fit, *kept, "--output", figures],
-            "report": [study, "--results", root, "--output", files.report],
+            "report": ["--from-tables", study, "--results", root, "--output", files.report],
         }.items()
     }
 

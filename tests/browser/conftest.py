@@ -79,7 +79,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
         succeed("timings", plan, *raw, "--output", timings)
         succeed("fit", plan, timings, "--output", fit)
         succeed("figures", plan, timings, fit, *raw, "--output", folder / "figures")
-    succeed("report", *EXAMPLE, "--results", results, "--output", results / "report.html")
+    succeed("report", "--from-tables", *EXAMPLE, "--results", results, "--output", results / "report.html")
     return results / "report.html"
 
 

@@ -80,25 +80,33 @@ class Series:
     """Whether the published figures and ours can be compared, in a sentence."""
 
 
-def beside(study: Study, frame: pd.DataFrame, published: pd.DataFrame) -> list[Series]:
-    """Return every series of the study's document in ``published.csv``, whether measured here or not."""
+Means = Mapping[frozenset[str], Estimate]
+"""Times in seconds by the names of the runs that they were estimated from."""
+
+
+def beside(study: Study, frame: pd.DataFrame, published: pd.DataFrame, means: Means | None = None) -> list[Series]:
+    """Return every series of the study's document in ``published.csv``, whether measured here or not.
+
+    ``means`` are those of the analysis, of the time that the study compares: a mean of the same runs is this one.
+    """
     frame = with_reasons(study, frame)
     mine = published[(published["study"] == study.published) & published["metric"].isin(METRICS)]
     mine = mine[mine["value"].notna() & (mine["table"] != "claim")]
     return [
-        _series(study, usable_runs(frame, _column(study, str(metric))), rows, str(metric))
+        _series(study, usable_runs(frame, _column(study, str(metric))), rows, str(metric), means or {})
         for (_, _, metric), rows in mine.groupby(["source", "table", "metric"], sort=False)
     ]
 
 
-def _series(study: Study, usable: pd.DataFrame, rows: pd.DataFrame, metric: str) -> Series:
+def _series(study: Study, usable: pd.DataFrame, rows: pd.DataFrame, metric: str, means: Means) -> Series:
     """Return the published ``rows`` of one metric and table beside the ``usable`` runs at their conditions."""
     words, scale = _unit(metric, str(rows["unit"].iloc[0]))
     matched = _matched(study, usable, rows, metric)
     measured = any(map(len, matched))
     setting, labels = _labels(rows)
     base = None if metric in SHARES else next((place for place, runs in enumerate(matched) if len(runs)), 0)
-    values = _Values(_column(study, metric), scale, bounded=metric in SHARES)
+    column = _column(study, metric)
+    values = _Values(column, scale, bounded=metric in SHARES, means=means if column == study.total else {})
     return Series(
         source=SOURCES[str(rows["source"].iloc[0])],
         table=str(rows["table"].iloc[0]),
@@ -124,6 +132,12 @@ class _Values:
     scale: float
     bounded: bool
     """Whether values are shares of a whole."""
+    means: Means
+    """Means of these values that are known."""
+
+    def known(self, runs: pd.DataFrame) -> Estimate | None:
+        """Return the known mean of exactly these runs."""
+        return self.means.get(frozenset(map(str, runs["run"]))) if self.means and len(runs) else None
 
 
 def _unit(metric: str, unit: str) -> tuple[str, float]:
@@ -155,7 +169,7 @@ def _rows(
             published=published[place],
             published_ratio=None if base is None else published[place] / published[base],
             ours=_mean(runs, values),
-            ours_ratio=None if base is None or place == base else _ratio(runs, matched[base], values.column),
+            ours_ratio=None if base is None or place == base else _ratio(runs, matched[base], values),
             runs=len(runs),
         )
 
@@ -235,6 +249,8 @@ def _mean(runs: pd.DataFrame, values: _Values) -> Estimate | None:
     """
     if runs.empty:
         return None
+    if known := values.known(runs):
+        return known
     ours = (runs[values.column].astype(float) * values.scale).tolist()
     if min(ours) <= 0:
         return None
@@ -243,13 +259,16 @@ def _mean(runs: pd.DataFrame, values: _Values) -> Estimate | None:
     return estimate(model_of(runs.assign(ours=ours), "ours", ["one"] * len(ours)).mean("one"))
 
 
-def _ratio(runs: pd.DataFrame, base: pd.DataFrame, column: str) -> Estimate | None:
-    """Return the geometric mean over that of the base, compared within blocks."""
+def _ratio(runs: pd.DataFrame, base: pd.DataFrame, values: _Values) -> Estimate | None:
+    """Return the geometric mean over that of the base, with bounds from a comparison within blocks."""
+    column = values.column
     both = pd.concat([runs, base])
     if runs.empty or runs.index.equals(base.index) or (both[column] <= 0).any():
         return None
     levels = ["row"] * len(runs) + ["base"] * len(base)
-    return estimate(model_of(both.assign(both=both[column].astype(float)), "both", levels).ratio("row", "base"))
+    ratio = estimate(model_of(both.assign(both=both[column].astype(float)), "both", levels).ratio("row", "base"))
+    mine, other = values.known(runs), values.known(base)
+    return ratio.model_copy(update={"value": mine.value / other.value}) if mine and other else ratio
 
 
 def _differs(study: Study, usable: pd.DataFrame, rows: pd.DataFrame) -> list[str]:

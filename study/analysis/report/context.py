@@ -16,6 +16,7 @@ from study.analysis.report.drawings import (
     Levelled,
     levelled,
     main_chart,
+    means_of,
     order_chart,
     phases_chart,
     published_chart,
@@ -102,8 +103,8 @@ def view(
     """
     study, frame = plan.study, with_reasons(plan.study, frame)
     caveats = ranked(analysis.warnings)
-    series = beside(study, frame, read_published()) if study.published else []
     groups = levelled(plan, frame, analysis)
+    series = beside(study, frame, read_published(), means_of(groups)) if study.published else []
     found = verdicts(claims, study, analysis)
     return StudyView(
         name=plan.name,

@@ -9,7 +9,7 @@ from study.analysis.charts.svg import Chart
 from study.analysis.figures.phases import group_rows
 from study.analysis.published.beside import TIMES, Series
 from study.analysis.stats.analysis import Analysis, Group, Level
-from study.analysis.stats.usable import counted, keys_of
+from study.analysis.stats.usable import Estimate, counted, keys_of
 from study.analysis.words import device_words, listed, setting_words, short_key
 from study.artifacts.plan import Plan
 
@@ -91,6 +91,16 @@ def _published_times(published: Sequence[Series]) -> dict[str, float]:
     """Return the published seconds by label, where the document has one table of them alone."""
     found = [series for series in published if series.metric == "fit_time" and any(row.ours for row in series.rows)]
     return {row.label: row.published for row in found[0].rows if row.ours} if len(found) == 1 else {}
+
+
+def means_of(groups: Levelled) -> dict[frozenset[str], Estimate]:
+    """Return the mean of each level by the names of the runs that count in it."""
+    found: dict[frozenset[str], Estimate] = {}
+    for group, rows in groups:
+        count = counted(rows)
+        runs = {level: set(part) for level, part in count[count["outcome"] == "ok"].groupby("level")["run"]}
+        found |= {frozenset(runs[one.label]): one.time for one in group.levels if one.time and one.label in runs}
+    return found
 
 
 def phases_chart(groups: Levelled, analysis: Analysis) -> Chart | None:
