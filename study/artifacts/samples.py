@@ -76,7 +76,7 @@ class Step(Samples):
     @property
     def seconds(self) -> float:
         """Seconds of the whole step."""
-        return sum(_phases_of(self))
+        return float(sum(_phases_of(self)))
 
 
 class Epoch(Samples):
