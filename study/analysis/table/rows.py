@@ -40,7 +40,9 @@ Values = dict[str, Any]
 """What a record tells, by column."""
 
 
-def table(plan: Plan, records: Mapping[str, Record], sampled: Mapping[str, Sampled] | None = None) -> pd.DataFrame:
+def table(
+    plan: Plan, records: Mapping[str, Record], sampled: Mapping[str, Sampled | None] | None = None
+) -> pd.DataFrame:
     """Return the table of timings of records that count, by the run's name; ``sampled`` are their telemetry."""
     values = {name: values_of(record, (sampled or {}).get(name)) for name, record in records.items()}
     return table_of(plan, values, [], ceilings_of(records.values()))

@@ -13,11 +13,11 @@ import pytest
 from study.analysis.figures import order
 from study.analysis.figures.step import write_figures
 from study.analysis.report.step import render
-from study.analysis.stats import log_model
 from study.analysis.stats.analysis import Analysis, analyse
+from study.analysis.stats.mixed_model import fit_mixed
 from study.analysis.stats.step import write_fit
-from study.analysis.table import files as table_files
 from study.analysis.table.files import read_table
+from study.analysis.table.rows import values_of
 from study.analysis.table.step import write_timings
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
@@ -103,13 +103,12 @@ def test_the_table_lets_each_record_go_before_it_reads_the_next(
     plan: Plan, files: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alive: list[int] = []
-    values_of = table_files.values_of  # type: ignore[attr-defined]
 
     def watched(record: Record, *rest: Any) -> Any:
         alive.append(sum(isinstance(one, Record) for one in gc.get_objects()))
         return values_of(record, *rest)
 
-    monkeypatch.setattr(table_files, "values_of", watched)
+    monkeypatch.setattr("study.analysis.table.files.values_of", watched)
     gc.collect()
     before = sum(isinstance(one, Record) for one in gc.get_objects())
     frame, refused = read_table(plan, files.records(plan.name), files.telemetry_folder(plan.name))
@@ -138,13 +137,12 @@ def analysed(plan: Plan, root: Path) -> tuple[pd.DataFrame, Analysis]:
 
 def test_more_replicates_need_no_more_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fits: list[int] = []
-    fit_mixed = log_model.fit_mixed  # type: ignore[attr-defined]
 
     def counting(y: Any, *rest: Any) -> Any:
         fits.append(len(y))
         return fit_mixed(y, *rest)
 
-    monkeypatch.setattr(log_model, "fit_mixed", counting)
+    monkeypatch.setattr("study.analysis.stats.log_model.fit_mixed", counting)
     numbers = []
     for replicates in (6, 18):
         fits.clear()
