@@ -268,8 +268,8 @@ def command_line(words: list[str], folder: Path) -> None:
     said(words)
 
 
-HARMLESS = [call.__name__ for call, _ in VERBS if call.__name__ not in ("schema", "engine")]
-"""The verbs that write nothing into the checkout, and ask no engine."""
+HARMLESS = [call.__name__ for call, _ in VERBS if call.__name__ not in ("schema", "engine", "start")]
+"""The verbs that write nothing into the checkout, ask no engine, and start nothing."""
 OPTIONS = sorted({name for _, arguments in VERBS for names, _ in arguments for name in names if name.startswith("-")})
 WORDS = st.one_of(
     st.sampled_from(

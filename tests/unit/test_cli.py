@@ -285,7 +285,7 @@ def test_hostile_words_are_printed_as_text(
 
     text = table.FILE.read_text(encoding="utf-8")
     published = tmp_path / "published.csv"
-    published.write_text(text.replace("RTX 3060 Ti", STEERING).replace("004_b14b", STEERING), encoding="utf-8")
+    published.write_text(text.replace("RTX 3060 Ti", STEERING), encoding="utf-8")
     monkeypatch.setattr(table, "FILE", published)
     times = tmp_path / "times.csv"
     times.write_text(f"{STEERING},seconds\n16,2\n32,1\n64,1.5\n", encoding="utf-8")

@@ -62,7 +62,7 @@ class TestABlockIsMadeWholeOrNotBegun:
         assert "block 2 would take about 172800 s: 4 run(s) of tiny in 2 block(s) are left for the next start" in said
         assert said.count("time budget") == 1
         assert shared.records() == before
-        assert "2 of 6 planned runs succeeded." in page(shared)
+        assert "2 of 6 CPU runs" in page(shared)
         assert timings(shared)["message"].tolist().count("not run yet") == 4
 
     def test_ctrl_c_in_the_middle_of_a_block_sets_it_aside_and_the_next_start_makes_it_whole(

@@ -87,7 +87,7 @@ def test_refused_records_are_named_by_file_and_key_and_the_others_are_analysed(
         ([edited.name], "record_sha256"),
     ]
     assert all(f"{path.name} ({key}: " in page for path, key in ((copied, "run"), (edited, "record_sha256")))
-    assert "2 of 4 planned runs succeeded" in page
+    assert "2 of 4 CPU runs" in page
     assert capsys.readouterr().err == "tiny: 2 record(s) do not fit and are not used; the report names them\n"
     assert {path: path.read_bytes() for path in files.records("tiny").iterdir()} == before
 
@@ -98,7 +98,7 @@ def test_the_page_is_made_if_every_record_is_refused(plan: Plan, files: Results)
     page = analysed(files, figures=True)
     assert "<td>refused</td>" in page
     assert "schema_version: 2 is not allowed: another version of this software wrote the file" in page
-    assert "0 of 4 planned runs succeeded" in page
+    assert "0 of 4 CPU runs" in page
 
 
 def test_records_without_a_checksum_are_counted_in_one_sentence(plan: Plan, files: Results) -> None:
