@@ -60,7 +60,7 @@ class TestABlockIsMadeWholeOrNotBegun:
         before = shared.records()
         said = shared.good(THREE, "time_budget_minutes=60")
         assert "block 2 would take about 172800 s: 4 run(s) of tiny in 2 block(s) are left for the next start" in said
-        assert said.count("time budget") == 1
+        assert said.count("time budget: block") == 1
         assert shared.records() == before
         assert "2 of 6 CPU runs" in page(shared)
         assert timings(shared)["message"].tolist().count("not run yet") == 4

@@ -76,4 +76,4 @@ class TestReportsOfAFinishedStudy:
         finished.good("studies=[tiny,other]")
         assert page(finished) == whole
         assert finished.records() == records
-        assert "Nothing to be done" in finished.good("studies=[tiny,other]")
+        assert "nothing is left to do" in finished.good("studies=[tiny,other]")
