@@ -530,7 +530,7 @@ class TestHostileCode:
         assert not [path for path in (root / "results").rglob("*") if path.is_symlink()]
         assert "planted" not in (root / "results" / "plan.json").read_text()
         assert "secret" not in "".join(content.decode() for content in after.values())
-        assert (root / "results" / "report.html").stat().st_size > 100_000
+        assert "</html>" in (root / "results" / "report.html").read_text(encoding="utf-8")
 
 
 class TestEnds:
