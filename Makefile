@@ -62,7 +62,7 @@ dev: .venv/.dev  ## Create .venv with the tools and the host side, without torch
 
 # A lock, what it is in words, and its size on the disk and how long it takes. pip alone is silent for minutes.
 define install
-echo "installing $(2): $$(grep -c == $(1)) packages, $(3), into .venv ..." && \
+echo "installing $(2): $$(grep -c == $(1)) packages, $(3), into $(VENV:/bin/python=) ..." && \
   $(VENV) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $(1) && \
   echo "installed $(2)"
 endef
@@ -135,8 +135,8 @@ docs: .docs/.installed  ## Build the documentation site, .docs/html/index.html; 
 # An environment of its own: what builds the site is no part of any other.
 .docs/.installed: VENV := .docs/bin/python
 .docs/.installed: requirements-docs.lock
-	$(PYTHON) -m venv .docs
-	$(INSTALL) requirements-docs.lock
+	@$(PYTHON) -m venv .docs
+	@$(call install,requirements-docs.lock,what builds the site,0.1 GB on the disk in a minute)
 	@touch $@
 
 LOCK := .lock/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-strip-extras \

@@ -461,7 +461,7 @@ def reached():
             found.append(str(place))
         except OSError:
             pass
-    for path in ("SECRET", "/work/results/tiny/records", "/var/run/docker.sock"):
+    for path in ("SECRET", "RESULTS/tiny/records", "/var/run/docker.sock"):
         if os.path.exists(path):
             found.append(path)
     return found
@@ -512,7 +512,11 @@ class TestHostileCode:
         (record,) = before
         with socket.create_server(("127.0.0.1", 0)) as listening:
             code = HOSTILE.replace("PORT", str(listening.getsockname()[1]))
-            code = code.replace("SECRET", str(secret)).replace("RECORD", record)
+            code = (
+                code.replace("SECRET", str(secret))
+                .replace("RECORD", record)
+                .replace("RESULTS", f"{container.WORK}/results")
+            )
             (root / "nets.py").write_text(code, encoding="utf-8")
             both = "overrides={training.batch_size: [4, 8], curve: null}"
             contained.good(*built.selection, both)
