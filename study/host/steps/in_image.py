@@ -33,7 +33,7 @@ CACHE = "/cache"
 
 
 TRY_SECONDS = 600.0
-"""Time limit of the trial of a user's own model, if its study sets none."""
+"""Shortest time limit of the trial of a user's own model. Its study may set a longer one for its runs."""
 OWN_SHARE = 0.75
 """Share of the machine's memory that this trial may use, if its study sets no limit."""
 
@@ -123,9 +123,13 @@ def arguments(task: Task, plan: Path, results: Path) -> list[str]:
 
 
 def trial_limits(limits: Limits) -> Limits:
-    """Return the limits of the trial of a user's model: those of its runs, and ours where these have none."""
-    ours = {"timeout_seconds": TRY_SECONDS, "memory_gib": OWN_SHARE * psutil.virtual_memory().total / 2**30}
-    return limits.model_copy(update={key: value for key, value in ours.items() if getattr(limits, key) is None})
+    """Return the limits of the trial of a user's model: those of its runs, and ours where these have none.
+
+    A short time limit is one for runs: each that reaches it is a record. A trial that reached it would end the start.
+    """
+    memory_gib = limits.memory_gib or OWN_SHARE * psutil.virtual_memory().total / 2**30
+    seconds = max(limits.timeout_seconds or 0.0, TRY_SECONDS)
+    return limits.model_copy(update={"timeout_seconds": seconds, "memory_gib": memory_gib})
 
 
 def failure(end: End, said: Sequence[str]) -> str:
