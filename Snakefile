@@ -43,6 +43,7 @@ onerror:
 
 onstart:
     end_steps_at_once()
+    FLOW.start_templates()
 
 
 rule all:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from study.base.errors import StudyError, printable
+from study.base.processes import end_when_told
 
 Argument = tuple[tuple[str, ...], dict[str, Any]]
 Verb = Callable[[argparse.Namespace], str | None]
@@ -41,6 +42,12 @@ def main(arguments: Sequence[str] | None = None, prog: str = "study") -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def step(*arguments: str) -> int:
+    """Run one verb of the workflow in a process that was forked for it, and return the exit code."""
+    end_when_told()
+    return main(arguments, prog="python -m study")
 
 
 class _Parser(argparse.ArgumentParser):

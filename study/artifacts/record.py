@@ -130,6 +130,10 @@ class Record(JobResult):
         description="Measured ceilings of the device, in the first run of each device and precision; null in the "
         "others.",
     )
+    started_as: Literal["forked", "fresh"] = Field(
+        default="fresh",
+        description="Whether the run's process was forked from one that had imported torch, or started from nothing.",
+    )
     software: Software
     record_sha256: str | None = Field(
         default=None, description="Checksum of the record without this key; null in older records."

@@ -74,6 +74,9 @@ class Timing(Strict):
         None, description="Reason why the samples beside the record are not used; empty where they are or are none."
     )
     primed: bool | None = Field(None, description="Whether a primer ran on the device before, in the same start.")
+    started_as: str | None = Field(
+        None, description="Whether the run's process was `forked` from one that had imported torch, or `fresh`."
+    )
     quiet: bool | None = Field(None, description="Whether others crossed no limit when the run began.")
     others_cpu_percent: Percent = Field(
         None, description="CPU time of others during the run, in percent of the CPUs that the run might use."

@@ -5,9 +5,15 @@ import os
 import resource
 import signal
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import psutil
+
+LEAVE_SECONDS = 10.0
+"""Seconds that a killed process may take to be gone; a driver may hold it for long."""
 
 
 def die_with_parent(number: int = signal.SIGKILL) -> None:
@@ -44,6 +50,21 @@ def adopt_orphans() -> None:
     if sys.platform == "linux":
         pr_set_child_subreaper = 36
         ctypes.CDLL(None).prctl(pr_set_child_subreaper, 1)
+
+
+def below() -> set[psutil.Process]:
+    """Return all processes below this one."""
+    return set(psutil.Process().children(recursive=True))
+
+
+def end_left(before: set[psutil.Process]) -> None:
+    """End each process below this one that is not among those of ``before``."""
+    latest = time.monotonic() + LEAVE_SECONDS
+    while (left := below() - before) and time.monotonic() < latest:
+        for one in left:
+            with suppress(psutil.NoSuchProcess):
+                one.kill()
+        psutil.wait_procs(left, timeout=1)
 
 
 @contextmanager

@@ -29,6 +29,12 @@ class Keys(Declared):
         "first",
         description="A key without effect. `null_control` makes it a factor, so that each configuration is run twice.",
     )
+    process: Literal["forked", "fresh"] = Field(
+        "forked",
+        description="The process of a run. `forked`: from one that has imported torch and nothing else happened to; "
+        "each start has one for each device and loop. `fresh`: from nothing, with imports of its own. Runs in "
+        "containers, and on systems other than Linux, are always fresh. A record says how its run was started.",
+    )
     seed: int = Field(
         1, ge=0, le=LARGEST_SEED, description="Seed of the order of runs, of random weights and of each run's own seed."
     )

@@ -1,5 +1,6 @@
 """One process from its start to its end: its output goes to a log, its progress to the terminal."""
 
+import io
 import os
 import re
 import signal
@@ -12,12 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TextIO
+from typing import IO, Any, Protocol, TextIO
 
 import psutil
 from tqdm import tqdm
 
-from study.base.processes import adopt_orphans, die_with_parent
+from study.base.processes import adopt_orphans, below, die_with_parent, end_left
 
 TAIL_LINES = 40
 LONGEST_LINE = 65_536
@@ -26,8 +27,6 @@ PROGRESS = re.compile(r"progress (\d{1,9}) (\d{1,9}) ([ -~]{0,200})")
 """What our own code prints in each step. Whatever else a model prints is an ordinary line."""
 LOOK_SECONDS = 5.0
 """Seconds between two looks at what a process has written."""
-LEAVE_SECONDS = 10.0
-"""Seconds that a killed process may take to be gone; a driver may hold it for long."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,79 @@ class Ended:
     timed_out: bool
     tail: list[str]
     overfull: bool = False
+
+
+class Child(Protocol):
+    """A process that is at work, and all that it starts."""
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """Its output, line by line."""
+
+    @property
+    def elsewhere_seconds(self) -> float | None:
+        """CPU seconds of the process, once it has ended, that are not counted as ours; None if unknown."""
+
+    def wait(self) -> int:
+        """Return its exit code once it has ended and nothing is left of it; negative for a signal."""
+
+    def end(self) -> None:
+        """End it at once."""
+
+
+class Spawned:
+    """A process of our own, started from nothing."""
+
+    elsewhere_seconds: float | None = 0.0
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        at_our_death: int = signal.SIGKILL,
+        cpus: Sequence[int] | None = None,
+    ) -> None:
+        def prepare() -> None:
+            die_with_parent(at_our_death)
+            if cpus:
+                os.sched_setaffinity(0, cpus)
+
+        adopt_orphans()
+        before = below()
+        self._process = subprocess.Popen(
+            command,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=prepare,
+        )
+        self._cleaner = threading.Thread(target=self._clean, args=(before,), daemon=True)
+        self._cleaner.start()
+        assert self._process.stdout is not None
+        self.lines = lines_of(self._process.stdout)
+
+    def _clean(self, before: set[psutil.Process]) -> None:
+        """Wait for the process, then end what it left. Its CPU time is then ours: see ``study.base.processes``."""
+        self._process.wait()
+        end_left(before)
+
+    def wait(self) -> int:
+        """Return its exit code once nothing is left of it."""
+        self._cleaner.join()
+        return self._process.wait()
+
+    def end(self) -> None:
+        """Kill it with all that shares its session."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+
+def lines_of(output: IO[bytes]) -> Iterator[str]:
+    """Return the lines of an output as text; a very long one in parts."""
+    text = io.TextIOWrapper(output, encoding="utf-8", errors="replace")
+    return iter(partial(text.readline, LONGEST_LINE), "")
 
 
 def execute(
@@ -51,36 +123,29 @@ def execute(
     is_full: Callable[[], bool] | None = None,
     cpus: Sequence[int] | None = None,
 ) -> Ended:
-    """Run ``command`` to its end and return how it ended. It and its children end with this process, in every case.
+    """Run ``command`` to its end and return how it ended, as :func:`supervise` does.
 
-    What it leaves behind is ended when it ends, in whatever session it is: it may hold the output open for ever.
     ``at_our_death`` is the signal that the process gets when this one is killed. ``cpus`` are the CPUs that it may use.
-    It is ended after ``timeout_seconds``, and once ``is_full`` says that it has written too much.
     """
+    return supervise(Spawned(command, environment, at_our_death, cpus), log, title, timeout_seconds, is_full)
 
-    def prepare() -> None:
-        die_with_parent(at_our_death)
-        if cpus:
-            os.sched_setaffinity(0, cpus)
 
-    adopt_orphans()
-    before = _below()
-    process = subprocess.Popen(
-        command,
-        env=dict(environment),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
-        start_new_session=True,
-        preexec_fn=prepare,
-    )
-    with _ended_with_us(process, before), _ended_early(process, timeout_seconds, is_full) as reasons:
-        assert process.stdout is not None
-        tail = _show(iter(partial(process.stdout.readline, LONGEST_LINE), ""), log, title)
-        return Ended(process.wait(), "time" in reasons, tail, "room" in reasons)
+def supervise(
+    child: Child,
+    log: TextIO,
+    title: str,
+    timeout_seconds: float | None = None,
+    is_full: Callable[[], bool] | None = None,
+) -> Ended:
+    """Show and log what ``child`` says until its end, and return how it ended.
+
+    It ends with this process, in every case. What it leaves behind is ended when it ends, in whatever session it is: it
+    may hold the output open for ever. It is ended after ``timeout_seconds``, and once ``is_full`` says that it has
+    written too much.
+    """
+    with _ended_with_us(child), _ended_early(child, timeout_seconds, is_full) as reasons:
+        tail = _show(child.lines, log, title)
+        return Ended(child.wait(), "time" in reasons, tail, "room" in reasons)
 
 
 def _show(lines: Iterator[str], log: TextIO, title: str) -> list[str]:
@@ -109,43 +174,20 @@ def _show(lines: Iterator[str], log: TextIO, title: str) -> list[str]:
     return list(tail)
 
 
-def _end(process: "subprocess.Popen[str]") -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-
-
-def _below() -> set[psutil.Process]:
-    """Return all processes below this one."""
-    return set(psutil.Process().children(recursive=True))
-
-
-def _end_left(process: "subprocess.Popen[str]", before: set[psutil.Process]) -> None:
-    """Wait for the process, then end what it left. Their CPU time is then ours: see ``study.base.processes``."""
-    process.wait()
-    latest = time.monotonic() + LEAVE_SECONDS
-    while (left := _below() - before) and time.monotonic() < latest:
-        for one in left:
-            with suppress(psutil.NoSuchProcess):
-                one.kill()
-        psutil.wait_procs(left, timeout=1)
-
-
 @contextmanager
-def _ended_with_us(process: "subprocess.Popen[str]", before: set[psutil.Process]) -> Iterator[None]:
-    """Stop the process and all that it started when this one is told to stop; ``before`` was there before it."""
+def _ended_with_us(child: Child) -> Iterator[None]:
+    """Stop the process and all that it started when this one is told to stop."""
 
     def stop(number: int, _: Any) -> None:
         raise SystemExit(128 + number)
 
     usual = signal.signal(signal.SIGTERM, stop)
-    cleaner = threading.Thread(target=_end_left, args=(process, before), daemon=True)
-    cleaner.start()
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it would cut the cleaning short
-        _end(process)
-        cleaner.join()
+        child.end()
+        child.wait()
         signal.signal(signal.SIGTERM, usual)
 
 
@@ -158,9 +200,7 @@ def _says_so(is_full: Callable[[], bool]) -> bool:
 
 
 @contextmanager
-def _ended_early(
-    process: "subprocess.Popen[str]", seconds: float | None, is_full: Callable[[], bool] | None
-) -> Iterator[set[str]]:
+def _ended_early(child: Child, seconds: float | None, is_full: Callable[[], bool] | None) -> Iterator[set[str]]:
     """Stop the process after ``seconds``, or once ``is_full`` says so; yield the reasons, none until then."""
     reasons: set[str] = set()
     ended = threading.Event()
@@ -173,7 +213,7 @@ def _ended_early(
             elif is_full and _says_so(is_full):
                 reasons.add("room")
             if reasons:
-                return _end(process)
+                return child.end()
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()

@@ -12,7 +12,7 @@ rule timings:
     log:
         "results/logs/{study}/timings.log",
     shell:
-        "exec python -m study timings {input.plan:q} --records results/{wildcards.study}/records"
+        "exec python -m study.base.step timings {input.plan:q} --records results/{wildcards.study}/records"
         " --telemetry results/{wildcards.study}/telemetry --output {output:q} --log {log:q}"
 
 
@@ -26,7 +26,7 @@ rule fit:
     log:
         "results/logs/{study}/fit.log",
     shell:
-        "exec python -m study fit {input.plan:q} {input.timings:q} --output {output:q} --log {log:q}"
+        "exec python -m study.base.step fit {input.plan:q} {input.timings:q} --output {output:q} --log {log:q}"
 
 
 rule figures:
@@ -49,6 +49,6 @@ rule figures:
     params:
         listed=lambda wc: figures_of(wc.study),
     shell:
-        "exec python -m study figures {input.plan:q} {input.timings:q} {input.fit:q}"
+        "exec python -m study.base.step figures {input.plan:q} {input.timings:q} {input.fit:q}"
         " --records results/{wildcards.study}/records --telemetry results/{wildcards.study}/telemetry"
         " --output {output:q} --log {log:q}"

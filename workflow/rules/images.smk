@@ -10,4 +10,4 @@ rule image:
     params:
         plan=f"results/{STUDIES[0]}/plan.json",
     shell:
-        "exec python -m study image {params.plan:q} {wildcards.device} --log {log:q}"
+        "exec python -m study.base.step image {params.plan:q} {wildcards.device} --log {log:q}"

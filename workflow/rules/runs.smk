@@ -17,4 +17,4 @@ rule measure:
         plan="results/{study}/plan.json",
         counter=lambda wc: FLOW.counter(wc.study, wc.run),
     shell:
-        "exec python -m study run {params.plan:q} {wildcards.run:q} --counter {params.counter:q} --log {log:q}"
+        "exec python -m study.base.step run {params.plan:q} {wildcards.run:q} --counter {params.counter:q} --log {log:q}"

@@ -17,6 +17,7 @@ from study.analysis.wording import blog as words
 from study.analysis.wording.answer import answer_sentence
 from study.analysis.wording.caveats import caveat_sentence
 from study.analysis.wording.claims import claim_text
+from study.analysis.wording.levels import level_verdict
 from study.analysis.wording.progress import missing_sentence, progress_sentence
 from study.analysis.wording.sources import citation
 from study.analysis.wording.verdict import verdict_sentence
@@ -161,7 +162,7 @@ def _times(group: Group, part: Part) -> str:
             words.NONE if level.undetermined or level.label in group.unfair else _share(level, best),
             f"{level.accuracy:.1%}" if level.accuracy is not None else words.NONE,
             str(level.runs),
-            words.verdict_words(level, group),
+            level_verdict(level, group),
         ]
         for level in group.levels
     ]

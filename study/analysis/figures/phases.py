@@ -8,7 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from study.analysis.figures.style import COLOURS, LABEL_BOX, Drawn
-from study.analysis.stats.analysis import Analysis, Group
+from study.analysis.stats.analysis import Analysis
+from study.analysis.stats.rows import group_rows
 from study.analysis.words import TOTALS, device_words, number, short_key
 from study.artifacts.plan import Plan
 from study.config.study import Study, shown
@@ -66,17 +67,6 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     figure.legend(handles, labels, loc="outside right upper", reverse=True, frameon=False)
     on_gpu = bool((frame["device"] == "cuda").any())
     return Drawn(figure, "Where the time goes", _caption(on_gpu, len(panels)), _alt(panels, name))
-
-
-def group_rows(study: Study, frame: pd.DataFrame, analysis: Analysis) -> list[tuple[Group, pd.DataFrame]]:
-    """Return each group of the analysis with its rows of the table of timings."""
-    if study.curve:
-        keys = [key for key in study.compared if key != study.curve.x]
-    else:
-        keys = [key for key in study.compared if key == "device"]
-    labels = frame[keys or ["device"]].map(str).agg(", ".join, axis=1)
-    parts = [(group, frame[labels == group.label]) for group in analysis.groups]
-    return [(group, rows) for group, rows in parts if len(rows)]
 
 
 def _bar_keys(study: Study) -> list[str]:

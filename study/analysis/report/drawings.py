@@ -6,9 +6,9 @@ import pandas as pd
 
 from study.analysis.charts import order, phases, ratios, times
 from study.analysis.charts.svg import Chart
-from study.analysis.figures.phases import group_rows
 from study.analysis.published.beside import TIMES, Series
 from study.analysis.stats.analysis import Analysis, Group, Level
+from study.analysis.stats.rows import group_rows
 from study.analysis.stats.usable import Estimate, counted, keys_of
 from study.analysis.words import device_words, listed, setting_words, short_key
 from study.artifacts.plan import Plan

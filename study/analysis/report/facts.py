@@ -57,7 +57,14 @@ def facts_of(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
     add("Loader", [_loader(record) for record in used])
     add("Software", [_software(record) for record in used])
     add("Engine", [_engine(record) for record in used])
+    add("Process", [PROCESSES[record.started_as] for record in used])
     return facts
+
+
+PROCESSES = {
+    "forked": "each run forked from a process that had imported torch and done nothing else",
+    "fresh": "each run started from nothing",
+}
 
 
 def primers_of(records: dict[str, Record], primers: Sequence[Record]) -> list[tuple[str, str]]:

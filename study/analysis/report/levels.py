@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from study.analysis.stats.analysis import Analysis, Group, Level
-from study.analysis.words import device_words, listed, number
+from study.analysis.wording.levels import level_verdict
+from study.analysis.words import device_words, number
 
 NONE = "\N{EN DASH}"
 
@@ -49,23 +50,6 @@ def _row(level: Level, group: Group) -> LevelRow:
         time=told,
         times_best=f"{time.value / best:.2f}x" if time and best else NONE,
         accuracy=f"{100 * level.accuracy:.1f}%" if level.accuracy is not None else NONE,
-        verdict=_verdict(level, group),
+        verdict=level_verdict(level, group),
         look="best" if level.label == group.best else "doubt" if level.label in group.unfair else "",
     )
-
-
-def _verdict(level: Level, group: Group) -> str:
-    """Return what is said of a level beside the fastest."""
-    if level.time is None:
-        return listed([name.replace("_", " ") for name in level.outcomes]) if level.outcomes else "no run"
-    if level.label in group.unfair:
-        return {"not_learned": "did not learn as well", "censored": "missed the target"}[group.unfair[level.label]]
-    if level.undetermined or (group.best is None and len(group.levels) > 1):
-        return "cannot be told"
-    if len(group.levels) == 1:
-        return ""
-    if level.label == group.best:
-        return "smallest mean" if len(group.indistinguishable) > 1 or group.machine else "fastest"
-    if level.label in group.equivalent:
-        return "the same, within the margin"
-    return "may be as fast" if level.label in group.indistinguishable else "slower"

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 
 from study.analysis.words import device_words
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.weights import fell_back
+from study.base.durations import duration_words
 from study.config.networks import is_transfer
 from study.config.study import Study
 
@@ -52,7 +53,7 @@ def _when(records: Sequence[Record]) -> list[str]:
         return []
     told = f"{days[0]:%-d %b %Y}" if len(days) == 1 else f"{days[0]:%-d %b} to {days[-1]:%-d %b %Y}"
     seconds = sum(record.process_seconds or 0.0 for record in records)
-    return [told, f"{_duration(seconds)} of runs"]
+    return [told, f"{duration_words(seconds)} of runs"]
 
 
 def _day(started: str) -> date | None:
@@ -61,12 +62,6 @@ def _day(started: str) -> date | None:
         return datetime.fromisoformat(started).date()
     except ValueError:
         return None
-
-
-def _duration(seconds: float) -> str:
-    whole = timedelta(seconds=round(seconds))
-    hours, rest = divmod(int(whole.total_seconds()), 3600)
-    return f"{hours} h {rest // 60} min" if hours else f"{rest // 60} min" if rest >= 120 else f"{rest} s"
 
 
 def reduced(study: Study) -> list[str]:

@@ -11,12 +11,9 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from study.base.far import DEVIATIONS, FACTOR, TO_DEVIATION
+
 Array = NDArray[np.float64]
-DEVIATIONS = 5.0
-FACTOR = 1.33
-"""What a pause of the machine adds to a run is seldom less, and what noise adds is seldom more."""
-TO_DEVIATION = 1.4826
-"""Standard deviation over the median absolute deviation of Gaussian noise."""
 MOST_PASSES = 50
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-from study.analysis.stats.analysis import Group, Level
 from study.analysis.words import listed, number, short_key, total_words
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
@@ -40,21 +39,6 @@ def time_heading(total: str) -> str:
 def time_sentence(total: str) -> str:
     """Return what the times are, in a sentence."""
     return f"The time is the {total_words(total)} ({total} in the table of timings)."
-
-
-def verdict_words(level: Level, group: Group) -> str:
-    """Return what the runs determine of a level, in a few words."""
-    if level.time is None:
-        return "no run that counts"
-    if level.label in group.unfair:
-        return "not shown to have learned" if group.unfair[level.label] == "not_learned" else "missed the target"
-    if level.undetermined or group.best is None:
-        return "cannot be said"
-    if group.machine:
-        return "the machine itself changed"
-    if level.label == group.best:
-        return "fastest" if group.indistinguishable == [level.label] else "smallest mean"
-    return "may be as fast" if level.label in group.indistinguishable else "slower"
 
 
 def hardware(records: Iterable[Record]) -> list[tuple[str, str]]:

@@ -23,18 +23,21 @@ def installed_lock_sha256() -> str:
     return file_sha256(checkout.root() / "requirements.lock")
 
 
+def loops(settings: Settings) -> list[str]:
+    """Return the loops that a run enters, the outermost last; each is a folder below ``training/loops``."""
+    if settings.task == "inference":  # a network is trained, and then asked
+        return ["torch", "inference"]
+    return ["loader_alone" if settings.loader.kind == "alone" else settings.training.loop]
+
+
 def measured_code(settings: Settings) -> list[str]:
     """Return the globs of the code that a run executes between its start and its last sample.
 
     That is the training side, ``study/training``, without the loops that the run does not enter: each is a folder
     below ``training/loops``. ``training/distributed`` counts where several processes train.
     """
-    if settings.task == "inference":  # a network is trained, and then asked
-        loops = ["torch", "inference"]
-    else:
-        loops = ["loader_alone" if settings.loader.kind == "alone" else settings.training.loop]
     together = ["training/distributed/*.py"] if settings.training.strategy != "single" else []
-    return [*COMMON, *(f"training/loops/{loop}/*.py" for loop in loops), *together]
+    return [*COMMON, *(f"training/loops/{loop}/*.py" for loop in loops(settings)), *together]
 
 
 def run_identity(

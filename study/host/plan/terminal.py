@@ -68,4 +68,4 @@ def snakemake(arguments: Sequence[str]) -> int:
 def tell_answer() -> None:
     """Print the answers, the report's address and the next step. A process of its own reads them: ``study answer``."""
     sys.stdout.flush()
-    subprocess.run([sys.executable, "-m", "study", "answer"], check=False)
+    subprocess.run([sys.executable, "-m", "study.base.step", "answer"], check=False)

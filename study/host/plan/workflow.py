@@ -24,6 +24,7 @@ from study.host.engine.place import DEVICES, Place, choose
 from study.host.plan import blocks, outlook, process_count
 from study.host.plan.checks import check_limits, check_training_stack
 from study.host.plan.make import plan_all, read_all
+from study.host.plan.templates import start_templates
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,10 @@ class Workflow:
         """Remove the stamps of the runs that a time budget left, at the end of a start."""
         for plan in self.plans:
             forget_left(plan.name, self.results)
+
+    def start_templates(self) -> None:
+        """Start the processes from which the runs of this start are forked."""
+        start_templates(self.plans, self.pending, self.results)
 
     def say_what_is_kept(self) -> None:
         """Say what a start that was broken off has measured, and how to go on."""

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TextIO
+from typing import Literal, TextIO
 
 import pandas as pd
 
@@ -30,13 +30,15 @@ from study.host.engine import container, lifetime
 from study.host.engine.engines import engine
 from study.host.engine.lifetime import End
 from study.host.engine.mounts import run_mounts, settings_inside
+from study.host.forked import Forked, begin, template_of
 from study.host.steps import watch
 from study.host.steps.ending import result_of
 from study.host.steps.left import discard_odd
 from study.host.steps.machine_lock import alone_on_this_machine
 from study.host.steps.software import software
-from study.host.supervise import execute
+from study.host.supervise import supervise
 
+JOB_MODULE = "study.training.job"
 TIMES = "times"
 """File in the scratch folder with the CPU time of a container's processes."""
 LIMITS = {RESULT: 2**26, TELEMETRY: 2**30, CEILINGS: 2**16, TIMES: 1000}
@@ -84,12 +86,13 @@ def attempt(plan: Plan, run: Run, results: Path, start: Start, log: TextIO, titl
             started, first = datetime.now(UTC), watch.read(cpus)
             clock = time.perf_counter()
             if image is None:
-                end = _on_the_host(plan, run, results, seed, scratch, log, title)
+                end, started_as, elsewhere = _on_the_host(plan, run, results, seed, scratch, log, title)
             else:
-                end = _in_a_container(plan, run, results, seed, scratch, log, title, image)
+                end, started_as = _in_a_container(plan, run, results, seed, scratch, log, title, image), "fresh"
             process_seconds = time.perf_counter() - clock
             discard_odd(scratch, LIMITS)
-            seen = watch.between(first, watch.read(cpus), _elsewhere(plan, scratch))
+            elsewhere = elsewhere if image is None else _elsewhere(plan, scratch)
+            seen = watch.between(first, watch.read(cpus), elsewhere)
             processes_after = watch.still_there(gpus) if gpus else None
         result = result_of(scratch / RESULT, end, run.settings.limits.memory_gib)
         ceilings = _read_ceilings(scratch / CEILINGS)
@@ -118,6 +121,7 @@ def attempt(plan: Plan, run: Run, results: Path, start: Start, log: TextIO, titl
         observed=observed,
         disturbed=observed.crossed(plan.study.evidence),
         ceilings=ceilings,
+        started_as=started_as,
         software=software(plan, image, version),
     )
     return Attempt(record, samples)
@@ -133,7 +137,7 @@ def _together(seen: Observed, before: watch.Before, processes_after: int | None,
 
 def _elsewhere(plan: Plan, scratch: Path) -> float | None:
     """Return the CPU time of a container's processes in seconds, which are no children of ours; None if unknown."""
-    if plan.engine == "none" or not engine(plan.engine).keeps_containers:
+    if not engine(plan.engine).keeps_containers:
         return 0.0
     try:
         return shell_times((scratch / TIMES).read_text(encoding="ascii", errors="replace"))
@@ -154,20 +158,28 @@ def _read_ceilings(path: Path) -> Ceilings | None:
     return None
 
 
-def _on_the_host(plan: Plan, run: Run, results: Path, seed: int, scratch: Path, log: TextIO, title: str) -> End:
-    job = _write_job(scratch, plan, run, seed, str(results))
-    kills, limits = oom_kills(), run.settings.limits
-    ended = execute(
+Started = Literal["forked", "fresh"]
+
+
+def _on_the_host(
+    plan: Plan, run: Run, results: Path, seed: int, scratch: Path, log: TextIO, title: str
+) -> tuple[End, Started, float | None]:
+    """Return how the run's process ended, how it was started, and its CPU seconds where it was none of ours."""
+    job, settings = _write_job(scratch, plan, run, seed, str(results)), run.settings
+    kills, limits = oom_kills(), settings.limits
+    process = begin(
+        template_of(settings) if settings.process == "forked" else None,
+        f"{JOB_MODULE}:main",
+        [str(job), str(scratch)],
         host_command(job, scratch),
-        container.environment(run.settings.device, os.environ),
-        log,
-        title,
-        timeout_seconds=limits.timeout_seconds,
-        cpus=lifetime.allowed_cpus(limits.cpus) if limits.cpus else None,
+        container.environment(settings.device, os.environ),
+        lifetime.allowed_cpus(limits.cpus) if limits.cpus else None,
     )
+    ended = supervise(process, log, title, limits.timeout_seconds)
     trouble = lifetime.timed_out(limits.timeout_seconds) if ended.timed_out else None
     # The kernel counts for the whole machine: if the process ended in another way, the kill was of another process.
-    return End(ended.code, oom_kills() > kills and ended.code in (0, -signal.SIGKILL), trouble)
+    end = End(ended.code, oom_kills() > kills and ended.code in (0, -signal.SIGKILL), trouble)
+    return end, "forked" if isinstance(process, Forked) else "fresh", process.elsewhere_seconds
 
 
 def _in_a_container(
@@ -178,7 +190,7 @@ def _in_a_container(
     end, _ = lifetime.enter(
         engine(plan.engine),
         image.run_as,
-        timed(["python", "-m", "study.training.job", f"{container.SCRATCH}/job.json", container.SCRATCH]),
+        timed(["python", "-m", JOB_MODULE, f"{container.SCRATCH}/job.json", container.SCRATCH]),
         scratch,
         [*run_mounts(run, plan.name, results), *mounts],
         log,
@@ -199,7 +211,7 @@ def timed(command: list[str], folder: str = container.SCRATCH) -> list[str]:
 
 def host_command(job: Path, scratch: Path) -> list[str]:
     """Return the argv of a training process on the host."""
-    return [sys.executable, "-m", "study.training.job", str(job), str(scratch)]
+    return [sys.executable, "-m", JOB_MODULE, str(job), str(scratch)]
 
 
 def _write_job(scratch: Path, plan: Plan, run: Run, seed: int, results: str) -> Path:

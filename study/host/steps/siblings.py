@@ -16,8 +16,8 @@ from study.artifacts.run import Run
 from study.artifacts.samples import Measurement
 from study.artifacts.shelf import read_record
 from study.base.errors import StudyError
+from study.base.far import DEVIATIONS, FACTOR, TO_DEVIATION
 
-DEVIATIONS, FACTOR, TO_DEVIATION = 5.0, 1.33, 1.4826
 MOST_SIBLINGS = 9
 """Number of siblings that are read at most: the latest ones."""
 

@@ -15,8 +15,9 @@ from study.config.settings import Settings
 from study.data.sources import look
 from study.host.engine.container import environment
 from study.host.engine.lifetime import End, timed_out
+from study.host.forked import begin, template_of
 from study.host.steps.in_image import Task, arguments, failure, in_a_logged_container, trial_limits, weights_task
-from study.host.supervise import execute
+from study.host.supervise import supervise
 
 
 class Decide(Protocol):
@@ -53,13 +54,10 @@ def _on_the_host(task: Task, plan_file: Path, results: Path, log: Path, settings
     seconds = trial_limits(settings.limits).timeout_seconds if task.runs_own_code else None
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as file:
-        ended = execute(
-            [sys.executable, "-m", "study", *arguments(task, plan_file, results)],
-            environment("cpu", os.environ),
-            file,
-            f"weights {task.name}",
-            timeout_seconds=seconds,
-        )
+        words = arguments(task, plan_file, results)
+        command = [sys.executable, "-m", "study", *words]
+        process = begin(template_of(settings), "study.cli:step", words, command, environment("cpu", os.environ))
+        ended = supervise(process, file, f"weights {task.name}", seconds)
     if ended.code:
         trouble = timed_out(seconds) if ended.timed_out else None
         raise StudyError(failure(End(ended.code, False, trouble), ended.tail))

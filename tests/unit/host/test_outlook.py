@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from study.analysis.stats import far_runs
 from study.artifacts.duration import expected_seconds, setting_of
 from study.artifacts.layout import Results
 from study.artifacts.observed import Observed
@@ -199,11 +198,6 @@ def test_a_disturbed_run_that_is_far_names_what_disturbed_it() -> None:
 )
 def test_a_run_like_its_siblings_or_without_any_is_not_marked(record: Record, others: list[Record]) -> None:
     assert siblings.mark(record, others) is None
-
-
-def test_the_mark_follows_the_rule_of_the_analysis() -> None:
-    rule = (far_runs.DEVIATIONS, far_runs.FACTOR, far_runs.TO_DEVIATION)
-    assert rule == (siblings.DEVIATIONS, siblings.FACTOR, siblings.TO_DEVIATION)
 
 
 def test_siblings_are_the_runs_of_the_same_setting_that_succeeded_in_other_blocks(tmp_path: Path) -> None:

@@ -1,0 +1,47 @@
+"""One step of a start: forked by the start's template for such steps, and otherwise in this process.
+
+``python -m study.base.step VERB ...`` does what ``python -m study VERB ...`` does.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from types import FrameType
+
+from study.base.processes import die_with_parent
+from study.base.template import Request, answer_of, ask
+
+TEMPLATES = "STUDY_TEMPLATES"
+"""Variable with the first part of the names of a start's templates; without it every process starts from nothing."""
+ANALYSIS = ("timings", "fit", "figures", "report", "answer")
+
+
+def template_of(verb: str) -> str:
+    """Return the last part of the name of the template that forks the step ``verb``."""
+    return "analysis" if verb in ANALYSIS else "steps"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Have the step done, and return its exit code. SIGTERM and Ctrl-C are handed on to it."""
+    die_with_parent(signal.SIGTERM)
+    try:
+        name = f"{os.environ[TEMPLATES]}.{template_of(arguments[0])}"
+        request = Request("study.cli:step", arguments, dict(os.environ), os.getcwd(), at_clients_death=signal.SIGTERM)  # noqa: PTH109 - pathlib takes longer to import
+        connection = ask(name, request, [1, 2])
+    except (KeyError, OSError):
+        os.execv(sys.executable, [sys.executable, "-m", "study", *arguments])  # noqa: S606
+
+    def hand_on(number: int, _: FrameType | None) -> None:
+        with suppress(OSError):
+            connection.send(bytes([number]))
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, hand_on)
+    code = answer_of(connection).code
+    return code if code >= 0 else 128 - code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

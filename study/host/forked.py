@@ -1,0 +1,74 @@
+"""A process that a template of this start forks for us, or one that we start from nothing where there is none."""
+
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from study.base.errors import StudyError
+from study.base.step import TEMPLATES
+from study.base.template import Request, answer_of, ask
+from study.config.settings import Settings
+from study.host.plan.keys import loops
+from study.host.supervise import Spawned, lines_of
+
+
+class Forked:
+    """A process that a template forks to call ``function``. Raise :class:`StudyError` if no template answers."""
+
+    elsewhere_seconds: float | None = None
+
+    def __init__(
+        self,
+        template: str,
+        function: str,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        cpus: Sequence[int] | None = None,
+    ) -> None:
+        reading, writing = os.pipe()
+        try:
+            request = Request(function, arguments, dict(environment), str(Path.cwd()), cpus)
+            self._connection = ask(template, request, [writing, writing])
+        except OSError:
+            os.close(reading)
+            raise StudyError(f"{template}: no template of this start answers") from None
+        finally:
+            os.close(writing)
+        self.lines = lines_of(os.fdopen(reading, "rb"))
+        self._code: int | None = None
+
+    def wait(self) -> int:
+        """Return its exit code once nothing is left of it."""
+        if self._code is None:
+            answer = answer_of(self._connection)
+            self._code, self.elsewhere_seconds = answer.code, answer.cpu_seconds
+            self._connection.close()
+        return self._code
+
+    def end(self) -> None:
+        """Have it killed, with all that it started."""
+        with suppress(OSError):
+            self._connection.send(bytes([signal.SIGKILL]))
+
+
+def template_of(settings: Settings) -> str | None:
+    """Return the name of the template for such runs; None outside a start, and on systems without templates."""
+    start = os.environ.get(TEMPLATES)
+    return f"{start}.{settings.device}.{loops(settings)[-1]}" if start else None
+
+
+def begin(
+    template: str | None,
+    function: str,
+    arguments: Sequence[str],
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    cpus: Sequence[int] | None = None,
+) -> Forked | Spawned:
+    """Have ``template`` fork a process that calls ``function``; start ``command`` if no template answers."""
+    if template:
+        with suppress(StudyError):
+            return Forked(template, function, arguments, environment, cpus)
+    return Spawned(command, environment, cpus=cpus)

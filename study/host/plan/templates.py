@@ -1,0 +1,85 @@
+"""The templates of a start: processes that have imported what its steps and runs need, and fork them.
+
+There is one for the steps around the runs, one for those of the analysis, and one for the runs of each device and loop.
+A template imports at the first request. Those that come first get one at once, so that the runs' template imports while
+data and weights are prepared. The others would disturb the runs before theirs.
+"""
+
+import os
+import secrets
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from study.artifacts.layout import Results
+from study.artifacts.plan import Plan
+from study.base.step import TEMPLATES
+from study.config.settings import Settings
+from study.host.engine import container
+from study.host.forked import template_of
+from study.host.plan.keys import loops
+from study.host.steps.attempt import JOB_MODULE
+
+WAITING = 64
+"""Requests that may wait at a template."""
+STEPS = [
+    "study.cli",
+    "study.host.steps.launch",
+    "study.host.steps.dataset",
+    "study.host.steps.weights",
+    "pyarrow.parquet",
+]
+ANALYSIS = [
+    "study.cli",
+    "study.analysis.table.step",
+    "study.analysis.stats.step",
+    "study.analysis.figures.step",
+    "study.analysis.report.step",
+]
+
+
+def start_templates(plans: Sequence[Plan], pending: Sequence[tuple[str, str]], results: Results) -> None:
+    """Start the templates of this start, if this is Linux. They end with this process.
+
+    The steps find them by a variable in their environment. In containers runs have no template.
+    """
+    if sys.platform != "linux":
+        return
+    os.environ[TEMPLATES] = f"study-template.{os.getpid()}.{secrets.token_hex(8)}"
+    steps, analysis = (f"{os.environ[TEMPLATES]}.{name}" for name in ("steps", "analysis"))
+    _start(steps, STEPS, os.environ, results)
+    _start(analysis, ANALYSIS, os.environ, results)
+    runs = _forked_runs(plans, pending)
+    for name, settings in runs.items():
+        modules = [JOB_MODULE, f"study.training.loops.{loops(settings)[-1]}.loop"]
+        _start(name, modules, container.environment(settings.device, os.environ), results)
+    for name in [steps, *list(runs)[:1]]:
+        with suppress(OSError), socket.socket(socket.AF_UNIX) as first:
+            first.connect(f"\0{name}")
+
+
+def _forked_runs(plans: Sequence[Plan], pending: Sequence[tuple[str, str]]) -> dict[str, Settings]:
+    """Return settings by the names of the templates that the runs need, in the order of the runs."""
+    known = {(plan.name, run.name): run.settings for plan in plans if plan.engine == "none" for run in plan.runs}
+    runs = [known[run] for run in pending if run in known]
+    return {name: settings for settings in runs if settings.process == "forked" and (name := template_of(settings))}
+
+
+def _start(name: str, modules: Sequence[str], environment: Mapping[str, str], results: Results) -> None:
+    """Start a template that listens at ``name``, which the kernel holds until the template ends."""
+    log = results.log("templates", name.split(".", 3)[-1])
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with socket.socket(socket.AF_UNIX) as listening, log.open("w", encoding="utf-8") as output:
+        listening.bind(f"\0{name}")
+        listening.listen(WAITING)
+        subprocess.Popen(
+            [sys.executable, "-m", "study.base.template", str(listening.fileno()), *modules],
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            pass_fds=[listening.fileno()],
+            start_new_session=True,
+        )

@@ -1,0 +1,178 @@
+"""Processes that are forked from a template: they end as others do, and touch neither the template nor each other."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from study.base import step
+from study.base.template import Answer, Request, answer_of, ask
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has sockets with names and pidfd")
+
+
+class Template:
+    """A template at work in a process of its own."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(f"\0{name}")
+            listening.listen(8)
+            words = [sys.executable, "-m", "study.base.template", str(listening.fileno()), "decimal"]
+            self.process = subprocess.Popen(words, pass_fds=[listening.fileno()])
+
+    def begin(self, code: str, output: Path, **wanted: object) -> socket.socket:
+        """Have a process forked that executes ``code``, and return the connection."""
+        request = Request("builtins:exec", [code], dict(os.environ), str(output.parent), **wanted)  # type: ignore[arg-type]
+        with output.open("w") as file:
+            return ask(self.name, request, [file.fileno(), file.fileno()])
+
+    def run(self, code: str, output: Path) -> Answer:
+        """Have ``code`` executed, and wait for its end."""
+        with self.begin(code, output) as connection:
+            return answer_of(connection)
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> Iterator[Template]:
+    made = Template(f"test.{os.getpid()}.{tmp_path.name}")
+    yield made
+    made.process.kill()
+    made.process.wait()
+
+
+@pytest.mark.parametrize(
+    ("code", "ends", "says"),
+    [
+        ("print('done')", 0, "done"),
+        ("import sys; sys.exit(3)", 3, ""),
+        ("raise SystemExit('enough')", 1, "enough"),
+        ("raise ValueError('no')", 1, "ValueError: no"),
+        ("import os; os._exit(7)", 7, ""),
+        ("import os; os.kill(os.getpid(), 11)", -signal.SIGSEGV, ""),
+    ],
+)
+def test_a_forked_process_ends_as_any_other_does(
+    code: str, ends: int, says: str, template: Template, tmp_path: Path
+) -> None:
+    assert template.run(code, tmp_path / "out").code == ends
+    assert says in (tmp_path / "out").read_text()
+
+
+def test_its_modules_are_imported_once_and_for_all(template: Template, tmp_path: Path) -> None:
+    code = "import sys; assert 'decimal' in sys.modules; import fractions; print(id(sys.modules['decimal']))"
+    told = []
+    for _ in range(2):
+        assert template.run(code, tmp_path / "out").code == 0
+        told.append((tmp_path / "out").read_text())
+    assert told[0] == told[1]
+
+
+def test_nothing_that_a_process_changes_is_seen_by_the_next(template: Template, tmp_path: Path) -> None:
+    changes = (
+        "import os, sys, decimal, threading, signal, resource, time\n"
+        "decimal.getcontext().prec = 2; sys.path.clear(); os.environ['LEFT'] = '1'; os.chdir('/');\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))\n"
+        "os.sched_setaffinity(0, [min(os.sched_getaffinity(0))]); os.nice(5)\n"
+        "threading.Thread(target=time.sleep, args=(1000,)).start(); memory = bytearray(10**8)\n"
+    )
+    sees = (
+        "import os, sys, decimal, threading, signal, resource\n"
+        "print(decimal.getcontext().prec, len(sys.path), os.environ.get('LEFT'), os.getcwd(),"
+        "signal.getsignal(signal.SIGTERM), resource.getrlimit(resource.RLIMIT_NOFILE), os.sched_getaffinity(0),"
+        "os.nice(0), threading.active_count(), len(os.listdir('/proc/self/task')), len(os.listdir('/proc/self/fd')))"
+    )
+    assert template.run(sees, tmp_path / "before").code == 0
+    assert template.run(changes, tmp_path / "out").code == 0
+    assert template.run(sees, tmp_path / "after").code == 0
+    assert (tmp_path / "before").read_text() == (tmp_path / "after").read_text()
+
+
+def test_all_that_a_process_leaves_behind_is_ended_with_it(template: Template, tmp_path: Path) -> None:
+    code = (
+        "import subprocess\n"
+        "print(subprocess.Popen(['sleep', '1000'], start_new_session=True).pid)\n"
+        "print(subprocess.Popen(['sh', '-c', 'sleep 1001 & exec sleep 1002'], start_new_session=True).pid)"
+    )
+    assert template.run(code, tmp_path / "out").code == 0
+    assert not any(psutil.pid_exists(int(pid)) for pid in (tmp_path / "out").read_text().split())
+    assert not [one for one in psutil.process_iter(["cmdline"]) if one.info["cmdline"] == ["sleep", "1001"]]
+
+
+def test_its_cpu_time_counts_with_that_of_its_children(template: Template, tmp_path: Path) -> None:
+    spin = "import time\\nwhile time.process_time() < 0.3: pass"
+    code = f"import subprocess, sys, time\nsubprocess.run([sys.executable, '-c', '{spin}'])\nexec('{spin}')"
+    used = template.run(code, tmp_path / "out").cpu_seconds
+    assert used is not None
+    assert used >= 0.6
+
+
+def test_a_signal_of_the_client_reaches_the_process(template: Template, tmp_path: Path) -> None:
+    code = (
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(9)); print('ready', flush=True); time.sleep(1000)"
+    )
+    with template.begin(code, tmp_path / "out") as connection:
+        _until(lambda: "ready" in (tmp_path / "out").read_text())
+        connection.send(bytes([signal.SIGTERM]))
+        assert answer_of(connection).code == 9
+    with template.begin("import time; time.sleep(1000)", tmp_path / "out") as connection:
+        connection.send(bytes([signal.SIGKILL]))
+        assert answer_of(connection).code == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_process_ends_with_its_client(number: int, template: Template, tmp_path: Path) -> None:
+    code = "import os, time; print(os.getpid(), flush=True); time.sleep(1000)"
+    with template.begin(code, tmp_path / "out", at_clients_death=number):
+        _until(lambda: (tmp_path / "out").read_text().endswith("\n"))
+    _until(lambda: not psutil.pid_exists(int((tmp_path / "out").read_text())))
+
+
+def test_a_process_ends_with_its_template_and_its_warden(template: Template, tmp_path: Path) -> None:
+    code = "import os, time; print(os.getpid(), os.getppid(), flush=True); time.sleep(1000)"
+    connection = template.begin(code, tmp_path / "out")
+    _until(lambda: (tmp_path / "out").read_text().endswith("\n"))
+    template.process.kill()
+    assert answer_of(connection) == Answer(-signal.SIGKILL, None)
+    _until(lambda: not any(psutil.pid_exists(int(pid)) for pid in (tmp_path / "out").read_text().split()))
+    connection.close()
+
+
+def test_several_processes_are_at_work_at_a_time(template: Template, tmp_path: Path) -> None:
+    waits = f"import os, time\nwhile not os.path.exists({str(tmp_path / 'go')!r}): time.sleep(0.01)"
+    with template.begin(waits, tmp_path / "first") as first:
+        assert template.run(f"open({str(tmp_path / 'go')!r}, 'w')", tmp_path / "second").code == 0
+        assert answer_of(first).code == 0
+
+
+def test_whoever_says_nothing_or_nonsense_harms_nobody(template: Template, tmp_path: Path) -> None:
+    for words in (b"", b"{}\n", b"nonsense\n", b'{"function": 1'):
+        with socket.socket(socket.AF_UNIX) as other:
+            other.connect(f"\0{template.name}")
+            other.send(words)
+    assert template.run("print(1)", tmp_path / "out").code == 0
+
+
+def test_without_a_template_a_step_is_done_in_its_own_process(tmp_path: Path) -> None:
+    for variables in ({}, {step.TEMPLATES: "there.is.none"}):
+        done = subprocess.run(
+            [sys.executable, "-m", "study.base.step", "plan", "--help"],
+            env=dict(os.environ) | variables, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert "usage: python -m study plan" in done.stdout
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    latest = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < latest, "it did not happen within 30 s"
+        time.sleep(0.02)
