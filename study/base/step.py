@@ -16,19 +16,19 @@ from study.base.template import Request, answer_of, ask
 TEMPLATES = "STUDY_TEMPLATES"
 """Variable with the first part of the names of a start's templates; without it every process starts from nothing."""
 ANALYSIS = ("timings", "fit", "figures", "report", "answer")
-
-
-def template_of(verb: str) -> str:
-    """Return the last part of the name of the template that forks the step ``verb``."""
-    return "analysis" if verb in ANALYSIS else "steps"
+"""The steps that the template of the analysis forks; another one forks the rest."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Have the step done, and return its exit code. SIGTERM and Ctrl-C are handed on to it."""
     die_with_parent(signal.SIGTERM)
+    verb = arguments[0]
     try:
-        name = f"{os.environ[TEMPLATES]}.{template_of(arguments[0])}"
-        request = Request("study.cli:step", arguments, dict(os.environ), os.getcwd(), at_clients_death=signal.SIGTERM)  # noqa: PTH109 - pathlib takes longer to import
+        name = f"{os.environ[TEMPLATES]}.{'analysis' if verb in ANALYSIS else 'steps'}"
+        folder = os.getcwd()  # noqa: PTH109 - pathlib takes longer to import
+        request = Request(
+            "study.cli:step", arguments, dict(os.environ), folder, f"study-{verb}", at_clients_death=signal.SIGTERM
+        )
         connection = ask(name, request, [1, 2])
     except (KeyError, OSError):
         os.execv(sys.executable, [sys.executable, "-m", "study", *arguments])  # noqa: S606

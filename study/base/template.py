@@ -25,7 +25,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from study.base.processes import adopt_orphans, die_with, die_with_parent, end_left
+from study.base.processes import adopt_orphans, die_with, die_with_parent, end_left, name_process
 
 LONGEST_REQUEST = 2**20
 CREDENTIALS = 12
@@ -43,6 +43,8 @@ class Request:
     arguments: Sequence[str]
     environment: dict[str, str]
     folder: str
+    name: str = "study-forked"
+    """Name of the process for ``ps`` and ``top``, of at most 15 letters."""
     cpus: Sequence[int] | None = None
     at_clients_death: int = signal.SIGKILL
     """The signal that the process gets when its client is gone."""
@@ -111,6 +113,7 @@ def serve(listening: socket.socket, modules: Sequence[str]) -> None:
 def _keep(connection: socket.socket, template: int) -> None:
     """Fork the process that the client asks for, see it to its end, and tell the client."""
     die_with(template)
+    name_process("study-warden")
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     adopt_orphans()
     request, outputs = _received(connection)
@@ -143,6 +146,7 @@ def _become(request: Request, outputs: Sequence[int], warden: int) -> None:
     try:
         os.setsid()
         die_with(warden)
+        name_process(request.name)
         for target, output in zip((1, 2), outputs, strict=True):
             os.dup2(output, target)
         for output in outputs:
@@ -199,6 +203,7 @@ def _signal(child: int, number: int) -> None:
 def main(descriptor: str, *modules: str) -> None:
     """Serve at the listening socket with this descriptor."""
     die_with_parent()
+    name_process("study-template")
     with socket.socket(fileno=int(descriptor)) as listening:
         serve(listening, modules)
 

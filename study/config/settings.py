@@ -79,6 +79,13 @@ def decisive(settings: Settings) -> dict[str, Any]:
     return values
 
 
+def loops(settings: Settings) -> list[str]:
+    """Return the loops that a run enters, the outermost last; each is a folder of ``study/training/loops``."""
+    if settings.task == "inference":  # a network is trained, and then asked
+        return ["torch", "inference"]
+    return ["loader_alone" if settings.loader.kind == "alone" else settings.training.loop]
+
+
 def with_values(settings: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
     """Return a copy of the nested ``settings`` with each dotted key of ``values`` set."""
     result = {key: dict(value) if isinstance(value, dict) else value for key, value in settings.items()}

@@ -9,9 +9,11 @@ from pathlib import Path
 from study.base.errors import StudyError
 from study.base.step import TEMPLATES
 from study.base.template import Request, answer_of, ask
-from study.config.settings import Settings
-from study.host.plan.keys import loops
+from study.config.settings import Settings, loops
 from study.host.supervise import Spawned, lines_of
+
+JOB_MODULE = "study.training.job"
+"""The module of a run's process; its function ``main`` is what a template calls."""
 
 
 class Forked:
@@ -29,7 +31,7 @@ class Forked:
     ) -> None:
         reading, writing = os.pipe()
         try:
-            request = Request(function, arguments, dict(environment), str(Path.cwd()), cpus)
+            request = Request(function, arguments, dict(environment), str(Path.cwd()), "study-job", cpus)
             self._connection = ask(template, request, [writing, writing])
         except OSError:
             os.close(reading)

@@ -595,7 +595,7 @@ class TestEnds:
     def test_the_launcher_is_killed(self, built: Built, contained: Checkout, plant: Plant) -> None:
         plant("hang")
         process = self.start(built, contained, 6)
-        _process(contained, "study", "run").kill()
+        _launcher(contained).kill()
         said = process.communicate(timeout=60)[0]
         assert process.returncode == 1, said
         plant("")
@@ -607,7 +607,7 @@ class TestEnds:
         process = self.start(built, contained, 7)
         client = _client()
         client.send_signal(signal.SIGSTOP)  # it hears nothing of its launcher's death
-        _process(contained, "study", "run").kill()
+        _launcher(contained).kill()
         client.kill()
         process.communicate(timeout=60)
         assert _running()
@@ -759,13 +759,12 @@ def _running() -> list[str]:
     return client.ask("docker", "ps", "--quiet", "--filter", "label=study.launcher").split()
 
 
-def _process(checkout: Checkout, *words: str) -> psutil.Process:
-    """The Python process of the checkout whose command line has these words in this order."""
-    for process in psutil.process_iter(["cmdline", "cwd"]):
-        line = process.info["cmdline"] or []
-        if process.info["cwd"] == str(checkout.root) and list(words) == line[2 : 2 + len(words)]:
+def _launcher(checkout: Checkout) -> psutil.Process:
+    """The process of the checkout that launches a run."""
+    for process in psutil.process_iter(["name", "cwd"]):
+        if process.info["cwd"] == str(checkout.root) and process.info["name"] == "study-run":
             return process
-    raise AssertionError(f"no process {words}")
+    raise AssertionError("no launcher")
 
 
 def _client() -> psutil.Process:

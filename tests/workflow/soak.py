@@ -22,7 +22,8 @@ import psutil
 
 from tests.workflow.conftest import Checkout, at_work, copy_checkout
 
-VICTIMS = ("snakemake", "step", "training", "everything")
+VICTIMS = ("everything", "snakemake", "client", "study-run", "study-job", "study-warden", "study-template")
+"""The whole group, Snakemake, its command for a step, or whoever has that name: a launcher, a training, what forks."""
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 LONGEST_MOMENT, LONGEST_WAIT = 9.0, 60.0
 """Seconds until a kill at some moment, and the longest wait for a moment that must come or for an end."""
@@ -86,9 +87,8 @@ class Soak:
             elif victim == "snakemake":
                 process.send_signal(number)
             else:
-                word = "study.training.job" if victim == "training" else "study"
                 for one in psutil.Process(process.pid).children(recursive=True):
-                    if word in one.cmdline():
+                    if one.name() == victim or (victim == "client" and "study.base.step" in one.cmdline()):
                         one.send_signal(number)
 
     def look(self) -> None:

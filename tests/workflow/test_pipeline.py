@@ -69,6 +69,7 @@ class TestOneStudyFromStartToEnd:
         told = re.findall(r"run (\d) of 4: (bs\d-cpu-r\d): ok", said)
         assert [int(number) for number, _ in told] == executed == [1, 2, 3, 4]
         assert {record.session for record in records} == {1}
+        assert {record.started_as for record in records} == {"forked"}
 
     def test_records_validate_and_hold_no_host_user_or_path(self, shared: Checkout) -> None:
         schema = json.loads((ROOT / "workflow/schemas/record.schema.json").read_text(encoding="utf-8"))
@@ -226,8 +227,8 @@ def test_a_signal_to_snakemake_alone_ends_its_run_at_once_and_says_how_to_go_on(
 def jobs(root: Path) -> list[int]:
     """Training processes that work in the checkout."""
     found = []
-    for process in psutil.process_iter(["cmdline", "cwd"]):
-        if "study.training.job" in (process.info["cmdline"] or []) and process.info["cwd"] == str(root):
+    for process in psutil.process_iter(["name", "cwd"]):
+        if process.info["name"] == "study-job" and process.info["cwd"] == str(root):
             found.append(process.pid)
     return found
 

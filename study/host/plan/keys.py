@@ -6,7 +6,7 @@ from typing import Any
 
 from study.base import checkout
 from study.base.files import file_sha256
-from study.config.settings import Settings, decisive
+from study.config.settings import Settings, decisive, loops
 
 COMMON = ("training/*.py", "training/measure/*.py", "training/models/*.py", "training/loops/*.py", "data/decode.py")
 """The part of the training side that every run executes, and the decoder of its images."""
@@ -21,13 +21,6 @@ def installed_lock_sha256() -> str:
     if told.is_file():
         return told.read_text(encoding="ascii").split()[0]
     return file_sha256(checkout.root() / "requirements.lock")
-
-
-def loops(settings: Settings) -> list[str]:
-    """Return the loops that a run enters, the outermost last; each is a folder below ``training/loops``."""
-    if settings.task == "inference":  # a network is trained, and then asked
-        return ["torch", "inference"]
-    return ["loader_alone" if settings.loader.kind == "alone" else settings.training.loop]
 
 
 def measured_code(settings: Settings) -> list[str]:

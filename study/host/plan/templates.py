@@ -16,11 +16,9 @@ from contextlib import suppress
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.base.step import TEMPLATES
-from study.config.settings import Settings
+from study.config.settings import Settings, loops
 from study.host.engine import container
-from study.host.forked import template_of
-from study.host.plan.keys import loops
-from study.host.steps.attempt import JOB_MODULE
+from study.host.forked import JOB_MODULE, template_of
 
 WAITING = 64
 """Requests that may wait at a template."""

@@ -30,7 +30,7 @@ from study.host.engine import container, lifetime
 from study.host.engine.engines import engine
 from study.host.engine.lifetime import End
 from study.host.engine.mounts import run_mounts, settings_inside
-from study.host.forked import Forked, begin, template_of
+from study.host.forked import JOB_MODULE, Forked, begin, template_of
 from study.host.steps import watch
 from study.host.steps.ending import result_of
 from study.host.steps.left import discard_odd
@@ -38,7 +38,6 @@ from study.host.steps.machine_lock import alone_on_this_machine
 from study.host.steps.software import software
 from study.host.supervise import supervise
 
-JOB_MODULE = "study.training.job"
 TIMES = "times"
 """File in the scratch folder with the CPU time of a container's processes."""
 LIMITS = {RESULT: 2**26, TELEMETRY: 2**30, CEILINGS: 2**16, TIMES: 1000}

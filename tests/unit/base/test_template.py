@@ -162,6 +162,24 @@ def test_whoever_says_nothing_or_nonsense_harms_nobody(template: Template, tmp_p
     assert template.run("print(1)", tmp_path / "out").code == 0
 
 
+def test_another_user_has_nothing_forked(template: Template, tmp_path: Path) -> None:
+    if os.getuid():
+        pytest.skip("only root can be another user")
+    words = (
+        "import json, os, socket, sys; os.setuid(65534); s = socket.socket(socket.AF_UNIX); s.connect(chr(0) + sys.argv[1])\n"
+        "request = dict(function='builtins:exec', arguments=[sys.argv[2]], environment={}, folder='/')\n"
+        "socket.send_fds(s, [json.dumps(request).encode() + b'\\n'], [1, 2]); print('answer:', s.recv(100))"
+    )
+    made = tmp_path / "made"
+    done = subprocess.run(
+        [sys.executable, "-c", words, template.name, f"open({str(made)!r}, 'w')"], capture_output=True, text=True
+    )
+    assert "answer: b''" in done.stdout or "ConnectionReset" in done.stderr, done.stdout + done.stderr
+    assert not made.exists()
+    assert template.run(f"open({str(made)!r}, 'w')", tmp_path / "out").code == 0
+    assert made.exists()
+
+
 def test_without_a_template_a_step_is_done_in_its_own_process(tmp_path: Path) -> None:
     for variables in ({}, {step.TEMPLATES: "there.is.none"}):
         done = subprocess.run(
