@@ -166,7 +166,8 @@ def test_another_user_has_nothing_forked(template: Template, tmp_path: Path) -> 
     if os.getuid():
         pytest.skip("only root can be another user")
     words = (
-        "import json, os, socket, sys; os.setuid(65534); s = socket.socket(socket.AF_UNIX); s.connect(chr(0) + sys.argv[1])\n"
+        "import json, os, socket, sys; os.setuid(65534)\n"
+        "s = socket.socket(socket.AF_UNIX); s.connect(chr(0) + sys.argv[1])\n"
         "request = dict(function='builtins:exec', arguments=[sys.argv[2]], environment={}, folder='/')\n"
         "socket.send_fds(s, [json.dumps(request).encode() + b'\\n'], [1, 2]); print('answer:', s.recv(100))"
     )
