@@ -224,6 +224,21 @@ def test_a_signal_to_snakemake_alone_ends_its_run_at_once_and_says_how_to_go_on(
     assert "A start was broken off in block 1: 1 record(s) are kept" in page
 
 
+def test_a_start_looks_at_its_jobs_no_more_often_the_more_it_has_made(ready: Checkout) -> None:
+    """Snakemake's limit of jobs in a second would leave a thread behind for each job, which looks once a second."""
+    ready.study("tiny", replicates=4)
+    process = ready.start()
+    try:
+        threads = []
+        for count in (2, 6):
+            wait_for(lambda count=count: len(ready.records()) >= count, 240)
+            threads.append(psutil.Process(process.pid).num_threads())
+    finally:
+        process.terminate()
+        process.wait()
+    assert threads[1] <= threads[0] + 1
+
+
 def jobs(root: Path) -> list[int]:
     """Training processes that work in the checkout."""
     found = []

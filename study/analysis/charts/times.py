@@ -98,7 +98,11 @@ def _panel(panel: Panel, width: int, values: list[float]) -> tuple[float, list[s
     left = max(left, min(0.34 * width, max(width_of(row.note, 11) for row in panel.rows) + 14))
     scale = time_scale(values, left, width - (70 if width < 500 else 76))
     bottom = HEAD + ROW * len(panel.rows)
-    parts = [words(panel.title, 0, 17, "title", room=float(width)), *grid(scale, HEAD - 4, bottom, " s")]
+    parts = [
+        words(panel.title, 0, 17, "title", room=width - 40.0),
+        words("mean", float(width), 17, "small soft", "end"),
+    ]
+    parts += grid(scale, HEAD - 4, bottom, " s")
     for place, row in enumerate(panel.rows):
         parts += _row(row, scale, HEAD + ROW * place + ROW / 2, left, width)
     return bottom + FOOT, parts

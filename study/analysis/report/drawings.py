@@ -19,10 +19,11 @@ Levelled = Sequence[tuple[Group, pd.DataFrame]]
 
 def main_chart(plan: Plan, groups: Levelled, analysis: Analysis, published: Sequence[Series]) -> Chart | None:
     """Return every run of every group."""
-    beside = _published_times(published)
+    beside, keys = _published_times(published), keys_of(plan.study)[0]
+    by = f", by {' and '.join(map(short_key, keys))}" if keys else ""
     panels = [
         times.Panel(
-            device_words(group.label),
+            f"{device_words(group.label)}{by}",
             tuple(
                 _row(plan.name, level, group, rows[rows["level"] == level.label], analysis.y, beside)
                 for level in group.levels

@@ -33,6 +33,8 @@ class Card:
     evidence: EvidenceWord
     answer: str
     text: str
+    why: str = ""
+    """Why there is no answer, in a few words."""
 
 
 def cards(answers: Sequence[Answer]) -> list[Card]:
@@ -64,15 +66,27 @@ def _only_level(answer: findings.OnlyLevel, several: bool) -> Card:
 
 @card.register
 def _cannot_say(answer: findings.CannotSay, several: bool) -> Card:
-    sentence = answer_sentence(answer)
-    return Card(_heading("Use", answer.group, several), "cannot_say", "No answer yet", sentence)
+    heading, why = _heading("Use", answer.group, several), dict.fromkeys(answer.reasons.values())
+    short = "; ".join(SHORT_WHY[reason] for reason in why)
+    return Card(heading, "cannot_say", "No answer yet", answer_sentence(answer), short)
+
+
+SHORT_WHY = {
+    "few_runs": "too few clean runs",
+    "one_block": "all runs in one block",
+    "outside_runs": "the machine changed",
+    "wide_interval": "the times differ too much",
+    "not_learned": "not shown to have learned",
+    "censored": "the target was missed",
+}
+"""Why nothing can be said of a setting, for a table."""
 
 
 @card.register
 def _fastest(answer: findings.Fastest, several: bool) -> Card:
     heading = _heading("Use" if answer.factor else "Fastest", answer.group, several)
     if answer.machine:
-        return Card(heading, "cannot_say", "No answer yet", _machine(answer))
+        return Card(heading, "cannot_say", "No answer yet", _machine(answer), "the machine changed")
     name = f"{short_key(answer.factor)} {answer.level}" if answer.factor else answer.level
     told = [f"{number(answer.time.value)} s{_bounds(answer.time)}{accuracy_words(answer.accuracy)}."]
     open_levels = [level for level in answer.tied if level not in answer.equivalent]
@@ -176,6 +190,8 @@ def limit_card(label: str, shares: dict[str, float]) -> Card:
     """Return what takes the time of the setting ``label``, from the share of each part of its training time."""
     parts = sorted(shares.items(), key=lambda part: -part[1])[:FEW]
     told = ", ".join(f"{name} {share:.0%}" for name, share in parts)
+    if (left := 1 - sum(share for _, share in parts)) >= 0.005:
+        told += f", other parts {left:.0%}"
     first, label = parts[0][0], f"{label[0].upper()}{label[1:]}"
     advice = {
         "waiting for data": " Fix the loader before tuning anything else.",

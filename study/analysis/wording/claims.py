@@ -137,14 +137,14 @@ def _fastest_headline(verdict: "ClaimVerdict") -> tuple[str, str]:
     size, held = _size(verdict.claim), [one for one in verdict.groups if one.standing in ("alone", "among")]
     others = list(dict.fromkeys(name for one in held for name in one.candidates if name != size))
     if verdict.evidence == "tied":
-        return f"Tied: {size} may be fastest, so may {listed(others)}", f"Tied: {size} is one of {len(others) + 1}"
+        return f"Tied: it may be, and so may {listed(others)}", f"Tied: it is one of {len(others) + 1}"
     told = [one for one in verdict.groups if one.standing not in ("undecided", "not_measured")]
     return {
         "established": f"Established here: {size} is the fastest",
         "consistent": f"Consistent: {size}, where it can be told",
         "contradicted": f"Contradicted here: {size} is not fastest",
         "mixed": f"Depends: {size} holds in {len(held)} of {len(told)} cases",
-        "cannot_say": "Cannot say which size is the fastest",
+        "cannot_say": f"Cannot say{' which size is the fastest' if verdict.groups else ': no run on that device'}",
     }[verdict.evidence], verdict.evidence.replace("_", " ").capitalize()
 
 

@@ -39,11 +39,11 @@ ANALYSIS = [
 
 
 def start_templates(plans: Sequence[Plan], pending: Sequence[tuple[str, str]], results: Results) -> None:
-    """Start the templates of this start, if this is Linux. They end with this process.
+    """Start the templates of this start, where the system can serve them. They end with this process.
 
     The steps find them by a variable in their environment. In containers runs have no template.
     """
-    if sys.platform != "linux":
+    if not can_fork():
         return
     os.environ[TEMPLATES] = f"study-template.{os.getpid()}.{secrets.token_hex(8)}"
     steps, analysis = (f"{os.environ[TEMPLATES]}.{name}" for name in ("steps", "analysis"))
@@ -58,6 +58,17 @@ def start_templates(plans: Sequence[Plan], pending: Sequence[tuple[str, str]], r
             first.connect(f"\0{name}")
 
 
+def can_fork() -> bool:
+    """Return whether this system has what a template needs: Linux from 5.3 on, without a rule against it."""
+    if sys.platform != "linux":
+        return False
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError):  # an older kernel, or a container's filter of system calls
+        return False
+    return True
+
+
 def _forked_runs(plans: Sequence[Plan], pending: Sequence[tuple[str, str]]) -> dict[str, Settings]:
     """Return settings by the names of the templates that the runs need, in the order of the runs."""
     known = {(plan.name, run.name): run.settings for plan in plans if plan.engine == "none" for run in plan.runs}
@@ -66,15 +77,23 @@ def _forked_runs(plans: Sequence[Plan], pending: Sequence[tuple[str, str]]) -> d
 
 
 def _start(name: str, modules: Sequence[str], environment: Mapping[str, str], results: Results) -> None:
-    """Start a template that listens at ``name``, which the kernel holds until the template ends."""
+    """Start a template that listens at ``name``, which the kernel holds until the template ends.
+
+    Without it, where it cannot be started, each step does its work in a process of its own.
+    """
     log = results.log("templates", name.split(".", 3)[-1])
     log.parent.mkdir(parents=True, exist_ok=True)
-    with socket.socket(socket.AF_UNIX) as listening, log.open("w", encoding="utf-8") as output:
+    with (
+        suppress(OSError),
+        socket.socket(socket.AF_UNIX) as listening,
+        log.open("w", encoding="utf-8") as output,
+    ):
         listening.bind(f"\0{name}")
         listening.listen(WAITING)
+        # Without threads of its own a template forks what another program would have started.
         subprocess.Popen(
             [sys.executable, "-m", "study.base.template", str(listening.fileno()), *modules],
-            env=dict(environment),
+            env=dict(environment) | {"OPENBLAS_NUM_THREADS": "1"},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
