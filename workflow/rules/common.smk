@@ -12,11 +12,6 @@ from study.host.plan.workflow import start, use_this_checkout
 
 use_this_checkout(BASE)
 
-# Snakemake's limit of jobs in a second looks at all jobs each second, and once more for every job that has ended (9.27):
-# after a hundred runs that is a sixth of a core, beside the run that is measured. Local runs need no such limit.
-if workflow.scheduling_settings is not None:
-    workflow.scheduling_settings.max_jobs_per_timespan = None
-
 if DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method:
     sys.exit(
         "error: --sdm apptainer: Snakemake's own containers hold no training stack; use --config container=apptainer"
