@@ -50,7 +50,7 @@ def generated_files() -> dict[str, str]:
 
 def _readme() -> str:
     own = {key: field for key, field in Study.model_fields.items() if key not in Keys.model_fields}
-    plain = {key: field for key, field in Keys.model_fields.items() if key in ("task", "device", "seed")}
+    plain = {key: field for key, field in Keys.model_fields.items() if key in ("task", "device", "process", "seed")}
     sections = [
         "# Configuration",
         "`make schema` generates this page from the models in `study/config`; a test fails if it differs.",

@@ -31,7 +31,7 @@ class Keys(Declared):
     )
     process: Literal["forked", "fresh"] = Field(
         "forked",
-        description="The process of a run. `forked`: from one that has imported torch and nothing else happened to; "
+        description="The process of a run. `forked`: from one that has imported torch and done nothing else; "
         "each start has one for each device and loop. `fresh`: from nothing, with imports of its own. Runs in "
         "containers, and on systems other than Linux, are always fresh. A record says how its run was started.",
     )
