@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from study.base.errors import StudyError
 
 PACKAGE = Path(__file__).parent.parent
@@ -89,7 +91,7 @@ def whole(path: Path, publish: Callable[[Path, Path], object] = Path.replace) ->
     """
     if path.exists() and not path.is_file():
         raise StudyError(f"{path}: cannot be written: there is something else than a file")
-    temporary = path.with_name(f".{path.name[:60]}.{secrets.token_hex(4)}.tmp")
+    temporary = path.with_name(f".{path.name[:60]}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
     try:
         with room_for(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,6 +99,14 @@ def whole(path: Path, publish: Callable[[Path, Path], object] = Path.replace) ->
             publish(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what :func:`whole` was writing below ``folder`` in processes that are gone: they were killed."""
+    for path in folder.rglob(".*.tmp"):
+        owner = path.name.split(".")[-3]
+        if owner.isdigit() and not psutil.pid_exists(int(owner)):
+            path.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -97,7 +97,6 @@ def serve(listening: socket.socket, modules: Sequence[str]) -> None:
     A client that says nothing has the modules imported, and no more.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no one waits for a warden
-    template = os.getpid()
     while True:
         connection, _ = listening.accept()
         for module in modules:
@@ -106,13 +105,15 @@ def serve(listening: socket.socket, modules: Sequence[str]) -> None:
             if _peer_is_ours(connection) and os.fork() == 0:
                 listening.close()
                 with suppress(OSError, ValueError, TypeError):  # a client that is gone, or says something else
-                    _keep(connection, template)
+                    _keep(connection)
                 os._exit(0)
 
 
-def _keep(connection: socket.socket, template: int) -> None:
-    """Fork the process that the client asks for, see it to its end, and tell the client."""
-    die_with(template)
+def _keep(connection: socket.socket) -> None:
+    """Fork the process that the client asks for, see it to its end, and tell the client.
+
+    It ends with its client, which ends with the start. The end of the template is no reason to cut it short.
+    """
     name_process("study-warden")
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     adopt_orphans()

@@ -18,7 +18,7 @@ from typing import TextIO
 from study.base import devices
 from study.base.cpus import usable_cpus
 from study.base.errors import StudyError
-from study.base.files import remove_tree
+from study.base.files import remove_tree, remove_unfinished
 from study.base.processes import oom_kills
 from study.config.sections import Limits
 from study.config.settings import Settings
@@ -32,6 +32,8 @@ from study.host.supervise import Ended, execute
 SCRATCH_PREFIX = ".scratch-"
 CONFLICTS = 10
 """Number of attempts to start a container while another one has its name."""
+REMOVAL_SECONDS = 1.0
+"""Seconds after which a container that someone removes is gone."""
 KILLED = (-signal.SIGKILL, 128 + signal.SIGKILL)
 
 
@@ -186,6 +188,9 @@ def _end(engine: Engine, identity: str, ended: Ended, timeout_seconds: float | N
     if trouble:
         return End(ended.code, False, f"{engine.name} stopped answering during the run")
     state = engine.state(identity)
+    if state and ended.code in KILLED and not state.oom_killed:
+        time.sleep(REMOVAL_SECONDS)  # who removes a container kills it first
+        state = engine.state(identity)
     if state is None:
         return End(ended.code, False, "the container was removed from outside")
     if state.running:
@@ -227,7 +232,8 @@ def bytes_below(folder: Path) -> int:
 
 
 def sweep(results: Path) -> None:
-    """Remove the containers of launchers that are gone, and the scratch folders that a killed start left."""
+    """Remove what a killed start left: containers of launchers that are gone, scratch folders, unfinished files."""
+    remove_unfinished(results)
     for engine in ENGINES.values():
         if engine.keeps_containers and engine.why_not() is None:
             with suppress(StudyError):

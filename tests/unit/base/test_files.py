@@ -12,7 +12,16 @@ import numpy as np
 import pytest
 
 from study.base.errors import StudyError
-from study.base.files import ROOT, room_for, set_back, whole, write_if_changed, write_new, write_whole
+from study.base.files import (
+    ROOT,
+    remove_unfinished,
+    room_for,
+    set_back,
+    whole,
+    write_if_changed,
+    write_new,
+    write_whole,
+)
 
 
 @pytest.mark.parametrize("write", [write_whole, write_if_changed, write_new])
@@ -149,3 +158,17 @@ def test_times_in_the_future_become_now_in_their_order_and_others_stay(tmp_path:
     old, table_of_runs, record = ((tmp_path / name).stat().st_mtime for name in times)
     assert old == pytest.approx(now - 60)
     assert now - 1 < table_of_runs < record <= time.time()
+
+
+def test_what_a_killed_process_was_writing_is_removed_and_what_a_living_one_writes_is_not(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from pathlib import Path; from study.base.files import whole\n"
+        "with whole(Path(sys.argv[1])) as temporary: temporary.write_text('half'); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "deep" / "lost.json")], check=False)
+    assert len(list(tmp_path.rglob("*.tmp"))) == 1
+    with whole(tmp_path / "kept.json") as temporary:
+        temporary.write_text("whole")
+        remove_unfinished(tmp_path)
+    assert list(tmp_path.rglob("*.tmp")) == []
+    assert (tmp_path / "kept.json").read_text() == "whole"
