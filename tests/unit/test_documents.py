@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from study.analysis.wording.cards import SIGNS
 from study.config.load import read_selection
 from study.host.plan.configuration import STUDIES, as_snakemake_reads_it
 from study.host.plan.make import read_all
@@ -82,3 +83,10 @@ def test_the_fit_of_a_table_prints_what_the_first_page_shows(tmp_path: Path) -> 
     command = [sys.executable, "-m", "study", "fit", str(tmp_path / "times.csv")]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert said in shown
+
+
+def test_the_guide_says_what_each_word_of_evidence_means_and_what_to_do_with_it() -> None:
+    guide = (ROOT / "docs" / "reading-the-report.md").read_text(encoding="utf-8")
+    for sign, word in SIGNS.values():
+        assert f"\n- **{sign} {word}**: " in guide
+        assert f"\n| {word} | " in guide

@@ -41,7 +41,7 @@ def order_chart(runs: list[Executed], title: str, caption: str) -> Chart | None:
             if place and run.session != runs[place - 1].session:
                 edge = across(float(place))
                 parts.append(element("line", x1=edge, x2=edge, y1=TOP, y2=HEIGHT - BOTTOM, class_="start"))
-            data: dict[str, Any] = {"data_run": run.name, "data_kind": "aside" if run.aside else "run", "tabindex": -1}
+            data: dict[str, Any] = {"data_run": run.name, "data_kind": "aside" if run.aside else "run"}
             parts.append(cross(x, y, 3, **data) if run.aside else dot(x, y, 3, "plain", **data))
         told = "runs as they were executed; a dashed line is a new start"
         parts.append(words(told, width - 8, HEIGHT - 8, "small soft", "end", width - 20.0))

@@ -127,14 +127,7 @@ def _row(row: Row, scale: Scale, y: float, left: float, width: int) -> list[str]
 
 def _dot(run: Dot, scale: Scale, y: float, place: int, tone: str) -> str:
     x, height = scale(run.seconds), y + SPREAD * (0, -0.8, 0.8, -0.4, 0.4)[place % 5]
-    told = f"{run.name.rpartition('/')[2]}, {number(run.seconds)} s"
-    data: dict[str, Any] = {
-        "data_run": run.name,
-        "data_kind": run.kind,
-        "tabindex": -1,
-        "role": "img",
-        "aria_label": told,
-    }
+    data: dict[str, Any] = {"data_run": run.name, "data_kind": run.kind}
     if run.kind == "aside":
         return cross(x, height, 4, **data)
     return dot(x, height, 4, "hollow" if run.kind == "disturbed" else tone, **data)

@@ -107,18 +107,26 @@ def test_every_link_within_the_page_leads_to_a_part_of_it(tmp_path: Path) -> Non
     assert wanted <= set(parts)
 
 
+def test_a_page_of_a_thousand_runs_stays_below_a_megabyte(tmp_path: Path) -> None:
+    sizes = []
+    for replicates in (10, 30):
+        folder = tmp_path / str(replicates)
+        folder.mkdir()
+        analysed(tiny_plan(factors={"training.batch_size": [4, 8]}, replicates=replicates), folder, figures=False)
+        sizes.append((folder / "report.html").stat().st_size)
+    each = (sizes[1] - sizes[0]) / 40
+    assert sizes[0] + 980 * each < 1e6, each
+
+
 def test_every_run_is_a_dot_that_leads_to_its_row_and_its_record(tmp_path: Path) -> None:
     plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4, 8]}, replicates=3)
     analysed(plan, tmp_path, figures=False)
     tags = Page(tmp_path / "report.html").tags
     runs = {f"tiny/{run.name}" for run in plan.runs}
     dots = [attributes for tag, attributes in tags if tag in ("circle", "path") and "data-run" in attributes]
-    rows = {
-        attributes["data-run"]: attributes["id"] for tag, attributes in tags if tag == "tr" and "data-run" in attributes
-    }
+    rows = {attributes["id"] for tag, attributes in tags if tag == "tr" and "id" in attributes}
     assert {dot["data-run"] for dot in dots} == runs
-    assert all("tabindex" in dot for dot in dots)
-    assert rows == {run: f"run-{run}" for run in runs}
+    assert rows >= {f"run-{run}" for run in runs}
     assert {attributes["href"] for tag, attributes in tags if tag == "a"} >= {
         f"tiny/records/{run.file}" for run in plan.runs
     }

@@ -8,6 +8,7 @@
     return element;
   };
   const row = (run) => document.getElementById(`run-${run}`);
+  for (const line of all('tr[id^="run-"]')) line.dataset.run = line.id.slice(4);
   const state = new URLSearchParams(location.hash.startsWith("#~") ? location.hash.slice(2) : location.hash.slice(1));
   const remember = () => history.replaceState(null, "", `#${state}`.replaceAll("%2F", "/"));
 
@@ -55,7 +56,11 @@
   };
   for (const chart of all("svg.chart")) {
     const marks = all("[data-run]", chart);
-    marks[0]?.setAttribute("tabindex", "0");
+    marks.forEach((mark, place) => {
+      const name = mark.dataset.run.split("/").pop(), seconds = row(mark.dataset.run)?.cells[1].textContent;
+      const label = seconds ? `${name}, ${seconds} s` : name;
+      for (const [key, value] of Object.entries({ tabindex: place ? -1 : 0, role: "img", "aria-label": label })) mark.setAttribute(key, value);
+    });
     chart.addEventListener("keydown", (event) => {
       const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
       const next = marks[marks.indexOf(event.target) + (step ?? 0)];
