@@ -30,6 +30,7 @@ def probe(page: Page, call: str) -> Any:
     return page.evaluate(probes(call))
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups, also where this folder is named on the command line
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep all tests of this folder in one worker: they share a browser, and the example's page."""
     for item in items:

@@ -165,6 +165,7 @@ def copy_checkout(root: Path) -> Checkout:
     return checkout
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give each test that starts pipelines a longer limit, and begin with the longest: none is to be the last, alone.
 
