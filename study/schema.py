@@ -13,7 +13,7 @@ from study.artifacts.manifest import Manifest
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.weights import Weights
-from study.config.evidence import Evidence
+from study.config.evidence import Evidence, Instruments
 from study.config.rules import RULES
 from study.config.sections import Dataset, Inference, Limits, Loader, Model, Training
 from study.config.selection import Images, Selection
@@ -72,6 +72,9 @@ def _readme() -> str:
         "### `evidence`",
         str(Evidence.__doc__).replace("\n    ", "\n").strip(),
         _table(Evidence.model_fields, "evidence."),
+        "### `instruments`",
+        str(Instruments.__doc__).replace("\n    ", "\n").strip(),
+        _table(Instruments.model_fields, "instruments."),
         "### `learning`",
         str(Learning.__doc__).strip(),
         _table(Learning.model_fields, "learning."),

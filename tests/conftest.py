@@ -87,6 +87,7 @@ def study_values(**changes: Any) -> dict[str, Any]:
         "replicates": 1,
         "curve": {"x": "training.batch_size", "y": "fit_seconds"},
         "evidence": UNWATCHED,
+        "instruments": {"yardstick": False, "ceilings": False},
     }
     return values | changes
 

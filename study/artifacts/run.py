@@ -41,4 +41,5 @@ class Job(Strict):
     study: str
     results: str
     seed: int
+    yardstick: bool = True
     ceilings: bool = False

@@ -227,7 +227,9 @@ class Measurement(Samples):
         "training before it.",
     )
     threads: Count = Field(description="Number of CPU threads that torch used in each process, read as training ended.")
-    workers: Count = Field(description="Number of the loader's worker processes for each training process.")
+    workers: Count = Field(
+        description="Number of the loader's workers, processes or threads, for each training process."
+    )
     global_batch_size: Count | None = Field(
         None,
         description="Number of images in a batch, summed over processes; with `gradient_accumulation` a step "

@@ -1,4 +1,4 @@
-"""The section ``evidence`` of a study: what counts as a sign that others disturbed a run, declared before any run."""
+"""The sections ``evidence`` and ``instruments`` of a study: what tells a disturbed run, and a changed machine."""
 
 from pydantic import Field
 
@@ -48,4 +48,19 @@ class Evidence(Declared):
     )
     device_percent: float | None = Field(
         10, ge=0, description="Utilisation of the GPU by others when the run began, in percent."
+    )
+
+
+class Instruments(Declared):
+    """What a run measures beside its training, outside every timed region. Changing this measures no run again."""
+
+    yardstick: bool = Field(
+        True,
+        description="True to time a fixed workload before and after each run, which takes about a second. Without it a "
+        "change of the machine cannot be told from a difference between settings.",
+    )
+    ceilings: bool = Field(
+        True,
+        description="True to measure what the device can do at most, once for each device and precision, which takes "
+        "about two seconds. Without it no share of a ceiling is reported.",
     )

@@ -97,6 +97,14 @@ TARGET = {"training.target_accuracy": Values("an accuracy", bool)}
 A_RULE = {"training.learning_rate_rule": one_of("linear", "square_root")}
 REFERENCE = Values("the images of a step for which training.learning_rate is meant", bool)
 NO_WORKER = {"loader.workers": one_of(0), "loader.kind": one_of("workers", "alone")}
+THREADS = {"loader.kind": one_of("threads")}
+TRAINS = one_of("workers", "threads", "device")
+SWITCHES = {
+    "training.compile": False,
+    "training.memory_format": "contiguous",
+    "training.optimizer_implementation": "auto",
+}
+"""How the plain loop may do the same training faster: keys, and the values of every published protocol."""
 
 RULES: tuple[Rule, ...] = (
     Rule("dataset.path", FOLDER, {"dataset.source": one_of("folder")}),
@@ -105,14 +113,14 @@ RULES: tuple[Rule, ...] = (
     Rule("training.freeze_epochs", one_of(0), {"model.name": OTHERS}, "such a model is trained whole"),
     *_shapes(),
     Rule("loader.kind", one_of("workers"), FASTAI, "fastai brings its own loader"),
-    Rule("loader.kind", one_of("workers", "device"), REPLICAS, "`alone` trains nothing"),
+    Rule("loader.kind", TRAINS, REPLICAS, "`alone` trains nothing"),
     Rule("training.compile", one_of(False), REPLICAS, "only one process by itself compiles its model"),
-    Rule("training.compile", one_of(False), FASTAI, "fastai is used as it is"),
-    Rule("training.compile", one_of(False), ALONE, "`alone` trains nothing"),
+    *(Rule(key, one_of(default), FASTAI, "fastai is used as it is") for key, default in SWITCHES.items()),
+    *(Rule(key, one_of(default), ALONE, "`alone` trains nothing") for key, default in SWITCHES.items()),
     Rule("training.loop", one_of("torch"), INFERENCE, TRAINED_FIRST),
     Rule("training.strategy", one_of("single"), INFERENCE, TRAINED_FIRST),
-    Rule("training.compile", one_of(False), INFERENCE, TRAINED_FIRST),
-    Rule("loader.kind", one_of("workers", "device"), INFERENCE, "`alone` trains nothing"),
+    *(Rule(key, one_of(default), INFERENCE, TRAINED_FIRST) for key, default in SWITCHES.items()),
+    Rule("loader.kind", TRAINS, INFERENCE, "`alone` trains nothing"),
     Rule("training.precision", one_of("auto", "fp32", "bf16", "fp16"), {"device": one_of("cpu")}, "a CPU has no TF32"),
     Rule(
         "training.precision",
@@ -134,5 +142,8 @@ RULES: tuple[Rule, ...] = (
     Rule("training.validation", one_of("epoch"), TARGET, "the accuracy of every epoch is compared with it"),
     Rule("loader.prefetch_factor", one_of(None), NO_WORKER, "no worker starts"),
     Rule("loader.persistent_workers", one_of(False), NO_WORKER, "no worker starts"),
+    Rule("loader.persistent_workers", one_of(False), THREADS, "threads always stay"),
+    Rule("loader.workers", Values("auto, or 1 and more", bool), THREADS, "without a thread nothing is decoded"),
+    Rule("training.cudnn_benchmark_limit", one_of(10), {"training.cudnn_benchmark": one_of(False)}, "cuDNN tries none"),
 )
 """The rules in the order in which they are checked."""

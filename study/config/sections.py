@@ -250,13 +250,29 @@ class Training(Declared):
     drop_last: bool = Field(
         True, description="True to drop the last partial batch of an epoch, as fastai does by default."
     )
+    memory_format: Literal["contiguous", "channels_last"] = Field(
+        "contiguous",
+        description="Order of images and activations in memory. `channels_last`: the channels of a pixel lie side by "
+        "side, as the matrix units of GPUs and CPUs read them. The arithmetic is the same, but for rounding.",
+    )
     compile: bool = Field(
         False,
         description="True to compile the model with `torch.compile`. Each run compiles again; `compile_seconds` is "
         "the time that this takes.",
     )
+    optimizer_implementation: Literal["auto", "for_loop", "foreach", "fused"] = Field(
+        "auto",
+        description="Code of the optimizer's step, by torch's names: a loop over the parameters, a few operations over "
+        "all of them, or one kernel. `auto`: torch's choice, `foreach` on a GPU and `for_loop` on a CPU.",
+    )
     cudnn_benchmark: bool = Field(
         True, description="True to let cuDNN try its algorithms at the first use of each shape, as fastai does."
+    )
+    cudnn_benchmark_limit: int = Field(
+        10,
+        ge=0,
+        le=1000,
+        description="Largest number of algorithms that cuDNN tries for a shape; 10 is torch's default, 0 means all.",
     )
     threads: int | Literal["auto"] = Field(
         "auto",
@@ -317,16 +333,17 @@ class Training(Declared):
 class Loader(Declared):
     """The path of the images to the model."""
 
-    kind: Literal["workers", "device", "alone"] = Field(
+    kind: Literal["workers", "threads", "device", "alone"] = Field(
         "workers",
-        description="`workers`: a DataLoader decodes each image in each epoch. `device`: all images are decoded "
-        "before the clock starts and stay on the device. `alone`: batches are fetched from the DataLoader and "
-        "discarded without training, which measures the loader by itself.",
+        description="`workers`: the worker processes of a DataLoader decode each image in each epoch. `threads`: "
+        "threads of the training process do, so that no process starts and no batch is sent to another. `device`: all "
+        "images are decoded before the clock starts and stay on the device. `alone`: batches are fetched from the "
+        "DataLoader and discarded without training, which measures the loader by itself.",
     )
     workers: int | Literal["auto"] = Field(
         "auto",
-        description="Worker processes of each replica's DataLoader. `auto`: fastai's default, min(16, CPUs), divided "
-        "among all replicas.",
+        description="Worker processes, or threads, of each replica's loader. `auto`: fastai's default, min(16, CPUs), "
+        "divided among all replicas.",
     )
     sharding: Literal["contiguous", "strided"] = Field(
         "contiguous",
@@ -339,7 +356,10 @@ class Loader(Declared):
         "stock fastai.",
     )
     prefetch_factor: int | None = Field(
-        None, ge=1, le=1024, description="Number of batches that each worker keeps ready. none: torch's default, 2."
+        None,
+        ge=1,
+        le=1024,
+        description="Number of batches that each worker keeps ready, or all threads together. none: 2, as torch does.",
     )
     persistent_workers: bool = Field(False, description="True to keep the workers from one epoch to the next.")
 

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self, get_args
 from pydantic import Field, model_validator
 
 from study.base.strict import Declared
-from study.config.evidence import Evidence
+from study.config.evidence import Evidence, Instruments
 from study.config.settings import Keys, setting_keys
 
 Total = Literal[
@@ -86,6 +86,7 @@ class Study(Keys):
         description="The values that the reduced keys replaced. The pipeline writes them; a file must not hold them.",
     )
     evidence: Evidence = Field(default_factory=lambda: Evidence.model_validate({}))
+    instruments: Instruments = Field(default_factory=lambda: Instruments.model_validate({}))
     published: str | None = Field(
         None,
         description="Name of the study in `study/analysis/published/published.csv` that is shown beside the runs.",

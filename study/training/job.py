@@ -55,11 +55,13 @@ def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path())
         set_fp32(settings.training.precision)
         # Outside every timed region, and before the window of peak memory opens.
         first_use = yardstick.first_use(device)
-        before, host_before = _yardsticks(device)
-        measured = Yardstick(first_use_seconds=first_use, before=before, host_before=host_before, after=[])
+        if job.yardstick:
+            before, host_before = _yardsticks(device)
+            measured = Yardstick(first_use_seconds=first_use, before=before, host_before=host_before, after=[])
         measurement = train()
-        after, host_after = _yardsticks(device)
-        measured = measured.model_copy(update={"after": after, "host_after": host_after})
+        if measured:
+            after, host_after = _yardsticks(device)
+            measured = measured.model_copy(update={"after": after, "host_after": host_after})
     except Exception as error:  # every outcome is a result: the other runs go on, and the report shows this one
         result, machine = failed(error, settings), _machine(settings)
     else:

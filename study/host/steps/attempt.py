@@ -216,7 +216,7 @@ def host_command(job: Path, scratch: Path) -> list[str]:
 def _write_job(scratch: Path, plan: Plan, run: Run, seed: int, results: str) -> Path:
     path = scratch / "job.json"
     job = {"run": run.model_dump(), "study": plan.name, "results": results, "seed": seed}
-    job["ceilings"] = plan.measures_ceilings(run)
+    job |= {"yardstick": plan.study.instruments.yardstick, "ceilings": plan.measures_ceilings(run)}
     path.write_text(json.dumps(job, ensure_ascii=False), encoding="utf-8")
     path.chmod(0o644)
     return path

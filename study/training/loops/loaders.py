@@ -1,13 +1,15 @@
-"""Loaders of the torch loop: worker processes that decode images, or tensors that already lie on the device."""
+"""Loaders of the torch loop: worker processes or threads that decode images, or tensors that lie on the device."""
 
+from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import BatchSampler, DataLoader, RandomSampler, Sampler
+from torch.utils.data import BatchSampler, DataLoader, Sampler, SequentialSampler
 from torch.utils.data import Dataset as TorchDataset
 
 from study.base.cpus import usable_cpus
@@ -19,7 +21,7 @@ Batch = tuple[torch.Tensor, torch.Tensor]
 
 
 def workers_of(settings: Settings) -> int:
-    """Return the number of worker processes of a replica's loader.
+    """Return the number of worker processes, or threads, of a replica's loader.
 
     ``auto`` is fastai's own default: one per CPU and at most sixteen, divided among the replicas.
     """
@@ -70,29 +72,51 @@ def make_loaders(
     steps = len(steps_of_epoch(len(images.train), whole, training.drop_last))
     generator = torch.Generator().manual_seed(seed)
     if settings.loader.kind == "device":
-        train = ResidentLoader(images, images.train, settings, device, size, generator, share)
-        valid = ResidentLoader(images, valid_images, settings, device, own, None)
+        train: Iterable[Batch] = ResidentLoader(images, images.train, settings, device, size, generator, share)
+        valid: Iterable[Batch] = ResidentLoader(images, valid_images, settings, device, own, None)
         return Loaders(train, valid, steps, len(images.train), size, parts, 0)
-    workers = workers_of(settings)
-    options = _options(settings, workers, device)
-    decoded = Decoded(images, images.train, settings)
-    whole_steps = BatchSampler(RandomSampler(decoded, generator=generator), whole, training.drop_last)
-    train_loader: DataLoader[Batch] = DataLoader(
-        decoded, batch_sampler=MicroBatches(whole_steps, size, share), generator=generator, **options
-    )
-    valid_loader: DataLoader[Batch] = DataLoader(Decoded(images, valid_images, settings), batch_size=own, **options)
-    return Loaders(train_loader, valid_loader, steps, len(images.train), size, parts, workers)
-
-
-def _options(settings: Settings, workers: int, device: torch.device) -> dict[str, Any]:
-    """Return the loader options that both splits share."""
-    loader = settings.loader
-    return {
+    workers, pinned = workers_of(settings), pins(settings, device)
+    decoded, decoded_valid = Decoded(images, images.train, settings), Decoded(images, valid_images, settings)
+    whole_steps = BatchSampler(Shuffled(len(decoded), generator), whole, training.drop_last)
+    micro_batches = MicroBatches(whole_steps, size, share)
+    if settings.loader.kind == "threads":
+        ahead = settings.loader.prefetch_factor or 2
+        in_order = BatchSampler(SequentialSampler(decoded_valid), own, drop_last=False)
+        train = ThreadedLoader(decoded, micro_batches, workers, ahead, pinned)
+        valid = ThreadedLoader(decoded_valid, in_order, workers, ahead, pinned)
+        return Loaders(train, valid, steps, len(images.train), size, parts, workers)
+    options: dict[str, Any] = {
         "num_workers": workers,
-        "pin_memory": device.type == "cuda" if loader.pin_memory == "auto" else loader.pin_memory,
-        "prefetch_factor": loader.prefetch_factor,
-        "persistent_workers": loader.persistent_workers,
+        "pin_memory": pinned,
+        "prefetch_factor": settings.loader.prefetch_factor,
+        "persistent_workers": settings.loader.persistent_workers,
+        # The workers' own seeds are drawn from another generator, so that every kind of loader shuffles alike.
+        "generator": torch.Generator().manual_seed(seed),
     }
+    train = DataLoader(decoded, batch_sampler=micro_batches, **options)
+    valid = DataLoader(decoded_valid, batch_size=own, **options)
+    return Loaders(train, valid, steps, len(images.train), size, parts, workers)
+
+
+def pins(settings: Settings, device: torch.device) -> bool:
+    """Return whether batches are handed over in page-locked memory."""
+    return device.type == "cuda" if settings.loader.pin_memory == "auto" else settings.loader.pin_memory
+
+
+class Shuffled(Sampler[int]):
+    """The numbers below ``count`` in a new order in each epoch, as :class:`ResidentLoader` draws it.
+
+    torch's own ``RandomSampler`` draws a second order that it does not use, and then goes on from another state.
+    """
+
+    def __init__(self, count: int, generator: torch.Generator) -> None:
+        self.count, self.generator = count, generator
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[int]:
+        yield from torch.randperm(self.count, generator=self.generator).tolist()
 
 
 class MicroBatches(Sampler[list[int]]):
@@ -122,10 +146,55 @@ class Decoded(TorchDataset[Any]):
 
     def __getitem__(self, index: int) -> tuple[torch.Tensor, int]:
         """Return image ``index`` of the split, a tensor (channels, size, size) uint8, and its class number."""
-        number = self.indices[index]
-        return torch.from_numpy(decode(self.images.stored[number], self.channels, self.size)), self.images.labels[
-            number
-        ]
+        return self.image(index), self.label(index)
+
+    def image(self, index: int) -> torch.Tensor:
+        """Return image ``index`` of the split, a tensor (channels, size, size) uint8."""
+        return torch.from_numpy(decode(self.images.stored[self.indices[index]], self.channels, self.size))
+
+    def label(self, index: int) -> int:
+        """Return the class number of image ``index`` of the split."""
+        return self.images.labels[self.indices[index]]
+
+
+class ThreadedLoader:
+    """Batches (n, channels, size, size) uint8 and labels (n,) int64 that ``threads`` threads decode, ``ahead`` batches
+    beforehand.
+
+    Pillow decodes outside Python's lock, so that threads decode at once. The images of a batch are shared out, so that
+    the first batch is there as soon as all threads together can decode it.
+    """
+
+    def __init__(
+        self, decoded: "Decoded", batches: Iterable[list[int]], threads: int, ahead: int, pinned: bool
+    ) -> None:
+        self.decoded, self.batches, self.ahead, self.pinned = decoded, batches, ahead, pinned
+        self.pool = ThreadPoolExecutor(threads)
+
+    def __iter__(self) -> Iterator[Batch]:
+        coming: deque[tuple[torch.Tensor, torch.Tensor, list[Future[None]]]] = deque()
+        for batch in chain(self.batches, [None] * self.ahead):
+            if batch is not None:
+                coming.append(self._begin(batch))
+            if coming and (batch is None or len(coming) > self.ahead):
+                images, labels, parts = coming.popleft()
+                for part in parts:
+                    part.result()
+                yield images, labels
+
+    def _begin(self, chosen: list[int]) -> tuple[torch.Tensor, torch.Tensor, list[Future[None]]]:
+        """Return a batch, and the parts of the work that fill it."""
+        shape = (len(chosen), self.decoded.channels, self.decoded.size, self.decoded.size)
+        images = torch.empty(shape, dtype=torch.uint8, pin_memory=self.pinned)
+        labels = torch.tensor([self.decoded.label(index) for index in chosen], dtype=torch.int64)
+        return (
+            images,
+            labels.pin_memory() if self.pinned else labels,
+            [self.pool.submit(self._fill, images[place], index) for place, index in enumerate(chosen)],
+        )
+
+    def _fill(self, row: torch.Tensor, index: int) -> None:
+        row.copy_(self.decoded.image(index))
 
 
 class ResidentLoader:

@@ -19,6 +19,12 @@ DDP = {"training.strategy": "ddp"}
 INFERENCE = {"task": "inference"}
 TARGET = {"training.target_accuracy": 0.9}
 IDLE = {"loader.workers": 0}
+THREADS = {"loader.kind": "threads"}
+SWITCHED = {
+    "training.compile": True,
+    "training.memory_format": "channels_last",
+    "training.optimizer_implementation": "fused",
+}
 
 BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("dataset.path", {"dataset.source": "folder"}),
@@ -32,11 +38,11 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("loader.kind", FASTAI | {"loader.kind": "device"}),
     ("loader.kind", DDP | ALONE),
     ("training.compile", DDP | {"training.compile": True}),
-    ("training.compile", FASTAI | {"training.compile": True}),
-    ("training.compile", ALONE | {"training.compile": True}),
+    *((key, FASTAI | {key: value}) for key, value in SWITCHED.items()),
+    *((key, ALONE | {key: value}) for key, value in SWITCHED.items()),
     ("training.loop", INFERENCE | FASTAI),
     ("training.strategy", INFERENCE | DDP),
-    ("training.compile", INFERENCE | {"training.compile": True}),
+    *((key, INFERENCE | {key: value}) for key, value in SWITCHED.items()),
     ("loader.kind", INFERENCE | ALONE),
     ("training.precision", {"training.precision": "tf32"}),
     ("training.precision", FASTAI | {"training.precision": "bf16"}),
@@ -52,6 +58,9 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("training.validation", TARGET | {"training.validation": "end"}),
     ("loader.prefetch_factor", IDLE | {"loader.prefetch_factor": 2}),
     ("loader.persistent_workers", IDLE | {"loader.persistent_workers": True}),
+    ("loader.persistent_workers", THREADS | {"loader.persistent_workers": True}),
+    ("loader.workers", THREADS | {"loader.workers": 0}),
+    ("training.cudnn_benchmark_limit", {"training.cudnn_benchmark": False, "training.cudnn_benchmark_limit": 0}),
 ]
 
 

@@ -188,7 +188,11 @@ class TestThePlan:
             ),
             ({}, {"strategy": "ddp_two_nodes", "processes": 3}, ["training.processes: 3", "a multiple of 2"]),
             ({}, {"compile": True}, ["training.compile", "training.strategy ddp"]),
-            ({"loader": {"kind": "alone"}}, {}, ["loader.kind: 'alone'", "training.strategy ddp", "workers, device"]),
+            (
+                {"loader": {"kind": "alone"}},
+                {},
+                ["loader.kind: 'alone'", "training.strategy ddp", "workers, threads, device"],
+            ),
             (
                 {},
                 {"processes": 4, "batch_size_is": "replica"},

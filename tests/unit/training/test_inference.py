@@ -182,7 +182,7 @@ class TestPlanning:
                 {"training": {"loop": "fastai", "freeze_epochs": 0}, "loader": {"kind": "workers"}},
                 ["training.loop", "'fastai'", "torch"],
             ),
-            ({"loader": {"kind": "alone"}}, ["loader.kind", "'alone'", "workers, device"]),
+            ({"loader": {"kind": "alone"}}, ["loader.kind", "'alone'", "workers, threads, device"]),
             ({"training": {"compile": True, "freeze_epochs": 0}}, ["training.compile", "True", "false"]),
             ({"inference": {"precision": "int4"}}, ["inference.precision", "'int4'", "'int8'"]),
             ({"inference": {"batch_size": 0}}, ["inference.batch_size", "0"]),

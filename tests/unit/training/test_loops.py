@@ -16,6 +16,7 @@ from fastai.vision.all import Normalize
 from study.artifacts.run import Run
 from study.artifacts.samples import Measurement
 from study.base.errors import StudyError
+from study.config.sections import Training
 from study.data import decode as decoding
 from study.data.sources import open_set, source_of
 from study.training.loops import loaders
@@ -242,7 +243,7 @@ def test_every_parameter_of_any_family_is_trained_once(name: str) -> None:
     model = models.with_new_head(models.backbone(name, 1), 2, 1)
     groups = torch_loop.layer_groups(model)
     assert sorted(n for group in groups for n in group) == sorted(n for n, _ in model.named_parameters())
-    optimizer = torch_loop.make_optimizer(model, groups)
+    optimizer = torch_loop.make_optimizer(model, groups, Training.model_validate({}))
     trained = [id(p) for group in optimizer.param_groups for p in group["params"]]
     assert sorted(trained) == sorted(id(p) for p in model.parameters())
     torch_loop.set_frozen(model, groups, True)

@@ -10,6 +10,7 @@ import torch
 from study.artifacts.run import Run
 from study.artifacts.samples import Measurement
 from study.base.errors import StudyError
+from study.config.sections import Training
 from study.training.loops.fastai import loop as fastai_loop
 from study.training.loops.loader_alone import loop as loader_alone
 from study.training.loops.loaders import make_loaders
@@ -117,7 +118,9 @@ def test_the_step_schedule_divides_after_whole_thirds_whatever_rounding_does() -
 )
 def test_each_optimizer_has_its_own_constants(optimizer: Any, kind: type, constants: dict[str, Any]) -> None:
     model = models.build("lenet_cifar", classes=10)
-    made = torch_loop.make_optimizer(model, [[name for name, _ in model.named_parameters()]], optimizer)
+    made = torch_loop.make_optimizer(
+        model, [[name for name, _ in model.named_parameters()]], Training.model_validate({"optimizer": optimizer})
+    )
     assert type(made) is kind
     assert {key: made.param_groups[0][key] for key in constants} == constants
 

@@ -50,6 +50,7 @@ from study.training.loops.contract import (
 from study.training.loops.fastai.replicas import Together, replica_loader
 from study.training.loops.image_count import count_for, own_account
 from study.training.loops.loaders import workers_of
+from study.training.loops.moved import Start
 from study.training.measure.clock import StepRecorder, clock_for, marks_of
 from study.training.measure.memory import peak, reset_peak
 from study.training.models import build as models
@@ -288,6 +289,7 @@ def train(job: TrainingJob) -> Measurement:
     model_seconds = time.perf_counter() - started
     body_sha256 = models.body_sha256(body_state(job, learner))
     check_start(job, body_sha256)
+    start = Start(learner.model)
 
     measure = Measure(job)
     measure.recorder.clock.reserve(marks_of(len(dataloaders.train) * len(measure.stages), len(measure.stages)))
@@ -301,6 +303,7 @@ def train(job: TrainingJob) -> Measurement:
         measure.recorder.clock.settle()
         fit_seconds = time.perf_counter() - started
     memory, trained = peak(job.device), measure.count.check()
+    start.check(learner.model, [list(start.checksums)])
     names = measure.stages[: len(measure.reached)]
     epochs, steps = epochs_of(measure.recorder.read(), measure.reached, names, job.replicas)
     return Measurement(

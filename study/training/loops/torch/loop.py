@@ -2,13 +2,14 @@
 
 import time
 from contextlib import AbstractContextManager, nullcontext
-from typing import Literal, cast
+from typing import Any, cast
 
 import torch
 from torch import nn
 
 from study.artifacts.samples import Measurement
 from study.config.networks import is_transfer
+from study.config.sections import Training
 from study.training.loops.contract import (
     Losses,
     Reached,
@@ -25,6 +26,7 @@ from study.training.loops.contract import (
 )
 from study.training.loops.image_count import count_for, own_account
 from study.training.loops.loaders import Loaders, make_loaders
+from study.training.loops.moved import Start
 from study.training.loops.schedule import EPSILON, MOMENTUM, SQUARE_MOMENTUM, WEIGHT_DECAY, Stage, stages
 from study.training.measure.clock import StepRecorder, clock_for, marks_of
 from study.training.measure.memory import peak, reset_peak
@@ -32,6 +34,14 @@ from study.training.models import build as models
 
 # fastai's `train_bn` means batch normalisation; networks without it have their own kind.
 NORMALISATION = (nn.modules.batchnorm._BatchNorm, nn.LayerNorm, nn.GroupNorm)
+MEMORY_FORMATS = {"contiguous": torch.contiguous_format, "channels_last": torch.channels_last}
+IMPLEMENTATIONS: dict[str, dict[str, Any]] = {
+    "auto": {},
+    "for_loop": {"foreach": False, "fused": False},
+    "foreach": {"foreach": True},
+    "fused": {"fused": True},
+}
+"""Arguments of torch's optimizers."""
 
 
 class Trainer:
@@ -42,10 +52,11 @@ class Trainer:
         settings, device = job.settings, job.device
         name, channels = settings.model.name, settings.dataset.channels
         model = model_of(job)
-        self.body_sha256 = models.body_sha256(models.body_state(model, name))
-        self.eager = model.to(device)
+        self.body_sha256, self.start = models.body_sha256(models.body_state(model, name)), Start(model)
+        self.memory_format = MEMORY_FORMATS[settings.training.memory_format]
+        self.eager = model.to(device).to(memory_format=self.memory_format)
         self.groups = layer_groups(self.eager) if is_transfer(name) else [names_of(self.eager)]
-        self.optimizer = make_optimizer(self.eager, self.groups, settings.training.optimizer)
+        self.optimizer = make_optimizer(self.eager, self.groups, settings.training)
         # A wrapper around the same parameters: their names, and so the groups, are the eager model's.
         self.whole = cast(nn.Module, torch.compile(self.eager)) if settings.training.compile else self.eager
         self.model = self.whole
@@ -63,7 +74,9 @@ class Trainer:
 
         The channels are those of the model's input.
         """
-        return (images.float().div_(255).expand(-1, self.mean.shape[1], -1, -1) - self.mean) / self.std
+        values = images.to(torch.float32, memory_format=self.memory_format).div_(255)
+        normalised = (values.expand(-1, self.mean.shape[1], -1, -1) - self.mean) / self.std
+        return normalised.contiguous(memory_format=self.memory_format)
 
     def autocast(self) -> AbstractContextManager[object]:
         """Return a context of mixed precision if the settings ask for it, else an empty one."""
@@ -193,6 +206,7 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
     fit_seconds = time.perf_counter() - started
     memory, trained = peak(job.device), trainer.count.check()
     names = stage_names(job.settings)[: len(reached)]
+    trainer.start.check(trainer.eager, trainer.groups if "unfrozen" in names else trainer.groups[-1:])
     epochs, steps = epochs_of(trainer.recorder.read(), reached, names, job.replicas)
     return trainer, Measurement(
         setup_seconds=setup_seconds,
@@ -263,14 +277,13 @@ def is_normalisation(model: nn.Module, name: str) -> bool:
     return isinstance(model.get_submodule(name.rpartition(".")[0]), NORMALISATION)
 
 
-def make_optimizer(
-    model: nn.Module, groups: list[list[str]], kind: Literal["adamw", "adam", "sgd"] = "adamw"
-) -> torch.optim.Optimizer:
-    """Return the optimizer over layer groups.
+def make_optimizer(model: nn.Module, groups: list[list[str]], training: Training) -> torch.optim.Optimizer:
+    """Return the optimizer over layer groups, in the implementation of the settings.
 
     AdamW has fastai's constants (no weight decay on normalisation layers and biases). Adam has torch's constants. SGD
     has momentum.
     """
+    kind, options = training.optimizer, IMPLEMENTATIONS[training.optimizer_implementation]
     parameters = dict(model.named_parameters())
     parameter_groups = []
     for number, names in enumerate(groups):
@@ -281,10 +294,11 @@ def make_optimizer(
                 members = [parameters[name] for name in chosen]
                 parameter_groups.append({"params": members, "weight_decay": decay, "layer_group": number})
     if kind == "sgd":
-        return torch.optim.SGD(parameter_groups, lr=1e-3, momentum=MOMENTUM)
+        return torch.optim.SGD(parameter_groups, lr=1e-3, momentum=MOMENTUM, **options)
     if kind == "adam":
-        return torch.optim.Adam(parameter_groups, lr=1e-3)
-    return torch.optim.AdamW(parameter_groups, lr=1e-3, betas=(MOMENTUM, SQUARE_MOMENTUM), eps=EPSILON)
+        return torch.optim.Adam(parameter_groups, lr=1e-3, **options)
+    betas = (MOMENTUM, SQUARE_MOMENTUM)
+    return torch.optim.AdamW(parameter_groups, lr=1e-3, betas=betas, eps=EPSILON, **options)
 
 
 def set_frozen(model: nn.Module, groups: list[list[str]], frozen: bool) -> None:

@@ -1,0 +1,126 @@
+"""The switches change how fast a step is, and nothing else: each follows the eager fp32 training from the same seed."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from study.artifacts.samples import Measurement
+from study.base.errors import StudyError
+from study.training.loops.loaders import make_loaders
+from study.training.loops.moved import Start
+from study.training.loops.torch import loop as torch_loop
+from tests.unit.training.test_loops import make_job, transfer_run
+
+SWITCHES: dict[str, tuple[dict[str, Any], float]] = {
+    "channels_last": ({"training": {"memory_format": "channels_last"}}, 1e-4),
+    "for_loop": ({"training": {"optimizer_implementation": "for_loop"}}, 1e-6),
+    "foreach": ({"training": {"optimizer_implementation": "foreach"}}, 1e-4),
+    "fused": ({"training": {"optimizer_implementation": "fused"}}, 1e-4),
+    "threads": ({"loader": {"kind": "threads", "workers": 2}}, 1e-6),
+    "device": ({"loader": {"kind": "device"}}, 1e-6),
+    "cudnn": ({"training": {"cudnn_benchmark_limit": 1}}, 1e-6),
+    "bf16": ({"training": {"precision": "bf16", "memory_format": "channels_last"}}, 3e-2),
+}
+"""Settings, and how far a loss may lie from the eager one's, in units of the first loss."""
+
+
+def losses(folder: Path, optimizer: str, **changes: Any) -> tuple[list[float], Measurement]:
+    """The loss of every step of a training in two stages, with remainder batches and two micro-batches a step."""
+    training = {"optimizer": optimizer, "drop_last": False, "batch_size": 3, "gradient_accumulation": 2}
+    training |= {"freeze_epochs": 1, "epochs": 1} | changes.pop("training", {})
+    loader = {"kind": "workers", "workers": 1} | changes.pop("loader", {})
+    job = make_job(folder, transfer_run(training=training, loader=loader))
+    found: list[float] = []
+    stock = torch_loop.Trainer.train_epoch
+
+    def told(self: torch_loop.Trainer, *arguments: Any) -> Any:
+        result = stock(self, *arguments)
+        found.extend(float(loss) for loss, _ in result)
+        return result
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch_loop.Trainer, "train_epoch", told)
+        measured = torch_loop.train(job)
+    return found, measured
+
+
+@pytest.fixture(scope="module")
+def eager(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[float]]:
+    folder = tmp_path_factory.mktemp("eager")
+    return {name: losses(folder, name)[0] for name in ("adamw", "sgd")}
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
+@pytest.mark.parametrize("switch", SWITCHES)
+def test_every_switch_follows_the_eager_losses_step_by_step(
+    tmp_path: Path, eager: dict[str, list[float]], switch: str, optimizer: str
+) -> None:
+    changes, tolerance = SWITCHES[switch]
+    wanted = eager[optimizer]
+    found, _ = losses(tmp_path, optimizer, **{key: dict(value) for key, value in changes.items()})
+    assert len(set(wanted)) == len(wanted) == 6
+    assert found == pytest.approx(wanted, abs=tolerance * wanted[0])
+
+
+def test_channels_last_reaches_the_network_and_its_images(tmp_path: Path) -> None:
+    job = make_job(tmp_path, transfer_run(training={"memory_format": "channels_last"}))
+    trainer = torch_loop.Trainer(job, make_loaders(job.images, job.settings, job.device, job.seed))
+    images, _ = next(iter(trainer.loaders.train))
+    assert trainer.prepare(images).is_contiguous(memory_format=torch.channels_last)
+    weights = [p for p in trainer.eager.parameters() if p.ndim == 4 and p.shape[1] > 1 and p.shape[2] > 1]
+    assert weights
+    assert all(weight.is_contiguous(memory_format=torch.channels_last) for weight in weights)
+    grey = torch_loop.Trainer(
+        make_job(tmp_path, transfer_run(training={"memory_format": "channels_last"}, dataset={"channels": 1})),
+        trainer.loaders,
+    )
+    assert grey.prepare(images[:, :1]).is_contiguous(memory_format=torch.channels_last)
+
+
+def test_threads_yield_what_workers_yield_in_both_splits_and_every_epoch(tmp_path: Path) -> None:
+    made = {}
+    for kind in ("workers", "threads", "device"):
+        loader = {"kind": kind} | ({} if kind == "device" else {"workers": 2})
+        job = make_job(tmp_path, transfer_run(training={"drop_last": False, "batch_size": 5}, loader=loader))
+        loaders = make_loaders(job.images, job.settings, job.device, job.seed)
+        made[kind] = [
+            [(images.clone(), labels.clone()) for images, labels in split]
+            for split in (loaders.train, loaders.train, loaders.valid)
+        ]
+    for kind in ("threads", "device"):
+        for wanted, found in zip(made["workers"], made[kind], strict=True):
+            for (images, labels), (other_images, other_labels) in zip(wanted, found, strict=True):
+                assert torch.equal(images, other_images)
+                assert torch.equal(labels, other_labels)
+    first, second = ([labels.tolist() for _, labels in epoch] for epoch in made["threads"][:2])
+    assert first != second
+
+
+def test_an_image_that_a_thread_cannot_decode_ends_the_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = make_job(tmp_path, transfer_run(loader={"kind": "threads", "workers": 2}))
+    monkeypatch.setattr("study.training.loops.loaders.decode", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        torch_loop.train(job)
+
+
+def test_a_training_whose_weights_did_not_move_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A captured graph that casts its weights once trains on, and changes nothing: it is fast, and worth nothing."""
+    monkeypatch.setattr(torch_loop.Trainer, "update", lambda trainer: trainer.recorder.mark("optimizer"))
+    job = make_job(tmp_path, transfer_run())
+    with pytest.raises(StudyError, match=r"no weight from .* has moved"):
+        torch_loop.train(job)
+
+
+def test_one_group_that_stood_still_is_named() -> None:
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    start = Start(model)
+    with torch.no_grad():
+        model.get_parameter("1.weight").add_(1)
+    start.check(model, [["1.weight", "1.bias"]])
+    with pytest.raises(StudyError, match=r"no weight from 0\.weight to 0\.bias has moved"):
+        start.check(model, [["0.weight", "0.bias"], ["1.weight", "1.bias"]])
