@@ -70,6 +70,11 @@ class Machine(Strict):
     cpu_governor: str | None = Field(
         None, description="Governor of the first CPU's clock; null if the kernel does not say."
     )
+    cpu_units: list[str] | None = Field(
+        None,
+        description="Flags of the processor's units for wide and low-precision arithmetic, such as `amx_bf16`; null if "
+        "unknown.",
+    )
     virtualised: bool | None = Field(None, description="True in a virtual machine; null if unknown.")
     memory_bytes: int
     device_memory_bytes: int | None = None

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from study.artifacts.machine import Ceilings, Fp32, Machine
 from study.artifacts.observed import Observed
-from study.artifacts.samples import Count, Measurement, Seconds, Yardstick
+from study.artifacts.samples import Count, Course, Measurement, Seconds, Yardstick
 from study.artifacts.weights import Weights
 from study.base.errors import StudyError
 from study.base.files import json_sha256
@@ -46,6 +46,7 @@ class JobResult(Strict):
     data: DataUsed | None = None
     weights: Weights | None = None
     yardstick: Yardstick | None = None
+    course: Course | None = Field(default=None, description="Null in older records, and without a training.")
     fp32: Fp32 | None = Field(default=None, description="Arithmetic of fp32; null in older records.")
 
     @model_validator(mode="after")

@@ -248,6 +248,19 @@ class Measurement(Samples):
         return self
 
 
+class Course(Samples):
+    """Seconds that the parts of a run's process took, one after the other, by its own clock. The launcher's clock has
+    the whole."""
+
+    start_seconds: Seconds = Field(
+        description="From the start of the process until its code begins: its imports. A forked process has none."
+    )
+    inputs_seconds: Seconds = Field(description="Reading and checking the data's files and the weights.")
+    device_start_seconds: Seconds = Field(description="The device's first use.")
+    instruments_seconds: Seconds = Field(description="The yardsticks before and after.")
+    training_seconds: Seconds = Field(description="The loop: loaders, model, schedule, and reading what was recorded.")
+
+
 class Yardstick(Samples):
     """Seconds of each repetition (one step of a small network, one copy), in the order in which they ran.
 

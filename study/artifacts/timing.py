@@ -38,6 +38,21 @@ Images = Annotated[int | None, Unit("images")]
 ImagesPerSecond = Annotated[float | None, Unit("images/s")]
 
 
+MEASURED_LIFE = [
+    "process_seconds",
+    "start_seconds",
+    "inputs_seconds",
+    "device_start_seconds",
+    "instruments_seconds",
+    "setup_seconds",
+    "model_seconds",
+    "fit_seconds",
+    "valid_seconds",
+    "warm_up_extra_seconds",
+]
+"""Columns that the parts of a run's whole time are made from."""
+
+
 class Timing(Strict):
     """One planned run in the table of timings, or a record of one that was set aside.
 
@@ -121,6 +136,15 @@ class Timing(Strict):
     steps: int | None = Field(None, description="Number of training steps in all epochs.")
     warm_up_steps: int | None = Field(None, description="Number of steps marked as warm-up.")
 
+    start_seconds: Seconds = Field(
+        None, description="Time until the code of the run's process begins: its imports, where it is not forked."
+    )
+    inputs_seconds: Seconds = Field(None, description="Time to read and check the data's files and the weights.")
+    device_start_seconds: Seconds = Field(None, description="Time of the device's first use.")
+    instruments_seconds: Seconds = Field(None, description="Time of the yardsticks before and after.")
+    training_seconds: Seconds = Field(
+        None, description="Time of the whole loop: `setup_seconds`, `blog_seconds`, and reading what was recorded."
+    )
     setup_seconds: Seconds = Field(None, description="Time to build the loaders, with decoding for a device loader.")
     model_seconds: Seconds = Field(None, description="Time to build the model and move it to the device.")
     fit_seconds: Seconds = Field(None, description="Wall time of the whole schedule, validation included.")

@@ -64,8 +64,9 @@ def below() -> set[psutil.Process]:
     return set(psutil.Process().children(recursive=True))
 
 
-def end_left(before: set[psutil.Process]) -> None:
-    """End each process below this one that is not among those of ``before``."""
+def end_left(before: set[psutil.Process], grace_seconds: float = 0.0) -> None:
+    """End each process below this one that is not among those of ``before``, once it had ``grace_seconds`` to end."""
+    psutil.wait_procs(below() - before, timeout=grace_seconds)
     latest = time.monotonic() + LEAVE_SECONDS
     while (left := below() - before) and time.monotonic() < latest:
         for one in left:

@@ -125,7 +125,8 @@ def _keep(connection: socket.socket) -> None:
     for output in outputs:
         os.close(output)
     code = _end_of(child, connection, request.at_clients_death)
-    end_left(set())
+    # What a step leaves has heard of its death: a client of an engine has its container to end first.
+    end_left(set(), GRACE_SECONDS if request.at_clients_death == signal.SIGTERM else 0.0)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     connection.sendall(json.dumps(asdict(Answer(code, used.ru_utime + used.ru_stime))).encode())
 

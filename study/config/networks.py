@@ -53,15 +53,8 @@ NETWORKS = {
         (2496,),
     ),
 }
-AUXILIARY = "it has auxiliary outputs, and so returns more than one output per class"
-CONVOLUTION = "its head is a convolution, but only a linear head can be replaced for the classes at hand"
-UNFIT = {
-    "googlenet": AUXILIARY,
-    "inception_v3": AUXILIARY,
-    "squeezenet1_0": CONVOLUTION,
-    "squeezenet1_1": CONVOLUTION,
-}
-"""torchvision's models that cannot be chosen, with the reason."""
+AUXILIARY = ("googlenet", "inception_v3")
+"""torchvision's models with outputs beside the last layer's, which are left out here."""
 
 
 def is_own(name: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from study.config.networks import NETWORKS, is_transfer
+from study.config.networks import AUXILIARY, NETWORKS, is_transfer
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,8 @@ A_FILE = Values("none, or the path of a weights file", lambda weights: weights !
 TORCHVISION = Values("a model of torchvision", is_transfer)
 OTHERS = Values("a model that is not torchvision's", lambda name: not is_transfer(name))
 
+PLAIN = Values(f"a model other than {' and '.join(AUXILIARY)}", lambda name: name not in AUXILIARY)
+
 FASTAI = {"training.loop": one_of("fastai")}
 REPLICAS = {"training.strategy": one_of("ddp", "ddp_two_nodes")}
 ALONE = {"loader.kind": one_of("alone")}
@@ -110,6 +112,7 @@ RULES: tuple[Rule, ...] = (
     Rule("dataset.path", FOLDER, {"dataset.source": one_of("folder")}),
     Rule("dataset.terms", TERMS, {"dataset.source": one_of("search"), "dataset.manifest": one_of(None)}),
     Rule("model.weights", A_FILE, {"model.name": OTHERS}, "only models of torchvision have ImageNet weights"),
+    Rule("model.name", PLAIN, FASTAI, "fastai would cut its body through the auxiliary outputs"),
     Rule("training.freeze_epochs", one_of(0), {"model.name": OTHERS}, "such a model is trained whole"),
     *_shapes(),
     Rule("loader.kind", one_of("workers"), FASTAI, "fastai brings its own loader"),

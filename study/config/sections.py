@@ -10,7 +10,7 @@ from pydantic import Field, field_validator, model_validator
 
 from study.base.strict import Declared
 from study.base.strict_yaml import shown
-from study.config.networks import NETWORKS, UNFIT, is_own
+from study.config.networks import AUXILIARY, NETWORKS, is_own
 
 MOST_IMAGES = 100_000_000
 """Images of a dataset or of a step up to which a study is planned: no one trains on more here."""
@@ -130,8 +130,8 @@ class Model(Declared):
         "resnet18",
         min_length=1,
         description="Name of a torchvision classification model that takes images of `dataset.image_size`. "
-        f"{', '.join(f'`{name}`' for name in UNFIT)} are not allowed: they have auxiliary outputs or a head that is "
-        "not a plain linear layer. Or the name of a network from a published document: "
+        f"{' and '.join(f'`{name}`' for name in AUXILIARY)} are trained without their auxiliary outputs. Or the name "
+        "of a network from a published document: "
         f"{', '.join(f'`{name}`' for name in NETWORKS)}. Or a model of your own as `package.module:factory`: the "
         "factory is called with `classes=...`, and the module and its own imports are looked up in the folder where "
         "the study is started. Networks of the last two kinds are trained whole. Their images keep their channels, "

@@ -75,6 +75,11 @@ class Study(Keys):
         "`thousand_images_seconds` with `task: inference`.",
     )
     learning: Learning = Field(default_factory=lambda: Learning.model_validate({}))
+    effects: bool = Field(
+        False,
+        description="True to compare the levels of every factor but the device with the first one of each, averaged "
+        "over the settings of the other factors. It goes with neither a curve nor a contrast.",
+    )
     contrast: str | None = Field(None, description="The factor whose levels are compared as a ratio of times.")
     reduced: dict[str, Any] = Field(
         default_factory=dict,
@@ -153,6 +158,8 @@ class Study(Keys):
         if self.total == "target_seconds" and self.training.target_accuracy is None and target not in self.factors:
             key = "curve.y" if self.curve else "time"
             raise ValueError(f"{key}: 'target_seconds' is not allowed without a target: give {target}")
+        if self.effects and (self.curve or self.contrast):
+            raise ValueError("effects: True is not allowed with a curve or a contrast: it compares every factor")
         if self.contrast and self.contrast not in self.factors:
             raise ValueError(
                 f"contrast: {self.contrast!r} is not allowed: no such factor; "

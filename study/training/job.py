@@ -24,6 +24,7 @@ from study.training.measure.ceilings import measure_ceilings
 from study.training.measure.machine import describe, gpu_trouble
 from study.training.measure.precision import fp32_in_use, has_tf32, set_fp32
 from study.training.measure.sampler import sampling
+from study.training.measure.stopwatch import Stopwatch
 
 
 def made_ready(job: Job, inputs: Inputs, job_file: Path, scratch: Path) -> Callable[[], Measurement]:
@@ -41,7 +42,7 @@ def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path())
     """Train, and return every possible outcome as a result. Ranks leave their files in ``scratch``."""
     inputs: Inputs | None = None
     measured: Yardstick | None = None
-    settings = job.run.settings
+    settings, watch = job.run.settings, Stopwatch()
     try:
         trouble = _no_device(settings)
         if trouble:
@@ -53,20 +54,26 @@ def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path())
         inputs = checked_inputs(job)
         train, device = made_ready(job, inputs, job_file, scratch), torch.device(settings.device)
         set_fp32(settings.training.precision)
+        watch.mark("inputs")
         # Outside every timed region, and before the window of peak memory opens.
         first_use = yardstick.first_use(device)
+        watch.mark("device_start")
         if job.yardstick:
             before, host_before = _yardsticks(device)
             measured = Yardstick(first_use_seconds=first_use, before=before, host_before=host_before, after=[])
+        watch.mark("instruments")
         measurement = train()
+        watch.mark("training")
         if measured:
             after, host_after = _yardsticks(device)
             measured = measured.model_copy(update={"after": after, "host_after": host_after})
+        watch.mark("instruments")
     except Exception as error:  # every outcome is a result: the other runs go on, and the report shows this one
         result, machine = failed(error, settings), _machine(settings)
     else:
         machine = describe(settings.device)
-        result = JobResult(outcome="ok", measurement=measurement, fp32=fp32_in_use(settings.device))
+        fp32 = fp32_in_use(settings.device)
+        result = JobResult(outcome="ok", measurement=measurement, fp32=fp32, course=watch.course())
     return result.model_copy(
         update={
             "machine": machine,

@@ -114,7 +114,7 @@ class TestABlockIsMadeWholeOrNotBegun:
 
 
 def test_runs_beside_a_noisy_neighbour_are_marked_and_measured_again(ready: Checkout) -> None:
-    ready.study("tiny", evidence=Evidence().model_dump())
+    ready.study("tiny", evidence=Evidence().model_dump(), instruments={})
     with neighbours(NEIGHBOUR, os.cpu_count() or 1):
         said = ready.good()
     folder = ready.root / "results/tiny/records"

@@ -15,7 +15,7 @@ SIGNS = {
 
 
 def legend_sign(name: str) -> str:
-    """Return a small drawing of a kind of mark, or a box in the colour of a part of the training time."""
+    """Return a small drawing of a kind of mark, or a box in the colour of a part of a time."""
     box = element("rect", x=1, y=1, width=14, height=12, class_=f"piece {name}")
-    known = SIGNS.get(name) or (box if f"{name}_seconds" in phases.PIECES else "")
+    known = SIGNS.get(name) or (box if f"{name}_seconds" in phases.PIECES | phases.LIFE else "")
     return element("svg", known, viewBox="0 0 16 14", aria_hidden="true")

@@ -1,4 +1,4 @@
-"""Why it takes that long: the parts of the training time of each level, all on one scale."""
+"""Why it takes that long: the parts of a time as stacked bars, all on one scale."""
 
 from dataclasses import dataclass
 
@@ -20,12 +20,25 @@ PIECES = {
 }
 """Columns of the table of timings from left to right; they add up to ``fit_seconds``, and to
 ``blog_seconds`` with the model's construction."""
+LIFE = {
+    "between_seconds": "between two runs",
+    "start_seconds": "start and imports",
+    "inputs_seconds": "data and weights checked",
+    "device_start_seconds": "start of the device",
+    "instruments_seconds": "yardsticks",
+    "build_seconds": "loader and model built",
+    "cold_seconds": "cold steps, beyond warm ones",
+    "warm_seconds": "warm training",
+    "valid_seconds": "validation",
+    "end_seconds": "reading, writing, end",
+}
+"""Parts of the whole time of a run from left to right, from the end of the run before."""
 LEAST_PIXELS = 0.4
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One level with the mean seconds of each part of its training time."""
+    """One level with the mean seconds of each part of its time."""
 
     label: str
     pieces: dict[str, float]
@@ -39,8 +52,8 @@ class Bars:
     bars: tuple[Bar, ...]
 
 
-def phases_chart(groups: list[Bars], title: str, caption: str) -> Chart | None:
-    """Return the stacked bars of all groups; None without one."""
+def phases_chart(groups: list[Bars], title: str, caption: str, pieces: dict[str, str] = PIECES) -> Chart | None:
+    """Return the stacked bars of all groups; None without one. ``pieces`` has the words of each part, in order."""
     shown = [group for group in groups if group.bars]
     if not shown:
         return None
@@ -56,27 +69,27 @@ def phases_chart(groups: list[Bars], title: str, caption: str) -> Chart | None:
             bottom = top + HEAD + ROW * len(group.bars)
             parts += grid(scale, top + HEAD - 4, bottom, " s")
             for place, bar in enumerate(group.bars):
-                parts += _bar(bar, scale, top + HEAD + ROW * place + ROW / 2, left)
+                parts += _bar(bar, scale, top + HEAD + ROW * place + ROW / 2, left, pieces)
             top = bottom + FOOT
         return top, parts
 
     wide, narrow = drawn(draw, title)
-    series = {key.removesuffix("_seconds"): told for key, told in PIECES.items()}
+    series = {key.removesuffix("_seconds"): told for key, told in pieces.items()}
     seen = {name: told for name, told in series.items() if f'data-kind="{name}"' in wide + narrow}
     return Chart(title, wide, narrow, caption, seen)
 
 
-def _bar(bar: Bar, scale: Scale, y: float, left: float) -> list[str]:
+def _bar(bar: Bar, scale: Scale, y: float, left: float, pieces: dict[str, str]) -> list[str]:
     parts = [words(bar.label, left - 8, y + 4, "strong", "end", left - 10)]
     begin, total = 0.0, sum(bar.pieces.values())
-    for key in PIECES:
+    for key in pieces:
         seconds = bar.pieces.get(key, 0.0)
         x, end = scale(begin), scale(begin + seconds)
         begin += seconds
         if end - x < LEAST_PIXELS:
             continue
         name = key.removesuffix("_seconds")
-        told = element("title", f"{PIECES[key]}: {number(seconds)} s, {seconds / total:.0%}")
+        told = element("title", f"{pieces[key]}: {number(seconds)} s, {seconds / total:.0%}")
         box = {"x": x, "y": y - BAR / 2, "width": end - x, "height": BAR}
         parts.append(element("rect", told, **box, class_=f"mark piece {name}", data_kind=name))
     parts.append(words(f"{number(total)} s", scale(total) + 6, y + 4, "small"))

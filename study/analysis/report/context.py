@@ -22,10 +22,12 @@ from study.analysis.report.drawings import (
     published_chart,
     ratios_chart,
     shares_of_best,
+    switch_charts,
 )
 from study.analysis.report.epochs import EpochRow, epoch_rows, padded, published_epochs
 from study.analysis.report.facts import facts_of, primers_of
 from study.analysis.report.levels import LevelTable, level_tables
+from study.analysis.report.life import life_chart, life_sentence, with_gaps
 from study.analysis.report.notes import counts, oddities, origins, reduced, summary
 from study.analysis.stats.analysis import Analysis
 from study.analysis.stats.usable import with_reasons
@@ -35,6 +37,7 @@ from study.analysis.wording.cards import Card, cards, limit_card
 from study.analysis.wording.claims import claim_title, claim_words, ratio_sentence
 from study.analysis.wording.consequences import Warned, ranked
 from study.analysis.wording.progress import missing_sentence, progress_sentence
+from study.analysis.wording.switches import switch_sentences
 from study.analysis.words import short_key, total_words
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
@@ -66,6 +69,9 @@ class StudyView:
     why: list[Chart]
     against: list[Chart]
     order: Chart | None
+    life: Chart | None
+    whole_time: str
+    """The wall time of the study, and the share of it that trained."""
     spark: str
     analysis: Analysis
     axis: str
@@ -116,6 +122,7 @@ def view(
         cards=_cards(plan, groups, analysis, found),
         answer=[
             *(answer_sentence(answer) for answer in analysis.answer),
+            *(sentence for switches in analysis.switches for sentence in switch_sentences(switches)),
             *(ratio_sentence(one) for one in found if one.claim.ratio is not None),
         ],
         notes=[*reduced(study), *origins(list(records.values()))],
@@ -124,9 +131,11 @@ def view(
         oddities=oddities(records, refused_aside or {}),
         tables=level_tables(analysis),
         main=main_chart(plan, groups, analysis, series),
-        why=_present(phases_chart(groups, analysis)),
+        why=[*switch_charts(analysis), *_present(phases_chart(groups, analysis))],
         against=_against(analysis, found, series),
         order=order_chart(plan, groups, analysis),
+        life=_life(groups, frame),
+        whole_time=life_sentence(frame),
         spark=next(map(sparkline, analysis.groups), ""),
         analysis=analysis,
         axis=short_key(study.curve.x)
@@ -167,6 +176,12 @@ def _against(analysis: Analysis, found: Sequence[ClaimVerdict], series: Sequence
     claimed = next((one.claim.ratio for one in found if one.claim.ratio is not None), None)
     beside = _present(*(published_chart(one) for one in series))
     return _present(ratios_chart(analysis, claimed), *beside[:1])
+
+
+def _life(groups: Levelled, frame: pd.DataFrame) -> Chart | None:
+    """Return where the whole time of the runs of each group goes."""
+    gaps = with_gaps(frame)["between_seconds"]
+    return life_chart([(group.label, rows.assign(between_seconds=gaps.reindex(rows.index))) for group, rows in groups])
 
 
 def _present(*charts: Chart | None) -> list[Chart]:

@@ -1,5 +1,6 @@
 """From a study's table and analysis to the values of its charts."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import pandas as pd
@@ -10,6 +11,7 @@ from study.analysis.published.beside import TIMES, Series
 from study.analysis.stats.analysis import Analysis, Group, Level
 from study.analysis.stats.rows import group_rows
 from study.analysis.stats.usable import Estimate, counted, keys_of
+from study.analysis.wording.switches import effect_label
 from study.analysis.words import device_words, listed, setting_words, short_key
 from study.artifacts.plan import Plan
 
@@ -171,6 +173,29 @@ def ratios_chart(analysis: Analysis, claimed: float | None) -> Chart | None:
     return ratios.ratios_chart(
         rows, claimed, "The ratios, and the published claim" if claimed else "The ratios", caption
     )
+
+
+def switch_charts(analysis: Analysis) -> list[Chart]:
+    """Return what each switch buys in each group, as times as fast."""
+    charts = []
+    for switches in analysis.switches:
+        counts = Counter(effect.factor for effect in switches.effects)
+        rows = [
+            ratios.Measured(
+                effect_label(effect, counts[effect.factor] > 1),
+                effect.times_as_fast.value,
+                effect.times_as_fast.low,
+                effect.times_as_fast.high,
+            )
+            for effect in switches.effects
+        ]
+        title = f"What each switch buys, {device_words(switches.group)}"
+        caption = (
+            "Times as fast as with the first level of the switch, on a logarithmic axis: the mean over all settings of "
+            "the other switches. The 95% intervals hold for all switches at once."
+        )
+        charts.append(ratios.ratios_chart(rows, None, title, caption))
+    return [chart for chart in charts if chart]
 
 
 def published_chart(series: Series) -> Chart | None:

@@ -152,6 +152,7 @@ def _processor(record: Record) -> str | None:
         f"{bytes_words(machine.memory_bytes)}"
         + (f", up to {machine.cpu_max_mhz:.0f} MHz" if machine.cpu_max_mhz else "")
         + (f", governor {machine.cpu_governor}" if machine.cpu_governor else "")
+        + (f", with {', '.join(machine.cpu_units)}" if machine.cpu_units else "")
         + (", a virtual machine" if machine.virtualised else "")
         + f"; {record.measurement.threads} torch threads"
     )

@@ -32,6 +32,7 @@ from study.analysis.stats.log_model import DIFFERENCE, level_test
 from study.analysis.stats.optimum import Optimum, may_be_fastest, optimum_of
 from study.analysis.stats.stability import drift_of
 from study.analysis.stats.step_model import StepModel, step_model
+from study.analysis.stats.switches import Switches, switches_of
 from study.analysis.stats.usable import (
     BY_RULE,
     FAR,
@@ -130,6 +131,7 @@ class Analysis(Strict):
     groups: list[Group]
     ratios: list[Ratio]
     control: list[Ratio] = Field(description="The null control: each configuration over itself.")
+    switches: list[Switches] = Field(default=[], description="What each factor buys; empty without `effects`.")
     answer: list[Answer] = Field(description="The answer to the study's question.")
     warnings: list[Caveat] = Field(description="What a reader must know before believing the numbers.")
 
@@ -143,12 +145,16 @@ def analyse(study: Study, frame: pd.DataFrame) -> Analysis:
     ratios = ratios_of(study, fitted, study.contrast) if study.contrast else []
     contrasts = contrasts_of(study, fitted, ratios, study.contrast) if study.contrast else []
     control = ratios_of(study, fitted, "control") if "control" in study.factors else []
+    pairs = zip(fitted, groups, strict=True) if study.effects else []
+    switches = [found for fit, group in pairs if (found := switches_of(study, fit, group.best))]
     return Analysis(
         y=y,
         groups=groups,
         ratios=ratios,
         control=control,
+        switches=switches,
         answer=[
+            *(found.combination for found in switches if found.combination),
             *(_answers(study, groups, contrasts) or [NothingSucceeded(group=None)]),
             *bottlenecks_of(study, usable_runs(frame, y)),
             *([control_of(control)] if control else []),

@@ -254,8 +254,18 @@ class NullControl(Strict):
     outside: int = Field(description="Intervals that exclude 1.")
 
 
+class Combination(Strict):
+    """The best setting of all switches, against the one with the first level of each."""
+
+    kind: Literal["combination"] = "combination"
+    group: str
+    base: str
+    best: str
+    times_as_fast: Estimate = Field(description="Time of `base` over that of `best`.")
+
+
 Answer = Annotated[
-    NothingSucceeded | OnlyLevel | CannotSay | Fastest | Contrast | NoRatio | Bottleneck | NullControl,
+    Combination | NothingSucceeded | OnlyLevel | CannotSay | Fastest | Contrast | NoRatio | Bottleneck | NullControl,
     Field(discriminator="kind"),
 ]
 """One statement of the answer."""

@@ -148,6 +148,7 @@ def _recorded(record: Record) -> dict[str, Any]:
         "idle_watts": record.device_watts_before,
         "yardstick_seconds": record.yardstick.seconds if record.yardstick else None,
         "host_yardstick_seconds": record.yardstick.host_seconds if record.yardstick else None,
+        **(record.course.model_dump() if record.course else {}),
     }
 
 

@@ -42,6 +42,16 @@ def _nothing_succeeded(answer: findings.NothingSucceeded) -> str:
 
 
 @answer_sentence.register
+def _combination(answer: findings.Combination) -> str:
+    times = answer.times_as_fast
+    bounds = "" if times.low is None or times.high is None else f" (95%: {number(times.low)} to {number(times.high)})"
+    return (
+        f"{on_device(answer.group)} {answer.best} trains {number(times.value)} times{bounds} as fast as {answer.base}, "
+        "the first level of every switch."
+    )
+
+
+@answer_sentence.register
 def _only_level(answer: findings.OnlyLevel) -> str:
     return f"{on_device(answer.group)} it takes {_seconds(answer.time)}{accuracy_words(answer.accuracy)}."
 

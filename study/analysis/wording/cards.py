@@ -59,6 +59,15 @@ def _nothing_succeeded(answer: findings.NothingSucceeded, several: bool) -> Card
 
 
 @card.register
+def _combination(answer: findings.Combination, several: bool) -> Card:
+    times = answer.times_as_fast
+    sure = times.low is not None and times.low > 1
+    evidence: EvidenceWord = "established" if sure else "cannot_say" if times.low is None else "tied"
+    told = f"{number(times.value)} times as fast"
+    return Card(_heading("Best combination", answer.group, several), evidence, told, answer_sentence(answer))
+
+
+@card.register
 def _only_level(answer: findings.OnlyLevel, several: bool) -> Card:
     text = f"{_bounds(answer.time)}{accuracy_words(answer.accuracy)}. Nothing is compared.".lstrip()
     return Card(_heading("Time", answer.group, several), "measured", f"{number(answer.time.value)} s", text)

@@ -15,18 +15,22 @@ from study.artifacts.machine import Machine
 from study.base.devices import nvml_handle
 
 CPUFREQ = Path("/sys/devices/system/cpu/cpu0/cpufreq")
+UNITS = {"avx2", "avx512f", "avx512_bf16", "avx512_vnni", "amx_bf16", "amx_int8"}
+"""Flags of units that decide how fast a precision is on a CPU."""
 LIBRARIES = ("torch", "torchvision", "fastai", "numpy", "pillow")
 
 
 def describe(device: str) -> Machine:
     """Return a description of this machine, as seen from the process that trains on ``device``."""
+    flags = cpu_flags()
     common = {
         "cpu_name": cpu_name(),
         "cpu_cores": psutil.cpu_count(logical=False),
         "cpu_threads": psutil.cpu_count() or 1,
         "cpu_max_mhz": cpu_max_mhz(),
         "cpu_governor": read_line(CPUFREQ / "scaling_governor"),
-        "virtualised": virtualised(),
+        "cpu_units": None if flags is None else sorted(flags & UNITS),
+        "virtualised": None if flags is None else "hypervisor" in flags,
         "memory_bytes": psutil.virtual_memory().total,
         "system": f"{platform.system()} {platform.machine()}",
         "python": python(),
@@ -104,13 +108,13 @@ def cpu_max_mhz() -> float | None:
     return int(khz) / 1000 if khz and khz.isdigit() else None
 
 
-def virtualised(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool | None:
-    """Return whether the processor has the flag ``hypervisor``; None without flags (only x86 has them)."""
+def cpu_flags(cpuinfo: Path = Path("/proc/cpuinfo")) -> set[str] | None:
+    """Return the flags of the first CPU; None where the kernel lists none (only x86 has them)."""
     try:
-        flags = next(line for line in cpuinfo.read_text().splitlines() if line.startswith("flags"))
+        line = next(line for line in cpuinfo.read_text().splitlines() if line.startswith("flags"))
     except (OSError, StopIteration):
         return None
-    return "hypervisor" in flags.split()
+    return set(line.partition(":")[2].split())
 
 
 def device_limits() -> dict[str, float | int | None]:

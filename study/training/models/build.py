@@ -4,6 +4,7 @@ import difflib
 import hashlib
 import importlib
 from collections.abc import Mapping
+from typing import cast
 
 import torch
 import torchvision.models
@@ -12,11 +13,15 @@ from torch import nn
 from study.base.errors import StudyError
 from study.base.privacy import anonymous
 from study.config import networks
-from study.config.networks import NETWORKS, UNFIT, is_own, is_transfer
+from study.config.networks import AUXILIARY, NETWORKS, is_own, is_transfer
 from study.training.models import layers
 
 State = Mapping[str, torch.Tensor]
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+# The weights were trained on pixels in -1 to 1, and the model itself rescales what is normalised as for ImageNet.
+WITHOUT_AUXILIARY = {"aux_logits": False, "init_weights": True, "transform_input": True}
+AUXILIARY_PARTS = ("AuxLogits.", "aux1.", "aux2.")
+"""Names in the files of the models with auxiliary outputs that belong to these."""
 
 
 def build(
@@ -107,19 +112,14 @@ def _check_outputs(model: nn.Module, name: str, image: tuple[int, int, int], cla
 
 def available() -> list[str]:
     """Return the names of the models that can be chosen; a user's own is named by its import path."""
-    names = torchvision.models.list_models(module=torchvision.models)
-    return [*NETWORKS, *(name for name in names if name not in UNFIT)]
+    return [*NETWORKS, *torchvision.models.list_models(module=torchvision.models)]
 
 
 def backbone(name: str, seed: int, state: State | None = None) -> nn.Module:
     """Return the model before its head is replaced, with ``state`` or with random weights from ``seed``.
 
-    Raise :class:`StudyError` if the name is unknown or unfit, or the state belongs to another model.
+    Raise :class:`StudyError` if the name is unknown, or the state belongs to another model.
     """
-    if name in UNFIT:
-        raise StudyError(
-            f"model.name: {name!r} is not allowed: {UNFIT[name]}; allowed: torchvision's other classification models"
-        )
     if name not in available():
         near = difflib.get_close_matches(name, available(), 5) or ["resnet18", "resnet34", "resnet50"]
         raise StudyError(
@@ -127,8 +127,10 @@ def backbone(name: str, seed: int, state: State | None = None) -> nn.Module:
             "package.module:factory"
         )
     torch.manual_seed(seed)
-    make = layers.make if name in NETWORKS else torchvision.models.get_model
-    model: nn.Module = make(name)
+    if name in NETWORKS:
+        model = layers.make(name)
+    else:
+        model = torchvision.models.get_model(name, **(WITHOUT_AUXILIARY if name in AUXILIARY else {}))
     if state is not None:
         _load(model, name, state, head_name(model))
     return model
@@ -137,7 +139,8 @@ def backbone(name: str, seed: int, state: State | None = None) -> nn.Module:
 def _load(model: nn.Module, name: str, state: State, head: str | None) -> None:
     """Load ``state`` without the ``head``, which is replaced anyway and may be for other classes; None loads all."""
     own = model.state_dict()
-    body = {key: value for key, value in state.items() if not (head and key.startswith(f"{head}."))}
+    left_out = (*((f"{head}.",) if head else ()), *(AUXILIARY_PARTS if name in AUXILIARY else ()))
+    body = {key: value for key, value in state.items() if not key.startswith(left_out)}
     wanted = {key for key in own if not (head and key.startswith(f"{head}."))}
     # torch itself accepts files from before batches were counted.
     counters = {key for key in wanted if key.endswith("num_batches_tracked")}
@@ -154,22 +157,24 @@ def _load(model: nn.Module, name: str, state: State, head: str | None) -> None:
 
 
 def head_name(model: nn.Module) -> str:
-    """Return the dotted name of the classifying layer: the last linear one."""
-    names: list[str] = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
-    return names[-1]
+    """Return the dotted name of the classifying layer: the last linear one, or the last convolution without any."""
+    for kind in (nn.Linear, nn.Conv2d):
+        names: list[str] = [name for name, module in model.named_modules() if isinstance(module, kind)]
+        if names:
+            return names[-1]
+    raise StudyError("model.name: the model has no linear layer and no convolution that could be its head")
 
 
 def with_new_head(model: nn.Module, classes: int, seed: int) -> nn.Module:
-    """Return the model with a linear head for ``classes``, random from ``seed``."""
-    parent_name, _, leaf = head_name(model).rpartition(".")
-    parent = model.get_submodule(parent_name)
-    old = getattr(parent, leaf) if not leaf.isdigit() else parent[int(leaf)]  # type: ignore[index]
+    """Return the model with a head for ``classes`` of the kind that it had, random from ``seed``."""
+    name = head_name(model)
+    old = model.get_submodule(name)
     torch.manual_seed(seed)
-    new = nn.Linear(old.in_features, classes)
-    if leaf.isdigit():
-        parent[int(leaf)] = new  # type: ignore[operator]
+    if isinstance(old, nn.Conv2d):
+        new: nn.Module = nn.Conv2d(old.in_channels, classes, old.kernel_size)  # type: ignore[arg-type]
     else:
-        setattr(parent, leaf, new)
+        new = nn.Linear(cast(nn.Linear, old).in_features, classes)
+    model.set_submodule(name, new)
     return model
 
 

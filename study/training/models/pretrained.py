@@ -66,12 +66,12 @@ def decide(
         return _random(name, requested, body, "random weights were asked for")
     try:
         path = fetch_imagenet(name, hub)
-        model = imagenet_model(name, hub)
+        state = imagenet_model(name, hub).state_dict()
     except (OSError, RuntimeError, ValueError) as error:
         said = str(getattr(error, "reason", None) or error).strip() or error.__class__.__name__
         reason = anonymous(said.splitlines()[0])
         return _random(name, requested, body, f"ImageNet weights are not available: {reason}")
-    body = body_sha256(body_state(model, name))
+    body = body_sha256(body_state(build(name, classes=classes, seed=seed, state=state), name))
     return _from_file(name, requested, "imagenet", path, body, "torchvision's ImageNet weights")
 
 

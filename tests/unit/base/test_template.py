@@ -107,6 +107,19 @@ def test_all_that_a_process_leaves_behind_is_ended_with_it(template: Template, t
     assert not [one for one in psutil.process_iter(["cmdline"]) if one.info["cmdline"] == ["sleep", "1001"]]
 
 
+@pytest.mark.parametrize("wanted", [{}, {"at_clients_death": signal.SIGTERM}])
+def test_what_a_killed_step_leaves_may_end_in_order_and_what_a_run_leaves_may_not(
+    template: Template, tmp_path: Path, wanted: dict[str, int]
+) -> None:
+    """The client of an engine hands its launcher's end on to the container: killed at once, it would let it go on."""
+    ended = tmp_path / "ended"
+    client = f"import time; time.sleep(1.5); open({str(ended)!r}, 'w')"
+    code = f"import os, subprocess, sys\nsubprocess.Popen([sys.executable, '-c', {client!r}])\nos.kill(os.getpid(), 9)"
+    with template.begin(code, tmp_path / "out", **wanted) as connection:
+        assert answer_of(connection).code == -signal.SIGKILL
+    assert ended.exists() == bool(wanted)
+
+
 def test_its_cpu_time_counts_with_that_of_its_children(template: Template, tmp_path: Path) -> None:
     spin = "import time\\nwhile time.process_time() < 0.3: pass"
     code = f"import subprocess, sys, time\nsubprocess.run([sys.executable, '-c', '{spin}'])\nexec('{spin}')"

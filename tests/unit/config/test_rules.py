@@ -30,6 +30,7 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("dataset.path", {"dataset.source": "folder"}),
     ("dataset.terms", {"dataset.source": "search"}),
     ("model.weights", OWN | {"model.weights": "imagenet"}),
+    ("model.name", FASTAI | {"model.name": "googlenet"}),
     ("training.freeze_epochs", OWN | {"training.freeze_epochs": 1}),
     ("dataset.channels", MNIST | {"dataset.channels": 3}),
     ("dataset.image_size", MNIST | {"dataset.image_size": 32}),

@@ -2,12 +2,19 @@
 
 from pathlib import Path
 
+import pytest
+
 from study.training.measure import machine
 
 
-def test_a_hypervisor_is_seen_by_its_flag(tmp_path: Path) -> None:
-    for flags, expected in (("fpu sse hypervisor", True), ("fpu sse", False)):
-        (tmp_path / "cpuinfo").write_text(f"processor: 0\nflags\t: {flags}\n")
-        assert machine.virtualised(tmp_path / "cpuinfo") is expected
+def test_a_hypervisor_and_the_units_of_the_processor_are_seen_by_its_flags(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cpuinfo").write_text("processor: 0\nflags\t: fpu sse avx2 amx_bf16 hypervisor\nprocessor: 1\n")
     (tmp_path / "arm").write_text("processor: 0\nFeatures: fp asimd\n")
-    assert machine.virtualised(tmp_path / "arm") is None
+    for name, units, virtualised in (("cpuinfo", ["amx_bf16", "avx2"], True), ("arm", None, None)):
+        flags = machine.cpu_flags(tmp_path / name)
+        monkeypatch.setattr(machine, "cpu_flags", lambda flags=flags: flags)
+        described = machine.describe("cpu")
+        monkeypatch.undo()
+        assert (described.cpu_units, described.virtualised) == (units, virtualised)

@@ -14,7 +14,8 @@ from safetensors.torch import save_file
 
 from study.artifacts.plan import write_plans
 from study.base.errors import StudyError
-from study.config.sections import Model
+from study.config.networks import AUXILIARY
+from study.training.loops.torch import loop as torch_loop
 from study.training.models import build as models
 from study.training.models import pretrained
 from tests.conftest import ROOT, tiny_plan
@@ -26,19 +27,25 @@ def test_an_unknown_model_is_named_with_its_neighbours() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("inception_v3", "auxiliary outputs"),
-        ("googlenet", "auxiliary outputs"),
-        ("squeezenet1_0", "only a linear head"),
-        ("squeezenet1_1", "only a linear head"),
-    ],
+    ("name", "size"), [("inception_v3", 75), ("googlenet", 32), ("squeezenet1_0", 32), ("squeezenet1_1", 32)]
 )
-def test_a_model_of_torchvision_that_cannot_be_chosen_says_why(name: str, words: str) -> None:
-    with pytest.raises(StudyError, match=rf"model\.name: '{name}' is not allowed: .*{words}.*; allowed: ") as caught:
-        pretrained.decide(name, "none", 1, Path("hub"))
-    assert "no such model" not in str(caught.value)
-    assert name in str(Model.model_fields["name"].description)
+def test_models_with_odd_heads_start_from_a_file_of_torchvisions_own_weights(
+    tmp_path: Path, name: str, size: int
+) -> None:
+    """The files hold auxiliary outputs, and a head of another size that is a convolution in two of them."""
+    torch.manual_seed(1)
+    more = {"init_weights": False} if name in AUXILIARY else {}
+    whole = torchvision.models.get_model(name, num_classes=1000, **more)
+    torch.save(whole.state_dict(), tmp_path / "weights.pth")
+    decided = pretrained.decide(name, str(tmp_path / "weights.pth"), 1, tmp_path, classes=3, image_size=size)
+    state = pretrained.read_state(tmp_path / "weights.pth")
+    model = models.build(name, classes=3, seed=1, state=state)
+    body = models.body_state(model, name)
+    assert (decided.kind, decided.body_sha256) == ("file", models.body_sha256(body))
+    assert all(torch.equal(value, state[key]) for key, value in body.items())
+    assert {key.partition(".")[0] for key in set(state) - set(model.state_dict())} <= {"AuxLogits", "aux1", "aux2"}
+    assert all(key.startswith(models.head_name(model)) for key in torch_loop.layer_groups(model)[-1])
+    assert model.train()(torch.randn(2, 3, size, size)).shape == (2, 3)
 
 
 @pytest.mark.parametrize(("name", "size"), [("vit_b_32", 64), ("alexnet", 32)])
@@ -57,7 +64,10 @@ def test_trying_a_model_of_torchvision_on_the_images_changes_nothing_of_it() -> 
     assert all(parameter.grad is None for parameter in tried.parameters())
 
 
-@pytest.mark.parametrize("name", ["resnet18", "alexnet", "mobilenet_v3_small", "vit_b_32", "densenet121", "swin_t"])
+@pytest.mark.parametrize(
+    "name",
+    ["resnet18", "alexnet", "mobilenet_v3_small", "vit_b_32", "densenet121", "swin_t", "squeezenet1_1", "googlenet"],
+)
 def test_the_head_of_any_family_is_replaced_for_the_classes_at_hand(name: str) -> None:
     model = models.with_new_head(models.backbone(name, 0), 7, 1).eval()
     assert model(torch.zeros(1, 3, 224, 224)).shape == (1, 7)

@@ -1,0 +1,68 @@
+"""Where the whole wall time of a study goes: runs from the end of the one before, and the share that was training."""
+
+import pandas as pd
+
+from study.analysis.charts import phases
+from study.analysis.charts.svg import Chart
+from study.analysis.words import device_words
+from study.artifacts.timing import MEASURED_LIFE
+from study.base.durations import duration_words
+
+CAPTION = (
+    "The mean of a run, from the end of the run before it to its own end. Cold steps are the first ones. They take "
+    "longer: kernels are loaded, algorithms are tried, code is compiled."
+)
+
+
+def life_chart(groups: list[tuple[str, pd.DataFrame]]) -> Chart | None:
+    """Return the parts of a run's whole time for each group of runs; None where they were not recorded.
+
+    ``groups`` holds the label and the rows of each group.
+    """
+    bars = []
+    for label, rows in groups:
+        known = rows[rows["outcome"] == "ok"].dropna(subset=MEASURED_LIFE)
+        if len(known):
+            bars.append(phases.Bar(device_words(label), _parts(known)))
+    return phases.phases_chart([phases.Bars("", tuple(bars))], "Where a run's whole time goes", CAPTION, phases.LIFE)
+
+
+def _parts(runs: pd.DataFrame) -> dict[str, float]:
+    """Return the mean seconds of each part of ``runs``."""
+    means = runs[[*MEASURED_LIFE, "between_seconds"]].mean().to_dict()
+    known = {key: float(means[key]) for key in phases.LIFE if key in means}
+    fit, valid, cold = means["fit_seconds"], means["valid_seconds"], means["warm_up_extra_seconds"]
+    known |= {"build_seconds": means["setup_seconds"] + means["model_seconds"]}
+    known |= {"cold_seconds": cold, "warm_seconds": fit - valid - cold}
+    before = sum(known[key] for key in phases.LIFE if key in known and key != "between_seconds")
+    known["end_seconds"] = max(0.0, means["process_seconds"] - before)
+    return {key: 0.0 if pd.isna(seconds) else seconds for key, seconds in known.items()}
+
+
+def with_gaps(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs with a column ``between_seconds``: from the end of the run before to the start of this one.
+
+    It is the mean over the runs of a start, because starts are known to the second only; empty for a start of one run.
+    """
+    found = pd.Series(float("nan"), index=frame.index)
+    made = frame[frame["started"].notna() & frame["process_seconds"].notna()]
+    for _, runs in made.groupby("session"):
+        starts = pd.to_datetime(runs["started"], utc=True).sort_values()
+        whole = (starts.iloc[-1] - starts.iloc[0]).total_seconds()
+        within = runs.loc[starts.index[:-1], "process_seconds"].sum()
+        if len(runs) > 1:
+            found[runs.index] = max(0.0, whole - within) / (len(runs) - 1)
+    return frame.assign(between_seconds=found)
+
+
+def life_sentence(frame: pd.DataFrame) -> str:
+    """Return the wall time of a study, pauses between starts left out, and the share that trained; empty if unknown."""
+    made = with_gaps(frame)
+    made = made[made["process_seconds"].notna() & made["fit_seconds"].notna()]
+    wall = float(made["process_seconds"].sum() + made["between_seconds"].fillna(0.0).sum())
+    if not wall:
+        return ""
+    trained = float(made["fit_seconds"].sum())
+    return (
+        f"The runs took {duration_words(wall)} in all. {trained / wall:.0%} of that was training with its validation."
+    )

@@ -1,0 +1,79 @@
+"""Where the whole time of a run goes: the parts are those that were recorded, and they add up to it."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from study.analysis.report.life import life_chart, life_sentence, with_gaps
+from study.analysis.table.rows import table
+from study.artifacts.plan import Plan
+from study.artifacts.record import Record
+from study.artifacts.samples import Course
+from study.base.files import write_new
+from tests.conftest import tiny_plan
+from tests.unit.analysis.test_report import finish
+from tests.unit.artifacts.test_records import make_record
+
+COURSE = Course(
+    start_seconds=0.5, inputs_seconds=0.25, device_start_seconds=0.125, instruments_seconds=1.0, training_seconds=4.5
+)
+"""With 4 s of schedule, 0.3 s to build and 1 s at the end, 7.175 s in all."""
+
+
+def records(plan: Plan, course: Course | None = COURSE) -> dict[str, Record]:
+    """A run every ten seconds, each of which takes 7.175 s."""
+    return {
+        run.name: make_record(plan, number, fit_seconds=4.0).model_copy(
+            update={
+                "course": course,
+                "process_seconds": 7.175,
+                "started": f"2026-01-01T00:00:{10 * number:02d}+00:00",
+            }
+        )
+        for number, run in enumerate(plan.runs)
+    }
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4, 8]}, replicates=2)
+
+
+def test_the_parts_of_a_runs_life_add_up_from_one_run_to_the_next(plan: Plan) -> None:
+    frame = with_gaps(table(plan, records(plan)))
+    assert frame["between_seconds"].tolist() == pytest.approx([10 - 7.175] * 4)
+    chart = life_chart([("cpu", frame)])
+    assert chart
+    told = dict(re.findall(r"<title>([a-z ,]+): ([\d.]+) s", chart.wide))
+    wanted = {"between two runs": 2.83, "start and imports": 0.5, "yardsticks": 1.0, "loader and model built": 0.3}
+    assert {name: float(told[name]) for name in wanted} == pytest.approx(wanted, abs=0.006)
+    assert sum(map(float, told.values())) == pytest.approx(10.0, abs=0.03)
+    assert float(told["reading, writing, end"]) == pytest.approx(1.0, abs=0.006)
+
+
+def test_the_share_that_trained_is_said_and_pauses_between_starts_do_not_count(plan: Plan) -> None:
+    frame = table(plan, records(plan))
+    assert life_sentence(frame) == "The runs took 40 s in all. 40% of that was training with its validation."
+    hours = ["2026-01-01T00:00:00", "2026-01-01T00:00:10", "2026-01-01T09:00:00", "2026-01-01T09:00:10"]
+    later = frame.assign(session=[1, 1, 2, 2], started=[f"{hour}+00:00" for hour in hours])
+    assert life_sentence(later) == life_sentence(frame)
+
+
+def test_records_from_before_the_parts_were_recorded_have_no_such_chart_but_a_share(plan: Plan) -> None:
+    frame = table(plan, records(plan, course=None))
+    assert life_chart([("cpu", with_gaps(frame))]) is None
+    assert "40% of that was training" in life_sentence(frame)
+    assert life_sentence(frame.assign(process_seconds=float("nan"))) == ""
+    assert life_sentence(pd.DataFrame(columns=frame.columns)) == ""
+
+
+def test_the_page_shows_where_the_whole_time_goes(plan: Plan, tmp_path: Path) -> None:
+    for name, record in records(plan).items():
+        run = next(run for run in plan.runs if run.name == name)
+        write_new(tmp_path / plan.name / "records" / run.file, record.model_dump_json())
+    finish(plan, tmp_path, figures=False)
+    page = (tmp_path / "report.html").read_text()
+    assert "Where a run's whole time goes" in page.replace("&#39;", "'")
+    assert "40% of that was training with its validation." in page

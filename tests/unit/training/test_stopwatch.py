@@ -1,0 +1,38 @@
+"""The watch over a run's process: every second between its marks is in one of the parts."""
+
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+from study.training.measure import stopwatch
+from tests.unit.training.test_inputs import Prepared
+
+
+def test_each_part_is_what_passed_before_its_mark(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(stopwatch, "time", SimpleNamespace(perf_counter=lambda: now[0], time=time.time))
+    watch = stopwatch.Stopwatch()
+    for name, seconds in (("inputs", 1), ("device_start", 2), ("instruments", 3), ("training", 4), ("instruments", 5)):
+        now[0] += seconds
+        watch.mark(name)
+    course = watch.course()
+    parts = (course.inputs_seconds, course.device_start_seconds, course.instruments_seconds, course.training_seconds)
+    assert parts == (1, 2, 8, 4)
+    assert 0 <= course.start_seconds <= time.time() - psutil.Process().create_time()
+
+
+def test_a_run_records_its_parts_and_they_fit_into_its_process(tmp_path: Path) -> None:
+    prepared = Prepared({"source": "generated", "images": 20, "image_size": 32}, tmp_path / "results")
+    began = time.perf_counter()
+    result = prepared.result()
+    whole = time.perf_counter() - began
+    assert result.course
+    assert result.measurement
+    parts = result.course.model_dump()
+    assert sum(seconds for name, seconds in parts.items() if name != "start_seconds") <= whole
+    assert parts["training_seconds"] >= result.measurement.fit_seconds
+    assert result.yardstick
+    assert parts["instruments_seconds"] >= sum(result.yardstick.before)
