@@ -45,9 +45,10 @@ def with_gaps(frame: pd.DataFrame) -> pd.DataFrame:
     It is the mean over the runs of a start, because starts are known to the second only; empty for a start of one run.
     """
     found = pd.Series(float("nan"), index=frame.index)
-    made = frame[frame["started"].notna() & frame["process_seconds"].notna()]
+    known = pd.to_datetime(frame["started"], utc=True, format="ISO8601", errors="coerce")  # it may be any text
+    made = frame[known.notna() & frame["process_seconds"].notna()]
     for _, runs in made.groupby("session"):
-        starts = pd.to_datetime(runs["started"], utc=True).sort_values()
+        starts = known[runs.index].sort_values()
         whole = (starts.iloc[-1] - starts.iloc[0]).total_seconds()
         within = runs.loc[starts.index[:-1], "process_seconds"].sum()
         if len(runs) > 1:

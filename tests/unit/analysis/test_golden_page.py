@@ -149,6 +149,7 @@ ANSWERS: list[Answer] = [
     findings.NothingSucceeded(group=None),
     findings.NothingSucceeded(group="cpu"),
     findings.OnlyLevel(group="cuda, fp32", time=TIME),
+    findings.Combination(group="cpu", base="auto, contiguous", best="bf16, channels_last", times_as_fast=TIME),
     findings.NoRatio(contrast="device", slower="cpu", faster="cuda"),
     findings.NoRatio(contrast="training.precision", slower="fp32", faster="bf16"),
     findings.CannotSay(

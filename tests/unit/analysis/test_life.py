@@ -77,3 +77,9 @@ def test_the_page_shows_where_the_whole_time_goes(plan: Plan, tmp_path: Path) ->
     page = (tmp_path / "report.html").read_text()
     assert "Where a run's whole time goes" in page.replace("&#39;", "'")
     assert "40% of that was training with its validation." in page
+
+
+def test_a_record_whose_start_is_no_time_costs_its_own_pause_alone(plan: Plan) -> None:
+    frame = table(plan, records(plan))
+    odd = frame.assign(started=["2026-01-01T00:60:00+00:00", *frame["started"][1:]])
+    assert with_gaps(odd)["between_seconds"].isna().tolist() == [True, False, False, False]
