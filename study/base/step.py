@@ -14,14 +14,23 @@ from study.base.processes import die_with_parent
 from study.base.template import Request, answer_of, ask
 
 TEMPLATES = "STUDY_TEMPLATES"
-"""Variable with the first part of the names of a start's templates; without it every process starts from nothing."""
+"""Variable with the first part of the names of a start's templates, in which its process id is the second word; without
+it every process starts from nothing."""
 ANALYSIS = ("timings", "fit", "figures", "report", "answer")
 """The steps that the template of the analysis forks; another one forks the rest."""
+
+
+def start_is_gone() -> bool:
+    """Return whether the start has ended before this process could ask to end with it."""
+    words = os.environ.get(TEMPLATES, "").split(".")
+    return len(words) > 1 and not os.path.exists(f"/proc/{words[1]}")  # noqa: PTH110 - pathlib takes longer to import
 
 
 def main(arguments: Sequence[str]) -> int:
     """Have the step done, and return its exit code. SIGTERM and Ctrl-C are handed on to it."""
     die_with_parent(signal.SIGTERM)
+    if start_is_gone():
+        return 128 + signal.SIGTERM
     verb = arguments[0]
     try:
         name = f"{os.environ[TEMPLATES]}.{'analysis' if verb in ANALYSIS else 'steps'}"

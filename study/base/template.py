@@ -1,8 +1,8 @@
 """A process that has imported what others need, and forks them: none of them imports it again.
 
 ``python -m study.base.template SOCKET [MODULE ...]`` serves requests at the listening socket whose descriptor is
-``SOCKET`` until its parent ends. It imports the modules at the first. It does nothing else, so that a forked process is
-like one that has just imported the same modules. Only Linux can do this.
+``SOCKET`` until it is killed, as it is with its parent. It imports the modules at the first. It does nothing else, so
+that a forked process is like one that has just imported the same modules. Only Linux can do this.
 
 Each request gets a warden, forked from the template, which forks the process itself. The warden passes on what the
 client wants, ends all that the process leaves behind, and counts its CPU time.
@@ -25,7 +25,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from study.base.processes import adopt_orphans, die_with, die_with_parent, end_left, name_process
+from study.base.processes import adopt_orphans, die_with, end_left, name_process
 
 LONGEST_REQUEST = 2**20
 CREDENTIALS = 12
@@ -204,7 +204,6 @@ def _signal(child: int, number: int) -> None:
 
 def main(descriptor: str, *modules: str) -> None:
     """Serve at the listening socket with this descriptor."""
-    die_with_parent()
     name_process("study-template")
     with socket.socket(fileno=int(descriptor)) as listening:
         serve(listening, modules)

@@ -24,7 +24,12 @@ def _handing_on(
         timer = threading.Timer(seconds, _end_steps)
         timer.daemon = True
         timer.start()
-        if callable(usual):
+        if not callable(usual):
+            return
+        if number == signal.SIGTERM:
+            # Snakemake's handler waits for a lock that the code which is interrupted here may hold.
+            threading.Thread(target=usual, args=(number, None), daemon=True).start()
+        else:
             usual(number, frame)
 
     return handle

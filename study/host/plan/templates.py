@@ -12,9 +12,11 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
+from study.base.processes import die_with
 from study.base.step import TEMPLATES
 from study.config.settings import Settings, loops
 from study.host.engine import container
@@ -99,4 +101,5 @@ def _start(name: str, modules: Sequence[str], environment: Mapping[str, str], re
             stderr=output,
             pass_fds=[listening.fileno()],
             start_new_session=True,
+            preexec_fn=partial(die_with, os.getpid()),
         )

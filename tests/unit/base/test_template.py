@@ -208,12 +208,24 @@ def test_another_user_has_nothing_forked(template: Template, tmp_path: Path) -> 
 
 
 def test_without_a_template_a_step_is_done_in_its_own_process(tmp_path: Path) -> None:
-    for variables in ({}, {step.TEMPLATES: "there.is.none"}):
+    for variables in ({}, {step.TEMPLATES: f"there.{os.getpid()}.none"}):
         done = subprocess.run(
             [sys.executable, "-m", "study.base.step", "plan", "--help"],
             env=dict(os.environ) | variables, capture_output=True, text=True, check=True,
         )  # fmt: skip
         assert "usage: python -m study plan" in done.stdout
+
+
+def test_a_step_whose_start_is_gone_does_nothing() -> None:
+    """Snakemake was killed before the step could ask the kernel to end with it: nobody would see it work."""
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    done = subprocess.run(
+        [sys.executable, "-m", "study.base.step", "plan", "--help"],
+        env=dict(os.environ) | {step.TEMPLATES: f"there.{gone.pid}.none"}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 128 + signal.SIGTERM
+    assert not done.stdout
 
 
 def _until(holds: Callable[[], bool]) -> None:

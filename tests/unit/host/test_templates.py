@@ -1,14 +1,19 @@
 """Where a system cannot serve templates, every process starts from nothing."""
 
 import os
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from study.artifacts.layout import Results
 from study.base.step import TEMPLATES
 from study.host.plan.templates import can_fork, start_templates
+from tests.conftest import ROOT
 
 
 def refused(number: int) -> int:
@@ -26,3 +31,26 @@ def test_a_kernel_without_what_a_template_needs_gets_none(monkeypatch: pytest.Mo
 def test_other_systems_than_linux_get_none(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", platform)
     assert not can_fork()
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from study.artifacts.layout import Results
+from study.host.plan.templates import start_templates
+
+start_templates([], [], Results(Path(sys.argv[1])))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(not can_fork(), reason="this system has no templates")
+def test_a_start_that_is_killed_before_its_templates_have_begun_leaves_none(tmp_path: Path) -> None:
+    """They take a moment to start, in which nobody would have told them to end with it."""
+    environment = dict(os.environ) | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], env=environment, cwd=tmp_path)
+    assert done.returncode == -signal.SIGKILL
+    latest = time.monotonic() + 30
+    while left := [one for one in psutil.process_iter(["pid", "cwd"]) if one.info["cwd"] == str(tmp_path)]:
+        assert time.monotonic() < latest, left
+        time.sleep(0.1)
