@@ -71,8 +71,10 @@ def test_table_and_analysis_are_those_of_the_pipeline_which_passes_them_in_files
     passed = read_csv(tmp_path / "timings.csv", planned)
     pd.testing.assert_frame_equal(opened.timings(), passed, rtol=1e-9)
     assert opened.analysis() == analyse(planned, passed)
-    times = [[level.time for level in group.levels] for group in opened.analysis().groups]
-    assert times == [[level.time for level in group.levels] for group in read_analysis(files.fit(name)).groups]
+    for group, wanted in zip(opened.analysis().groups, read_analysis(files.fit(name)).groups, strict=True):
+        for level, kept in zip(group.levels, wanted.levels, strict=True):
+            # The file is from another machine, whose processor adds up in another order.
+            assert level.time.model_dump() == pytest.approx(kept.time.model_dump(), rel=1e-6)
     assert set(opened.records()) == set(passed["run"])
 
 
