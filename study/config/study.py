@@ -169,8 +169,13 @@ class Study(Keys):
 
 
 def shown(study: Study, key: str, level: Any) -> Any:
-    """Return ``level`` as tables show it: a path becomes its base name if no other level of ``key`` has the same."""
-    if isinstance(level, bool) or not isinstance(level, (int, float)):
+    """Return ``level`` as tables show it.
+
+    A switch becomes its name or `no` and its name, a path its base name if no other level of ``key`` has the same.
+    """
+    if isinstance(level, bool):
+        return ("" if level else "no ") + key.rpartition(".")[2].replace("_", " ")
+    if not isinstance(level, (int, float)):
         names = [Path(str(other)).name for other in study.factors.get(key, [])]
         return Path(str(level)).name if names.count(Path(str(level)).name) == 1 else str(level)
     return level

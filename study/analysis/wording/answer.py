@@ -10,6 +10,7 @@ from study.analysis.wording.verdict import verdict_sentence
 from study.analysis.words import (
     accuracy_words,
     agreeing,
+    briefly,
     device_words,
     listed,
     number,
@@ -62,7 +63,7 @@ def _cannot_say(answer: findings.CannotSay) -> str:
         reason: [level for level in answer.reasons if answer.reasons[level] == reason]
         for reason in dict.fromkeys(answer.reasons.values())
     }
-    told = "; ".join(f"{listed(_levels(answer.factor, names))}: {WHY[reason]}" for reason, names in levels.items())
+    told = "; ".join(f"{briefly(_levels(answer.factor, names))}: {WHY[reason]}" for reason, names in levels.items())
     todo = _more_runs(answer.more_runs) if answer.more_runs else TRAIN
     what = "how long it takes" if answer.only else "which is the fastest"
     return f"{on_device(answer.group)} it cannot be said {what}: {told}. To decide it, {todo}."
@@ -104,21 +105,21 @@ def _beside(answer: findings.Fastest) -> list[str]:
     """Return what is said of the other settings."""
     told = []
     if answer.tied:
-        told.append(f"{listed(answer.tied)} cannot be told from it")
+        told.append(f"{briefly(answer.tied)} cannot be told from it")
     if same := [level for level in answer.tied if level in answer.equivalent]:
-        told.append(f"{listed(same)} {agreeing(len(same), 'takes', 'take')} the same time within the study's margin")
+        told.append(f"{briefly(same)} {agreeing(len(same), 'takes', 'take')} the same time within the study's margin")
     if answer.slower and not answer.tied:
-        who = f"{listed(answer.slower)} {agreeing(len(answer.slower), 'is', 'are')}"
+        who = f"{briefly(answer.slower)} {agreeing(len(answer.slower), 'is', 'are')}"
         if not (answer.left_out or answer.unfair or answer.missing):
             who = "every other setting is"
         told.append(f"{who} slower by more than the noise between runs")
     if answer.left_out:
-        told.append(f"the time of {listed(answer.left_out)} cannot be told")
+        told.append(f"the time of {briefly(answer.left_out)} cannot be told")
     if answer.missing:
-        told.append(f"{listed(answer.missing)} {agreeing(len(answer.missing), 'has', 'have')} no run that counts")
+        told.append(f"{briefly(answer.missing)} {agreeing(len(answer.missing), 'has', 'have')} no run that counts")
     for reason, words in (("not_learned", "not shown to have learned as well"), ("censored", "missed the target")):
         if names := [level for level, why in answer.unfair.items() if why == reason]:
-            told.append(f"no candidate{'s' * (len(names) > 1)}, because {words}: {listed(names)}")
+            told.append(f"no candidate{'s' * (len(names) > 1)}, because {words}: {briefly(names)}")
     return told or ["no other setting can be compared with it"]
 
 

@@ -9,7 +9,16 @@ from study.analysis.stats import findings
 from study.analysis.stats.findings import Answer, RatioAt
 from study.analysis.stats.usable import Estimate
 from study.analysis.wording.answer import answer_sentence
-from study.analysis.words import accuracy_words, agreeing, device_words, listed, number, setting_words, short_key
+from study.analysis.words import (
+    accuracy_words,
+    agreeing,
+    briefly,
+    device_words,
+    listed,
+    number,
+    setting_words,
+    short_key,
+)
 
 EvidenceWord = Literal["established", "consistent", "tied", "cannot_say", "contradicted", "mixed", "measured"]
 SIGNS: dict[EvidenceWord, tuple[str, str]] = {
@@ -101,9 +110,9 @@ def _fastest(answer: findings.Fastest, several: bool) -> Card:
     open_levels = [level for level in answer.tied if level not in answer.equivalent]
     same = [level for level in answer.tied if level in answer.equivalent]
     if open_levels:
-        told.append(f"{listed(open_levels)} may be as fast: the difference is within noise.")
+        told.append(f"{briefly(open_levels)} may be as fast: the difference is within noise.")
     if same:
-        told.append(f"{listed(same)} {agreeing(len(same), 'takes', 'take')} the same time within the study's margin.")
+        told.append(f"{briefly(same)} {agreeing(len(same), 'takes', 'take')} the same time within the study's margin.")
     if answer.tied:
         name += f" (or {listed(answer.tied)})" if len(answer.tied) <= FEW else f" (or {len(answer.tied)} others)"
     told += _others(answer)
@@ -128,11 +137,11 @@ def _others(answer: findings.Fastest) -> list[str]:
     lost = [level for level, why in answer.unfair.items() if why == "not_learned"]
     missed = [level for level, why in answer.unfair.items() if why == "censored"]
     if lost:
-        told.append(f"Avoid {listed(lost)}: not shown to have learned as well.")
+        told.append(f"Avoid {briefly(lost)}: not shown to have learned as well.")
     if missed:
-        told.append(f"Avoid {listed(missed)}: the target accuracy was missed.")
+        told.append(f"Avoid {briefly(missed)}: the target accuracy was missed.")
     if unknown := [*answer.left_out, *answer.missing]:
-        told.append(f"Of {listed(unknown)} nothing can be said.")
+        told.append(f"Of {briefly(unknown)} nothing can be said.")
     return told
 
 
