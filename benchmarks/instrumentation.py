@@ -16,6 +16,7 @@ whole epochs cannot; the second bare step over the first is the null, which must
 import argparse
 import contextlib
 import io
+import json
 import random
 import tempfile
 import time
@@ -62,8 +63,10 @@ class Silent(StepRecorder):
         self.clock.settle()
 
 
-def make_job(loop: str, device: torch.device, size: int, batch_size: int, steps: int) -> TrainingJob:
-    """A ResNet-18 and random images of ``size`` pixels; an epoch is ``steps`` steps."""
+def make_job(
+    loop: str, device: torch.device, size: int, batch_size: int, steps: int, training: dict[str, Any]
+) -> TrainingJob:
+    """A ResNet-18 and random images of ``size`` pixels; an epoch is ``steps`` steps. ``training`` has further keys."""
     count = batch_size * steps + 2
     pixels = np.random.default_rng(1).integers(0, 256, (size, size, 3), dtype=np.uint8)
     images = ImageSet([pixels] * count, [n % 2 for n in range(count)], list(range(count - 2)), [0, 1], ["a", "b"])
@@ -71,7 +74,7 @@ def make_job(loop: str, device: torch.device, size: int, batch_size: int, steps:
         {
             "device": device.type,
             "dataset": {"images": count, "image_size": size},
-            "training": {"loop": loop, "batch_size": batch_size, "freeze_epochs": 0, "epochs": 1},
+            "training": {"loop": loop, "batch_size": batch_size, "freeze_epochs": 0, "epochs": 1} | training,
             "loader": {"kind": "device"} if loop == "torch" else {"workers": 0},
         }
     )
@@ -263,12 +266,15 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=20, help="pairs of epochs; by step, epochs")
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--image-size", type=int, default=192)
+    parser.add_argument(
+        "--training", type=json.loads, default={}, help="further keys, such as '{\"cuda_graph\": true}'"
+    )
     options: Any = parser.parse_args()
     if options.by_step and options.loop != "torch":
         parser.error("--by-step needs --loop torch")
     device = torch.device(options.device)
     for batch_size in options.batch_sizes:
-        job = make_job(options.loop, device, options.image_size, batch_size, options.steps)
+        job = make_job(options.loop, device, options.image_size, batch_size, options.steps, options.training)
         trained: Ours | Fastai = Ours(job) if options.loop == "torch" else Fastai(job)
         if options.by_step and isinstance(trained, Ours):
             print(f"batch size {batch_size}: {by_step(trained, options.pairs)}", flush=True)

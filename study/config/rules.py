@@ -101,8 +101,10 @@ REFERENCE = Values("the images of a step for which training.learning_rate is mea
 NO_WORKER = {"loader.workers": one_of(0), "loader.kind": one_of("workers", "alone")}
 THREADS = {"loader.kind": one_of("threads")}
 TRAINS = one_of("workers", "threads", "device")
+RECORDED = "compiled code that is recorded was seen to train otherwise than the eager loop"
 SWITCHES = {
     "training.compile": False,
+    "training.cuda_graph": False,
     "training.memory_format": "contiguous",
     "training.optimizer_implementation": "auto",
 }
@@ -118,11 +120,14 @@ RULES: tuple[Rule, ...] = (
     Rule("loader.kind", one_of("workers"), FASTAI, "fastai brings its own loader"),
     Rule("loader.kind", TRAINS, REPLICAS, "`alone` trains nothing"),
     Rule("training.compile", one_of(False), REPLICAS, "only one process by itself compiles its model"),
+    Rule("training.cuda_graph", one_of(False), REPLICAS, "only one process by itself records its steps"),
     *(Rule(key, one_of(default), FASTAI, "fastai is used as it is") for key, default in SWITCHES.items()),
     *(Rule(key, one_of(default), ALONE, "`alone` trains nothing") for key, default in SWITCHES.items()),
     Rule("training.loop", one_of("torch"), INFERENCE, TRAINED_FIRST),
     Rule("training.strategy", one_of("single"), INFERENCE, TRAINED_FIRST),
     *(Rule(key, one_of(default), INFERENCE, TRAINED_FIRST) for key, default in SWITCHES.items()),
+    Rule("training.cuda_graph", one_of(False), {"device": one_of("cpu")}, "a CPU has no CUDA graphs"),
+    Rule("training.compile", one_of(False), {"training.cuda_graph": one_of(True)}, RECORDED),
     Rule("loader.kind", TRAINS, INFERENCE, "`alone` trains nothing"),
     Rule("training.precision", one_of("auto", "fp32", "bf16", "fp16"), {"device": one_of("cpu")}, "a CPU has no TF32"),
     Rule(

@@ -260,6 +260,12 @@ class Training(Declared):
         description="True to compile the model with `torch.compile`. Each run compiles again; `compile_seconds` is "
         "the time that this takes.",
     )
+    cuda_graph: bool = Field(
+        False,
+        description="True to record the forward and the backward pass, and validation, as CUDA graphs at their first "
+        "use with a shape. One launch then replays what the host else launches kernel by kernel. The optimizer's step "
+        "is launched as ever: take a fused one.",
+    )
     optimizer_implementation: Literal["auto", "for_loop", "foreach", "fused"] = Field(
         "auto",
         description="Code of the optimizer's step, by torch's names: a loop over the parameters, a few operations over "

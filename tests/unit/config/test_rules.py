@@ -20,8 +20,10 @@ INFERENCE = {"task": "inference"}
 TARGET = {"training.target_accuracy": 0.9}
 IDLE = {"loader.workers": 0}
 THREADS = {"loader.kind": "threads"}
+CAPTURED = {"device": "cuda", "training.cuda_graph": True}
 SWITCHED = {
     "training.compile": True,
+    "training.cuda_graph": True,
     "training.memory_format": "channels_last",
     "training.optimizer_implementation": "fused",
 }
@@ -39,11 +41,14 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("loader.kind", FASTAI | {"loader.kind": "device"}),
     ("loader.kind", DDP | ALONE),
     ("training.compile", DDP | {"training.compile": True}),
+    ("training.cuda_graph", DDP | {"training.cuda_graph": True}),
+    ("training.cuda_graph", {"training.cuda_graph": True}),
     *((key, FASTAI | {key: value}) for key, value in SWITCHED.items()),
     *((key, ALONE | {key: value}) for key, value in SWITCHED.items()),
     ("training.loop", INFERENCE | FASTAI),
     ("training.strategy", INFERENCE | DDP),
     *((key, INFERENCE | {key: value}) for key, value in SWITCHED.items()),
+    ("training.compile", CAPTURED | {"training.compile": True}),
     ("loader.kind", INFERENCE | ALONE),
     ("training.precision", {"training.precision": "tf32"}),
     ("training.precision", FASTAI | {"training.precision": "bf16"}),

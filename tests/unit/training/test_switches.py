@@ -9,6 +9,7 @@ from torch import nn
 
 from study.artifacts.samples import Measurement
 from study.base.errors import StudyError
+from study.training.loops.contract import TrainingJob
 from study.training.loops.loaders import make_loaders
 from study.training.loops.moved import Start
 from study.training.loops.torch import loop as torch_loop
@@ -27,12 +28,16 @@ SWITCHES: dict[str, tuple[dict[str, Any], float]] = {
 """Settings, and how far a loss may lie from the eager one's, in units of the first loss."""
 
 
-def losses(folder: Path, optimizer: str, **changes: Any) -> tuple[list[float], Measurement]:
+def losses(folder: Path, optimizer: str, **changes: Any) -> list[float]:
     """The loss of every step of a training in two stages, with remainder batches and two micro-batches a step."""
     training = {"optimizer": optimizer, "drop_last": False, "batch_size": 3, "gradient_accumulation": 2}
     training |= {"freeze_epochs": 1, "epochs": 1} | changes.pop("training", {})
     loader = {"kind": "workers", "workers": 1} | changes.pop("loader", {})
-    job = make_job(folder, transfer_run(training=training, loader=loader))
+    return losses_of(make_job(folder, transfer_run(training=training, loader=loader)))[0]
+
+
+def losses_of(job: TrainingJob) -> tuple[list[float], Measurement]:
+    """The loss of every step of the plain loop, and what it measured."""
     found: list[float] = []
     stock = torch_loop.Trainer.train_epoch
 
@@ -50,7 +55,7 @@ def losses(folder: Path, optimizer: str, **changes: Any) -> tuple[list[float], M
 @pytest.fixture(scope="module")
 def eager(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[float]]:
     folder = tmp_path_factory.mktemp("eager")
-    return {name: losses(folder, name)[0] for name in ("adamw", "sgd")}
+    return {name: losses(folder, name) for name in ("adamw", "sgd")}
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
@@ -60,7 +65,7 @@ def test_every_switch_follows_the_eager_losses_step_by_step(
 ) -> None:
     changes, tolerance = SWITCHES[switch]
     wanted = eager[optimizer]
-    found, _ = losses(tmp_path, optimizer, **{key: dict(value) for key, value in changes.items()})
+    found = losses(tmp_path, optimizer, **{key: dict(value) for key, value in changes.items()})
     assert len(set(wanted)) == len(wanted) == 6
     assert found == pytest.approx(wanted, abs=tolerance * wanted[0])
 

@@ -28,6 +28,7 @@ from study.training.loops.image_count import count_for, own_account
 from study.training.loops.loaders import Loaders, make_loaders
 from study.training.loops.moved import Start
 from study.training.loops.schedule import EPSILON, MOMENTUM, SQUARE_MOMENTUM, WEIGHT_DECAY, Stage, stages
+from study.training.loops.torch.batch import Batch, Captured, Eager
 from study.training.measure.clock import StepRecorder, clock_for, marks_of
 from study.training.measure.memory import peak, reset_peak
 from study.training.models import build as models
@@ -60,6 +61,7 @@ class Trainer:
         # A wrapper around the same parameters: their names, and so the groups, are the eager model's.
         self.whole = cast(nn.Module, torch.compile(self.eager)) if settings.training.compile else self.eager
         self.model = self.whole
+        self.work = self.make_work()
         self.loss = nn.CrossEntropyLoss()
         self.scaler = torch.amp.GradScaler(device.type, enabled=settings.training.precision == "fp16")
         self.recorder = StepRecorder(clock_for(device))
@@ -68,6 +70,12 @@ class Trainer:
         self.total_steps = loaders.train_steps * len(stage_names(settings))
         self.count = count_for(job)
         self.done = 0
+
+    def make_work(self) -> Eager | Captured:
+        """Return what executes the parts of a batch's work."""
+        if not self.job.settings.training.cuda_graph:
+            return Eager(self.job.device)
+        return Captured(self.job.device, self.eager, (self.transform, self.forward, self.backward), self.judge)
 
     def prepare(self, images: torch.Tensor) -> torch.Tensor:
         """Return uint8 images (n, c, s, s) as normalised float32 (n, channels, s, s) on the device.
@@ -79,9 +87,15 @@ class Trainer:
         return normalised.contiguous(memory_format=self.memory_format)
 
     def autocast(self) -> AbstractContextManager[object]:
-        """Return a context of mixed precision if the settings ask for it, else an empty one."""
-        kind = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(self.job.settings.training.precision)
-        return torch.autocast(self.job.device.type, kind) if kind else nullcontext()
+        """Return a context of mixed precision if the settings ask for it, else an empty one.
+
+        A graph that found weights cast already would never see them change, so it casts them itself.
+        """
+        training = self.job.settings.training
+        kind = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(training.precision)
+        if kind is None:
+            return nullcontext()
+        return torch.autocast(self.job.device.type, kind, cache_enabled=not training.cuda_graph)
 
     def enter(self, stage: Stage) -> None:
         """Freeze the parameters that the stage does not train, so that all processes exchange the same ones."""
@@ -106,7 +120,8 @@ class Trainer:
             if seen == 0:
                 self.set_rates(stage, (number + len(losses) / self.loaders.train_steps) / stage.epochs)
             with self.job.replicas.exchanging(self.model, now=seen == last):
-                part = self.accumulate(images, labels, self.job.replicas.weight(len(images), whole))
+                share = self.job.replicas.weight(len(images), whole)
+                part = self.accumulate(images, labels, share, first=seen == 0)
             self.count.add(len(images))
             loss = part if seen == 0 else loss + part
             seen += 1
@@ -121,31 +136,51 @@ class Trainer:
         self.count.end_epoch()
         return losses
 
-    def accumulate(self, images: torch.Tensor, labels: torch.Tensor, share: float) -> torch.Tensor:
+    def accumulate(self, images: torch.Tensor, labels: torch.Tensor, share: float, first: bool) -> torch.Tensor:
         """Add the gradients of uint8 ``images`` (n, c, s, s) and int64 ``labels`` (n,), and return their loss.
 
-        The micro-batch is the fraction ``share`` of its step. The result is its part of the step's mean loss, a scalar
-        tensor still on the device. The backward phase includes the exchange of gradients, which runs beside it.
+        The micro-batch is the fraction ``share`` of its step, and maybe its ``first``. The result is its part of the
+        step's mean loss, a scalar tensor still on the device. The backward phase includes the exchange of gradients,
+        which runs beside it.
         """
-        mark = self.recorder.mark
-        images = images.to(self.job.device, non_blocking=True)
-        labels = labels.to(self.job.device, non_blocking=True)
+        mark, work = self.recorder.mark, self.work
+        batch = work.batch(images, labels, share, first)
         mark("transfer")
-        inputs = self.prepare(images)
+        work.run(self.transform, batch)
         mark("device_transform")
-        with self.autocast():
-            loss: torch.Tensor = self.loss(self.model(inputs), labels)
-        loss = loss if share == 1 else loss * share
+        work.run(self.forward, batch)
         mark("forward")
-        self.scaler.scale(loss).backward()
+        work.run(self.backward, batch)
         mark("backward")
-        return loss.detach()
+        return work.kept(batch.loss)
+
+    def transform(self, batch: Batch) -> None:
+        """Set the batch's inputs."""
+        batch.inputs = self.prepare(batch.images)
+
+    def forward(self, batch: Batch) -> None:
+        """Set the batch's loss, its part of the step's mean."""
+        with self.autocast():
+            loss = self.loss(self.model(batch.inputs), batch.labels)
+        batch.loss = loss if batch.share == 1 else loss * batch.share
+
+    def backward(self, batch: Batch) -> None:
+        """Add the batch's gradients to the parameters'."""
+        self.scaler.scale(batch.loss).backward()
+
+    def judge(self, batch: Batch) -> None:
+        """Set the mean loss of a batch of validation, and its number of images that the model gets right."""
+        self.transform(batch)
+        with self.autocast():
+            outputs = self.whole(batch.inputs)  # unwrapped: shares may differ in their number of batches
+            batch.loss = self.loss(outputs, batch.labels)
+        batch.right = (outputs.argmax(1) == batch.labels).sum()
 
     def update(self) -> None:
         """Do the optimizer's step on the gradients of all micro-batches."""
         self.scaler.step(self.optimizer)
         self.scaler.update()
-        self.optimizer.zero_grad()
+        self.work.forget_gradients(self.optimizer)
         self.recorder.mark("optimizer")
 
     def set_rates(self, stage: Stage, progress: float) -> None:
@@ -168,18 +203,16 @@ class Trainer:
         started = time.perf_counter()
         self.job.replicas.agree(self.eager)
         valid_losses: Losses = []
-        correct, images = torch.zeros((), device=self.job.device), 0
-        for batch, batch_labels in self.loaders.valid:
-            inputs = self.prepare(batch.to(self.job.device, non_blocking=True))
-            labels = batch_labels.to(self.job.device, non_blocking=True)
-            with self.autocast():
-                outputs = self.whole(inputs)  # unwrapped: shares may differ in their number of batches
-                valid_losses.append((self.loss(outputs, labels), len(labels)))
-            correct += (outputs.argmax(1) == labels).sum()
-            images += len(labels)
+        correct, seen = torch.zeros((), device=self.job.device), 0
+        for images, labels in self.loaders.valid:
+            batch = self.work.batch(images, labels)
+            self.work.run(self.judge, batch)
+            valid_losses.append((self.work.kept(batch.loss), len(labels)))
+            correct += batch.right
+            seen += len(labels)
         loss = mean_loss(valid_losses, self.job.replicas)
-        right, seen = self.job.replicas.added([float(correct), images])
-        return Reached(time.perf_counter() - started, losses, loss, finite(right / seen))
+        right, judged = self.job.replicas.added([float(correct), seen])
+        return Reached(time.perf_counter() - started, losses, loss, finite(right / judged))
 
 
 def train(job: TrainingJob) -> Measurement:

@@ -1,0 +1,90 @@
+"""Steps that are recorded as CUDA graphs train as eager ones do. These tests need a GPU, as all of this folder."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from study.artifacts.samples import Measurement
+from study.training.loops.contract import TrainingJob
+from study.training.loops.torch import loop as torch_loop
+from tests.gpu.test_loops import gpu_job
+from tests.unit.training.test_switches import losses_of
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(
+        not os.environ.get("STUDY_TEST_GPU") or not torch.cuda.is_available(),
+        reason="needs an NVIDIA GPU, and STUDY_TEST_GPU=1",
+    ),
+]
+BF16 = {"precision": "bf16", "memory_format": "channels_last"}
+
+CASES: dict[str, tuple[dict[str, Any], float]] = {
+    "fp32": ({"precision": "fp32"}, 1e-4),
+    "fused": ({"precision": "fp32", "optimizer_implementation": "fused"}, 1e-4),
+    "channels_last": ({"precision": "fp32", "memory_format": "channels_last"}, 1e-4),
+    "accumulated": ({"precision": "fp32", "gradient_accumulation": 2}, 1e-4),
+    "sgd": ({"precision": "fp32", "optimizer": "sgd"}, 1e-4),
+    "constant": ({"precision": "fp32", "schedule": "constant", "optimizer": "adam"}, 1e-4),
+    "auto": ({}, 1e-2),
+    "bf16": (BF16, 3e-2),
+    "bf16 fused": (BF16 | {"optimizer_implementation": "fused"}, 3e-2),
+    "fp16": ({"precision": "fp16", "optimizer_implementation": "fused"}, 3e-2),
+    "fp16 for_loop": ({"precision": "fp16", "optimizer_implementation": "for_loop", "gradient_accumulation": 2}, 3e-2),
+    "cudnn": ({"precision": "fp32", "cudnn_benchmark": True}, 1e-3),
+}
+"""Settings of both trainings, and how far a loss of the captured one may lie from the eager one's, in units of the
+first."""
+
+
+def trained(folder: Path, loader: str = "device", **training: Any) -> tuple[list[float], Measurement]:
+    """Two stages of two epochs, with a remainder batch in each."""
+    captured = training.pop("cuda_graph", False)
+    plain = {"drop_last": False, "batch_size": 6, "freeze_epochs": 2, "epochs": 2, "learning_rate": 1e-3}
+    plain |= {"cudnn_benchmark": False} | training
+    kind = {"kind": loader} if loader == "device" else {"kind": loader, "workers": 2}
+    job = gpu_job(folder, "torch", training=plain, loader=kind, dataset={"images": 50, "image_size": 64})
+    torch.backends.cudnn.benchmark = bool(plain["cudnn_benchmark"])
+    torch.use_deterministic_algorithms(not plain["cudnn_benchmark"])
+    return losses_of(recording(job) if captured else job)
+
+
+def recording(job: TrainingJob) -> TrainingJob:
+    """The same training with captured steps; the plan of a test is for a CPU, which has none."""
+    training = job.settings.training.model_copy(update={"cuda_graph": True})
+    return replace(job, settings=job.settings.model_copy(update={"training": training}))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_captured_steps_follow_the_eager_losses_and_reach_the_eager_validation(tmp_path: Path, case: str) -> None:
+    training, tolerance = CASES[case]
+    eager, measured = trained(tmp_path, **training)
+    captured, other = trained(tmp_path, **training, cuda_graph=True)
+    assert len(set(eager)) == len(eager)
+    assert captured == pytest.approx(eager, abs=tolerance * eager[0])
+    for epoch, wanted in zip(other.epochs, measured.epochs, strict=True):
+        assert epoch.valid_loss == pytest.approx(wanted.valid_loss, abs=10 * tolerance * eager[0])
+        assert epoch.accuracy == pytest.approx(wanted.accuracy, abs=0.11)  # one image of ten
+
+
+@pytest.mark.parametrize("loader", ["workers", "threads"])
+def test_captured_steps_take_the_images_of_every_loader(tmp_path: Path, loader: str) -> None:
+    eager, _ = trained(tmp_path, loader, precision="fp32")
+    captured, _ = trained(tmp_path, loader, precision="fp32", cuda_graph=True)
+    assert captured == pytest.approx(eager, abs=1e-4 * eager[0])
+
+
+def test_a_recording_leaves_the_statistics_of_the_eager_training(tmp_path: Path) -> None:
+    """Batches before a recording are no training: the running means are those of the steps alone."""
+    found = []
+    for captured in (False, True):
+        training = {"batch_size": 6, "freeze_epochs": 0, "epochs": 1, "precision": "fp32"}
+        job = gpu_job(tmp_path, "torch", training=training, loader={"kind": "device"}, dataset={"image_size": 64})
+        trainer, _ = torch_loop.train_model(recording(job) if captured else job)
+        found.append({name: buffer.double().cpu() for name, buffer in trainer.eager.named_buffers()})
+    for name, eager in found[0].items():
+        assert torch.allclose(found[1][name], eager, rtol=1e-3, atol=1e-4), name
