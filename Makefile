@@ -7,7 +7,7 @@ VENV := .venv/bin/python
 CORES ?= 1
 
 .DEFAULT_GOAL := study
-.PHONY: study published report images images-archive host env dev check test test-rest test-containers test-gpu test-repeat example \
+.PHONY: study published report images images-archive host env dev check test test-pipelines test-rest test-containers test-gpu test-repeat example \
   lint lint-types format schema docs lock audit sbom clean help
 
 study: host  ## Run the selected studies, and print the answer and the report's address
@@ -79,9 +79,13 @@ check: dev  ## Check style and types of the host side and the analysis, and run 
 	  $(VENV) -m mypy --follow-imports=silent $(addprefix study/,base config artifacts data host analysis) $(HOST_TESTS) && \
 	  $(PYTEST) $(PARALLEL) --without-torch $(HOST_TESTS) $(ARGS)
 
-test: dev env  ## Check style and all types, and run every test but those of containers and of a GPU
+PIPELINE := tests/workflow/test_pipeline.py::TestOneStudyFromStartToEnd::test_the_first_start_measures_every_run_in_the_planned_order
+test: dev env  ## Check style and all types, and run every test but those of many pipelines, of containers and of a GPU
 	@$(TIMED); $(MAKE) --no-print-directory lint lint-types && \
-	  $(PYTEST) $(PARALLEL) --ignore=tests/containers --ignore=tests/gpu $(ARGS)
+	  $(PYTEST) $(PARALLEL) $(PIPELINE) $(addprefix tests/,unit browser packaging integration) $(ARGS)
+
+test-pipelines: dev env  ## Run the tests that start pipelines, kill them, and start them again
+	@$(TIMED); $(PYTEST) $(PARALLEL) tests/workflow $(ARGS)
 
 test-rest: dev env  ## Run what `make check` does not: all other tests, with containers and without a GPU's
 	$(PYTEST) $(PARALLEL) $(addprefix --ignore=,$(HOST_TESTS)) $(ARGS)

@@ -208,11 +208,16 @@ def _one_run(folder: Path) -> tuple[Path, Path, Path]:
     return folder / "plan.json", record, samples
 
 
+FITTED: set[str] = set()
+"""Checksums of the tables that were fitted: most cases are refused, and leave the same one."""
+
+
 def _table_of(plan: Path) -> None:
     folder = plan.parent
     where = ["--records", str(folder / "records"), "--telemetry", str(folder / "telemetry")]
     table = folder / "timings.csv"
-    if said(["timings", str(plan), *where, "--output", str(table)]) == 0:
+    if said(["timings", str(plan), *where, "--output", str(table)]) == 0 and (made := file_sha256(table)) not in FITTED:
+        FITTED.add(made)
         said(["fit", str(plan), str(table), "--output", str(folder / "fit.json")])
 
 

@@ -107,6 +107,15 @@ def argument(*names: str, **settings: Any) -> Argument:
     return names, settings
 
 
+def _free(text: str) -> Path:
+    """Return the path of a file to be written. Refuse that of a measurement: none is ever replaced."""
+    from study.artifacts.shelf import is_measurement
+
+    if is_measurement(Path(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed: a measurement lies there; name another file")
+    return Path(text)
+
+
 PLAN = argument("plan", type=Path, help="a study's plan.json")
 TIMINGS = argument("timings", type=Path, help="a study's timings.csv")
 RECORDS = argument("--records", type=Path, required=True, metavar="FOLDER", help="folder of the study's records")
@@ -115,7 +124,7 @@ DEVICE = argument("device", choices=["cpu", "cuda"])
 RESULTS = argument(
     "--results", type=Path, default=Path("results"), metavar="FOLDER", help="folder of the results (default: results)"
 )
-LOG = argument("--log", type=Path, metavar="FILE", help="file to which messages are also written")
+LOG = argument("--log", type=_free, metavar="FILE", help="file to which messages are also written")
 
 
 @verb(
@@ -243,7 +252,7 @@ def run(options: argparse.Namespace) -> str | None:
     PLAN,
     RECORDS,
     TELEMETRY,
-    argument("--output", type=Path, required=True, metavar="FILE", help="CSV file to write"),
+    argument("--output", type=_free, required=True, metavar="FILE", help="CSV file to write"),
     LOG,
 )
 def timings(options: argparse.Namespace) -> str | None:
@@ -261,7 +270,7 @@ def timings(options: argparse.Namespace) -> str | None:
     argument("--y", default="seconds", help="column of times in seconds (default: seconds)"),
     argument("--block", help="column that names rows measured together, such as a replicate"),
     argument("--session", help="column that names the start in which a row was measured; its blocks are its own"),
-    argument("--output", type=Path, metavar="FILE", help="JSON file to write; required for a study"),
+    argument("--output", type=_free, metavar="FILE", help="JSON file to write; required for a study"),
     LOG,
 )
 def fit(options: argparse.Namespace) -> None:
@@ -317,7 +326,7 @@ def claims(options: argparse.Namespace) -> None:
 
 @verb(
     argument("studies", nargs="*", help="names of the studies (default: those that were started last)"),
-    argument("--output", type=Path, metavar="FILE", help="HTML file to write (default: report.html in the results)"),
+    argument("--output", type=_free, metavar="FILE", help="HTML file to write (default: report.html in the results)"),
     argument(
         "--from-tables",
         action="store_true",

@@ -17,6 +17,13 @@ def read_record(path: Path) -> Record:
     return Record.read(path, "`python -m study retry` moves it away to repeat that run")
 
 
+def is_measurement(path: Path) -> bool:
+    """Return whether the file is a record, damaged or not, or a run's samples."""
+    if not path.is_file():
+        return False
+    return path.suffix == ".parquet" or (path.suffix == ".json" and b'"outcome":' in path.read_bytes())
+
+
 def last_session(folder: Path) -> int:
     """Return the highest session among a study's records, those set aside included; 0 without records."""
     return max((session_of(path) for path in folder.rglob("*.json")), default=0)

@@ -50,6 +50,12 @@ def code_sha256(patterns: Iterable[str]) -> str:
     return total.hexdigest()
 
 
+def package_sha256() -> str:
+    """Return the SHA-256 over all files of the package but compiled ones, their names and contents."""
+    files = [path for path in PACKAGE.rglob("*") if path.is_file() and path.parent.name != "__pycache__"]
+    return code_sha256(path.relative_to(PACKAGE).as_posix() for path in files)
+
+
 def set_back(files: Iterable[Path]) -> None:
     """Set the times of files that lie in the future to now, in their order.
 

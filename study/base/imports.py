@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 
@@ -11,8 +12,13 @@ def imported(file: Path, in_functions: bool = True) -> list[str]:
     ``from a import b`` gives ``a`` and ``a.b``, because ``b`` may be a module. Relative imports and those for type
     checking alone are left out, and without ``in_functions`` those that only a called function executes.
     """
+    return _imported(file.read_bytes(), in_functions)
+
+
+@cache  # every step of the analysis needs many of the same files
+def _imported(text: bytes, in_functions: bool) -> list[str]:
     try:
-        tree = ast.parse(file.read_bytes())
+        tree = ast.parse(text)
     except (SyntaxError, ValueError):  # the import itself reports the error
         return []
     return list(dict.fromkeys(_names([tree], in_functions)))

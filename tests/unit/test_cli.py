@@ -302,6 +302,21 @@ def test_a_message_stands_in_the_log_too(tmp_path: Path, capsys: pytest.CaptureF
     assert log.read_text() == capsys.readouterr().err
 
 
+@pytest.mark.parametrize("option", ["--output", "--log"])
+@pytest.mark.parametrize("kind", ["records", "telemetry"])
+def test_no_file_that_a_verb_writes_replaces_a_measurement(
+    option: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured = next((ROOT / "docs" / "example-h200" / "speedup" / kind).glob("*.*"))
+    copy = Path(shutil.copy(measured, tmp_path))
+    for words in (["timings", "plan.json"], ["fit", "plan.json", "timings.csv"], ["report"]):
+        with pytest.raises(SystemExit) as end:
+            main([*words, option, str(copy)])
+        assert end.value.code == 2
+        assert "is not allowed: a measurement lies there; name another file" in capsys.readouterr().err
+    assert copy.read_bytes() == measured.read_bytes()
+
+
 @pytest.mark.parametrize("path", sorted(generated_files()))
 def test_generated_files_are_those_of_the_models(path: str) -> None:
     assert (ROOT / path).read_text(encoding="utf-8") == generated_files()[path], "run: make schema"

@@ -1,5 +1,6 @@
 """A copy of the checkout in a folder whose name is not easy, and Snakemake in it."""
 
+import atexit
 import os
 import shutil
 import signal
@@ -9,6 +10,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any
@@ -17,6 +19,7 @@ import psutil
 import pytest
 import yaml
 
+from study.base.step import TEMPLATES
 from tests.conftest import ROOT, study_values
 
 PARTS = ("Snakefile", "config", "docker", "profiles", "requirements.lock", "study", "workflow")
@@ -66,6 +69,39 @@ def neighbours(program: str, count: int) -> Iterator[None]:
             other.wait()
 
 
+SERVING = """
+import os, sys, time
+from pathlib import Path
+from study.artifacts.layout import Results
+from study.base.step import TEMPLATES
+from study.host.plan.templates import start_templates
+from tests.conftest import tiny_plan
+
+plan = tiny_plan()
+start_templates([plan], [(plan.name, run.name) for run in plan.runs], Results(Path(sys.argv[1])))
+print(os.environ.get(TEMPLATES, ""), flush=True)
+time.sleep(86400)
+"""
+
+
+@cache
+def templates() -> str:
+    """Start templates that serve every start which a test of this worker waits for, and return their name.
+
+    Importing torch takes a third of the CPU time of a small start. What a test starts in the background, to kill it,
+    has templates of its own, and so has a checkout whose code a test has edited.
+    """
+    folder = _temporary()
+    environment = {key: value for key, value in os.environ.items() if key != TEMPLATES} | {"TMPDIR": folder.name}
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVING, folder.name], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True
+    )
+    atexit.register(folder.cleanup)
+    atexit.register(process.kill)
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
 @dataclass
 class Checkout:
     """A copy of the project that a test may edit. ``variables`` are added to the environment of what it starts."""
@@ -84,8 +120,9 @@ class Checkout:
         return {key: value for key, value in os.environ.items() if key not in dropped} | own | self.variables
 
     def run(self, command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-        """Run a command in the checkout to its end."""
-        return subprocess.run(command, cwd=self.root, env=self.environment(), capture_output=True, text=True)
+        """Run a command in the checkout to its end. A start takes this worker's templates, if they serve its code."""
+        environment = {TEMPLATES: templates()} | self.environment()
+        return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True)
 
     def python(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """Run ``python -m`` with these arguments."""

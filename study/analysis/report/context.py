@@ -111,6 +111,7 @@ def view(
     caveats = ranked(analysis.warnings)
     groups = levelled(plan, frame, analysis)
     series = beside(study, frame, read_published(), means_of(groups)) if study.published else []
+    charts = [*switch_charts(analysis), *_present(main_chart(plan, groups, analysis, series))]
     found = verdicts(claims, study, analysis)
     return StudyView(
         name=plan.name,
@@ -130,8 +131,8 @@ def view(
         more_caveats=caveats[OPEN_CAVEATS:],
         oddities=oddities(records, refused_aside or {}),
         tables=level_tables(analysis),
-        main=main_chart(plan, groups, analysis, series),
-        why=[*switch_charts(analysis), *_present(phases_chart(groups, analysis))],
+        main=charts[0] if charts else None,
+        why=[*charts[1:], *_present(phases_chart(groups, analysis))],
         against=_against(analysis, found, series),
         order=order_chart(plan, groups, analysis),
         life=_life(groups, frame),
@@ -140,7 +141,7 @@ def view(
         analysis=analysis,
         axis=short_key(study.curve.x)
         if study.curve
-        else ", ".join(short_key(key) for key in study.compared) or "setting",
+        else ("" if study.effects else ", ".join(short_key(key) for key in study.compared)) or "setting",
         total=total_words(analysis.y),
         rate="images/s" if study.total in TOTALS_OF_INFERENCE else "images/s in training",
         facts=[*facts_of(plan, records), *primers_of(records, primers)],

@@ -10,7 +10,7 @@ from study.analysis.charts.svg import Chart
 from study.analysis.published.beside import TIMES, Series
 from study.analysis.stats.analysis import Analysis, Group, Level
 from study.analysis.stats.rows import group_rows
-from study.analysis.stats.usable import Estimate, counted, keys_of
+from study.analysis.stats.usable import Estimate, counted, keys_of, level_labels
 from study.analysis.wording.switches import effect_label
 from study.analysis.words import device_words, listed, setting_words, short_key
 from study.artifacts.plan import Plan
@@ -22,7 +22,7 @@ Levelled = Sequence[tuple[Group, pd.DataFrame]]
 def main_chart(plan: Plan, groups: Levelled, analysis: Analysis, published: Sequence[Series]) -> Chart | None:
     """Return every run of every group."""
     beside, keys = _published_times(published), keys_of(plan.study)[0]
-    by = f", by {' and '.join(map(short_key, keys))}" if keys else ""
+    by = f", by {' and '.join(map(short_key, keys))}" if keys and not plan.study.effects else ""
     panels = [
         times.Panel(
             f"{device_words(group.label)}{by}",
@@ -43,21 +43,8 @@ def main_chart(plan: Plan, groups: Levelled, analysis: Analysis, published: Sequ
 
 def levelled(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Levelled:
     """Return each group with its rows of the table that has the reasons of the runs that were set aside."""
-    study = plan.study
-    keys = keys_of(study)[0]
-    parts = []
-    for group, rows in group_rows(study, frame, analysis):
-        names = list(map(_label, rows[keys].itertuples(index=False, name=None))) if keys else [NO_KEY] * len(rows)
-        parts.append((group, rows.assign(level=names)))
-    return parts
-
-
-NO_KEY = "the run"
-"""The label of the level where nothing is compared within a group."""
-
-
-def _label(values: Sequence[object]) -> str:
-    return ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
+    parts = group_rows(plan.study, frame, analysis)
+    return [(group, rows.assign(level=level_labels(plan.study, rows))) for group, rows in parts]
 
 
 def _row(study: str, level: Level, group: Group, rows: pd.DataFrame, y: str, published: dict[str, float]) -> times.Row:

@@ -11,7 +11,7 @@ from study.analysis.stats.gate import Undetermined, Unfair, undetermined
 from study.analysis.stats.learning import Censored, Learning, censored_levels, learning_of
 from study.analysis.stats.log_model import LogModel, level_test
 from study.analysis.stats.optimum import Optimum, optimum_of
-from study.analysis.stats.usable import Estimate, estimate, keys_of, model_of, place_of, usable_runs
+from study.analysis.stats.usable import Estimate, estimate, keys_of, level_labels, model_of, place_of, usable_runs
 from study.config.study import Study, shown
 
 
@@ -76,10 +76,9 @@ def unfair_levels(learning: Mapping[str, Learning], censored: Iterable[Hashable]
 
 def groups_of(study: Study, frame: pd.DataFrame) -> list[GroupFit]:
     """Return the groups of a marked table that have a run which this machine could make, in the study's order."""
-    level_keys, group_keys = keys_of(study)
     return [
-        _group(study, label, part.assign(level=_level_labels(part, level_keys)))
-        for label, part in _split(frame, group_keys, study)
+        _group(study, label, part.assign(level=level_labels(study, part)))
+        for label, part in _split(frame, keys_of(study)[1], study)
         if (part["outcome"] != "unavailable").any()
     ]
 
@@ -92,12 +91,6 @@ def _split(frame: pd.DataFrame, keys: list[str], study: Study) -> list[tuple[str
     orders = [[shown(study, key, level) for level in study.factors[key]] for key in keys]
     parts.sort(key=lambda item: [place_of(order, name) for order, name in zip(orders, item[0], strict=True)])
     return [(", ".join(map(str, level)), part) for level, part in parts]
-
-
-def _level_labels(part: pd.DataFrame, keys: list[str]) -> list[str]:
-    """Return the name of each run's level."""
-    columns = [[f"{value:g}" if isinstance(value, float) else str(value) for value in part[key]] for key in keys]
-    return [", ".join(levels) for levels in zip(*columns, strict=True)] if keys else ["the run"] * len(part)
 
 
 def _group(study: Study, label: str, part: pd.DataFrame) -> GroupFit:

@@ -47,8 +47,8 @@ def _combination(answer: findings.Combination) -> str:
     times = answer.times_as_fast
     bounds = "" if times.low is None or times.high is None else f" (95%: {number(times.low)} to {number(times.high)})"
     return (
-        f"{on_device(answer.group)} {answer.best} trains {number(times.value)} times{bounds} as fast as {answer.base}, "
-        "the first level of every switch."
+        f"{on_device(answer.group)} {answer.best} trains {number(times.value)} times{bounds} as fast as the first "
+        "level of every switch."
     )
 
 

@@ -31,7 +31,7 @@ SIGNS: dict[EvidenceWord, tuple[str, str]] = {
     "measured": ("•", "measured"),
 }
 """The sign and the words of each; a sign tells without colour."""
-FEW = 3
+FEW, SHORT = 3, 40
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,8 @@ def _fastest(answer: findings.Fastest, several: bool) -> Card:
     if same:
         told.append(f"{briefly(same)} {agreeing(len(same), 'takes', 'take')} the same time within the study's margin.")
     if answer.tied:
-        name += f" (or {listed(answer.tied)})" if len(answer.tied) <= FEW else f" (or {len(answer.tied)} others)"
+        others = listed(answer.tied)
+        name += f" (or {others})" if len(others) <= SHORT else f" (or {len(answer.tied)} others)"
     told += _others(answer)
     return Card(heading, "tied" if answer.tied else "established", name, " ".join(told))
 

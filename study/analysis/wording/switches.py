@@ -6,7 +6,8 @@ from study.analysis.words import device_words, number, short_key
 
 def effect_label(effect: Effect, several: bool) -> str:
     """Return the name of a switch's level; with its first level where the switch has ``several`` others."""
-    name = f"{short_key(effect.factor)} {effect.level}"
+    key = short_key(effect.factor)
+    name = effect.level if key in effect.level else f"{key} {effect.level}"
     return f"{name} over {effect.base}" if several else name
 
 

@@ -13,9 +13,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
+from study.base.files import package_sha256
 from study.base.processes import die_with
 from study.base.step import TEMPLATES
 from study.config.settings import Settings, loops
@@ -43,11 +45,14 @@ ANALYSIS = [
 def start_templates(plans: Sequence[Plan], pending: Sequence[tuple[str, str]], results: Results) -> None:
     """Start the templates of this start, where the system can serve them. They end with this process.
 
-    The steps find them by a variable in their environment. In containers runs have no template.
+    The steps find them by a variable in their environment. In containers runs have no template. If the variable names
+    templates already, which serve this code and whose process is there, then only those are started that are missing.
     """
     if not can_fork():
         return
-    os.environ[TEMPLATES] = f"study-template.{os.getpid()}.{secrets.token_hex(8)}"
+    code = package_sha256()[:16]
+    if not _serves(os.environ.get(TEMPLATES, ""), code):
+        os.environ[TEMPLATES] = f"study-template.{os.getpid()}.{secrets.token_hex(8)}.{code}"
     steps, analysis = (f"{os.environ[TEMPLATES]}.{name}" for name in ("steps", "analysis"))
     _start(steps, STEPS, os.environ, results)
     _start(analysis, ANALYSIS, os.environ, results)
@@ -71,6 +76,12 @@ def can_fork() -> bool:
     return True
 
 
+def _serves(templates: str, code: str) -> bool:
+    """Return whether templates of this name were started for ``code`` by a process that is still there."""
+    words = templates.split(".")
+    return words[3:] == [code] and Path("/proc", words[1]).exists()
+
+
 def _forked_runs(plans: Sequence[Plan], pending: Sequence[tuple[str, str]]) -> dict[str, Settings]:
     """Return settings by the names of the templates that the runs need, in the order of the runs."""
     known = {(plan.name, run.name): run.settings for plan in plans if plan.engine == "none" for run in plan.runs}
@@ -83,7 +94,7 @@ def _start(name: str, modules: Sequence[str], environment: Mapping[str, str], re
 
     Without it, where it cannot be started, each step does its work in a process of its own.
     """
-    log = results.log("templates", name.split(".", 3)[-1])
+    log = results.log("templates", name.split(".", 4)[-1])
     log.parent.mkdir(parents=True, exist_ok=True)
     with (
         suppress(OSError),

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from study.artifacts.layout import Results
+from study.base.files import package_sha256
 from study.base.step import TEMPLATES
 from study.host.plan.templates import can_fork, start_templates
 from tests.conftest import ROOT
@@ -54,3 +55,24 @@ def test_a_start_that_is_killed_before_its_templates_have_begun_leaves_none(tmp_
     while left := [one for one in psutil.process_iter(["pid", "cwd"]) if one.info["cwd"] == str(tmp_path)]:
         assert time.monotonic() < latest, left
         time.sleep(0.1)
+
+
+@pytest.mark.skipif(not can_fork(), reason="this system has no templates")
+def test_a_start_takes_the_templates_that_it_is_told_of_only_if_they_are_there_and_serve_its_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("study.host.plan.templates._start", lambda *_: None)
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    code = package_sha256()[:16]
+    there = f"study-template.{os.getpid()}.token.{code}"
+    for told, taken in {
+        there: True,
+        f"study-template.{gone.pid}.token.{code}": False,
+        f"study-template.{os.getpid()}.token.{'0' * 16}": False,
+        f"study-template.{os.getpid()}.token": False,
+        "": False,
+    }.items():
+        monkeypatch.setenv(TEMPLATES, told)
+        start_templates([], [], Results(tmp_path))
+        assert (os.environ[TEMPLATES] == told) is taken
