@@ -18,10 +18,15 @@ def read_record(path: Path) -> Record:
 
 
 def is_measurement(path: Path) -> bool:
-    """Return whether the file is a record, damaged or not, or a run's samples."""
-    if not path.is_file():
+    """Return whether the file is a record, damaged or not, or a run's samples. A path that no file can have is none."""
+    try:
+        return path.is_file() and (path.suffix == ".parquet" or _is_record(path))
+    except OSError:
         return False
-    return path.suffix == ".parquet" or (path.suffix == ".json" and b'"outcome":' in path.read_bytes())
+
+
+def _is_record(path: Path) -> bool:
+    return path.suffix == ".json" and b'"outcome":' in path.read_bytes()
 
 
 def last_session(folder: Path) -> int:

@@ -14,6 +14,7 @@ from study.analysis.figures import memory, phases
 from study.analysis.figures.style import Drawn, use_style
 from study.analysis.stats.analysis import analyse
 from study.artifacts.plan import Plan
+from study.config.study import shown
 from tests.conftest import tiny_plan
 from tests.timings import as_timings
 
@@ -51,7 +52,8 @@ def frame_of(plan: Plan, **columns: Any) -> pd.DataFrame:
     for block, levels in product((1, 2), product(*factors.values())):
         row = {"device": "cpu", "outcome": "ok", "session": 1, "block": block, "message": None, "software": "the same"}
         row["run"] = f"run {len(rows)}"
-        rows.append(row | dict(zip(factors, levels, strict=True)) | SECONDS | BYTES)
+        named = {key: shown(plan.study, key, level) for key, level in zip(factors, levels, strict=True)}
+        rows.append(row | named | SECONDS | BYTES)
     frame = as_timings(rows).assign(**columns)
     frame.loc[frame["device"] == "cpu", [name for name in BYTES if "device" in name]] = float("nan")
     return frame.assign(fit_seconds=frame[list(SECONDS)].sum(axis=1))
@@ -205,12 +207,12 @@ def test_a_study_without_a_curve_has_a_bar_a_level_in_the_order_of_its_file() ->
     factors = {"device": ["cpu", "cuda"], "training.loop": ["torch", "fastai"], "training.drop_last": [True, False]}
     plan = plan_of(factors=factors, curve=None)
     frame = frame_of(plan).iloc[::-1]
-    frame.loc[(frame["training.loop"] == "fastai") & frame["training.drop_last"], "other_seconds"] = 5.0
+    frame.loc[(frame["training.loop"] == "fastai") & (frame["training.drop_last"] == "drop last"), "other_seconds"] = 5.0
     drawn = phases_of(plan, frame)
     assert sorted(axes.get_title() for axes in panels(drawn)) == ["CPU", "GPU"]
     for axes in panels(drawn):
         labels = [label.get_text() for label in axes.get_xticklabels()]
-        assert labels == ["torch\nTrue", "torch\nFalse", "fastai\nTrue", "fastai\nFalse"]
+        assert labels == ["torch\ndrop last", "torch\nno drop last", "fastai\ndrop last", "fastai\nno drop last"]
         assert [sum(heights(axes, bar)) for bar in range(4)] == pytest.approx([10, 10, 14.5, 10])
 
 
