@@ -256,8 +256,9 @@ def _levels(study: Study, group: GroupFit, y: str) -> list[Level]:
     """Return the levels of a group along the curve's factor, or as the study lists those of its other factors."""
     with_far = _with_far(group, y)
     x = study.curve.x if study.curve else None
+    typical = _medians(group.clean)
     levels = [
-        _level(str(name), rows, group, with_far.get(str(name)), x)
+        _level(str(name), rows, group, with_far.get(str(name)), typical.get(str(name), {}), x)
         for name, rows in group.part.groupby("level", sort=False)
     ]
     order = _levels_in_order(group.part, keys_of(study)[0], study)
@@ -286,8 +287,21 @@ def _levels_in_order(part: pd.DataFrame, keys: list[str], study: Study) -> list[
     return [labels[at] for at in sorted(range(len(labels)), key=places.__getitem__)]
 
 
-def _level(name: str, rows: pd.DataFrame, group: GroupFit, with_far: Estimate | None, x: str | None) -> Level:
-    """Return one level, from all of its ``rows`` and from those that count."""
+def _medians(clean: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """Return the median of each measured column by level; a level has no column that no run of it has."""
+    medians = clean.groupby("level")[["images_per_second", "data_wait_share", *resources()]].median()
+    return {str(level): row.dropna().to_dict() for level, row in medians.iterrows()}
+
+
+def _level(
+    name: str,
+    rows: pd.DataFrame,
+    group: GroupFit,
+    with_far: Estimate | None,
+    typical: Mapping[str, float],
+    x: str | None,
+) -> Level:
+    """Return one level, from all of its ``rows`` and from those that count, of which ``typical`` are the medians."""
     clean = group.clean[group.clean["level"] == name]
     adjusted = group.fits.adjusted if group.fits and name in group.times else None
     left = rows[(rows["outcome"] == "ok") & rows["set_aside"].isin(BY_RULE)]
@@ -302,16 +316,12 @@ def _level(name: str, rows: pd.DataFrame, group: GroupFit, with_far: Estimate | 
         time_with_far=with_far,
         time_adjusted=estimate(adjusted.mean(name)) if adjusted and name not in group.undetermined else None,
         accuracy=mean_of(clean, "accuracy"),
-        images_per_second=_median(clean, "images_per_second"),
-        data_wait_share=_median(clean, "data_wait_share"),
+        images_per_second=typical.get("images_per_second"),
+        data_wait_share=typical.get("data_wait_share"),
         images_per_epoch=mean_of(clean, "images_per_epoch"),
-        resources={column: value for column in resources() if (value := _median(clean, column)) is not None},
+        resources={column: typical[column] for column in resources() if column in typical},
         outcomes={str(key): int(value) for key, value in recorded["outcome"].value_counts().items()},
     )
-
-
-def _median(frame: pd.DataFrame, column: str) -> float | None:
-    return float(frame[column].median()) if frame[column].notna().any() else None
 
 
 def _answers(study: Study, groups: list[Group], contrasts: list[Contrast | NoRatio]) -> list[Answer]:
