@@ -28,6 +28,11 @@ class Results:
         """The lock of a start of the pipeline."""
         return self.root / ".lock"
 
+    @property
+    def prepared(self) -> Path:
+        """The empty file that is made once everything that the runs of a start need is there."""
+        return self.root / ".prepared"
+
     def download_lock(self, source: str) -> Path:
         """Return the lock of the downloads from a source of images."""
         return self.root / f".{source}.lock"

@@ -1,7 +1,7 @@
-# One run is one process, alone on the machine: it takes every core. Every missing preparation is an input
-# of every run, because a run with preparing jobs of its own would break the seeded order. What exists is
-# no input, and the plan is a parameter: Snakemake calls a job failed if an input is newer (after the clock
-# was set back). The output is a stamp, because Snakemake deletes what it calls an output: a record, never.
+# One run is one process, alone on the machine: it takes every core. Every run waits for every missing preparation,
+# because a run with preparing jobs of its own would break the seeded order. What exists is no input, and the plan is
+# a parameter: Snakemake calls a job failed if an input is newer (after the clock was set back). The output is a stamp,
+# because Snakemake deletes what it calls an output: a record, never.
 
 
 rule measure:

@@ -49,6 +49,7 @@ def _save(figures: dict[str, Drawn], folder: Path) -> None:
     index = []
     for name, figure in figures.items():
         figure.figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+        figure.figure.set_layout_engine("none")  # it has its place: a second search takes as long as the drawing
         figure.figure.savefig(folder / f"{name}.png", dpi=160)
         index.append({"name": name, "title": figure.title, "caption": figure.caption, "alt": figure.alt})
     (folder / INDEX).write_text(json.dumps(index, indent=1, ensure_ascii=False), encoding="utf-8")

@@ -58,10 +58,11 @@ class Workflow:
         ]
 
     @cached_property
-    def preparation(self) -> list[str]:
-        """The paths of every image, every manifest and every decision about weights.
+    def missing(self) -> list[str]:
+        """The paths of every image, every manifest and every decision about weights that is still to be made.
 
-        Those that are missing are inputs of each run: a run with preparing jobs of its own would break the order.
+        Each run waits for all of them: a run with preparing jobs of its own would break the order. One file stands for
+        them, because Snakemake keeps every input of every job: for 10,000 runs of ten studies that takes a minute.
         """
         files: list[Path] = []
         for plan in self.plans:
@@ -70,7 +71,7 @@ class Workflow:
                     files.append(self.results.image(run.settings.device))
                 files.append(self.results.manifest(run.dataset))
                 files.append(self.results.weights(plan.name, run.weights))
-        return [str(file) for file in dict.fromkeys(files)]
+        return _missing([str(file) for file in dict.fromkeys(files)])
 
     def step_image(self, study: str) -> list[str]:
         """Return the path of the image that prepares the data and weights of ``study``, if it is still to be made."""
@@ -79,8 +80,9 @@ class Workflow:
         return [] if plan.engine == "none" or device is None else _missing([str(self.results.image(device))])
 
     def needed(self, study: str, run: str, key: str) -> list[str]:
-        """Return the files to be made before a run: none if its record exists, else every missing preparation."""
-        return [] if self.results.record(study, f"{run}.{key}.json").exists() else _missing(self.preparation)
+        """Return the file that is made after every missing preparation; none if there is none, or a record exists."""
+        waits = self.missing and not self.results.record(study, f"{run}.{key}.json").exists()
+        return [str(self.results.prepared)] if waits else []
 
     def dataset_study(self, dataset: str) -> str:
         """Return the study whose plan describes ``dataset``, preferably one with a run that can be made here."""

@@ -252,7 +252,8 @@ def test_the_place_of_a_run_is_found_without_a_search_through_all(
     for place, run in enumerate(plan.runs):
         assert flow.order(plan.name, CountedName(run.name), run.key) == len(plan.runs) - place
         assert flow.counter(plan.name, CountedName(run.name)) == f"run {place + 1} of 300"
-        assert len(flow.needed(plan.name, run.name, run.key)) == 2
+        assert len(flow.needed(plan.name, run.name, run.key)) == 1
+    assert len(flow.missing) == 2
     assert flow.counter(plan.name, "no-such-r1") == "run 0 of 300"
     assert CountedName.compared < 10 * 300
     assert len(manifests) == 300
@@ -281,9 +282,12 @@ def test_a_run_waits_for_missing_preparation_alone(tmp_path: Path) -> None:
     """A manifest that is there is no input, whatever its time: Snakemake fails a job whose output is older."""
     plan = tiny_plan()
     run = plan.runs[0]
-    flow = Workflow([plan], Results(tmp_path), [])
-    manifest, weights = (tmp_path / "data" / run.dataset / "manifest.json", tmp_path / plan.name / "weights")
-    assert flow.needed(plan.name, run.name, run.key) == [str(manifest), str(weights / f"{run.weights}.json")]
-    manifest.parent.mkdir(parents=True)
-    manifest.touch()
-    assert flow.needed(plan.name, run.name, run.key) == [str(weights / f"{run.weights}.json")]
+    manifest = tmp_path / "data" / run.dataset / "manifest.json"
+    weights = tmp_path / plan.name / "weights" / f"{run.weights}.json"
+    for missing in ([manifest, weights], [weights], []):
+        flow = Workflow([plan], Results(tmp_path), [])
+        assert flow.missing == [str(path) for path in missing]
+        assert flow.needed(plan.name, run.name, run.key) == ([str(tmp_path / ".prepared")] if missing else [])
+        for path in missing[:1]:
+            path.parent.mkdir(parents=True)
+            path.touch()
