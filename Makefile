@@ -103,16 +103,20 @@ test-repeat: dev env  ## Run the unit tests 20 times in a row beside a process t
 test-gpu:  ## Run the tests that need a GPU, one process per file; GPU_PYTHON names another interpreter
 	@for file in tests/gpu/test_*.py; do STUDY_TEST_GPU=1 $(or $(GPU_PYTHON),$(VENV)) -m pytest $$file || exit 1; done
 
-EXAMPLE := docs/example-h200
+example: env  ## Recompute the tables, figures and reports of the committed examples from their records
+	@$(call example,docs/example-h200,batch-size speedup)
+	@$(call example,docs/example-switches,switches-gpu)
 
-example: env  ## Recompute the tables, figures and report of the committed example from its records
-	@cd $(EXAMPLE) && export PYTHONPATH=$(CURDIR) && python=$(CURDIR)/$(VENV) && for study in batch-size speedup; do \
-	  $$python -m study timings $$study/plan.json --records $$study/records --telemetry $$study/telemetry --output $$study/timings.csv && \
-	  $$python -m study fit $$study/plan.json $$study/timings.csv --output $$study/fit.json && \
-	  $$python -m study figures $$study/plan.json $$study/timings.csv $$study/fit.json --records $$study/records --telemetry $$study/telemetry \
-	    --output $$study/figures || exit 1; \
-	  done && $$python -m study report --from-tables batch-size speedup --results . --output report.html && \
-	  rm -f */figures/*.svg */figures/index.json
+# The folder of an example, and its studies.
+define example
+cd $(1) && export PYTHONPATH=$(CURDIR) && python=$(CURDIR)/$(VENV) && for study in $(2); do \
+  $$python -m study timings $$study/plan.json --records $$study/records --telemetry $$study/telemetry --output $$study/timings.csv && \
+  $$python -m study fit $$study/plan.json $$study/timings.csv --output $$study/fit.json && \
+  $$python -m study figures $$study/plan.json $$study/timings.csv $$study/fit.json --records $$study/records --telemetry $$study/telemetry \
+    --output $$study/figures || exit 1; \
+  done && $$python -m study report --from-tables $(2) --results . --output report.html && \
+  rm -f */figures/*.svg */figures/index.json
+endef
 
 lint: dev  ## Check the style, the import contracts and the workflow
 	$(VENV) -m ruff check study tests benchmarks

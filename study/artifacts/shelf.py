@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Literal
 
 from study.artifacts.record import Record
 from study.base.errors import StudyError
 
+MOST_SESSIONS = 999_999_999
+"""The largest number of a session that is read."""
 Aside = Literal["superseded", "disturbed", "broken"]
 """The folders beside the records that count: moved to be made again, disturbed first tries, blocks broken off."""
 
@@ -29,9 +32,14 @@ def _is_record(path: Path) -> bool:
     return path.suffix == ".json" and b'"outcome":' in path.read_bytes()
 
 
-def last_session(folder: Path) -> int:
-    """Return the highest session among a study's records, those set aside included; 0 without records."""
-    return max((session_of(path) for path in folder.rglob("*.json")), default=0)
+def next_session(folder: Path) -> int:
+    """Return a number that no session of a study's records has, those set aside included: the one after the highest.
+
+    A damaged record may hold the highest number that there is; then it is the lowest that is free.
+    """
+    used = {session_of(path) for path in folder.rglob("*.json")}
+    following = max(used, default=0) + 1
+    return following if following <= MOST_SESSIONS else next(free for free in count(1) if free not in used)
 
 
 def session_of(path: Path) -> int:

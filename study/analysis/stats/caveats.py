@@ -42,6 +42,7 @@ def warnings_of(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> lis
         *_work(usable),
         *_batches(usable),
         *_waiting(usable),
+        *_decoding(study, usable),
         *_steps(usable),
         *_ceilings(usable),
     ]
@@ -310,6 +311,16 @@ def _waiting(usable: pd.DataFrame) -> Iterator[Caveat]:
         shares = rows.groupby("training.batch_size")["data_wait_share"].median()
         if len(waiting := shares[shares >= WAITING_LIMIT]):
             yield findings.WaitsForData(device=str(device), batch_sizes=[int(size) for size in waiting.index.tolist()])
+
+
+def _decoding(study: Study, usable: pd.DataFrame) -> Iterator[Caveat]:
+    """Yield that some settings are compared without the decoding of their images."""
+    if "loader.kind" not in study.factors:
+        return
+    kinds = [str(kind) for kind in study.factors["loader.kind"] if kind in set(usable["loader.kind"])]
+    others = [kind for kind in kinds if kind not in ("device", "alone")]
+    if "device" in kinds and others:
+        yield findings.DecodedBefore(others=others)
 
 
 def _steps(usable: pd.DataFrame) -> Iterator[Caveat]:

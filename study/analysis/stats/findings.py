@@ -383,6 +383,13 @@ class MixedImages(Strict):
     images: list[str] = Field(description="The first 12 characters of each digest.")
 
 
+class DecodedBefore(Strict):
+    """Some settings have their images on the device before the clock starts; the others decode them in every epoch."""
+
+    kind: Literal["decoded_before"] = "decoded_before"
+    others: list[str] = Field(description="The loaders that decode while the clock runs.")
+
+
 class SharedGpu(Strict):
     """Other processes computed on the GPU when runs began."""
 
@@ -551,6 +558,7 @@ Caveat = Annotated[
     | WholeBatch
     | NoSteadyStep
     | WaitsForData
+    | DecodedBefore
     | NeverSteady
     | SlowSteps
     | AboveCeiling

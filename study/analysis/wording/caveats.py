@@ -124,6 +124,14 @@ def _mixed_images(caveat: findings.MixedImages) -> str:
 
 
 @caveat_sentence.register
+def _decoded_before(caveat: findings.DecodedBefore) -> str:
+    return (
+        "With loader.kind: device the images are decoded before the clock starts; "
+        f"{listed(caveat.others)} decode them in every epoch."
+    )
+
+
+@caveat_sentence.register
 def _shared_gpu(caveat: findings.SharedGpu) -> str:
     return f"Other processes computed on the GPU when {caveat.runs} run(s) began."
 

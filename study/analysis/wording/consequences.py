@@ -44,6 +44,10 @@ CONSEQUENCES: dict[str, tuple[str, str]] = {
         "The times are the loader's more than the device's.",
         "Use more `loader.workers`, or `loader.kind: device`.",
     ),
+    "decoded_before": (
+        "The gain of `loader.kind: device` is also that of work which its clock does not count.",
+        "Take it for images that, decoded, fit into the device's memory and are trained on for many epochs.",
+    ),
     "mixed_software": ("A difference may be a library's.", "Measure all settings with one image or lock."),
     "several_starts": (
         "The machine may have changed in between; starts are part of the model.",

@@ -8,7 +8,7 @@ from itertools import groupby
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.run import Run
-from study.artifacts.shelf import last_session, move_aside, session_of
+from study.artifacts.shelf import move_aside, next_session, session_of
 from study.artifacts.start import Start, StartedBlock, read_start, write_start
 from study.config.selection import Selection
 
@@ -51,7 +51,7 @@ def note(
         return
     budget = selection.time_budget_minutes
     start = Start(
-        session=last_session(files.records(plan.name)) + 1,
+        session=next_session(files.records(plan.name)),
         name=datetime.fromtimestamp(began, UTC).strftime("%Y%m%dT%H%M%S.%fZ"),
         primer=selection.primer,
         quiet_wait_seconds=selection.quiet_wait_seconds,

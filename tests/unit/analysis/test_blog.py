@@ -23,6 +23,7 @@ from study.cli import main
 from tests.conftest import tiny_plan
 from tests.unit.artifacts.test_records import make_record
 
+pytestmark = pytest.mark.xdist_group("a post of the example")
 EXAMPLE = ROOT / "docs" / "example-h200"
 HOSTILE = [
     "<script>alert(1)</script>",

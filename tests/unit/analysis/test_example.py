@@ -18,6 +18,7 @@ from study.artifacts.samples import PHASES
 from study.base.files import ROOT
 from tests.unit.analysis.found import only
 
+pytestmark = pytest.mark.xdist_group("the example")
 EXAMPLE = ROOT / "docs" / "example-h200"
 FOLDER = EXAMPLE / "batch-size"
 

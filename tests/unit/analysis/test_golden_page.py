@@ -215,6 +215,8 @@ CAVEATS: list[Caveat] = [
     findings.MixedWeights(weights=["imagenet", "random"]),
     findings.UnrepeatedTraining(device="cuda", weights=2),
     findings.MixedImages(device="cuda", images=["0123456789ab", "ba9876543210"]),
+    findings.DecodedBefore(others=["workers"]),
+    findings.DecodedBefore(others=["workers", "threads"]),
     findings.SharedGpu(runs=3),
     findings.BusyMachine(percent=25, runs=2),
     findings.Throttled(runs=2, reasons=["power cap", "thermal slowdown"]),

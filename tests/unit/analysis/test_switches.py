@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from study.analysis.stats import findings
 from study.analysis.stats.analysis import Analysis, analyse
+from study.analysis.stats.caveats import warnings_of
 from study.analysis.stats.switches import Switches
 from study.analysis.table.rows import table
 from study.analysis.wording.ending import answer_line
@@ -20,6 +22,8 @@ from study.config.load import read_study
 from study.config.selection import Selection
 from study.host.plan.configuration import STUDIES
 from tests.conftest import tiny_plan
+from tests.timings import as_timings
+from tests.unit.analysis.found import only as only_of
 from tests.unit.analysis.test_report import finish
 from tests.unit.artifacts.test_records import make_record
 
@@ -144,3 +148,11 @@ def test_the_study_of_switches_is_a_full_factorial_and_goes_with_no_curve() -> N
     assert all(len(levels) == 2 for levels in study.factors.values())
     with pytest.raises((StudyError, ValueError), match="effects: True is not allowed with a curve or a contrast"):
         tiny_plan(factors=FACTORS, contrast="training.precision", curve=None, effects=True)
+
+
+@pytest.mark.parametrize(("kinds", "others"), [(["workers", "device"], ["workers"]), (["workers", "threads"], None)])
+def test_what_the_clock_of_images_on_the_device_leaves_out_is_said(kinds: list[str], others: list[str] | None) -> None:
+    study = tiny_plan(factors={"loader.kind": kinds}, loader={"kind": "workers"}, curve=None).study
+    frame = as_timings({"loader.kind": kind, "fit_seconds": 1.0} for kind in kinds)
+    found = only_of(findings.DecodedBefore, warnings_of(study, frame, "fit_seconds", None))
+    assert [one.others for one in found] == ([others] if others else [])

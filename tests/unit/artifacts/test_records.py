@@ -12,7 +12,7 @@ from study.artifacts.machine import Machine
 from study.artifacts.plan import Plan
 from study.artifacts.record import JobResult, Record, Software, without_paths
 from study.artifacts.samples import PHASES, Epoch, Measurement, Memory, Step
-from study.artifacts.shelf import last_session, read_record, retire
+from study.artifacts.shelf import next_session, read_record, retire
 from study.artifacts.weights import Weights
 from study.base.errors import StudyError
 from study.base.files import write_new
@@ -187,10 +187,16 @@ def test_the_current_folder_as_data_has_a_name_in_the_record(photos: Path, monke
 
 def test_the_session_counts_the_starts_that_measured(tmp_path: Path) -> None:
     plan = tiny_plan()
-    assert last_session(tmp_path) == 0
+    assert next_session(tmp_path) == 1
     write_new(tmp_path / "a.json", make_record(plan, session=3).model_dump_json(indent=1))
     (tmp_path / "broken.json").write_text("{")
-    assert last_session(tmp_path) == 3
+    assert next_session(tmp_path) == 4
+
+
+def test_a_session_gets_a_number_of_its_own_whatever_a_damaged_record_says(tmp_path: Path) -> None:
+    for number in (1, 2, 999_999_999, 10**12):
+        (tmp_path / f"{number}.json").write_text(f'{{"session": {number}}}')
+    assert next_session(tmp_path) == 3
 
 
 def test_a_result_without_a_measurement_needs_no_machine() -> None:

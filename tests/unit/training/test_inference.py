@@ -111,6 +111,7 @@ class TestWhatIsTimed:
         assert measured.inference.accuracy == pytest.approx(measured.epochs[-1].accuracy)
 
 
+@pytest.mark.xdist_group("every precision")
 class TestWhatAPrecisionKeeps:
     def test_every_precision_asks_the_same_weights(self, trained: dict[str, Measurement]) -> None:
         assert len({m.inference.weights_sha256 for m in trained.values() if m.inference}) == 1

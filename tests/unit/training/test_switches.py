@@ -59,6 +59,7 @@ def eager(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[float]]:
     return {name: losses(folder, name) for name in ("adamw", "sgd")}
 
 
+@pytest.mark.xdist_group("the eager losses")
 @pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
 @pytest.mark.parametrize("switch", SWITCHES)
 def test_every_switch_follows_the_eager_losses_step_by_step(
