@@ -179,3 +179,30 @@ def test_phases_and_epochs_add_up_within_two_percent(frame: pd.DataFrame) -> Non
 def test_the_runs_were_executed_in_the_planned_order(plan: Plan, frame: pd.DataFrame) -> None:
     started = frame.dropna(subset=["started"]).sort_values("started")
     assert started["position"].is_monotonic_increasing
+
+
+def test_the_pages_quote_what_the_switches_buy(readme: str) -> None:
+    """The second example, whose page and README quote one estimate."""
+    folder = ROOT / "docs" / "example-switches"
+    study = folder / "switches-gpu"
+    plan = read_plan(study / "plan.json")
+    found = analyse(plan.study, table_files.read_table(plan, study / "records", study / "telemetry")[0])
+    (switches,) = found.switches
+    page = " ".join((folder / "README.md").read_text(encoding="utf-8").split())
+    assert switches.combination
+    best = switches.combination.times_as_fast
+    assert best.low is not None
+    assert best.high is not None
+    quoted = f"{number(best.value)} times (95%: {number(best.low)} to {number(best.high)}) as fast"
+    assert quoted in page
+    assert quoted in readme
+    gains = {effect.level: effect.times_as_fast for effect in switches.effects}
+    for level, form in (
+        ("device", "is {} times ({} to {}) as fast"),
+        ("fused", "fused optimizer buys {} times ({} to {})"),
+        ("channels_last", "channels last {} times ({} to {})"),
+        ("cuda graph", "({}, {} to {})"),
+        ("bf16", "{} times ({} to {}) the speed"),
+    ):
+        gain = gains[level]
+        assert form.format(*(number(value) for value in (gain.value, gain.low, gain.high) if value is not None)) in page
