@@ -43,6 +43,7 @@ STUDY: dict[str, Any] = {
     "model": {"name": "small_net", "weights": "none"},
     "training": {"freeze_epochs": 0, "epochs": 1, "batch_size": 4},
     "factors": {"device": ["cpu"], "training.batch_size": [4, 8]},
+    "only": [{"training.batch_size": 4, "replicates": 2}],
     "replicates": 1,
     "curve": {"x": "training.batch_size", "y": "fit_seconds"},
     "reduced": {"training.epochs": 1},

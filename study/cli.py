@@ -170,6 +170,20 @@ def start(options: argparse.Namespace) -> None:
     sys.exit(snakemake(options.snakemake))
 
 
+@verb(
+    argument("study", help="name of a file in config/studies"),
+    argument("--minutes", type=float, default=5.0, help="time of the race (default: 5)"),
+    argument("--device", choices=["cpu", "cuda"], help="default: the first of the study's devices that is here"),
+)
+def tune(options: argparse.Namespace) -> None:
+    """Find the settings that train a study's network fastest on this machine, and what they gain."""
+    from study.base import checkout
+    from study.tune.step import tune
+
+    checkout.root()
+    tune(options.study, options.minutes, options.device, partial(_say, log=None))
+
+
 @verb(PLAN, DEVICE, RESULTS, LOG)
 def image(options: argparse.Namespace) -> str:
     """Build, load or pull the image of a device, and test it once."""

@@ -1,5 +1,6 @@
 """A file of `config/studies`: keys, factors, and what is fitted against what."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
@@ -20,6 +21,8 @@ Total = Literal[
     "thousand_images_seconds",
 ]
 TOTALS_OF_INFERENCE: tuple[Total, ...] = ("thousand_images_seconds",)
+
+MOST_REPLICATES = 1000
 
 
 class Curve(Declared):
@@ -54,13 +57,19 @@ class Study(Keys):
         default_factory=dict,
         description="Dotted keys with their levels. The runs are all combinations of the levels, times `replicates`.",
     )
+    only: list[dict[str, Any]] = Field(
+        default_factory=list,
+        description="Settings to run in place of all combinations, such as `{training.loop: torch, "
+        "training.batch_size: 64}`. Each stands for every combination with these levels of these factors, and may have "
+        "`replicates` of its own. none: all combinations.",
+    )
     null_control: bool = Field(
         False,
         description="True to run every configuration twice in each block, as the two levels of the factor `control`. "
         "The difference between the two is the machine's noise.",
     )
     replicates: int = Field(
-        3, ge=1, le=1000, description="Number of runs of each configuration, one in each randomised block."
+        3, ge=1, le=MOST_REPLICATES, description="Number of runs of each configuration, one in each randomised block."
     )
     equivalence_margin: float = Field(
         0.05,
@@ -114,6 +123,19 @@ class Study(Keys):
             return self.curve.y
         return self.time or (TOTALS_OF_INFERENCE[0] if self.task == "inference" else "fit_seconds")
 
+    @property
+    def runs_a_setting(self) -> str:
+        """The number of runs of each setting, in words: settings of ``only`` may have their own."""
+        counts = sorted({entry.get("replicates", self.replicates) for entry in self.only}) or [self.replicates]
+        return f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
+
+    def runs_of(self, levels: Mapping[str, Any]) -> int:
+        """Return the number of runs of the combination with these levels of the factors; 0 if ``only`` has it not."""
+        if not self.only:
+            return self.replicates
+        entries = [entry for entry in self.only if all(levels[key] == entry[key] for key in entry if key in levels)]
+        return max((entry.get("replicates", self.replicates) for entry in entries), default=0)
+
     @model_validator(mode="before")
     @classmethod
     def _a_null_control_is_a_factor(cls, values: Any) -> Any:
@@ -158,6 +180,7 @@ class Study(Keys):
         if self.total == "target_seconds" and self.training.target_accuracy is None and target not in self.factors:
             key = "curve.y" if self.curve else "time"
             raise ValueError(f"{key}: 'target_seconds' is not allowed without a target: give {target}")
+        self._check_only()
         if self.effects and (self.curve or self.contrast):
             raise ValueError("effects: True is not allowed with a curve or a contrast: it compares every factor")
         if self.contrast and self.contrast not in self.factors:
@@ -166,6 +189,25 @@ class Study(Keys):
                 f"allowed: {', '.join(self.factors) or 'none'}"
             )
         return self
+
+    def _check_only(self) -> None:
+        """Raise ValueError if an entry of ``only`` names no factor, no level of it, or no number of runs."""
+        if self.only and self.effects:
+            raise ValueError("only: not allowed with effects, which compare all combinations")
+        for entry in self.only:
+            for key, level in entry.items():
+                if key == "replicates":
+                    if type(level) is not int or not 1 <= level <= MOST_REPLICATES:
+                        raise ValueError(f"only.replicates: {level!r} is not allowed: 1 to {MOST_REPLICATES}")
+                elif key not in self.factors:
+                    raise ValueError(
+                        f"only: {key!r} is not allowed: no such factor; allowed: {', '.join(self.factors)}, replicates"
+                    )
+                elif level not in self.factors[key]:
+                    levels = ", ".join(map(str, self.factors[key]))
+                    raise ValueError(
+                        f"only.{key}: {level!r} is not allowed: no level of this factor; allowed: {levels}"
+                    )
 
 
 def shown(study: Study, key: str, level: Any) -> Any:

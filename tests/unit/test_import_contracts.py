@@ -49,6 +49,7 @@ def test_the_contracts_hold(package: Path) -> None:
     [
         ("host/supervise.py", "from study.training import probe", LAYERS),
         ("analysis/words.py", "from study.host import supervise", LAYERS),
+        ("analysis/words.py", "from study.tune import space", LAYERS),
         ("training/common.py", "from study.analysis import words", LAYERS),
         ("artifacts/run.py", "from study.data import decode", LAYERS),
         ("base/errors.py", "from study.config import networks", LAYERS),

@@ -35,7 +35,7 @@ def facts_of(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
         )
     levels = [f"{short_key(k)}: {', '.join(str(shown(study, k, x)) for x in v)}" for k, v in study.factors.items()]
     facts.append(("Factors", "; ".join(levels) or "none"))
-    facts.append(("Replicates", f"{study.replicates}, in randomised complete blocks (seed {study.seed})"))
+    facts.append(("Replicates", f"{study.runs_a_setting}, in randomised complete blocks (seed {study.seed})"))
     limits = study.limits
     told = [f"{limits.memory_gib:g} GiB of memory"] if limits.memory_gib else []
     told += [f"{limits.cpus} CPU(s)"] if limits.cpus else []

@@ -32,8 +32,8 @@ def summary(plan: Plan, records: Mapping[str, Record]) -> list[str]:
     used = [record for record in records.values() if record.outcome == "ok"]
     machines = dict.fromkeys(record.machine.device_name for record in used if record.machine)
     told = [*machines, counts(plan, records)]
-    if plan.study.replicates > 1:
-        told.append(f"{plan.study.replicates} a setting")
+    if plan.study.runs_a_setting != "1":
+        told.append(f"{plan.study.runs_a_setting} a setting")
     told += _when(list(records.values()))
     if any(record.data and record.data.generated for record in used):
         told.append("generated images")

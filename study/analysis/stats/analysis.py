@@ -290,7 +290,10 @@ def _levels_in_order(part: pd.DataFrame, keys: list[str], study: Study) -> list[
 def _medians(clean: pd.DataFrame) -> dict[str, dict[str, float]]:
     """Return the median of each measured column by level; a level has no column that no run of it has."""
     medians = clean.groupby("level")[["images_per_second", "data_wait_share", *resources()]].median()
-    return {str(level): row.dropna().to_dict() for level, row in medians.iterrows()}
+    return {
+        str(level): {str(name): float(value) for name, value in row.dropna().items()}
+        for level, row in medians.iterrows()
+    }
 
 
 def _level(

@@ -74,7 +74,7 @@ def method(plan: Plan, records: Iterable[Record]) -> list[tuple[str, str]]:
         *([("Images", "; ".join(images))] if images else []),
         ("Training", f"{models}, {training.loop} loop, {frozen}{training.epochs} epoch(s)"),
         *([("Compared", "; ".join(levels))] if levels else []),
-        ("Order", f"{study.replicates} run(s) of each setting, in randomised complete blocks (seed {study.seed})"),
+        ("Order", f"{study.runs_a_setting} run(s) of each setting, in randomised complete blocks (seed {study.seed})"),
     ]
 
 

@@ -57,28 +57,31 @@ def make_plan(
     """
     counts = counts or {device: int(not reason) for device, reason in absent.items()}
     shared = _Shared(name, place, _processes_before(earlier))
-    configurations = [
-        _configuration(settings, list(study.factors), shared, absent, counts) for settings in _combinations(name, study)
-    ]
+    combined = list(_combinations(name, study))
+    configurations = [_configuration(settings, list(study.factors), shared, absent, counts) for settings, _ in combined]
     _check_curve(name, study)
     labels = unique([label(item.factors, study) for item in configurations], [item.factors for item in configurations])
     as_checked = {key: list(dict.fromkeys(item.factors[key] for item in configurations)) for key in study.factors}
     full = sources.with_effect(study.full, [item.settings.dataset for item in configurations])
+    replicates = [runs for _, runs in combined]
+    only = [item.factors | {"replicates": runs} for item, runs in zip(configurations, replicates, strict=True)]
     return Plan(
         name=name,
-        study=study.model_copy(update={"factors": as_checked, "full": full}),
-        runs=_blocks(configurations, labels, study),
+        study=study.model_copy(update={"factors": as_checked, "full": full, "only": only if study.only else []}),
+        runs=_blocks(configurations, labels, replicates, study.seed),
         engine=place.engine,
         engine_reason=place.reason,
         images=place.images,
     )
 
 
-def _combinations(name: str, study: Study) -> Iterator[Settings]:
-    """Yield the checked settings of each combination of levels."""
+def _combinations(name: str, study: Study) -> Iterator[tuple[Settings, int]]:
+    """Yield the checked settings of each combination of levels that the study runs, and the number of their runs."""
     base = {key: value for key, value in study.model_dump().items() if key in Settings.model_fields}
-    for levels in itertools.product(*study.factors.values()):
-        yield check_settings(with_values(base, dict(zip(study.factors, levels, strict=True))), f"study {name}")
+    for combination in itertools.product(*study.factors.values()):
+        levels = dict(zip(study.factors, combination, strict=True))
+        if runs := study.runs_of(levels):
+            yield check_settings(with_values(base, levels), f"study {name}"), runs
 
 
 class _Shared:
@@ -147,15 +150,17 @@ def _check_curve(name: str, study: Study) -> None:
         )
 
 
-def _blocks(configurations: Sequence[Configuration], labels: Sequence[str], study: Study) -> list[Run]:
-    """Return the runs: in each block every configuration once, in the block's own seeded order."""
+def _blocks(
+    configurations: Sequence[Configuration], labels: Sequence[str], replicates: Sequence[int], seed: int
+) -> list[Run]:
+    """Return the runs: in each block every configuration that has a run left, in the block's own seeded order."""
     first = [
         Run(name="", block=0, position=0, **vars(configuration)) for configuration in configurations
     ]  # checked once: a replicate differs from it in these three alone
     runs: list[Run] = []
-    for block in range(1, study.replicates + 1):
-        order = list(range(len(configurations)))
-        random.Random(f"{study.seed}/{block}").shuffle(order)
+    for block in range(1, max(replicates, default=0) + 1):
+        order = [index for index, count in enumerate(replicates) if count >= block]
+        random.Random(f"{seed}/{block}").shuffle(order)
         for index in order:
             own = {"name": f"{labels[index]}-r{block}", "block": block, "position": len(runs) + 1}
             runs.append(first[index].model_copy(update=own))

@@ -207,7 +207,9 @@ def test_a_study_without_a_curve_has_a_bar_a_level_in_the_order_of_its_file() ->
     factors = {"device": ["cpu", "cuda"], "training.loop": ["torch", "fastai"], "training.drop_last": [True, False]}
     plan = plan_of(factors=factors, curve=None)
     frame = frame_of(plan).iloc[::-1]
-    frame.loc[(frame["training.loop"] == "fastai") & (frame["training.drop_last"] == "drop last"), "other_seconds"] = 5.0
+    frame.loc[(frame["training.loop"] == "fastai") & (frame["training.drop_last"] == "drop last"), "other_seconds"] = (
+        5.0
+    )
     drawn = phases_of(plan, frame)
     assert sorted(axes.get_title() for axes in panels(drawn)) == ["CPU", "GPU"]
     for axes in panels(drawn):

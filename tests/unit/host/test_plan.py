@@ -291,3 +291,37 @@ def test_a_run_waits_for_missing_preparation_alone(tmp_path: Path) -> None:
         for path in missing[:1]:
             path.parent.mkdir(parents=True)
             path.touch()
+
+
+def test_only_the_named_settings_are_run_each_as_often_as_it_says() -> None:
+    factors = {"training.batch_size": [2, 4, 8], "training.drop_last": [True, False]}
+    only = [{"training.batch_size": 2}, {"training.batch_size": 8, "training.drop_last": False, "replicates": 5}]
+    plan = tiny_plan(factors=factors, only=only, replicates=2)
+    counts = Counter((run.factors["training.batch_size"], run.factors["training.drop_last"]) for run in plan.runs)
+    assert counts == {(2, True): 2, (2, False): 2, (8, False): 5}
+    assert [run.block for run in plan.runs] == sorted(run.block for run in plan.runs)
+    assert {run.block for run in plan.runs if run.factors["training.batch_size"] == 8} == {1, 2, 3, 4, 5}
+    assert Plan.model_validate_json(plan.model_dump_json()) == plan
+
+
+def test_a_setting_that_is_added_or_dropped_keeps_the_records_of_the_others() -> None:
+    factors = {"training.batch_size": [2, 4, 8]}
+    files = [
+        {run.file for run in tiny_plan(factors=factors, only=[{"training.batch_size": size} for size in sizes]).runs}
+        for sizes in ((2, 4), (4, 8))
+    ]
+    assert len(files[0] & files[1]) == 1
+
+
+@pytest.mark.parametrize(
+    ("only", "error"),
+    [
+        ([{"training.epochs": 1}], "only: 'training.epochs' is not allowed: no such factor; allowed: training.batch_s"),
+        ([{"training.batch_size": 3}], "only.training.batch_size: 3 is not allowed: no level of this factor; allowed"),
+        ([{"training.batch_size": 2, "replicates": 0}], "only.replicates: 0 is not allowed: 1 to 1000"),
+        ([{"training.batch_size": 2, "replicates": True}], "only.replicates: True is not allowed: 1 to 1000"),
+    ],
+)
+def test_a_setting_that_is_none_is_an_error_that_says_what_is_allowed(only: list[dict[str, Any]], error: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(error)):
+        tiny_plan(factors={"training.batch_size": [2, 4, 8]}, only=only)

@@ -1,0 +1,154 @@
+"""The step ``tune``: the name of a study and a time in; a race of runs, and the study file that repeats it, out."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from study.analysis.report.anytime import report_now
+from study.analysis.stats.analysis import analyse
+from study.analysis.stats.groups import groups_of
+from study.analysis.stats.log_model import Interval, fit_log_model
+from study.analysis.stats.usable import with_reasons
+from study.analysis.table.files import read_timings
+from study.artifacts.layout import Results
+from study.artifacts.plan import Plan, read_plan
+from study.base import devices, strict_yaml
+from study.base.errors import StudyError
+from study.base.files import write_whole
+from study.config.load import read_selection, read_study
+from study.config.sections import Device
+from study.config.study import Study
+from study.data import sources
+from study.host.plan import configuration
+from study.tune import words
+from study.tune.race import Race, Setting, Standing
+from study.tune.space import Levels, Space, space_of
+
+ITS_OWN = ("factors", "only", "null_control", "replicates", "curve", "time", "effects", "contrast", "reduced")
+"""Keys of a study that its race does not take over, beside what it is compared with."""
+PUBLISHED = ("published", "claims_of")
+LEAST_MINUTES = 0.5
+RESULTS = Path("results")
+"""Where Snakemake leaves them, in the folder of the start."""
+
+
+def tune(study: str, minutes: float, device: Device | None, say: Callable[[str], None]) -> None:
+    """Race what may train ``study`` faster on ``device`` (default: its first that is here), and say what won.
+
+    The race is a study of its own, ``<study>-tuned``. Raise :class:`StudyError` if there is one already, or if
+    nothing can be trained.
+    """
+    began, name = time.monotonic(), f"{study}-tuned"
+    file = configuration.STUDIES / f"{name}.yaml"
+    if minutes < LEAST_MINUTES:
+        raise StudyError(f"--minutes: {minutes:g} is not allowed: at least {LEAST_MINUTES:g}")
+    if file.exists():
+        raise StudyError(f"{file.name} is there already: remove it to race again, or start it to repeat its runs")
+    base = read_study(study, configuration.STUDIES, read_selection(configuration.of_one_study(study, [], None, False)))
+    chosen = _device(base, device)
+    space = space_of(base, chosen, sources.look(base.dataset).train_images)
+    course = _Course(name, strict_yaml.read_mapping(configuration.STUDIES / f"{study}.yaml"), space, file)
+    race = Race(space, course.measure, time.monotonic, began + 60 * minutes)
+    try:
+        winner, raced, standings = race.run()
+    finally:
+        if Results(RESULTS).plan(name).exists():
+            report_now([name], RESULTS, Results(RESULTS).report, say)
+    pair = course.pair(race.tried, winner, raced)
+    for line in words.ending(base, space, race.tried, winner, standings, pair, race.runs, time.monotonic() - began):
+        say(line)
+    say(f"to repeat it: {file.relative_to(file.parent.parent.parent)}")
+
+
+def _device(study: Study, given: Device | None) -> Device:
+    """Return the device of the race. Raise :class:`StudyError` if the machine does not have it."""
+    named: list[Device] = [given] if given else study.factors.get("device", [study.device])
+    missing = {one: devices.absent(one) for one in named}
+    for one, why in missing.items():
+        if not why:
+            return one
+    raise StudyError(f"device: {', '.join(named)} is not allowed here: {next(iter(missing.values()))}")
+
+
+@dataclass(frozen=True)
+class _Course:
+    """The study of a race: its file is written anew before each start, with the runs to be made."""
+
+    name: str
+    values: Mapping[str, Any]
+    space: Space
+    file: Path
+
+    def measure(self, tried: Sequence[Levels], runs: Mapping[Setting, int], within: float) -> dict[Setting, Standing]:
+        """Make the runs of these settings, and return what is known of each that has a successful one."""
+        self.write(tried, runs)
+        target = Results(RESULTS).fit(self.name)
+        start = [sys.executable, "-m", "study", "start", "--", "--cores", "1", str(target)]
+        given = [f"studies=[{self.name}]", f"time_budget_minutes={within / 60:.2f}"]
+        if subprocess.run([*start, "--config", *given], check=False).returncode:
+            raise StudyError("tune: the start did not end well; what it measured is kept")
+        plan, frame = self.read()
+        places = _places(plan, tried)
+        (group,) = groups_of(plan.study, frame)
+        (told,) = analyse(plan.study, frame).groups
+        labels = {str(row.level): places[str(row.run)] for row in group.part.itertuples()}
+        return {
+            labels[level.label]: Standing(
+                seconds=level.time.value,
+                learned=level.label not in group.unfair,
+                tied=level.undetermined is not None or level.label in told.indistinguishable,
+            )
+            for level in told.levels
+            if level.time
+        }
+
+    def write(self, tried: Sequence[Levels], runs: Mapping[Setting, int]) -> None:
+        """Write the study's file."""
+        many = [key for key, levels in self.space.factors.items() if len(levels) > 1]
+        own = {key: value for key, value in self.values.items() if key not in (*ITS_OWN, *PUBLISHED)}
+        study = own | {
+            "title": f"{own['title']}, tuned",
+            "question": "Which settings train this network fastest on this machine?",
+            "factors": dict(self.space.factors),
+            "replicates": max(runs.values()),
+            "only": [{key: tried[one][key] for key in many} | {"replicates": count} for one, count in runs.items()],
+        }
+        told = f"# Written by `python -m study tune {self.name.removesuffix('-tuned')}`: every setting with its runs.\n"
+        write_whole(self.file, told + yaml.safe_dump(study, sort_keys=False, width=120))
+
+    def read(self) -> tuple[Plan, pd.DataFrame]:
+        """Return the plan and the marked table of the last start."""
+        files = Results(RESULTS)
+        plan = read_plan(files.plan(self.name))
+        return plan, with_reasons(plan.study, read_timings(files.timings(self.name), plan))
+
+    def pair(self, tried: Sequence[Levels], winner: Setting, raced: int) -> words.Pair | None:
+        """Return how the baseline and the winner compare in the blocks after the race; None where they cannot be."""
+        plan, frame = self.read()
+        places = _places(plan, tried)
+        rows = frame[frame["set_aside"].isna() & (frame["outcome"] == "ok") & (frame["block"] > raced)]
+        rows = rows.assign(place=[places[name] for name in rows["run"]])
+        rows = rows[rows["place"].isin([0, winner])]
+        if winner == 0 or rows["place"].nunique() < 2:
+            return None
+        blocks = (rows["session"].astype(str) + "." + rows["block"].astype(str)).tolist()
+        ratio: Interval = fit_log_model(rows[plan.study.total].tolist(), rows["place"].tolist(), blocks).ratio(
+            0, winner
+        )
+        accuracy = rows.groupby("place")["accuracy"].mean()
+        return words.Pair(ratio, int(rows["place"].value_counts().min()), float(accuracy[0]), float(accuracy[winner]))
+
+
+def _places(plan: Plan, tried: Sequence[Levels]) -> dict[str, Setting]:
+    """Return the setting of each run, by the run's name."""
+    return {
+        run.name: next(place for place, levels in enumerate(tried) if all(run.factors[k] == levels[k] for k in levels))
+        for run in plan.runs
+    }
