@@ -72,7 +72,7 @@ class Scale:
         return self.left + share * (self.right - self.left)
 
     def ticks(self) -> list[float]:
-        """Return round values within the ends, at least 60 pixels apart."""
+        """Return round values within the ends, at least 60 pixels apart unless that leaves a single one."""
         return _log_ticks(self) if self.log else _linear_ticks(self)
 
 
@@ -80,7 +80,13 @@ def _linear_ticks(scale: Scale) -> list[float]:
     most = max(2, int((scale.right - scale.left) / 60))
     rough = (scale.high - scale.low) / most
     unit = 10.0 ** math.floor(math.log10(rough))
-    step = unit * next(factor for factor in (1, 2, 5, 10) if factor * unit >= rough)
+    steps = [factor * unit for factor in (0.5, 1, 2, 5, 10)]
+    wanted = next(place for place, step in enumerate(steps) if step >= rough)
+    found = _multiples(scale, steps[wanted])
+    return found if len(found) > 1 or wanted == 0 else _multiples(scale, steps[wanted - 1])
+
+
+def _multiples(scale: Scale, step: float) -> list[float]:
     first = math.ceil(scale.low / step - 1e-9)
     return [place * step for place in range(first, int(scale.high / step + 1e-9) + 1)]
 

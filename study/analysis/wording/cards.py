@@ -207,7 +207,7 @@ def _null_control(answer: findings.NullControl, several: bool) -> Card:
 
 def limit_card(label: str, shares: dict[str, float]) -> Card:
     """Return what takes the time of the setting ``label``, from the share of each part of its training time."""
-    parts = sorted(shares.items(), key=lambda part: -part[1])[:FEW]
+    parts = [part for part in sorted(shares.items(), key=lambda part: -part[1])[:FEW] if part[1] >= 0.005]
     told = ", ".join(f"{name} {share:.0%}" for name, share in parts)
     if (left := 1 - sum(share for _, share in parts)) >= 0.005:
         told += f", other parts {left:.0%}"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from study.analysis.stats.findings import Caveat
+from study.analysis.stats.findings import Caveat, Unsuccessful
 from study.analysis.wording.caveats import caveat_sentence
 
 AGAIN = "Close other programs and run again."
@@ -53,6 +53,7 @@ CONSEQUENCES: dict[str, tuple[str, str]] = {
         "The machine may have changed in between; starts are part of the model.",
         "Nothing, if blocks are whole.",
     ),
+    "unavailable": ("Nothing is said about these settings.", "Start again on a machine that can make them."),
     "unrepeated_training": ("A difference in accuracy may be chance.", "Compare accuracies over seeds."),
     "broken_blocks": ("None: such a block is measured anew as a whole.", "Start again."),
     "never_steady": ("The step time of these runs is none of a steady state.", "Train longer."),
@@ -77,8 +78,14 @@ class Warned:
 
 def ranked(caveats: Sequence[Caveat]) -> list[Warned]:
     """Return the caveats by kind, the most important first."""
-    kinds = sorted({caveat.kind for caveat in caveats}, key=lambda kind: RANK[kind])
+    kinds = sorted({_kind(caveat) for caveat in caveats}, key=lambda kind: RANK[kind])
     return [
-        Warned(tuple(caveat_sentence(caveat) for caveat in caveats if caveat.kind == kind), *CONSEQUENCES[kind])
+        Warned(tuple(caveat_sentence(caveat) for caveat in caveats if _kind(caveat) == kind), *CONSEQUENCES[kind])
         for kind in kinds
     ]
+
+
+def _kind(caveat: Caveat) -> str:
+    """Return the kind of a caveat; runs that this machine cannot make are no failure, and are named above the cards."""
+    absent = isinstance(caveat, Unsuccessful) and caveat.outcome == "unavailable"
+    return "unavailable" if absent else caveat.kind
