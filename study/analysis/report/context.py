@@ -31,7 +31,7 @@ from study.analysis.report.life import life_chart, life_sentence, with_gaps
 from study.analysis.report.notes import counts, oddities, origins, reduced, summary
 from study.analysis.stats.analysis import Analysis
 from study.analysis.stats.usable import with_reasons
-from study.analysis.table.progress import progress_of
+from study.analysis.table.progress import Progress, progress_of
 from study.analysis.wording.answer import answer_sentence
 from study.analysis.wording.cards import Card, cards, limit_card
 from study.analysis.wording.claims import claim_title, claim_words, ratio_sentence
@@ -55,6 +55,7 @@ class StudyView:
     question: str
     summary: list[str]
     counts: str
+    progress: Progress
     unfinished: list[str]
     """How far the study is, which comes first; nothing where every planned run is there."""
     cards: list[Card]
@@ -119,7 +120,8 @@ def view(
         question=study.question,
         summary=summary(plan, records),
         counts=counts(plan, records),
-        unfinished=_unfinished(plan, records),
+        progress=(progress := progress_of(plan, records)),
+        unfinished=_unfinished(progress),
         cards=_cards(plan, groups, analysis, found),
         answer=[
             *(answer_sentence(answer) for answer in analysis.answer),
@@ -155,9 +157,8 @@ def view(
     )
 
 
-def _unfinished(plan: Plan, records: dict[str, Record]) -> list[str]:
+def _unfinished(progress: Progress) -> list[str]:
     """Return a sentence on how far the study is; none where it is whole."""
-    progress = progress_of(plan, records)
     missing = missing_sentence(progress)
     return [f"{progress_sentence([progress])} {missing}"] if missing else []
 

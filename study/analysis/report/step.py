@@ -22,6 +22,7 @@ from study.analysis.table.files import read_primers, read_timings
 from study.analysis.wording.cards import SIGNS, EvidenceWord
 from study.analysis.wording.caveats import sensitivity_sentence
 from study.analysis.wording.claims import claim_text
+from study.analysis.wording.progress import progress_sentence
 from study.analysis.wording.sources import document
 from study.analysis.wording.steps import step_intervals, step_sentence
 from study.analysis.wording.verdict import noise_sentence
@@ -74,6 +75,9 @@ def render(studies: list[str], results: Path, output: Path, linked: Path | None 
     text = environment.get_template("report.html.j2").render(
         studies=views,
         overview=len(views) >= OVERVIEW_FROM,
+        unfinished=None
+        if all(view.progress.whole for view in views)
+        else progress_sentence([v.progress for v in views]),
         claims=claims,
         script=script,
         script_hash=f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}",
