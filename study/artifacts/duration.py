@@ -9,10 +9,17 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
+from study.base.strict import LARGEST
+
 # Top-level keys of a record as it is written, with one space before them: to check thousands of records takes minutes.
 SECONDS = re.compile(r'^ "process_seconds": ([0-9.eE+-]{1,30}),?$', re.MULTILINE)
 STARTED = re.compile(r'^ "started": "([0-9T:.+-]{1,40})",?$', re.MULTILINE)
 SESSION = re.compile(r'^ "session": (\d{1,9}),?$', re.MULTILINE)
+
+
+def is_readable(path: Path) -> bool:
+    """Return whether the path is a file that can be read whole: a sparse one of a terabyte takes no room on a disk."""
+    return path.is_file() and path.stat().st_size <= LARGEST
 
 
 @dataclass(frozen=True, order=True)
@@ -52,7 +59,7 @@ def expected_seconds(records: Iterable[Path]) -> dict[str, float]:
 
 def _took(record: Path) -> Took | None:
     """Return when the run of a record took how long, without checking the record; None if it does not say."""
-    if not record.is_file():
+    if not is_readable(record):
         return None
     text = record.read_text(encoding="utf-8", errors="replace")
     seconds, started, session = (pattern.search(text) for pattern in (SECONDS, STARTED, SESSION))

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -104,7 +104,7 @@ def table(plan: Plan) -> str:
 class Selected(Strict):
     """The studies of the last start."""
 
-    studies: list[str]
+    studies: list[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]] = Field(min_length=1)
 
 
 def write_plans(plans: Iterable[Plan], results: Path, only_missing: bool = False) -> None:

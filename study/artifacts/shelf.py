@@ -1,11 +1,11 @@
 """The records of a study: read, counted, set aside."""
 
-import re
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from typing import Literal
 
+from study.artifacts.duration import SESSION, is_readable
 from study.artifacts.record import Record
 from study.base.errors import StudyError
 
@@ -29,7 +29,7 @@ def is_measurement(path: Path) -> bool:
 
 
 def _is_record(path: Path) -> bool:
-    return path.suffix == ".json" and b'"outcome":' in path.read_bytes()
+    return path.suffix == ".json" and is_readable(path) and b'"outcome":' in path.read_bytes()
 
 
 def next_session(folder: Path) -> int:
@@ -44,9 +44,9 @@ def next_session(folder: Path) -> int:
 
 def session_of(path: Path) -> int:
     """Return the session of the record in a file, without checking it; 0 if there is none."""
-    if not path.is_file():
+    if not is_readable(path):
         return 0
-    match = re.search(r'"session":\s*(\d{1,9})\b', path.read_text(encoding="utf-8", errors="replace"))
+    match = SESSION.search(path.read_text(encoding="utf-8", errors="replace"))
     return int(match.group(1)) if match else 0
 
 

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 import subprocess
@@ -111,7 +112,7 @@ def remove_unfinished(folder: Path) -> None:
     """Remove what :func:`whole` was writing below ``folder`` in processes that are gone: they were killed."""
     for path in folder.rglob(".*.tmp"):
         owner = path.name.split(".")[-3]
-        if owner.isdigit() and not psutil.pid_exists(int(owner)):
+        if re.fullmatch("[0-9]{1,9}", owner) and path.is_file() and not psutil.pid_exists(int(owner)):
             path.unlink(missing_ok=True)
 
 

@@ -19,7 +19,7 @@ def imported(file: Path, in_functions: bool = True) -> list[str]:
 def _imported(text: bytes, in_functions: bool) -> list[str]:
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError):  # the import itself reports the error
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the import itself reports the error
         return []
     return list(dict.fromkeys(_names([tree], in_functions)))
 

@@ -1,6 +1,7 @@
 """Processes that end with their parent, so that none draws images or measures unnoticed."""
 
 import ctypes
+import io
 import os
 import resource
 import signal
@@ -14,6 +15,17 @@ import psutil
 
 LEAVE_SECONDS = 10.0
 """Seconds that a killed process may take to be gone; a driver may hold it for long."""
+
+
+def open_streams() -> None:
+    """Open what the caller closed of the standard streams on the null device, and escape what stdout cannot show."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_RDWR), number)
+                setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8"))  # noqa: PTH123, SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def die_with_parent(number: int = signal.SIGKILL) -> None:

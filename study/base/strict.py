@@ -8,6 +8,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from study.base.errors import StudyError
 from study.base.explain import explain_first
 
+LARGEST = 2**30
+"""Bytes of the largest file that is read whole: the plan of a million runs."""
+
 
 class Strict(BaseModel):
     """A model that refuses unknown keys, converts no type silently, and cannot be changed after validation."""
@@ -30,6 +33,8 @@ class Strict(BaseModel):
         """Return the value in a JSON file. Raise :class:`StudyError` with the first key that is not valid."""
         if path.exists() and not path.is_file():  # a pipe or a device may have no end
             raise StudyError("it is not a file")
+        if path.exists() and path.stat().st_size > LARGEST:
+            raise StudyError(f"it has more than {LARGEST >> 30} GiB")
         try:
             text = path.read_text(encoding="utf-8")
         except UnicodeDecodeError:

@@ -51,8 +51,8 @@ class TorchvisionSet(Source):
         base = self.base(dataset, folder, results)
         try:
             train, valid = self._found_or_brought(dataset, base)
-        except (OSError, RuntimeError) as error:
-            reason = str(error).splitlines()[0]
+        except Exception as error:  # torchvision's readers raise anything for a damaged file
+            reason = str(error).splitlines()[0] if str(error).strip() else error.__class__.__name__
             raise StudyError(
                 f"dataset.source: {dataset.source!r} could not be obtained ({reason}); put the files on disk and name "
                 "their folder as dataset.path, or use dataset.source: generated"

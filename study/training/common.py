@@ -30,6 +30,9 @@ from study.training.loops.contract import TrainingJob
 from study.training.loops.replicas import Replicas
 from study.training.models.pretrained import imagenet_model, read_state
 
+LONGEST_MESSAGE = 2000
+"""Letters of a run's error that its record keeps."""
+
 
 class ProgressLines:
     """Writes ``progress <done> <total> <words>`` to standard output, at most a few times a second."""
@@ -137,6 +140,7 @@ def failed(error: Exception, settings: Settings) -> JobResult:
     message = str(error).strip().splitlines()[0] if str(error).strip() else ""
     if not isinstance(error, StudyError):
         message = f"{error.__class__.__name__}: {message}"
+    message = message[:LONGEST_MESSAGE].encode("utf-8", "backslashreplace").decode("utf-8")
     return JobResult(
         outcome="out_of_memory" if is_out_of_memory(error) else "failed",
         message=anonymous(message, settings.dataset.path, settings.model.weights),
@@ -144,6 +148,9 @@ def failed(error: Exception, settings: Settings) -> JobResult:
 
 
 def _state(weights: Weights, requested: str, results: Path) -> dict[str, torch.Tensor] | None:
+    files = {"imagenet": Results(results).hub / "checkpoints" / str(weights.file), "file": Path(requested).expanduser()}
+    if weights.kind in files and file_sha256(files[weights.kind]) != weights.sha256:
+        raise StudyError(f"{weights.file}: the file of the weights has changed since it was decided about them")
     if weights.kind == "imagenet":
         return dict(imagenet_model(weights.model, Results(results).hub).state_dict())
     if weights.kind == "file":

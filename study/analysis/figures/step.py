@@ -14,8 +14,8 @@ from study.base.errors import StudyError
 from study.base.files import room_for
 
 INDEX = "index.json"
-KINDS = (".svg", ".png", ".json", ".snakemake_timestamp")
-"""Endings of the files in a folder of figures; the last is Snakemake's own file."""
+KINDS = (".svg", ".png", ".snakemake_timestamp")
+"""Endings of the files in a folder of figures beside its index; the last is Snakemake's own file."""
 
 
 def write_figures(plan: Path, timings: Path, fit: Path, records: Path, telemetry: Path, output: Path) -> None:
@@ -31,7 +31,7 @@ def save(figures: dict[str, Drawn], folder: Path) -> None:
     Raise :class:`StudyError` if ``folder`` holds other files: it is replaced as a whole.
     """
     for path in folder.iterdir() if folder.exists() else ():
-        if not path.name.endswith(KINDS):
+        if not path.name.endswith(KINDS) and path.name != INDEX:
             raise StudyError(f"{folder}: cannot be replaced by figures: it holds {path.name}, which is no figure")
     with room_for(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,5 @@
 """The step ``answer``: what is said at the end of a start, read from its results."""
 
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,8 +7,7 @@ from pathlib import Path
 from study.analysis.stats.analysis import read_analysis
 from study.analysis.wording.ending import answer_line, next_step
 from study.artifacts.layout import Results
-from study.artifacts.plan import Plan, read_plan
-from study.base.errors import StudyError
+from study.artifacts.plan import Plan, Selected, read_plan
 
 
 def ending(studies: Sequence[str], results: Path) -> list[str]:
@@ -29,10 +27,7 @@ def ending(studies: Sequence[str], results: Path) -> list[str]:
 
 
 def _selected(files: Results) -> list[str]:
-    try:
-        return list(map(str, json.loads(files.selection.read_text(encoding="utf-8"))["studies"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        raise StudyError(f"{files.selection}: no studies of an earlier start; name the studies") from None
+    return Selected.read(files.selection, "name the studies of an earlier start").studies
 
 
 def _left(plan: Plan, files: Results) -> int:

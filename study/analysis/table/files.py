@@ -113,7 +113,7 @@ def read_csv(path: Path, study: Study) -> pd.DataFrame:
     text = [key for key, levels in study.factors.items() if any(isinstance(level, str) for level in levels)]
     types: dict[str, Any] = dict.fromkeys(text, str) | {name: dtype(name) for name in Timing.model_fields}
     try:
-        frame = pd.read_csv(path, dtype=types, keep_default_na=False, na_values=[""])
+        frame = pd.read_csv(path, dtype=types, keep_default_na=False, na_values=[""], compression=None)
     except (OSError, ValueError) as error:
         raise StudyError(f"{path.name}: cannot be read as a table ({error.__class__.__name__})") from None
     _check_kind(frame, path.name, study)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from study.artifacts.layout import Results
 from study.artifacts.manifest import LeftOut, Manifest, Origin
-from study.base.errors import StudyError
+from study.base.errors import StudyError, printable
 from study.base.files import write_if_changed
 from study.config.sections import Dataset
 from study.data.preflight import images_a_class
@@ -241,4 +241,4 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    print(printable(text), file=sys.stderr, flush=True)

@@ -81,8 +81,10 @@ class Workflow:
 
     def needed(self, study: str, run: str, key: str) -> list[str]:
         """Return the file that is made after every missing preparation; none if there is none, or a record exists."""
-        waits = self.missing and not self.results.record(study, f"{run}.{key}.json").exists()
-        return [str(self.results.prepared)] if waits else []
+        if not self.missing or self.results.record(study, f"{run}.{key}.json").exists():
+            return []
+        # An earlier start's file would stand for files that are missing now: Snakemake makes none behind it.
+        return self.missing if self._prepared_before else [str(self.results.prepared)]
 
     def dataset_study(self, dataset: str) -> str:
         """Return the study whose plan describes ``dataset``, preferably one with a run that can be made here."""
@@ -105,6 +107,10 @@ class Workflow:
         for _, study, dataset in sorted(named, key=lambda item: item[0]):
             studies.setdefault(dataset, study)
         return studies
+
+    @cached_property
+    def _prepared_before(self) -> bool:
+        return self.results.prepared.exists()
 
     @cached_property
     def _orders(self) -> dict[tuple[str, str, str], int]:
@@ -187,6 +193,7 @@ def start(
         else:
             lock = lock_results(results)
             lifetime.sweep(results)
+            layout.prepared.unlink(missing_ok=True)
             set_back(_timed(results, [plan.name for plan in plans]))
             _forget_images(plans[0], results)
             write_plans(plans, results)

@@ -24,6 +24,7 @@ from study.artifacts.plan import Plan
 from study.artifacts.record import JobResult, Record, plain_factors, sealed, without_paths
 from study.artifacts.run import CEILINGS, RESULT, TELEMETRY, Run
 from study.artifacts.start import Start
+from study.base.errors import StudyError
 from study.base.files import file_sha256, write_new
 from study.base.processes import oom_kills
 from study.host.engine import container, lifetime
@@ -57,6 +58,8 @@ class Attempt:
         Raise :class:`StudyError` if the record exists; it stays as it is.
         """
         kept = self.record
+        if os.path.lexists(record):  # its samples stay, too
+            raise StudyError(f"{record}: this record exists already and is kept")
         if not self.samples.empty:
             telemetry.write_parquet(self.samples, samples)
             kept = kept.model_copy(update={"telemetry_sha256": file_sha256(samples)})

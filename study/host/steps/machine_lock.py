@@ -1,5 +1,6 @@
 """One measurement at a time on a machine, whoever measures and wherever temporary files lie."""
 
+import errno
 import os
 import socket
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from study.base.errors import printable
+from study.base.errors import StudyError, printable
 
 VARIABLE = "STUDY_MACHINE"
 """Pipelines with different values measure at the same time: for a machine whose cores are divided among them."""
@@ -54,10 +55,13 @@ def _name() -> str:
 
 def _is_ours(lock: socket.socket) -> bool:
     """Take the name, and return whether that succeeded."""
-    with suppress(OSError):
+    try:
         lock.bind(_name())
-        return True
-    return False
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise StudyError(f"{VARIABLE}: no lock of this name can be taken ({error.strerror or error})") from None
+        return False
+    return True
 
 
 def _tell(lock: socket.socket, title: str) -> None:

@@ -1,8 +1,10 @@
 """Where a network's weights come from: ImageNet, a file, or a seed."""
 
+import os
 import shutil
 import socket
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, Literal
 
 import torch
@@ -16,6 +18,8 @@ from study.base.privacy import anonymous
 from study.training.models.build import State, body_sha256, body_state, build
 
 DOWNLOAD_TIMEOUT_SECONDS = 20
+TENSORS_ALONE = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
+"""torch's variable by which a file is read as tensors alone, whatever its reader asks for."""
 
 
 def read_state(path: Path) -> State:
@@ -76,13 +80,22 @@ def decide(
 
 
 def imagenet_model(name: str, hub: Path) -> nn.Module:
-    """Return torchvision's model with its default weights from ``hub``. torchvision's builder can read old files."""
-    before = torch.hub.get_dir()
+    """Return torchvision's model with its default weights from ``hub``. torchvision's builder can read old files.
+
+    The file is read as tensors alone, which its builder does not ask for.
+    """
+    before, forced = torch.hub.get_dir(), os.environ.get(TENSORS_ALONE)
     torch.hub.set_dir(str(hub))
+    os.environ[TENSORS_ALONE] = "1"
     try:
         model: nn.Module = torchvision.models.get_model(name, weights="DEFAULT")
+    except UnpicklingError:
+        raise StudyError(f"model.name: {name}: the file of its weights holds more than tensors") from None
     finally:
         torch.hub.set_dir(before)
+        del os.environ[TENSORS_ALONE]
+        if forced is not None:
+            os.environ[TENSORS_ALONE] = forced
     return model
 
 

@@ -10,6 +10,7 @@ LAYOUT = {
     str(path)
     for path in (
         FILES.selection,
+        FILES.prepared,
         FILES.report,
         FILES.image("{device}"),
         FILES.manifest("{dataset}"),

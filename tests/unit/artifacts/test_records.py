@@ -195,7 +195,7 @@ def test_the_session_counts_the_starts_that_measured(tmp_path: Path) -> None:
 
 def test_a_session_gets_a_number_of_its_own_whatever_a_damaged_record_says(tmp_path: Path) -> None:
     for number in (1, 2, 999_999_999, 10**12):
-        (tmp_path / f"{number}.json").write_text(f'{{"session": {number}}}')
+        (tmp_path / f"{number}.json").write_text(f'{{\n "session": {number},\n "x": {{"session": 7}}\n}}')
     assert next_session(tmp_path) == 3
 
 

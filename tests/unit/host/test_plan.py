@@ -291,6 +291,10 @@ def test_a_run_waits_for_missing_preparation_alone(tmp_path: Path) -> None:
         for path in missing[:1]:
             path.parent.mkdir(parents=True)
             path.touch()
+    (tmp_path / ".prepared").touch()  # an earlier start's
+    weights.unlink()
+    flow = Workflow([plan], Results(tmp_path), [])
+    assert flow.needed(plan.name, run.name, run.key) == flow.missing == [str(weights)]
 
 
 def test_only_the_named_settings_are_run_each_as_often_as_it_says() -> None:
