@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 
+from study.artifacts.duration import is_readable
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record, plain_factors
 from study.artifacts.run import Run
@@ -184,6 +185,8 @@ def read_samples(record: Record, path: Path) -> pd.DataFrame | None:
         raise StudyError("telemetry_sha256: the record names no samples, and the file is of another record")
     if not path.is_file():
         raise StudyError("telemetry_sha256: the record names samples, and the file is not there")
+    if not is_readable(path):
+        raise StudyError("they cannot be read (the file is too large)")
     try:
         content = path.read_bytes()
     except OSError as error:

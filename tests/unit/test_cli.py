@@ -348,3 +348,22 @@ def test_figures_have_rooflines_and_telemetry_wherever_they_are_written(
     assert main(["figures", *files, *folders, "--output", str(tmp_path / "elsewhere")]) == 0
     drawn = {figure["name"] for figure in json.loads((tmp_path / "elsewhere" / "index.json").read_text())}
     assert drawn == {path.stem for path in (folder / "figures").glob("*.png")}
+
+
+def test_figures_replace_no_records_and_no_decisions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = tmp_path / "batch-size"
+    shutil.copytree(EXAMPLE / "batch-size", study, ignore=shutil.ignore_patterns("figures"))
+    files = [str(study / name) for name in ("plan.json", "timings.csv", "fit.json")]
+    folders = ["--records", str(study / "records"), "--telemetry", str(study / "telemetry")]
+    before = {path: path.read_bytes() for path in study.rglob("*") if path.is_file()}
+    for name in ("records", "telemetry", "weights"):
+        assert main(["figures", *files, *folders, "--output", str(study / name)]) == 1
+        assert "cannot be replaced by figures" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in study.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_stream_that_the_caller_closed_is_no_error(closed: str) -> None:
+    command = f"exec {sys.executable} -m study fit docs/example-h200/batch-size/timings.csv --x training.batch_size"
+    done = subprocess.run(["sh", "-c", f"{command} --y fit_seconds {closed}"], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

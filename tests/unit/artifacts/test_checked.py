@@ -217,3 +217,16 @@ def test_samples_that_cannot_be_read_are_refused_whatever_their_checksum(
         changed[damage].to_parquet(samples)
     with pytest.raises(StudyError, match="they cannot be read"):
         read_samples(of(plan, samples), samples)
+
+
+def test_a_file_of_a_terabyte_is_refused_before_it_is_read(plan: Plan, folder: Path, tmp_path: Path) -> None:
+    """It has no content, and takes no room on the disk."""
+    path, samples = folder / plan.runs[0].file, tmp_path / "huge.parquet"
+    record = Record.model_validate_json(path.read_text(encoding="utf-8"))
+    for huge in (path, samples):
+        with huge.open("wb") as file:
+            file.truncate(2**40)
+    assert list(read_records(plan, folder).refused) == [plan.runs[0].name]
+    assert next_session(folder) >= 1
+    with pytest.raises(StudyError, match="the file is too large"):
+        read_samples(record.model_copy(update={"telemetry_sha256": "0" * 64}), samples)

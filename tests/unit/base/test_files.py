@@ -172,3 +172,12 @@ def test_what_a_killed_process_was_writing_is_removed_and_what_a_living_one_writ
         remove_unfinished(tmp_path)
     assert list(tmp_path.rglob("*.tmp")) == []
     assert (tmp_path / "kept.json").read_text() == "whole"
+
+
+def test_no_name_of_a_file_stops_the_removal(tmp_path: Path) -> None:
+    """None of these is what a process of ours was writing."""
+    for name in (".x.\u00b2.y.tmp", f".x.{'9' * 20}.y.tmp"):
+        (tmp_path / name).touch()
+    (tmp_path / ".x.999999.y.tmp").mkdir()
+    remove_unfinished(tmp_path)
+    assert len(list(tmp_path.iterdir())) == 3

@@ -6,6 +6,7 @@ import sys
 import threading
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from study.artifacts.layout import Results
@@ -110,6 +111,22 @@ def test_a_run_with_a_record_is_not_started(tmp_path: Path, monkeypatch: pytest.
     path.symlink_to("nowhere")
     with pytest.raises(StudyError, match="is kept"):
         launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "")
+
+
+def test_a_run_that_was_made_elsewhere_meanwhile_keeps_its_record_and_its_samples(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake(monkeypatch, "sys.exit(3)")
+    plan, files = tiny_plan(), Results(tmp_path)
+    record, samples = (path("tiny", plan.runs[0].file) for path in (files.record, files.telemetry))
+    launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "")
+    samples.parent.mkdir(parents=True, exist_ok=True)
+    samples.write_bytes(b"precious")
+    before = record.read_bytes()
+    late = attempt.Attempt(read_record(record), pd.DataFrame({"seconds": [1.0]}))
+    with pytest.raises(StudyError, match="exists already and is kept"):
+        late.keep(record, samples)
+    assert (record.read_bytes(), samples.read_bytes()) == (before, b"precious")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

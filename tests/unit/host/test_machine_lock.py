@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from study.base.errors import StudyError
 from study.host.steps.machine_lock import alone_on_this_machine
 from tests.conftest import ROOT
 
@@ -71,3 +72,12 @@ def test_what_a_holder_says_cannot_steer_the_terminal(processes: ExitStack) -> N
         waiting = holder(processes)
         assert waiting.stderr
         assert "\\x1b[2J\\nerror: nothing" in waiting.stderr.readline()
+
+
+def test_a_name_that_no_lock_can_have_is_an_error_and_no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STUDY_MACHINE", "x" * 200)
+    with (
+        pytest.raises(StudyError, match="STUDY_MACHINE: no lock of this name can be taken"),
+        alone_on_this_machine("a"),
+    ):
+        pass

@@ -1,4 +1,5 @@
 import hashlib
+import os
 import subprocess
 import sys
 import threading
@@ -186,6 +187,20 @@ def test_a_download_with_the_wrong_checksum_or_none_at_all_falls_back_with_the_r
         assert decision.reason.startswith("ImageNet weights are not available: ")
         assert words in decision.reason
         assert decision.body_sha256 == pretrained.decide("resnet18", "none", 1, tmp_path).body_sha256
+
+
+def test_a_weights_file_in_the_results_can_run_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Hostile:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return os.mkdir, (str(tmp_path / "ran"),)
+
+    serve(monkeypatch, tmp_path, "http://127.0.0.1:9/resnet18-00000000.pth")
+    file = tmp_path / "hub" / "checkpoints" / "resnet18-00000000.pth"
+    file.parent.mkdir(parents=True)
+    torch.save({"conv1.weight": Hostile()}, file)
+    with pytest.raises(StudyError, match="holds more than tensors"):
+        pretrained.imagenet_model("resnet18", tmp_path / "hub")
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_file_without_counts_of_batches_is_a_weights_file(tmp_path: Path) -> None:
