@@ -1,6 +1,6 @@
 """The machine of a run, and what its device can do."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -57,13 +57,17 @@ class Ceilings(Strict):
         return min(self.product_flop_per_second.best, flop_per_byte * self.copy_bytes_per_second.best)
 
 
+Whole = Annotated[int, Field(ge=0, le=2**53)]
+"""A number of things, which a table of floats holds exactly."""
+
+
 class Machine(Strict):
     """Device, processor and software of one run."""
 
     device_name: str = Field(description="Model of the device that trained.")
     cpu_name: str
-    cpu_cores: int | None = Field(description="Number of physical cores.")
-    cpu_threads: int = Field(description="Number of logical CPUs.")
+    cpu_cores: Whole | None = Field(description="Number of physical cores.")
+    cpu_threads: Whole = Field(description="Number of logical CPUs.")
     cpu_max_mhz: float | None = Field(
         None, description="Highest clock of the first CPU in MHz; null if the kernel does not say."
     )
@@ -76,13 +80,13 @@ class Machine(Strict):
         "unknown.",
     )
     virtualised: bool | None = Field(None, description="True in a virtual machine; null if unknown.")
-    memory_bytes: int
-    device_memory_bytes: int | None = None
-    device_max_sm_mhz: int | None = Field(None, description="Highest clock of the device's multiprocessors in MHz.")
+    memory_bytes: Whole
+    device_memory_bytes: Whole | None = None
+    device_max_sm_mhz: Whole | None = Field(None, description="Highest clock of the device's multiprocessors in MHz.")
     device_power_limit_watts: float | None = None
     driver: str | None = Field(None, description="Version of the NVIDIA driver.")
     cuda: str | None = None
-    cudnn: int | None = None
+    cudnn: Whole | None = None
     system: str
     python: str
     libraries: dict[str, str]

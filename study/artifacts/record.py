@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from study.artifacts.machine import Ceilings, Fp32, Machine
 from study.artifacts.observed import Observed
@@ -14,6 +14,7 @@ from study.artifacts.weights import Weights
 from study.base.errors import StudyError
 from study.base.files import json_sha256
 from study.base.strict import Strict
+from study.config.evidence import Evidence
 from study.config.settings import Settings
 
 Outcome = Literal["ok", "out_of_memory", "failed", "unavailable"]
@@ -25,7 +26,7 @@ class DataUsed(Strict):
     source: str
     generated: bool
     sha256: str = Field(description="Checksum over names, contents, classes and split.")
-    classes: list[str]
+    classes: list[str] = Field(min_length=1)
     train_images: Count
     valid_images: int = Field(ge=1, le=2**53)
     valid_majority_images: Count | None = Field(
@@ -84,8 +85,8 @@ class Record(JobResult):
         le=10**9,
         description="Number of the session: each start of the pipeline that measured something is one.",
     )
-    block: int = Field(ge=1)
-    position: int = Field(ge=1, description="Place of the run in the study's seeded order, from 1.")
+    block: int = Field(ge=1, le=2**31)
+    position: int = Field(ge=1, le=2**31, description="Place of the run in the study's seeded order, from 1.")
     started: str = Field(description="Start of the run in UTC, ISO 8601.")
     factors: dict[str, Any]
     settings: Settings
@@ -139,6 +140,14 @@ class Record(JobResult):
     record_sha256: str | None = Field(
         default=None, description="Checksum of the record without this key; null in older records."
     )
+
+    @field_validator("disturbed")
+    @classmethod
+    def _disturbed_by_what_is_watched(cls, kinds: list[str]) -> list[str]:
+        for kind in kinds:
+            if kind not in Evidence.model_fields:
+                raise ValueError(f"{kind!r} is not allowed: allowed: {', '.join(Evidence.model_fields)}")
+        return kinds
 
     @classmethod
     def of_text(cls, text: str) -> Self:

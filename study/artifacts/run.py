@@ -17,8 +17,10 @@ class Run(Strict):
     key: str = Field(description="Hash (eight hex digits) of everything that could change the result.")
     settings: Settings = Field(description="The resolved configuration.")
     factors: dict[str, Any] = Field(description="This run's level of each factor.")
-    block: int = Field(description="Number of the block (replicate), from 1. Each block holds each configuration once.")
-    position: int = Field(description="Place in the seeded order of the whole study, from 1.")
+    block: int = Field(
+        ge=0, le=2**31, description="Number of the block (replicate), from 1. Each block holds each configuration once."
+    )
+    position: int = Field(ge=0, le=2**31, description="Place in the seeded order of the whole study, from 1.")
     dataset: str = Field(description="Name of the folder in `results/data` with this run's manifest.")
     weights: str = Field(description="Name of the file in `weights` with the decision for this run's model.")
     unavailable: str | None = Field(None, description="Reason why this machine cannot make the run; none if it can.")

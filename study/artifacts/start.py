@@ -13,7 +13,7 @@ from study.base.strict import Strict
 class StartedBlock(Strict):
     """The runs that a start means to make in one block."""
 
-    block: int
+    block: int = Field(ge=1, le=2**31)
     records: list[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+\.json$")]] = Field(
         description="File names of the records, in the order of execution."
     )
@@ -24,10 +24,10 @@ class StartedBlock(Strict):
 class Start(Strict):
     """What a start means to do. The defaults are those of a run that is started by hand."""
 
-    session: int = 1
+    session: int = Field(1, ge=1, le=10**9)
     name: str = Field("by-hand", description="When it began, in UTC; the same in all of its studies.")
     primer: bool = False
-    quiet_wait_seconds: float = 0
+    quiet_wait_seconds: float = Field(0, ge=0, allow_inf_nan=False)
     deadline: float | None = Field(None, description="End of the time budget in epoch seconds; null without one.")
     blocks: list[StartedBlock] = []
     expected: dict[str, float] = Field(

@@ -230,3 +230,33 @@ def test_a_file_of_a_terabyte_is_refused_before_it_is_read(plan: Plan, folder: P
     assert next_session(folder) >= 1
     with pytest.raises(StudyError, match="the file is too large"):
         read_samples(record.model_copy(update={"telemetry_sha256": "0" * 64}), samples)
+
+
+NO_CLASS = {
+    "source": "generated", "generated": True, "sha256": "0", "classes": [], "train_images": 4, "valid_images": 4,
+    "left_out": 0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value"),
+    [
+        ("", "data", NO_CLASS),
+        ("machine", "memory_bytes", 10**400),
+        ("machine", "cpu_threads", -1),
+        ("", "disturbed", ["nokey"]),
+        ("", "position", 10**30),
+    ],
+)
+def test_a_value_that_no_run_has_is_refused_and_the_others_count(
+    plan: Plan, folder: Path, section: str, key: str, value: object
+) -> None:
+    """What counts with it would end the report. The record has no checksum of its own, as older ones have none."""
+    path = folder / plan.runs[0].file
+    record = json.loads(path.read_text(encoding="utf-8")) | {"record_sha256": None}
+    (record[section] if section else record)[key] = value
+    path.write_text(json.dumps(record), encoding="utf-8")
+    found = read_records(plan, folder)
+    assert list(found.refused) == [plan.runs[0].name]
+    assert key in found.refused[plan.runs[0].name]
+    assert len(found.counted) == len(plan.runs) - 1
