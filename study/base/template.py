@@ -156,6 +156,7 @@ def _become(request: Request, outputs: Sequence[int], warden: int) -> None:
         os.environ.clear()
         os.environ.update(request.environment)
         os.chdir(request.folder)
+        sys.path[0] = request.folder  # where `python -m` finds a user's model; the template's folder may be another
         if request.cpus:
             os.sched_setaffinity(0, request.cpus)
         function: Callable[..., Any] = pkgutil.resolve_name(request.function)

@@ -193,7 +193,6 @@ def start(
         else:
             lock = lock_results(results)
             lifetime.sweep(results)
-            layout.prepared.unlink(missing_ok=True)
             set_back(_timed(results, [plan.name for plan in plans]))
             _forget_images(plans[0], results)
             write_plans(plans, results)
@@ -210,6 +209,7 @@ def start(
     if read_only:
         return flow, lock
     if flow.pending:
+        layout.prepared.unlink(missing_ok=True)
         check_training_stack(Place(plans[0].engine, plans[0].engine_reason))
     known = {plan.name: outlook.known_seconds(plan, layout) if pending[plan.name] else {} for plan in plans}
     selection = read_selection(config)

@@ -76,6 +76,13 @@ def test_its_modules_are_imported_once_and_for_all(template: Template, tmp_path:
     assert told[0] == told[1]
 
 
+def test_a_process_finds_the_modules_of_its_own_folder(template: Template, tmp_path: Path) -> None:
+    """The template was started in another one."""
+    (tmp_path / "a_model_of_the_user.py").write_text("print('found')")
+    assert template.run("import a_model_of_the_user", tmp_path / "out").code == 0
+    assert (tmp_path / "out").read_text() == "found\n"
+
+
 def test_nothing_that_a_process_changes_is_seen_by_the_next(template: Template, tmp_path: Path) -> None:
     changes = (
         "import os, sys, decimal, threading, signal, resource, time\n"
