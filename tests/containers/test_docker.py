@@ -27,6 +27,7 @@ from study.artifacts.layout import Results
 from study.artifacts.record import JobResult, Record
 from study.base.errors import StudyError
 from study.base.files import ROOT, file_sha256, write_whole
+from study.base.step import TEMPLATES
 from study.config.settings import Settings
 from study.host.engine import client, container, lifetime, strays
 from study.host.engine.docker import Docker
@@ -320,6 +321,9 @@ class TestTheImageRule:
             client.ask("docker", "tag", built.cpu.id, f"study-test:{part}")
         text = "ARG BASE_IMAGE=study-test:cpu\nFROM ${BASE_IMAGE} AS cpu\nFROM ${BASE_IMAGE} AS gpu\n"
         (contained.root / "docker" / "Dockerfile").write_text(text, encoding="utf-8")
+        contained.variables = contained.variables | {
+            TEMPLATES: ""
+        }  # the worker's templates would build from the file in their own checkout
 
     def test_auto_builds_where_the_base_is_there(self, contained: Checkout) -> None:
         said = contained.good("container=auto", FAST, extra=RECORDS)
