@@ -15,14 +15,22 @@ class Fp32(Strict):
     convolutions: str
 
 
+Rate = Annotated[float, Field(ge=1e-6, le=1e24)]
+"""FLOPs or bytes per second: products and ratios of two are finite."""
+Magnitude = Annotated[float, Field(ge=-1e12, le=1e12)]
+"""A frequency, a power or a share that a machine tells."""
+Whole = Annotated[int, Field(ge=0, le=2**53)]
+"""A number of things, which a table of floats holds exactly."""
+
+
 class Ceiling(Strict):
     """One measured rate of the machine, in the unit that its field's name gives."""
 
     model_config = ConfigDict(allow_inf_nan=False)
 
-    best: float = Field(gt=0, description="The largest sample.")
-    samples: list[float] = Field(min_length=1, description="Every sample, in the order in which they were taken.")
-    calls_per_sample: int = Field(ge=1, description="Number of calls in one sample; the sample is their mean rate.")
+    best: Rate = Field(description="The largest sample.")
+    samples: list[Rate] = Field(min_length=1, description="Every sample, in the order in which they were taken.")
+    calls_per_sample: Whole = Field(ge=1, description="Number of calls in one sample; the sample is their mean rate.")
 
     @model_validator(mode="after")
     def _the_best_is_a_sample(self) -> Self:
@@ -36,7 +44,7 @@ class Ceilings(Strict):
 
     device: Literal["cpu", "cuda"]
     precision: Precision
-    threads: int = Field(ge=1, description="Number of CPU threads that torch used.")
+    threads: Whole = Field(ge=1, description="Number of CPU threads that torch used.")
     matmul_fp32_precision: str = Field(
         description="torch's setting for the arithmetic of fp32 matrix products, as found."
     )
@@ -47,18 +55,14 @@ class Ceilings(Strict):
         description="Arithmetic of the measured product: `ieee`, `tf32`, `bf16` or `fp16`. For fp32 it is the "
         "faster of the two settings, because a step may use both and must not exceed its ceiling."
     )
-    product_side: int = Field(ge=1, description="Number of rows and of columns of the square matrices.")
-    copy_bytes: int = Field(ge=1, description="Bytes that one copy reads; it writes the same number.")
+    product_side: Whole = Field(ge=1, description="Number of rows and of columns of the square matrices.")
+    copy_bytes: Whole = Field(ge=1, description="Bytes that one copy reads; it writes the same number.")
     product_flop_per_second: Ceiling
     copy_bytes_per_second: Ceiling = Field(description="Bytes read plus bytes written, per second.")
 
     def attainable(self, flop_per_byte: float) -> float:
         """Return the FLOP/s under the roof at an intensity: min(product, intensity x copy) (Williams et al. 2009)."""
         return min(self.product_flop_per_second.best, flop_per_byte * self.copy_bytes_per_second.best)
-
-
-Whole = Annotated[int, Field(ge=0, le=2**53)]
-"""A number of things, which a table of floats holds exactly."""
 
 
 class Machine(Strict):
@@ -68,7 +72,7 @@ class Machine(Strict):
     cpu_name: str
     cpu_cores: Whole | None = Field(description="Number of physical cores.")
     cpu_threads: Whole = Field(description="Number of logical CPUs.")
-    cpu_max_mhz: float | None = Field(
+    cpu_max_mhz: Magnitude | None = Field(
         None, description="Highest clock of the first CPU in MHz; null if the kernel does not say."
     )
     cpu_governor: str | None = Field(
@@ -83,7 +87,7 @@ class Machine(Strict):
     memory_bytes: Whole
     device_memory_bytes: Whole | None = None
     device_max_sm_mhz: Whole | None = Field(None, description="Highest clock of the device's multiprocessors in MHz.")
-    device_power_limit_watts: float | None = None
+    device_power_limit_watts: Magnitude | None = None
     driver: str | None = Field(None, description="Version of the NVIDIA driver.")
     cuda: str | None = None
     cudnn: Whole | None = None

@@ -2,6 +2,7 @@
 
 from pydantic import ConfigDict, Field
 
+from study.artifacts.machine import Magnitude, Whole
 from study.base.strict import Strict
 from study.config.evidence import Evidence
 
@@ -11,30 +12,30 @@ class Observed(Strict):
 
     model_config = ConfigDict(allow_inf_nan=False)
 
-    others_cpu_percent: float | None = Field(
+    others_cpu_percent: Magnitude | None = Field(
         None,
         description="CPU time of processes that are not the run's, its launcher's or its container's, in percent of "
         "the CPUs that the run may use.",
     )
-    steal_percent: float | None = Field(
+    steal_percent: Magnitude | None = Field(
         None, description="Time in which a virtual machine's host ran others on those CPUs, in percent of them."
     )
-    cpu_pressure_percent: float | None = Field(
+    cpu_pressure_percent: Magnitude | None = Field(
         None, description="Share of the time in which some process of the machine waited for a CPU (PSI, `some`)."
     )
-    io_pressure_percent: float | None = Field(
+    io_pressure_percent: Magnitude | None = Field(
         None, description="Share of the time in which all processes with work waited for a disk (PSI, `full`)."
     )
-    memory_pressure_percent: float | None = Field(
+    memory_pressure_percent: Magnitude | None = Field(
         None, description="Share of the time in which all processes with work waited for memory (PSI, `full`)."
     )
-    throttled_percent: float | None = Field(
+    throttled_percent: Magnitude | None = Field(
         None, description="Share of the samples in which heat, power supply or hardware slowed the GPU down."
     )
-    device_processes: int | None = Field(
+    device_processes: Whole | None = Field(
         None, description="Number of processes of others on the GPU, before or after the run."
     )
-    device_percent: float | None = Field(None, description="Utilisation of the GPU by others, before the run.")
+    device_percent: Magnitude | None = Field(None, description="Utilisation of the GPU by others, before the run.")
 
     def crossed(self, limits: Evidence) -> list[str]:
         """Return the keys of the limits that a known value lies above."""

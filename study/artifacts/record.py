@@ -7,9 +7,9 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from study.artifacts.machine import Ceilings, Fp32, Machine
+from study.artifacts.machine import Ceilings, Fp32, Machine, Magnitude
 from study.artifacts.observed import Observed
-from study.artifacts.samples import Count, Course, Measurement, Seconds, Yardstick
+from study.artifacts.samples import Count, Course, Images, Measurement, Seconds, Yardstick
 from study.artifacts.weights import Weights
 from study.base.errors import StudyError
 from study.base.files import json_sha256
@@ -28,7 +28,7 @@ class DataUsed(Strict):
     sha256: str = Field(description="Checksum over names, contents, classes and split.")
     classes: list[str] = Field(min_length=1)
     train_images: Count
-    valid_images: int = Field(ge=1, le=2**53)
+    valid_images: Images
     valid_majority_images: Count | None = Field(
         None, description="Validation images of their most frequent class; null in older records."
     )
@@ -100,11 +100,11 @@ class Record(JobResult):
     device_percent_before: Count | None = Field(
         default=None, description="Utilisation of the GPU in percent when this run began; null if unknown."
     )
-    device_watts_before: float | None = Field(
+    device_watts_before: Magnitude | None = Field(
         default=None,
         description="Power of the GPU in watts when this run began: its idle power, if nothing else computed.",
     )
-    cpu_percent_before: float | None = Field(
+    cpu_percent_before: Magnitude | None = Field(
         default=None,
         description="Load of the whole machine in percent before this run began, with no process of the study at work.",
     )

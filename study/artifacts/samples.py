@@ -14,6 +14,13 @@ Duration = Annotated[float, Field(ge=1e-9, le=1e9)]
 """A time that some work took: no clock here tells less than a nanosecond."""
 Count = Annotated[int, Field(ge=0, le=2**53)]
 """A number of things or of bytes, which a table holds as float64 without loss."""
+Images = Annotated[int, Field(ge=1, le=2**40)]
+"""A number of images, whose sum over every epoch is a :data:`Count`, too."""
+Amount = Annotated[float, Field(ge=0, le=1e24)]
+"""FLOPs or bytes: sums, products and ratios of them are finite."""
+Loss = Annotated[float, Field(ge=-1e100, le=1e100)]
+Epochal = Annotated[float, Field(ge=0, le=1e11)]
+"""Seconds since 1970 UTC."""
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -26,13 +33,13 @@ class Samples(Strict):
 class Flops(Samples):
     """Arithmetic (FLOPs) and least memory traffic (bytes) of one training step, per image."""
 
-    images: int = Field(ge=1, description="Number of images in the counted step.")
-    forward_flop_per_image: float = Field(ge=0, description="FLOPs of the forward pass, loss included.")
-    backward_flop_per_image: float = Field(
-        ge=0, description="FLOPs of the backward pass, with the parameters frozen that the stage freezes."
+    images: Images = Field(description="Number of images in the counted step.")
+    forward_flop_per_image: Amount = Field(description="FLOPs of the forward pass, loss included.")
+    backward_flop_per_image: Amount = Field(
+        description="FLOPs of the backward pass, with the parameters frozen that the stage freezes."
     )
-    bytes_per_image: float = Field(
-        gt=0, description="Lower bound of the bytes moved; see `measure.arithmetic.least_bytes`."
+    bytes_per_image: Amount = Field(
+        ge=1e-6, description="Lower bound of the bytes moved; see `measure.arithmetic.least_bytes`."
     )
 
     @property
@@ -95,16 +102,14 @@ class Epoch(Samples):
     synchronise_seconds: Seconds = Field(
         description="Seconds that the host waits at the end of the epoch until the device has caught up."
     )
-    images: int = Field(
-        ge=1, le=2**53, description="Number of images trained on, without those that drop_last left out."
-    )
-    steps: int = Field(ge=1, le=2**53)
-    train_loss: float | None = Field(description="Mean loss over the epoch's images; null if it is not finite.")
-    loss_sum: float | None = Field(
+    images: Images = Field(description="Number of images trained on, without those that drop_last left out.")
+    steps: Images
+    train_loss: Loss | None = Field(description="Mean loss over the epoch's images; null if it is not finite.")
+    loss_sum: Loss | None = Field(
         None,
         description="Sum of the steps' mean losses, the value that many tutorials print; null if it is not finite.",
     )
-    valid_loss: float | None = Field(
+    valid_loss: Loss | None = Field(
         description="Mean loss over the validation images; null if it is not finite, or after an epoch without "
         "validation."
     )
@@ -157,7 +162,7 @@ class Replica(Samples):
 class TimedBatch(Samples):
     """One timed batch of inference: from images on the device until the device has the outputs."""
 
-    images: int = Field(ge=1, le=2**53)
+    images: Images
     warm_up: bool = Field(description="True for the first `inference.warm_up_batches` batches; they are in no figure.")
     seconds: Seconds
 
@@ -165,7 +170,7 @@ class TimedBatch(Samples):
 class InferenceSamples(Samples):
     """Raw samples of inference with the trained network. Percentiles are computed on read."""
 
-    started: float = Field(description="Start of the first batch, in seconds since 1970 UTC.")
+    started: Epochal = Field(description="Start of the first batch, in seconds since 1970 UTC.")
     seconds: Seconds = Field(description="Wall time of all batches, the time between them included.")
     conversion_seconds: Seconds = Field(
         description="Seconds to convert the trained network for inference: to another number type, or by export, "
@@ -202,7 +207,7 @@ class Measurement(Samples):
         description="Seconds to build the model, load its weights and move it to the device."
     )
     fit_seconds: Seconds = Field(description="Wall time of the whole schedule, validation and warm-up included.")
-    fit_started: float | None = Field(
+    fit_started: Epochal | None = Field(
         None, description="Start of the schedule, in seconds since 1970 UTC; places it among the telemetry's samples."
     )
     target: Target | None = Field(None, description="Null for a training without a `target_accuracy`.")

@@ -30,6 +30,10 @@ def write_parquet(frame: pd.DataFrame, path: Path) -> None:
         frame.to_parquet(temporary, engine="pyarrow", index=False)
 
 
+LARGEST_VALUE = 1e18
+"""No sample is larger: bytes and bits of a device are far below."""
+
+
 def read_parquet(path: Path) -> pd.DataFrame:
     """Return the samples (columns ``COLUMNS``, float64) in a file of :func:`write_parquet`.
 
@@ -51,8 +55,8 @@ def from_parquet(content: bytes) -> pd.DataFrame:
         frame = pd.DataFrame({name: table.column(name).to_numpy().astype("float64") for name in COLUMNS})
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StudyError(f"they cannot be read ({type(error).__name__})") from None
-    if np.isinf(frame.to_numpy()).any():
-        raise StudyError("they cannot be read (a value is infinite)")
+    if (frame.abs().to_numpy() > LARGEST_VALUE).any():
+        raise StudyError(f"they cannot be read (a value is above {LARGEST_VALUE:g})")
     return frame
 
 

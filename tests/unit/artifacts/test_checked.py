@@ -45,6 +45,20 @@ def edit(path: Path, change: Callable[[Values], object], keep_checksum: bool = F
     path.write_text(json.dumps(values))
 
 
+def flops(forward: float) -> Values:
+    """The arithmetic of a stage."""
+    return {"images": 8, "forward_flop_per_image": forward, "backward_flop_per_image": 1.0, "bytes_per_image": 1.0}
+
+
+def ceilings(best: float) -> Values:
+    """The ceilings of a device."""
+    rate = {"best": best, "samples": [best], "calls_per_sample": 1}
+    arithmetic = dict.fromkeys(("matmul_fp32_precision", "convolution_fp32_precision", "product_arithmetic"), "ieee")
+    sizes = {"threads": 1, "product_side": 64, "copy_bytes": 64}
+    rates = {"product_flop_per_second": rate, "copy_bytes_per_second": rate}
+    return {"device": "cpu", "precision": "fp32"} | sizes | arithmetic | rates
+
+
 def set_to(key: str, value: object) -> Callable[[Values], None]:
     """The change of one value by its dotted key."""
 
@@ -86,6 +100,11 @@ def test_a_copied_record_of_another_run_is_refused(plan: Plan, folder: Path) -> 
         ("measurement.epochs.0.train_seconds", 0.0, "measurement.epochs.0.train_seconds: 0.0 is not allowed"),
         ("measurement.steps", [], "measurement.steps: [] is not allowed"),
         ("measurement.epochs", [], "measurement.epochs: [] is not allowed"),
+        ("measurement.epochs.0.images", 2**53, f"measurement.epochs.0.images: {2**53} is not allowed"),
+        ("measurement.epochs.0.train_loss", 1e308, "measurement.epochs.0.train_loss: 1e+308 is not allowed"),
+        ("measurement.flops", {"frozen": flops(1.7e308)}, "measurement.flops.frozen.forward_flop_per_image: 1.7e+308"),
+        ("ceilings", ceilings(5e-324), "ceilings.product_flop_per_second.best: 5e-324 is not allowed"),
+        ("cpu_percent_before", 1e300, "cpu_percent_before: 1e+300 is not allowed"),
         ("measurement.parameters", 10**400, "measurement.parameters: "),
         ("measurement", None, "measurement: null is not allowed with the outcome ok"),
         ("process_seconds", float("nan"), "process_seconds: nan is not allowed"),
@@ -205,7 +224,7 @@ def test_the_samples_of_a_record_are_those_with_its_checksum(plan: Plan, samples
         read_samples(record, samples)
 
 
-@pytest.mark.parametrize("damage", ["empty", "truncated", "columns", "text", "infinite"])
+@pytest.mark.parametrize("damage", ["empty", "truncated", "columns", "text", "infinite", "huge"])
 def test_samples_that_cannot_be_read_are_refused_whatever_their_checksum(
     plan: Plan, samples: Path, damage: str
 ) -> None:
@@ -213,7 +232,12 @@ def test_samples_that_cannot_be_read_are_refused_whatever_their_checksum(
     if damage in ("empty", "truncated"):
         samples.write_bytes(whole[: len(whole) // 2] if damage == "truncated" else b"")
     else:
-        changed = {"columns": frame[["seconds"]], "text": frame.assign(seconds="x"), "infinite": frame * float("inf")}
+        changed = {
+            "columns": frame[["seconds"]],
+            "text": frame.assign(seconds="x"),
+            "infinite": frame * float("inf"),
+            "huge": frame * 1e19,
+        }
         changed[damage].to_parquet(samples)
     with pytest.raises(StudyError, match="they cannot be read"):
         read_samples(of(plan, samples), samples)
