@@ -129,3 +129,6 @@ def main(job_file: str, scratch: str) -> None:
 
 if __name__ == "__main__":
     main(sys.argv[1], sys.argv[2])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # as a forked process ends: no thread that a user's model left keeps it until its time limit

@@ -1,14 +1,18 @@
 """The configuration of a start: ``config/config.yaml``, with what the command line sets."""
 
 import io
-from collections.abc import Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from study.base import strict_yaml
 from study.base.errors import StudyError
 from study.base.files import ROOT
+
+if TYPE_CHECKING:
+    from snakemake.settings.types import ConfigSettings
 
 CONFIG = ROOT / "config" / "config.yaml"
 STUDIES = ROOT / "config" / "studies"
@@ -39,20 +43,19 @@ def parsed(arguments: Sequence[str]) -> tuple[Any, Any]:
     without one if it would only print something, such as its help.
     """
     from snakemake.cli import parse_args
-    from snakemake.exceptions import CliException
 
     said = io.StringIO()
-    try:
-        with redirect_stderr(said):
-            parser, options = parse_args(list(arguments))
-    except SystemExit as end:
-        if end.code:
-            raise StudyError(f"snakemake: {_last_line(said.getvalue())}") from None
-        raise
-    except OSError as error:
-        raise StudyError(f"snakemake: {error.filename}: {error.strerror}") from None
-    except (CliException, ValueError) as error:
-        raise StudyError(f"snakemake: {_last_line(str(error))}") from None
+    with _refusals():
+        try:
+            with redirect_stderr(said):
+                parser, options = parse_args(list(arguments))
+        except SystemExit as end:
+            if end.code:
+                raise StudyError(f"snakemake: {_last_line(said.getvalue())}") from None
+            raise
+        given(options)
+        if options.directory and not options.directory.is_dir() and options.directory.exists():
+            raise StudyError(f"snakemake: {options.directory}: not a directory")
     return parser, options
 
 
@@ -61,30 +64,44 @@ def as_snakemake_reads_it(arguments: Sequence[str], config: Path = CONFIG) -> di
 
     ``config`` is the file that the Snakefile names. Raise :class:`StudyError` if Snakemake would refuse the arguments.
     """
-    from snakemake.cli import parse_config
     from snakemake.common.configfile import load_configfile
-    from snakemake.exceptions import CliException, WorkflowError
-    from snakemake.settings.types import ConfigSettings
     from snakemake.utils import update_config
 
     with redirect_stdout(io.StringIO()):  # its answer goes to a shell's variable
         _, options = parsed(arguments)
-    try:
-        given = ConfigSettings(
-            config=parse_config(options.config),
-            configfiles=options.configfile,
-            replace_workflow_config=options.replace_workflow_config,
-        )
+    with _refusals():
         values: dict[str, Any] = load_configfile(config)
+    set_here = given(options)
+    if set_here.overwrite_config:
+        if set_here.replace_workflow_config:
+            values = {}
+        update_config(values, set_here.overwrite_config)
+    return values
+
+
+def given(options: Namespace) -> "ConfigSettings":
+    """Return what ``--configfile`` and ``--config`` set."""
+    from snakemake.cli import parse_config
+    from snakemake.settings.types import ConfigSettings
+
+    return ConfigSettings(
+        config=parse_config(options.config),
+        configfiles=options.configfile,
+        replace_workflow_config=options.replace_workflow_config,
+    )
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Raise :class:`StudyError` with the words of Snakemake where it refuses its arguments, or what they name."""
+    from snakemake.exceptions import CliException, WorkflowError
+
+    try:
+        yield
     except OSError as error:
         raise StudyError(f"snakemake: {error.filename}: {error.strerror}") from None
     except (CliException, WorkflowError, ValueError) as error:
         raise StudyError(f"snakemake: {_last_line(str(error))}") from None
-    if given.overwrite_config:
-        if given.replace_workflow_config:
-            values = {}
-        update_config(values, given.overwrite_config)
-    return values
 
 
 def _last_line(text: str) -> str:

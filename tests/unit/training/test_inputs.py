@@ -1,32 +1,43 @@
 """What a run reads is what its manifest lists, or the run fails and says which file is another."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from study.artifacts.layout import Results
 from study.artifacts.record import JobResult
-from study.artifacts.run import Job
+from study.artifacts.run import RESULT, Job
 from study.artifacts.weights import Weights
 from study.base.files import write_whole
 from study.host.steps.dataset import make
 from study.training.common import checked_inputs
 from study.training.job import execute
-from tests.conftest import tiny_plan
+from tests.conftest import ROOT, tiny_plan
+
+LASTING_NET = "lasting:net"
+LASTING = """
+import threading, time, torch
+
+def net(classes):
+    threading.Thread(target=time.sleep, args=(3600,)).start()
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 32 * 32, classes))
+"""
 
 
 class Prepared:
     """A run on the user's photographs, or on drawn patterns, whose data have been made."""
 
-    def __init__(self, dataset: dict[str, object], results: Path) -> None:
-        plan = tiny_plan(dataset=dataset)
+    def __init__(self, dataset: dict[str, object], results: Path, model: str = "small_net") -> None:
+        plan = tiny_plan(dataset=dataset, model={"name": model, "weights": "none"})
         self.run = plan.runs[0]
         self.manifest = make(plan, self.run.dataset, results)
         self.folder = Results(results).data(self.run.dataset)
         self.job = Job(run=self.run, study=plan.name, results=str(results), seed=1)
         decided = Weights(
-            model="small_net", requested="none", kind="random", file=None, sha256=None, body_sha256="0", reason="asked"
+            model=model, requested="none", kind="random", file=None, sha256=None, body_sha256="0", reason="asked"
         )
         write_whole(Results(results).weights(plan.name, self.run.weights), decided.model_dump_json())
 
@@ -78,3 +89,15 @@ def test_drawn_patterns_that_were_replaced_fail_the_run(name: str, tmp_path: Pat
     assert (result.outcome, result.data) == ("failed", None)
     assert str(result.message).startswith(f"{name}: has changed")
     assert "touch" not in str(result.message)
+
+
+def test_a_thread_that_a_model_left_does_not_keep_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread would sleep for an hour, and the process wait for it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lasting.py").write_text(LASTING)
+    prepared = Prepared({"source": "generated", "images": 20, "image_size": 32}, tmp_path / "results", LASTING_NET)
+    (tmp_path / "job.json").write_text(prepared.job.model_dump_json())
+    command = [sys.executable, "-m", "study.training.job", "job.json", "."]
+    subprocess.run(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True, timeout=300)
+    result = JobResult.model_validate_json((tmp_path / RESULT).read_text())
+    assert (result.outcome, result.message) == ("ok", None)
