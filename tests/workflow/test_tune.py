@@ -4,6 +4,7 @@ import pytest
 import yaml
 
 from study.artifacts.plan import read_plan
+from study.tune.race import FIRST
 from tests.workflow.conftest import copy_checkout
 
 LOADED = {"kind": "workers", "workers": 1}
@@ -29,9 +30,9 @@ def test_a_race_ends_with_a_verdict_a_report_and_the_study_that_repeats_it(
     assert any("the study as it is" in line for line in said)
     plan = read_plan(checkout.root / "results/tiny-tuned/plan.json")
     assert {run.settings.training.schedule for run in plan.runs} == {"cosine"}
-    assert {path.name for path in (checkout.root / "results/tiny-tuned/records").glob("*.json")} == {
-        run.file for run in plan.runs
-    }
+    made = {path.name for path in (checkout.root / "results/tiny-tuned/records").glob("*.json")}
+    assert made <= {run.file for run in plan.runs}  # the time of a busy machine may end before the last blocks
+    assert len(made) >= FIRST
     assert "Tiny, tuned" in (checkout.root / "results/report.html").read_text(encoding="utf-8")
     again = checkout.python("study", "tune", "tiny")
     assert again.returncode == 1
