@@ -1,6 +1,7 @@
 """Numbers and keys as people read them."""
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from study.analysis.stats.gate import WIDEST
@@ -99,9 +100,11 @@ def agreeing(count: int, one: str, many: str) -> str:
 
 
 def number(value: float) -> str:
-    """Return three significant digits, without an exponent between 0.0001 and a million."""
-    if value == 0 or not 1e-4 <= abs(value) < 1e6:
+    """Return three significant digits, without an exponent between 1e-7 (a tenth of a microsecond) and a million."""
+    if value == 0 or not 1e-7 <= abs(value) < 1e6:
         return f"{value:.3g}"
+    if abs(value) < 1e-4:
+        return f"{Decimal(f'{value:.3g}'):f}"
     rounded = abs(float(f"{value:.3g}"))  # 0.9999 is 1.00, and 9.999 is 10.0
     whole = len(str(int(rounded))) if rounded >= 1 else 0
     return f"{value:.{max(0, 3 - whole)}f}" if whole else f"{value:.3g}"

@@ -199,7 +199,10 @@ def _epochs(plan: Plan, records: dict[str, Record]) -> list[EpochRow]:
 
 
 def _runs(plan: Plan, frame: pd.DataFrame, y: str) -> list[dict[str, Any]]:
-    """Return the values of each run for the table of all runs, with the file of its record."""
+    """Return the values of each run for the table of all runs, with the file of its record.
+
+    Runs that this machine cannot make are counted at the head of the study, and have no row.
+    """
     columns = [
         "run",
         "outcome",
@@ -218,7 +221,12 @@ def _runs(plan: Plan, frame: pd.DataFrame, y: str) -> list[dict[str, Any]]:
         {str(key): None if pd.isna(value) else value for key, value in row.items()}
         for row in frame[columns].rename(columns={y: "seconds"}).to_dict(orient="records")
     ]
-    return [row | {"outcome": _outcome(row), "file": files.get(str(row["run"]))} for row in rows]
+    absent = {run.name for run in plan.runs if run.unavailable}
+    return [
+        row | {"outcome": _outcome(row), "file": files.get(str(row["run"]))}
+        for row in rows
+        if row["outcome"] != "unavailable" or row["run"] not in absent
+    ]
 
 
 def _outcome(row: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from study.analysis.figures import roofline
 from study.analysis.figures.step import save
 from study.analysis.figures.style import log_y_axis, use_style
+from study.analysis.words import number
 from study.artifacts.machine import Ceiling, Ceilings
 
 CEILINGS = Ceilings(
@@ -49,3 +50,18 @@ def test_a_logarithmic_axis_has_plain_numbers(values: list[float], labels: list[
     shown = [label.get_text() for label in axes.get_yticklabels(which="both")]
     assert set(labels) <= set(shown)
     assert not any("$" in label for label in shown)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (4.21e-5, "0.0000421"),
+        (-9.996e-5, "-0.0001"),
+        (0.00123, "0.00123"),
+        (9.999, "10.0"),
+        (0.0, "0"),
+        (2e-8, "2e-08"),
+    ],
+)
+def test_a_short_time_is_a_number_without_an_exponent(value: float, text: str) -> None:
+    assert number(value) == text

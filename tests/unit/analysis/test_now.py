@@ -7,7 +7,7 @@ import pytest
 from study.analysis.table.progress import progress_of
 from study.analysis.wording.progress import missing_sentence, progress_sentence
 from study.artifacts.layout import Results
-from study.artifacts.plan import Plan, write_plans
+from study.artifacts.plan import Plan, read_plan, write_plans
 from study.base.files import write_new
 from study.cli import main
 from tests.conftest import tiny_plan
@@ -127,6 +127,17 @@ def test_a_shared_folder_without_a_selection_is_reported_on_whole(tmp_path: Path
     (tmp_path / "plan.json").unlink()
     assert main(["report", "--results", str(tmp_path), "--output", str(tmp_path / "mine.html")]) == 0
     assert {tag.get("id") for _, tag in Page(tmp_path / "mine.html").tags} >= {"tiny", "other"}
+
+
+def test_runs_that_this_machine_cannot_make_have_no_row(tmp_path: Path) -> None:
+    begun(tmp_path, 4)
+    assert main(["report", "--results", str(tmp_path), "--output", str(tmp_path / "mine.html")]) == 0
+    plan = read_plan(Results(tmp_path).plan("tiny"))
+    rows = {str(tag.get("id")) for _, tag in Page(tmp_path / "mine.html").tags}
+    assert rows & {f"run-tiny/{run.name}" for run in plan.runs} == {
+        f"run-tiny/{run.name}" for run in plan.runs if not run.unavailable
+    }
+    assert any(run.unavailable for run in plan.runs)
 
 
 def test_runs_that_this_machine_cannot_make_are_not_missing() -> None:
