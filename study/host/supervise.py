@@ -177,8 +177,12 @@ def _show(lines: Iterator[str], log: TextIO, title: str) -> list[str]:
 @contextmanager
 def _ended_with_us(child: Child) -> Iterator[None]:
     """Stop the process and all that it started when this one is told to stop."""
+    told = False
 
     def stop(number: int, _: Any) -> None:
+        nonlocal told
+        told = True
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
     usual = signal.signal(signal.SIGTERM, stop)
@@ -188,7 +192,8 @@ def _ended_with_us(child: Child) -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it would cut the cleaning short
         child.end()
         child.wait()
-        signal.signal(signal.SIGTERM, usual)
+        if not told:  # else the callers clean up now, and the kernel tells of one death twice
+            signal.signal(signal.SIGTERM, usual)
 
 
 def _says_so(is_full: Callable[[], bool]) -> bool:

@@ -1,5 +1,8 @@
 """A process and what it leaves behind: none of it outlives the call, nor keeps the call from ending."""
 
+import os
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -10,6 +13,7 @@ import pytest
 from study.host import supervise
 from study.host.engine.lifetime import bytes_below
 from study.host.supervise import Ended, execute
+from tests.conftest import ROOT
 
 LEAVER = """
 import subprocess, sys, time
@@ -17,6 +21,22 @@ child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"]
 print(child.pid, flush=True)
 """
 """Starts a process in a session of its own, which holds this one's output open."""
+
+
+CLEANER = """
+import sys, time
+from study.base.processes import end_when_told
+from study.host.supervise import execute
+
+end_when_told()
+try:
+    execute([sys.executable, "-c", "import time; time.sleep(1000)"], {}, open("log", "w"), "a test")
+finally:
+    print("cleaning", flush=True)
+    time.sleep(1)
+    print("clean", flush=True)
+"""
+"""What a step does with a container, which it removes once the engine's client has ended."""
 
 
 def ended(tmp_path: Path, code: str, timeout_seconds: float | None = None) -> Ended:
@@ -77,3 +97,19 @@ def test_links_and_holes_take_no_room(tmp_path: Path) -> None:
         file.truncate(2**30)
     (tmp_path / "endless").symlink_to("/dev/zero")
     assert bytes_below(tmp_path) < 2**20
+
+
+def test_a_second_signal_does_not_cut_the_cleaning_short(tmp_path: Path) -> None:
+    """The kernel signals the death of a parent with threads more than once."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", CLEANER]
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as step:
+        while not psutil.Process(step.pid).children():
+            time.sleep(0.05)
+        time.sleep(0.5)
+        step.terminate()
+        assert step.stdout is not None
+        assert step.stdout.readline() == "cleaning\n"
+        step.terminate()
+        assert step.stdout.read() == "clean\n"
+    assert step.returncode == 128 + signal.SIGTERM
