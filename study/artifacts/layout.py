@@ -130,6 +130,10 @@ class Results:
         """Return the stamp of one run."""
         return self.stamps(study) / record.removesuffix(".json")
 
+    def measured(self, study: str) -> Path:
+        """Return the file that stands for all stamps of a study: their checksum."""
+        return self.root / study / ".measured"
+
     def telemetry_folder(self, study: str) -> Path:
         """Return the folder of the samples."""
         return self.root / study / "telemetry"

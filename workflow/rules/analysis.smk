@@ -1,11 +1,11 @@
 # The analysis. Each output depends only on the files that its rule names, the code of its step among them.
-# A stamp stands for a record and its telemetry: it changes with them.
+# `.measured` stands for the stamps, and a stamp for a record and its telemetry: it changes with them.
 
 
 rule timings:
     input:
         plan="results/{study}/plan.json",
-        stamps=lambda wc: FLOW.stamps(wc.study),
+        measured="results/{study}/.measured",
         code=code("study.analysis.table.step"),
     output:
         "results/{study}/timings.csv",
@@ -34,7 +34,7 @@ rule figures:
         plan="results/{study}/plan.json",
         timings="results/{study}/timings.csv",
         fit="results/{study}/fit.json",
-        stamps=lambda wc: FLOW.stamps(wc.study),
+        measured="results/{study}/.measured",
         code=code("study.analysis.figures.step"),
     output:
         report(

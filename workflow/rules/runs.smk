@@ -18,3 +18,18 @@ rule measure:
         counter=lambda wc: FLOW.counter(wc.study, wc.run),
     shell:
         "exec python -m study.base.step run {params.plan:q} {wildcards.run:q} --counter {params.counter:q} --log {log:q}"
+
+
+# What each step of the analysis waits for, in the place of every stamp: Snakemake keeps every input of every job. The
+# checksum of all stamps is in it, because Snakemake takes a small file with the content of before for unchanged.
+rule measured:
+    input:
+        plan="results/{study}/plan.json",
+        stamps=lambda wc: FLOW.stamps(wc.study),
+    output:
+        "results/{study}/.measured",
+    log:
+        "results/logs/{study}/measured.log",
+    shell:
+        "(mkdir -p results/{wildcards.study}/stamps && find results/{wildcards.study}/stamps -type f -exec cat {{}} +"
+        " | cksum > {output:q}) 2> {log:q}"

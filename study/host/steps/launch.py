@@ -20,8 +20,8 @@ from study.host.steps.primer import primed
 from study.host.steps.progress import time_left, with_block_ended
 from study.host.steps.siblings import mark, siblings
 
-PREPARATION = ("images/cpu.json", "images/cuda.json", "data/*/manifest.json", "*/weights/*.json")
-"""Inputs of the workflow's runs. The clock may have been set back since they were made in this start."""
+INPUTS = ("images/cpu.json", "images/cuda.json", "data/*/manifest.json", "*/weights/*.json", "*/stamps/*")
+"""Inputs of the workflow's jobs. The clock may have been set back since they were made in this start."""
 
 
 def measure(plan_file: Path, run: str, results: Path, log: Path | None, counter: str) -> str | None:
@@ -43,7 +43,7 @@ def measure(plan_file: Path, run: str, results: Path, log: Path | None, counter:
     log = log or files.log(plan.name, f"{planned.name}.{planned.key}")
     with room_for(files.record(plan.name, planned.file)):
         record = launch(plan, planned, results, start, log, counter)
-    set_back(path for pattern in PREPARATION for path in results.glob(pattern))
+    set_back(path for pattern in INPUTS for path in results.glob(pattern))
     far = mark(record, siblings(plan, planned, files))
     line = f"{counter}: {record.run}: {record.outcome}, {_told(record)}"
     return "; ".join(filter(None, [line, far, time_left(plan.name, files)]))

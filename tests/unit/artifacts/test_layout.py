@@ -18,6 +18,8 @@ LAYOUT = {
         FILES.weights("{study}", "{weights}"),
         FILES.records("{study}"),
         FILES.stamp("{study}", "{run}.{key}.json"),
+        FILES.stamps("{study}"),
+        FILES.measured("{study}"),
         FILES.timings("{study}"),
         FILES.fit("{study}"),
         FILES.figures("{study}"),
@@ -26,7 +28,7 @@ LAYOUT = {
         FILES.log("images", "{device}"),
         FILES.log("{study}", "weights", "{weights}"),
         FILES.log("{study}", "{run}.{key}"),
-        *(FILES.log("{study}", step) for step in ("timings", "fit", "figures")),
+        *(FILES.log("{study}", step) for step in ("measured", "timings", "fit", "figures")),
         FILES.log("report"),
     )
 }
