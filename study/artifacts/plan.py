@@ -1,12 +1,13 @@
 """A study and its runs in their order: the file `plan.json`."""
 
 import json
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from study.artifacts.image import ImageRequest
 from study.artifacts.layout import Results
@@ -23,6 +24,10 @@ SHARED_WORK = {"training.strategy", "training.processes"}
 """Factors that distribute the work among processes without changing the work itself."""
 
 
+FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
+"""A name that leads into no other folder."""
+
+
 class Plan(Strict):
     """A study and its runs, in the order in which they are to be executed."""
 
@@ -32,6 +37,16 @@ class Plan(Strict):
     engine: str
     engine_reason: str
     images: dict[Device, ImageRequest] = Field({}, description="The image of each device; empty on the host.")
+
+    @model_validator(mode="after")
+    def _names_stay_in_the_results(self) -> Self:
+        named = [("name", self.name)]
+        for run in self.runs:
+            named += (("name", run.name), ("key", run.key), ("dataset", run.dataset), ("weights", run.weights))
+        for key, name in named:
+            if not FILE_NAME.fullmatch(name):
+                raise ValueError(f"{key}: {name!r} is not allowed: letters, digits, dots, _ and - are, as in a file")
+        return self
 
     def preparing_device(self) -> Device | None:
         """Return the device whose image prepares data and weights: one that runs here, since both images hold the same

@@ -1,12 +1,11 @@
 """One planned run, and the files that its launcher and its process hand to each other."""
 
-from typing import Any
-
 from pydantic import Field
 
 from study.base.strict import Strict
 from study.config.settings import Settings
 
+Level = str | bool | int | float | None
 RESULT, TELEMETRY, CEILINGS = "result.json", "telemetry.csv", "ceilings.json"
 
 
@@ -16,7 +15,7 @@ class Run(Strict):
     name: str = Field(description="Readable name, unique in the study and safe as a file name.")
     key: str = Field(description="Hash (eight hex digits) of everything that could change the result.")
     settings: Settings = Field(description="The resolved configuration.")
-    factors: dict[str, Any] = Field(description="This run's level of each factor.")
+    factors: dict[str, Level] = Field(description="This run's level of each factor.")
     block: int = Field(
         ge=0, le=2**31, description="Number of the block (replicate), from 1. Each block holds each configuration once."
     )

@@ -16,6 +16,8 @@ from study.base.errors import StudyError
 DEEPEST = 20
 """Levels of lists and mappings within each other."""
 LARGEST = 2**63 - 1
+UNFIT = re.compile("[\0\ud800-\udfff]")
+"""Characters that no file's name has, and half characters, which no file can hold."""
 SHOWN = 100
 """Characters of a bad value that an error shows."""
 
@@ -40,6 +42,8 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        if node.tag.endswith((":int", ":float")) and len(node.value) > SHOWN:  # digits of base 60 take hours
+            raise yaml.MarkedYAMLError(problem="a number of more than 100 characters", problem_mark=node.start_mark)
         try:
             value = super().construct_object(node, deep)
         except (ArithmeticError, AttributeError, LookupError, ValueError):  # how PyYAML refuses `0b_` or `!!bool x`
@@ -47,6 +51,8 @@ class _Loader(yaml.SafeLoader):
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark) from None
         if is_too_large(value):
             raise yaml.MarkedYAMLError(problem="a whole number beyond 64 bits", problem_mark=node.start_mark)
+        if isinstance(value, (bytes, set)) or (isinstance(value, str) and UNFIT.search(value)):
+            raise yaml.MarkedYAMLError(problem=f"{shown(value)} is not text", problem_mark=node.start_mark)
         return value
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:

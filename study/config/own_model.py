@@ -80,12 +80,19 @@ def _imported(path: Path) -> list[str]:
     return list(tops)
 
 
+def _is_installed(top: str) -> bool:
+    try:
+        return importlib.util.find_spec(top) is not None
+    except ValueError:  # `__main__` and its like
+        return False
+
+
 def check(name: str, folder: Path, engine: str) -> None:
     """Raise :class:`StudyError` if the runs will not find the model: a container sees only ``folder``."""
     if not is_own(name) or source(name, folder):
         return
     top = name.partition(":")[0].partition(".")[0]
-    if engine != "none" or importlib.util.find_spec(top) is None:
+    if engine != "none" or not _is_installed(top):
         where = "here" if engine == "none" else "here, and a container sees no other folder"
         raise StudyError(
             f"model.name: {name!r} is not allowed: there is no {top}.py and no folder {top} {where}; allowed: "

@@ -1,5 +1,6 @@
 """A file of `config/studies`: keys, factors, and what is fitted against what."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
@@ -23,6 +24,8 @@ Total = Literal[
 TOTALS_OF_INFERENCE: tuple[Total, ...] = ("thousand_images_seconds",)
 
 MOST_REPLICATES = 1000
+MOST_COMBINATIONS = 10**6
+"""Combinations of levels that a plan goes through, in a minute or two."""
 
 
 class Curve(Declared):
@@ -165,6 +168,8 @@ class Study(Keys):
                 raise ValueError(f"factors.{key}: {levels} is not allowed: a level is one value, not a list or mapping")
             if len({repr(level) for level in levels}) < len(levels):
                 raise ValueError(f"factors.{key}: {levels} is not allowed: give each level once")
+        if (combinations := math.prod(map(len, self.factors.values()))) > MOST_COMBINATIONS:
+            raise ValueError(f"factors: {combinations} combinations of levels: at most {MOST_COMBINATIONS} are planned")
         if self.curve and self.time:
             raise ValueError(f"time: {self.time!r} is not allowed with a curve, which has its own: curve.y")
         if self.curve and self.curve.x not in self.factors:

@@ -58,7 +58,7 @@ def planted(run: Run, measured: dict[bool, Record]) -> Record:
     assert record.measurement
     assert record.yardstick
     machine = 2.0 if run.block in LOADED_BLOCKS else 1.0
-    seconds = machine * CHANCE[run.factors["control"]][run.block - 1]
+    seconds = machine * CHANCE[str(run.factors["control"])][run.block - 1]
     repetitions = [0.004 * machine] * len(record.yardstick.before)
     return record.model_copy(
         update={

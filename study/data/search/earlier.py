@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from study.artifacts.manifest import Item, Manifest, Origin
 from study.base.errors import StudyError
 from study.config.sections import Dataset, is_folder_name
@@ -21,11 +19,11 @@ def given_manifest(dataset: Dataset) -> Manifest:
     name = path.name or str(dataset.manifest)
     refused = f"dataset.manifest: {name!r} is not allowed: "
     try:
-        manifest = Manifest.model_validate_json(path.expanduser().read_text(encoding="utf-8"))
+        manifest = Manifest.of_file(path.expanduser())
     except (OSError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise StudyError(f"{refused}it cannot be read ({reason}); name a search's manifest.json") from None
-    except (ValidationError, UnicodeDecodeError):
+    except StudyError:
         raise StudyError(f"{refused}it is not a manifest of this pipeline; name a search's manifest.json") from None
     if manifest.source != "search" or len(pictures_of(manifest)) < len(manifest.items):
         raise StudyError(f"{refused}its source is {manifest.source!r}, but only a search's manifest lists downloads")

@@ -1,6 +1,7 @@
 """Damaged files in a results folder stop no step: the page names each, and no number has it."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -161,9 +162,11 @@ def test_the_telemetry_figure_leaves_out_samples_that_do_not_fit(plan: Plan, fil
         (lambda text: text[:200], "it is not JSON ("),
         (lambda text: "{}", "name: missing"),
         (lambda text: text.replace('"block": 1', '"block": "x"', 1), "runs.0.block: 'x' is not allowed"),
+        (lambda text: text.replace('"name": "bs', '"name": "../bs', 1), "name: '../bs"),
+        (lambda text: re.sub(r'("training.batch_size": )(\d+)', r"\1[\2]", text, count=1), "runs.0.factors.training"),
         (lambda text: text.replace('"replicates"', '"copies"', 1), "study.copies: unknown key"),
     ],
-    ids=["empty", "truncated", "no keys", "type", "unknown key"],
+    ids=["empty", "truncated", "no keys", "type", "another folder", "list", "unknown key"],
 )
 def test_a_damaged_plan_ends_each_verb_with_one_line(
     files: Results, capsys: pytest.CaptureFixture[str], damage: Callable[[str], str], words: str

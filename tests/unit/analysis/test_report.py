@@ -341,7 +341,7 @@ def test_warnings_stand_beside_the_number(tmp_path: Path) -> None:
     plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [2, 4]}, replicates=3)
     folder = tmp_path / "tiny" / "records"
     for number, run in enumerate(plan.runs):
-        seconds = {(4, 2): 5.0, (2, 1): 1.25}.get((run.factors["training.batch_size"], run.block), 1.0)
+        seconds = {(4, 2): 5.0, (2, 1): 1.25}.get((run.settings.training.batch_size, run.block), 1.0)
         record = make_record(plan, number, fit_seconds=seconds, session=run.block)
         write_new(folder / run.file, record.model_dump_json())
     warnings = analyse(plan.study, table(plan, read_all(plan, folder))).warnings

@@ -27,6 +27,7 @@ WORKERS = {"loader.kind": "workers", "loader.workers": 0}
 FASTAI = {"training.loop": "fastai", "loader.kind": "workers"}
 LENET = {"model.name": "lenet_cifar", "training.freeze_epochs": 0}
 OWN = {"model.name": "no_such_package:make", "training.freeze_epochs": 0}
+MAIN = OWN | {"model.name": "__main__:make"}
 
 
 @pytest.mark.parametrize(
@@ -113,6 +114,8 @@ OWN = {"model.name": "no_such_package:make", "training.freeze_epochs": 0}
             OWN | {"model.name": "no_such_package.nets:make"},
             ["model.name", "no_such_package.py", "package.module:factory"],
         ),
+        (MAIN, ["model.name", "'__main__:make'", "there is no __main__.py"]),
+        ({"training.epochs": list(range(1, 2001)), "seed": list(range(1000))}, ["factors", "4000000 combinations"]),
         (OWN | {"model.weights": "imagenet"}, ["model.weights", "'imagenet'", "none, or the path"]),
         ({"time": "fit_minutes"}, ["time", "'fit_minutes'", "'epoch_seconds'"]),
         ({"time": "epoch_seconds"}, ["time", "'epoch_seconds'", "curve.y"]),
@@ -250,6 +253,9 @@ STRANGE = [
     "!!set {a}",
     "!!set x",
     "!!binary aGk=",
+    '"~/a\\0b"',
+    '"\\ud800"',
+    ":".join(["1"] * 700_000),
     "&a [*a]",
     "&a {b: *a}",
 ]
