@@ -16,6 +16,8 @@ from study.base.processes import end_when_told
 Argument = tuple[tuple[str, ...], dict[str, Any]]
 Verb = Callable[[argparse.Namespace], str | None]
 
+SLOWER = 3
+"""Exit code of ``study gate`` for a slowdown: 1 is an error, and 2 a wrong command line."""
 VERBS: list[tuple[Verb, tuple[Argument, ...]]] = []
 """The functions below, in their order, with their arguments."""
 
@@ -85,7 +87,7 @@ def _not_ahead(*folders: Path) -> None:
     """Set what a step reads in these folders of results back to now if the clock was set back since it was made."""
     from study.base.files import set_back
 
-    names = ("plan.json", "timings.csv", "fit.json", "figures", "stamps/*")
+    names = ("plan.json", ".measured", "timings.csv", "fit.json", "figures", "stamps/*")
     set_back(file for folder in folders for name in names for file in folder.glob(name))
 
 
@@ -114,6 +116,14 @@ def _free(text: str) -> Path:
     if is_measurement(Path(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not allowed: a measurement lies there; name another file")
     return Path(text)
+
+
+def _share(text: str) -> float:
+    """Return a number above 0 and up to 1."""
+    with suppress(ValueError):
+        if 0 < float(text) <= 1:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not allowed: a number above 0 and up to 1")
 
 
 PLAN = argument("plan", type=Path, help="a study's plan.json")
@@ -385,6 +395,51 @@ def answer(options: argparse.Namespace) -> None:
     from study.analysis.report.ending import ending
 
     print("\n".join(map(printable, ending(options.studies, options.results))))
+
+
+@verb(
+    argument("folders", nargs="+", type=Path, metavar="folder", help="results folders; the first is the baseline"),
+    argument("--study", action="append", default=[], help="only this study (repeatable; default: all that each has)"),
+    argument("--margin", type=_share, help="ratios up to 1 + this count as equivalent (default: the study's own)"),
+    argument("--output", type=_free, help="write the comparison as JSON, too"),
+)
+def compare(options: argparse.Namespace) -> None:
+    """Say which of several results folders is faster at the same work, how sure that is, and what differs."""
+    from study.analysis.compare.step import as_text, compare_folders
+    from study.base.files import write_whole
+
+    if len(options.folders) < 2:
+        raise StudyError("compare: give two results folders or more")
+    found = compare_folders(options.folders, options.study, options.margin)
+    if options.output:
+        values = [one.model_dump(mode="json") for one in found]
+        write_whole(options.output, json.dumps(values, indent=1, allow_nan=False))
+    _print(as_text(found))
+
+
+@verb(
+    argument("baseline", type=Path, help="results folder with three starts or more of unchanged code"),
+    argument("new", type=Path, help="results folder of the code in question"),
+    argument("--study", action="append", default=[], help="only this study (repeatable; default: all that both have)"),
+    argument("--junit", type=_free, metavar="FILE", help="write a test case for each study, as CI services read it"),
+    argument(
+        "--history", type=_free, metavar="FILE", help="write the times of each start as CSV, as Apache Otava reads it"
+    ),
+)
+def gate(options: argparse.Namespace) -> None:
+    """Exit with 3 if a new result is slower than the spread of the baseline's starts explains; with 0 if not."""
+    from study.analysis.compare.gate import gate_folders, write_history, write_junit
+
+    gated = gate_folders(options.baseline, options.new, options.study)
+    if options.junit:
+        write_junit(gated, options.junit)
+    if options.history:
+        write_history(gated, options.history)
+    for one in gated:
+        _print(one.line)
+    if any(one.found.slower for one in gated):
+        sys.stdout.flush()
+        sys.exit(SLOWER)
 
 
 @verb(

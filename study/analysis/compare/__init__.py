@@ -1,0 +1,1 @@
+"""Results folders side by side."""

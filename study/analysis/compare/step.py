@@ -1,0 +1,61 @@
+"""The step ``compare``: results folders in, verdicts and what differs out."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from study.analysis.compare.results import Same, same_work, studies_of
+from study.analysis.stats.comparison import Pair, Ranking, compare, rank
+from study.analysis.wording.comparison import differences_table, ranking_lines, reasons, settings_table, verdict_lines
+from study.analysis.words import TOTALS, listed
+from study.base.strict import Strict
+
+
+class Compared(Strict):
+    """One study of several results folders, the first of which is what the others are compared with."""
+
+    study: str
+    total: str
+    pairs: list[Pair]
+    ranking: Ranking | None
+    left_out: dict[str, list[str]]
+    differs: dict[str, list[str]]
+
+
+def compare_folders(folders: Sequence[Path], studies: Sequence[str], margin: float | None) -> list[Compared]:
+    """Return how each study of the folders compares; ``margin`` replaces the study's own margin of equivalence.
+
+    Raise :class:`StudyError` if the folders share no study, or if the work is not the same.
+    """
+    return [_compared(same_work(study, folders), margin) for study in studies_of(folders, studies)]
+
+
+def _compared(same: Same, margin: float | None) -> Compared:
+    first, *others = same.sides
+    return Compared(
+        study=same.study,
+        total=same.total,
+        pairs=[compare(first, other, same.settings, margin or same.margin) for other in others],
+        ranking=rank(same.sides) if len(others) > 1 else None,
+        left_out={name: left for name, left in same.left_out.items() if left},
+        differs=same.differs,
+    )
+
+
+def as_text(found: Sequence[Compared]) -> str:
+    """Return the comparison of every study as text for a terminal."""
+    return "\n\n".join("\n".join(_lines(one)) for one in found)
+
+
+def _lines(found: Compared) -> Iterator[str]:
+    names = [found.pairs[0].first, *(pair.second for pair in found.pairs)]
+    yield found.study
+    if found.ranking:
+        yield from ranking_lines(found.ranking)
+    for pair in found.pairs:
+        yield from verdict_lines(pair, TOTALS[found.total].replace(" (s)", ""))
+        yield from settings_table(pair)
+        yield from reasons(pair)
+    for name, left in found.left_out.items():
+        yield f"Only in {name}, and not compared: {listed(list(itertools.islice(left, 12)))}."
+    yield from differences_table(names, found.differs)

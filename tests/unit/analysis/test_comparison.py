@@ -1,0 +1,304 @@
+"""Results side by side: what a second start would change is in every verdict."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from study.analysis.compare.step import Compared, as_text, compare_folders
+from study.analysis.stats.comparison import (
+    ASSUMED_SPREAD,
+    PHASES,
+    STATES,
+    Pair,
+    Side,
+    compare,
+    gate,
+    rank,
+    starts_needed,
+)
+from study.artifacts.layout import Results
+from study.artifacts.machine import Machine
+from study.artifacts.plan import Plan, write_plans
+from study.artifacts.record import Record
+from study.cli import main
+from tests.conftest import ROOT, tiny_plan
+from tests.unit.artifacts.test_records import MACHINE, make_record
+
+SETTINGS = ["16, cpu", "64, cpu"]
+
+
+def side(
+    name: str,
+    rng: np.random.Generator,
+    starts: int,
+    factor: float = 1.0,
+    spread: float = 0.02,
+    noise: float = 0.02,
+    runs: int = 3,
+) -> Side:
+    """The runs of a result whose starts differ by ``spread``, and whose runs by ``noise`` (standard deviations)."""
+    rows = []
+    for start in range(starts):
+        state = rng.normal(0, spread)
+        for place, setting in enumerate(SETTINGS):
+            for _ in range(runs):
+                seconds = factor * (10.0 - place) * np.exp(state + rng.normal(0, noise))
+                rows.append({"setting": setting, "seconds": seconds, "start": start, "accuracy": 0.8})
+    frame = pd.DataFrame(rows).assign(**dict.fromkeys((*PHASES, *STATES), np.nan))
+    return Side(name, frame)
+
+
+def pair(seed: int, starts: tuple[int, int], factor: float, **how: Any) -> Pair:
+    rng = np.random.default_rng(seed)
+    return compare(
+        side("before", rng, starts[0], **how), side("after", rng, starts[1], factor, **how), SETTINGS, margin=0.05
+    )
+
+
+def alarms(found: Pair) -> bool:
+    return any(one.verdict in ("faster", "slower") for one in (found.overall, *found.settings))
+
+
+@pytest.mark.parametrize("starts", [(2, 2), (2, 6)])
+def test_equal_results_are_told_apart_in_at_most_one_of_twenty_comparisons(starts: tuple[int, int]) -> None:
+    """The overall verdict, and the settings together, each have 5%. Starts differ far more than runs."""
+    found = [pair(seed, starts, 1.0, spread=0.05) for seed in range(160)]
+    assert sum(one.overall.verdict in ("faster", "slower") for one in found) <= 13
+    assert sum(map(alarms, found)) <= 18
+
+
+def test_equal_results_with_a_broken_start_are_rarely_told_apart() -> None:
+    """One start of one result was half as fast."""
+
+    def broken(seed: int) -> Pair:
+        rng = np.random.default_rng(seed)
+        first, second = side("before", rng, 4), side("after", rng, 4)
+        slow = second.runs.assign(seconds=second.runs["seconds"].where(second.runs["start"] != 2, lambda s: 2 * s))
+        return compare(first, Side("after", slow), SETTINGS, margin=0.05)
+
+    assert sum(alarms(broken(seed)) for seed in range(100)) <= 5
+
+
+def test_a_planted_slowdown_is_found_with_the_power_that_is_stated() -> None:
+    needed = starts_needed(0.03, 0.05)
+    assert needed is not None
+    both = (needed, needed)
+    found = [pair(seed, both, 1.05, spread=0.03, noise=0.001) for seed in range(160)]
+    assert sum(one.overall.verdict == "slower" for one in found) >= 0.75 * 160
+    again = pair(1, both, 1.05, spread=0.03, noise=0.001)
+    assert again.overall.ratio.value == pytest.approx(1.05, rel=0.06)
+
+
+def test_equal_results_of_quiet_starts_are_equivalent() -> None:
+    found = pair(3, (5, 5), 1.0, spread=0.005, noise=0.005)
+    assert {one.verdict for one in (found.overall, *found.settings)} == {"equivalent"}
+    assert found.starts_needed is not None and found.starts_needed <= 5
+
+
+def test_one_start_alone_is_told_apart_only_by_more_than_starts_may_differ() -> None:
+    """A spread is assumed, which the result says: runs of one start agree with each other whatever its state."""
+    near, far = pair(1, (1, 1), 1.1, noise=0.001), pair(1, (1, 1), 20.0, noise=0.001)
+    assert near.assumed and near.spread == ASSUMED_SPREAD
+    assert near.overall.verdict == "not_enough_starts"
+    assert far.overall.verdict == "slower"
+    assert {one.verdict for one in far.settings} == {"slower"}
+
+
+def test_a_start_that_lacks_a_setting_does_not_move_the_mean() -> None:
+    rng = np.random.default_rng(5)
+    first, second = side("before", rng, 4, spread=0.1, noise=0.0), side("after", rng, 4)
+    lost = first.runs[(first.runs["start"] != 0) | (first.runs["setting"] != SETTINGS[0])]
+    whole = compare(first, second, SETTINGS, 0.05).overall.ratio.value
+    assert compare(Side("before", lost), second, SETTINGS, 0.05).overall.ratio.value == pytest.approx(whole)
+
+
+def test_three_results_are_ranked_and_those_that_may_be_the_fastest_are_named() -> None:
+    rng = np.random.default_rng(2)
+    found = rank([side("slow", rng, 4, 1.5), side("one", rng, 4), side("two", rng, 4, 1.005)])
+    assert found.order[-1] == "slow"
+    assert set(found.may_be_fastest) == {"one", "two"}
+    assert found.times["slow"] == pytest.approx(1.5, rel=0.05)
+
+
+def nights(factor: float, starts: int = 6, count: int = 20, **how: Any) -> list[bool]:
+    """Whether each of two hundred nights, twenty for each baseline, raises an alarm."""
+    alarms = []
+    for seed in range(200 // count):
+        rng = np.random.default_rng(seed)
+        baseline = side("baseline", rng, starts, **how)
+        for _ in range(count):
+            found = gate(baseline, side("night", rng, 1, factor, **how))
+            assert found is not None
+            alarms.append(found.slower)
+    return alarms
+
+
+def test_two_hundred_nights_without_a_change_raise_an_alarm_in_at_most_one_of_twenty() -> None:
+    assert sum(nights(1.0)) <= 10
+
+
+def test_a_planted_slowdown_is_found_by_the_gate_with_the_power_that_it_states() -> None:
+    rng = np.random.default_rng(1)
+    told = gate(side("baseline", rng, 6), side("night", rng, 1))
+    assert told is not None
+    stated = 1.02**3.45 * 1.003  # the spread that was planted, with the quantiles of five degrees of freedom
+    assert told.found == pytest.approx(stated, rel=0.1)
+    assert sum(nights(stated)) >= 140
+
+
+def test_a_baseline_of_two_starts_tells_no_limit() -> None:
+    rng = np.random.default_rng(1)
+    assert gate(side("baseline", rng, 2), side("night", rng, 1)) is None
+
+
+def result(folder: Path, plan: Plan, change: Callable[[Record, int], Record] = lambda record, _: record) -> Path:
+    """A results folder with a record for every run of the plan, in a start for each block."""
+    files = Results(folder)
+    write_plans([plan], folder)
+    for number, run in enumerate(plan.runs):
+        path = files.record(plan.name, run.file)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        record = change(make_record(plan, number, session=run.block), run.block)
+        path.write_text(record.model_dump_json(indent=1), encoding="utf-8")
+    return folder
+
+
+def slower(factor: float, machine: Machine | None = None) -> Callable[[Record, int], Record]:
+    """Records whose times are longer by a factor; those of a start share its state."""
+
+    def change(record: Record, block: int) -> Record:
+        assert record.measurement
+        seconds = factor * (1 + 0.002 * block) * record.measurement.fit_seconds
+        measured = record.measurement.model_copy(update={"fit_seconds": seconds})
+        return record.model_copy(update={"measurement": measured, "machine": machine or record.machine})
+
+    return change
+
+
+FACTORS = {"device": ["cpu"], "training.batch_size": [4, 8]}
+
+
+def test_a_planted_slowdown_is_found_in_two_folders_with_what_differs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = tiny_plan(factors=FACTORS, replicates=4)
+    newer = MACHINE.model_copy(update={"libraries": MACHINE.libraries | {"torch": "9.9"}})
+    folders = [result(tmp_path / "old", plan, slower(1.0)), result(tmp_path / "new", plan, slower(1.05, newer))]
+    assert main(["compare", *map(str, folders), "--output", str(tmp_path / "found.json")]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "tiny"
+    assert said[1].startswith("new is slower than old: its times (training time) are 1.05 (95%: 1.05 to 1.05) times")
+    assert [line.split() for line in said if line.strip().startswith("torch")] == [["torch", "2.0", "9.9"]]
+    (found,) = (
+        Compared.model_validate_json(json.dumps(one)) for one in json.loads((tmp_path / "found.json").read_text())
+    )
+    assert [one.setting for one in found.pairs[0].settings] == ["4", "8"]
+    assert found.ranking is None
+
+
+def test_a_cpu_and_a_gpu_are_compared_by_the_example(tmp_path: Path) -> None:
+    """The runs of the example on the CPU are taken for one result, and those on the GPU for another."""
+    for device, other in (("cpu", "cuda"), ("cuda", "cpu")):
+        shutil.copytree(ROOT / "docs/example-h200/speedup", tmp_path / device / "speedup")
+        for path in (tmp_path / device / "speedup/records").rglob(f"*-{other}-*.json"):
+            path.unlink()
+    (found,) = compare_folders([tmp_path / "cpu", tmp_path / "cuda"], [], None)
+    (both,) = found.pairs
+    assert (both.overall.verdict, both.assumed) == ("faster", True)
+    assert {one.setting: one.verdict for one in both.settings} == {"workers": "faster", "device": "faster"}
+    assert found.differs["device"][1] == "NVIDIA H200"
+
+
+def test_other_work_is_refused_with_the_key_that_differs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = result(tmp_path / "one", tiny_plan(factors=FACTORS))
+    other = result(tmp_path / "two", tiny_plan(factors=FACTORS, training={"epochs": 2, "freeze_epochs": 0}))
+    assert main(["compare", str(one), str(other)]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("error: tiny: the work is not the same: ")
+    assert "training.epochs is 1 in one and 2 in two" in told
+
+
+def test_settings_of_one_result_alone_are_left_out_and_named(tmp_path: Path) -> None:
+    one = result(tmp_path / "one", tiny_plan(factors=FACTORS, replicates=2))
+    more = FACTORS | {"training.batch_size": [4, 16]}
+    other = result(tmp_path / "two", tiny_plan(factors=more, replicates=2))
+    (found,) = compare_folders([one, other], [], None)
+    assert [setting.setting for setting in found.pairs[0].settings] == ["4"]
+    assert found.left_out == {"one": ["8"], "two": ["16"]}
+    assert "Only in one, and not compared: 8." in as_text([found])
+
+
+def test_three_folders_have_an_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = tiny_plan(factors=FACTORS, replicates=3)
+    folders = [result(tmp_path / name, plan, slower(factor)) for name, factor in [("a", 1.0), ("b", 0.5), ("c", 2.0)]]
+    assert main(["compare", *map(str, folders)]) == 0
+    said = capsys.readouterr().out
+    assert "May be the fastest (95%): b." in said
+    assert "b is faster than a" in said
+    assert "c is slower than a" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["here"], "compare: give two results folders or more"),
+        (["here", "gone"], "gone: not a results folder: no such folder"),
+        (["here", "empty"], "empty: not a results folder: it holds no <study>/plan.json"),
+        (["here", "here"], "compare: here is given twice"),
+        (["here", "copy", "--study", "other"], "--study: here holds no study 'other'; allowed: tiny"),
+        (["here", "none"], "tiny: none has no run that counts"),
+    ],
+)
+def test_folders_that_cannot_be_compared_are_one_line(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    words: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result(Path("here"), tiny_plan(factors=FACTORS))
+    shutil.copytree("here", "copy")
+    shutil.copytree("here", "none")
+    shutil.rmtree("none/tiny/records")
+    Path("none/tiny/records").mkdir()
+    Path("empty").mkdir()
+    assert main(["compare", *arguments]) == 1
+    assert capsys.readouterr().err == f"error: {words}\n"
+
+
+def test_the_gate_ends_with_its_own_code_for_a_slowdown_and_writes_what_ci_reads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = tiny_plan(factors=FACTORS, replicates=4)
+    old, new = result(tmp_path / "old", plan, slower(1.0)), result(tmp_path / "new", plan, slower(1.05))
+    junit, history = tmp_path / "junit.xml", tmp_path / "history.csv"
+    assert main(["gate", str(old), str(old / ".." / "old2"), "--junit", str(junit)]) == 1
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main(["gate", str(old), str(new), "--junit", str(junit), "--history", str(history)])
+    assert ended.value.code == 3
+    assert capsys.readouterr().out.startswith("SLOWER: tiny: 1.05 times the baseline; the limit is 1.0")
+    suite = ElementTree.parse(junit).getroot()
+    assert suite.attrib["failures"] == "1"
+    assert suite.find("testcase/failure") is not None
+    rows = pd.read_csv(history)
+    assert list(rows) == ["time", "commit", "tiny: 4", "tiny: 8"]
+    assert len(rows) == 8 or rows["time"].nunique() == len(rows)
+    shutil.copytree(old, tmp_path / "same")
+    assert main(["gate", str(old), str(tmp_path / "same")]) == 0
+    assert capsys.readouterr().out.startswith("ok: tiny: 1.00 times the baseline")
+
+
+def test_a_baseline_of_one_start_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = tiny_plan(factors=FACTORS, replicates=1)
+    old, new = result(tmp_path / "old", plan), result(tmp_path / "new", plan)
+    assert main(["gate", str(old), str(new)]) == 1
+    assert capsys.readouterr().err == ("error: tiny: old has 1 start(s): the limit is the spread of 3 or more\n")
