@@ -11,6 +11,7 @@ from study.analysis.published.beside import TIMES, Series
 from study.analysis.stats.analysis import Analysis, Group, Level
 from study.analysis.stats.rows import group_rows
 from study.analysis.stats.usable import Estimate, counted, keys_of, level_labels
+from study.analysis.wording.cards import REST
 from study.analysis.wording.switches import effect_label
 from study.analysis.words import device_words, listed, setting_words, short_key
 from study.artifacts.plan import Plan
@@ -141,7 +142,7 @@ def shares_of_best(plan: Plan, groups: Levelled, analysis: Analysis) -> tuple[st
         keys = keys_of(plan.study)[0]
         name = f"{short_key(keys[0])} {group.best}" if len(keys) == 1 else str(group.best)
         label = f"{name}, {device_words(group.label)}" if len(analysis.groups) > 1 else name
-        return label, main | {"the rest": 1 - sum(main.values())}
+        return label, main | {REST: 1 - sum(main.values())}
     return None
 
 

@@ -17,6 +17,8 @@ from study.base.strict import Strict
 
 FEW_RUNS = 3
 """With fewer runs their spread is hardly known."""
+LARGE_SHORTFALL = 0.10
+"""A mean that is further below the best one's is shown to nobody as having learned, even if noise could explain it."""
 
 
 class Learning(Strict):
@@ -26,7 +28,8 @@ class Learning(Strict):
     reason: Literal["learned", "at_chance", "below_best", "unclear", "unknown"] = Field(
         description="`at_chance`: the accuracy is not above chance. `below_best`: it is short of the best level's by "
         "more than the margin, beyond the noise between runs. `unclear`: it is above chance, but the runs differ too "
-        "much to say so of their mean. `unknown`: no run has an accuracy."
+        "much to say so of their mean, or to say why it is more than ten points short of the best level's. "
+        "`unknown`: no run has an accuracy."
     )
     accuracy: float | None = Field(description="Mean over the runs, 0 to 1.")
     runs: int = Field(description="Runs with an accuracy.")
@@ -67,6 +70,8 @@ def learning_of(
         gap = means[best] - means[level] - margin
         if reason != "at_chance" and _is_below(gap, errors[level], errors[best], len(means)):
             reason = "below_best"
+        elif reason == "learned" and gap > LARGE_SHORTFALL:
+            reason = "unclear"
         learned = {"learned": True, "unclear": None}.get(reason, False)
         found[level] = Learning(learned=learned, reason=reason, accuracy=means[level], runs=len(values))
     return found

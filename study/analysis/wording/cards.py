@@ -32,6 +32,8 @@ SIGNS: dict[EvidenceWord, tuple[str, str]] = {
 }
 """The sign and the words of each; a sign tells without colour."""
 FEW, SHORT = 3, 40
+REST, SEEN = "the rest", 0.005
+"""What is left of the named parts of a time, and the share from which a part is named."""
 
 
 @dataclass(frozen=True)
@@ -207,11 +209,12 @@ def _null_control(answer: findings.NullControl, several: bool) -> Card:
 
 def limit_card(label: str, shares: dict[str, float]) -> Card:
     """Return what takes the time of the setting ``label``, from the share of each part of its training time."""
-    parts = [part for part in sorted(shares.items(), key=lambda part: -part[1])[:FEW] if part[1] >= 0.005]
+    ordered = sorted(shares.items(), key=lambda part: -part[1])
+    parts = [(name, share) for name, share in ordered[:FEW] if share >= SEEN and name != REST]
+    if (left := 1 - sum(share for _, share in parts)) >= SEEN:
+        parts.append((REST, left))
     told = ", ".join(f"{name} {share:.0%}" for name, share in parts)
-    if (left := 1 - sum(share for _, share in parts)) >= 0.005:
-        told += f", other parts {left:.0%}"
-    first, label = parts[0][0], f"{label[0].upper()}{label[1:]}"
+    first, label = ordered[0][0], f"{label[0].upper()}{label[1:]}"
     advice = {
         "waiting for data": " Fix the loader before tuning anything else.",
         "validation": " Validate less often to train faster.",

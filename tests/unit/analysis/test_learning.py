@@ -99,6 +99,15 @@ def test_runs_that_differ_widely_leave_it_open() -> None:
     assert (found.learned, found.reason, found.few_runs) == (None, "unclear", True)
 
 
+def test_a_large_shortfall_that_noise_may_explain_is_no_learning_either() -> None:
+    """Real runs: at batch size 1024 three trainings ended so far from each other that no test tells them from 90%."""
+    accuracies = {"16": [0.896, 0.888, 0.916], "64": [0.77, 0.802, 0.814], "1024": [0.504, 0.364, 0.23]}
+    accuracies["256"] = [0.522, 0.584, 0.588]
+    found = learning_of(accuracies, 0.1, 500, 0.02)
+    assert (found["1024"].learned, found["1024"].reason) == (None, "unclear")
+    assert found["256"].reason == "below_best"
+
+
 def test_without_an_accuracy_nothing_is_said() -> None:
     found = learning_of({"alone": [], "workers": [0.9, 0.91, 0.92]}, 0.5, 206, 0.02)
     assert (found["alone"].learned, found["alone"].reason) == (None, "unknown")
