@@ -20,7 +20,7 @@ from study.host.steps.primer import primed
 from study.host.steps.progress import time_left, with_block_ended
 from study.host.steps.siblings import mark, siblings
 
-INPUTS = ("images/cpu.json", "images/cuda.json", "data/*/manifest.json", "*/weights/*.json", "*/stamps/*")
+INPUTS = ("images/*.json", "data/*/manifest.json", "*/weights/*.json", "*/plan.json", "*/stamps/*")
 """Inputs of the workflow's jobs. The clock may have been set back since they were made in this start."""
 
 
