@@ -207,8 +207,8 @@ def _noise(at: pd.DataFrame, groups: Sequence[GroupFit], paired: LogModel, setti
 
 
 def _critical(noises: Sequence[Noise], paired: LogModel) -> float | None:
-    """Return the critical value with which the intervals of all settings hold at once; None where none has noise."""
-    if not noises:
+    """Return the critical value with which the intervals of all settings hold at once; None for one alone, or none."""
+    if len(noises) < 2:
         return None
     degrees = float(np.median([degrees for _, degrees in noises]))
     if len(noises) == len(paired.levels) and np.diag(paired.covariance).min() > 0:

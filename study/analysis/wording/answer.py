@@ -101,11 +101,16 @@ def _fastest(answer: findings.Fastest) -> str:
     return f"{text} {'; '.join(_beside(answer))}.{law}"
 
 
+def known_ties(answer: findings.Fastest) -> list[str]:
+    """Return the levels that are said to be tied: those whose own time is known, or all where none of them is."""
+    return [level for level in answer.tied if level not in answer.left_out] or answer.tied
+
+
 def _beside(answer: findings.Fastest) -> list[str]:
     """Return what is said of the other settings."""
-    told = []
-    if answer.tied:
-        told.append(f"{briefly(answer.tied)} cannot be told from it")
+    told, tied = [], known_ties(answer)
+    if tied:
+        told.append(f"{briefly(tied)} cannot be told from it")
     if same := [level for level in answer.tied if level in answer.equivalent]:
         told.append(f"{briefly(same)} {agreeing(len(same), 'takes', 'take')} the same time within the study's margin")
     if answer.slower and not answer.tied:
@@ -113,8 +118,8 @@ def _beside(answer: findings.Fastest) -> list[str]:
         if not (answer.left_out or answer.unfair or answer.missing):
             who = "every other setting is"
         told.append(f"{who} slower by more than the noise between runs")
-    if answer.left_out:
-        told.append(f"the time of {briefly(answer.left_out)} cannot be told")
+    if left_out := [level for level in answer.left_out if level not in tied]:
+        told.append(f"the time of {briefly(left_out)} cannot be told")
     if answer.missing:
         told.append(f"{briefly(answer.missing)} {agreeing(len(answer.missing), 'has', 'have')} no run that counts")
     for reason, words in (("not_learned", "not shown to have learned as well"), ("censored", "missed the target")):

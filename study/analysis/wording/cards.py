@@ -8,7 +8,7 @@ from typing import Literal
 from study.analysis.stats import findings
 from study.analysis.stats.findings import Answer, RatioAt
 from study.analysis.stats.usable import Estimate
-from study.analysis.wording.answer import answer_sentence
+from study.analysis.wording.answer import answer_sentence, known_ties
 from study.analysis.words import (
     accuracy_words,
     agreeing,
@@ -109,16 +109,17 @@ def _fastest(answer: findings.Fastest, several: bool) -> Card:
         return Card(heading, "cannot_say", "No answer yet", _machine(answer), "the machine changed")
     name = f"{short_key(answer.factor)} {answer.level}" if answer.factor else answer.level
     told = [f"{number(answer.time.value)} s{_bounds(answer.time)}{accuracy_words(answer.accuracy)}."]
-    open_levels = [level for level in answer.tied if level not in answer.equivalent]
-    same = [level for level in answer.tied if level in answer.equivalent]
+    tied = known_ties(answer)
+    open_levels = [level for level in tied if level not in answer.equivalent]
+    same = [level for level in tied if level in answer.equivalent]
     if open_levels:
         told.append(f"{briefly(open_levels)} may be as fast: the difference is within noise.")
     if same:
         told.append(f"{briefly(same)} {agreeing(len(same), 'takes', 'take')} the same time within the study's margin.")
-    if answer.tied:
-        others = listed(answer.tied)
-        name += f" (or {others})" if len(others) <= SHORT else f" (or {len(answer.tied)} others)"
-    told += _others(answer)
+    if tied:
+        others = listed(tied)
+        name += f" (or {others})" if len(others) <= SHORT else f" (or {len(tied)} others)"
+    told += _others(answer, tied)
     return Card(heading, "tied" if answer.tied else "established", name, " ".join(told))
 
 
@@ -132,7 +133,7 @@ def _machine(answer: findings.Fastest) -> str:
     return f"{change}, {why}. Close other programs and run again."
 
 
-def _others(answer: findings.Fastest) -> list[str]:
+def _others(answer: findings.Fastest, tied: Sequence[str]) -> list[str]:
     told = []
     if answer.slower:
         slower = listed(answer.slower) if len(answer.slower) <= FEW else f"The {len(answer.slower)} others"
@@ -143,7 +144,7 @@ def _others(answer: findings.Fastest) -> list[str]:
         told.append(f"Avoid {briefly(lost)}: not shown to have learned as well.")
     if missed:
         told.append(f"Avoid {briefly(missed)}: the target accuracy was missed.")
-    if unknown := [*answer.left_out, *answer.missing]:
+    if unknown := [level for level in (*answer.left_out, *answer.missing) if level not in tied]:
         told.append(f"Of {briefly(unknown)} nothing can be said.")
     return told
 

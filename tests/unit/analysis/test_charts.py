@@ -5,8 +5,10 @@ import pytest
 
 from study.analysis.charts.svg import linear
 from study.analysis.stats.findings import Unsuccessful, WideSpread
-from study.analysis.wording.cards import limit_card
+from study.analysis.wording.answer import answer_sentence
+from study.analysis.wording.cards import card, limit_card
 from study.analysis.wording.consequences import ranked
+from tests.unit.analysis.test_golden_page import fastest
 
 
 @pytest.mark.parametrize("width", [120, 160, 320, 640])
@@ -20,6 +22,24 @@ def test_an_axis_has_two_numbers_at_least_and_room_for_each(width: int) -> None:
 def test_a_part_that_takes_no_time_is_not_named_as_one_that_takes_some() -> None:
     card = limit_card("batch size 256", {"computing": 0.953, "validation": 0.045, "the rest": 0.002})
     assert card.text == "Batch size 256: computing 95%, validation 4%."
+
+
+@pytest.mark.parametrize(
+    ("tied", "name", "told"),
+    [
+        (["2", "8"], "0 (or 2)", "2 may be as fast: the difference is within noise. Of 8 nothing can be said."),
+        (["8"], "0 (or 8)", "8 may be as fast: the difference is within noise."),
+    ],
+)
+def test_a_setting_whose_time_is_not_known_is_not_called_as_fast_beside_those_that_are(
+    tied: list[str], name: str, told: str
+) -> None:
+    found = fastest(level="0", factor="loader.workers", tied=tied, left_out=["8"], slower=[])
+    assert card(found, several=False).answer == f"loader workers {name}"
+    assert card(found, several=False).text.endswith(told)
+    sentence = answer_sentence(found)
+    assert ("8 cannot be told from it" in sentence) is (tied == ["8"])
+    assert ("the time of 8 cannot be told" in sentence) is (tied != ["8"])
 
 
 def test_runs_that_the_machine_cannot_make_are_no_failure_and_come_after_what_touches_the_answer() -> None:
