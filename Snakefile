@@ -45,8 +45,23 @@ onerror:
 # after a hundred runs that is a sixth of a core, beside the run that is measured. Local runs need no such limit.
 onstart:
     workflow.scheduler.job_rate_limiter = None
+    workflow.scheduler.print_progress = ON_OTHER_MACHINES  # for say_how_it_ended, also where a profile is quiet
     end_steps_at_once()
     FLOW.start_templates()
+
+
+# An executor makes the runs; what is before and after them needs the network, or is quickly done.
+localrules:
+    all,
+    image,
+    dataset,
+    weights,
+    prepared,
+    measured,
+    timings,
+    fit,
+    figures,
+    report,
 
 
 rule all:

@@ -92,9 +92,9 @@ class Results:
         """The folder of the primers: the records, with telemetry, of runs that no analysis reads."""
         return self.root / "primers"
 
-    def primer(self, start: str, device: str) -> Path:
-        """Return the record of the primer that the start of this name made on a device."""
-        return self.primers / f"{start}.{device}.json"
+    def primer(self, start: str, node: str | None, device: str) -> Path:
+        """Return the record of the primer that the start of this name made on a device of a machine."""
+        return self.primers / f"{start}.{node}.{device}.json"
 
     # The files of one study.
 

@@ -73,6 +73,18 @@ class Software(Strict):
     image_digest: str | None = Field(default=None, description="Checksum by which a registry knows the image.")
 
 
+class Allocation(Strict):
+    """What a scheduler gave a run."""
+
+    scheduler: Literal["slurm"]
+    machine: str | None = Field(description="Class of machine that the study asked for; null if any would do.")
+    partition: str | None = Field(description="Partition of the cluster; null if the scheduler does not say.")
+    nodes: Count | None = Field(description="Number of nodes.")
+    cpus: Count | None = Field(description="Number of CPUs of the node that the run might use.")
+    gpus: Count | None = Field(description="Number of GPUs of the node that the run might use.")
+    restarts: Count = Field(description="Number of times that the scheduler had begun this job before.")
+
+
 class Record(JobResult):
     """One complete run. It holds raw samples only: every statistic is computed on read."""
 
@@ -135,6 +147,14 @@ class Record(JobResult):
     started_as: Literal["forked", "fresh"] = Field(
         default="fresh",
         description="Whether the run's process was forked from one that had imported torch, or started from nothing.",
+    )
+    node: str | None = Field(
+        default=None,
+        pattern="^[0-9a-f]{8}$",
+        description="Pseudonym of the machine, which tells runs on several machines apart; null in older records.",
+    )
+    allocation: Allocation | None = Field(
+        default=None, description="What a scheduler gave the run; null where none was at work."
     )
     software: Software
     record_sha256: str | None = Field(

@@ -92,6 +92,7 @@ class Timing(Strict):
     started_as: str | None = Field(
         None, description="Whether the run's process was `forked` from one that had imported torch, or `fresh`."
     )
+    node: str | None = Field(None, description="Pseudonym of the machine; empty in older records.")
     quiet: bool | None = Field(None, description="Whether others crossed no limit when the run began.")
     others_cpu_percent: Percent = Field(
         None, description="CPU time of others during the run, in percent of the CPUs that the run might use."

@@ -17,6 +17,7 @@ from typing import Any
 import psutil
 
 from study.base.errors import StudyError
+from study.base.node import node
 
 PACKAGE = Path(__file__).parent.parent
 ROOT = PACKAGE.parent
@@ -98,7 +99,7 @@ def whole(path: Path, publish: Callable[[Path, Path], object] = Path.replace) ->
     """
     if path.exists() and not path.is_file():
         raise StudyError(f"{path}: cannot be written: there is something else than a file")
-    temporary = path.with_name(f".{path.name[:60]}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    temporary = path.with_name(f".{path.name[:60]}.{node()}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
     try:
         with room_for(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -109,10 +110,11 @@ def whole(path: Path, publish: Callable[[Path, Path], object] = Path.replace) ->
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove what :func:`whole` was writing below ``folder`` in processes that are gone: they were killed."""
+    """Remove what :func:`whole` was writing below ``folder`` in processes of this machine that are gone."""
     for path in folder.rglob(".*.tmp"):
-        owner = path.name.split(".")[-3]
-        if re.fullmatch("[0-9]{1,9}", owner) and path.is_file() and not psutil.pid_exists(int(owner)):
+        *_, machine, owner, _, _ = ["", *path.name.split(".")]
+        here = machine == str(node()) and re.fullmatch("[0-9]{1,9}", owner)
+        if here and path.is_file() and not psutil.pid_exists(int(owner)):
             path.unlink(missing_ok=True)
 
 

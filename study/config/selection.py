@@ -20,6 +20,15 @@ class Images(Declared):
     cuda: str | None = Field(None, min_length=1, description="Image for runs on a GPU, in the same forms.")
 
 
+class MachineClass(Declared):
+    """What a run asks an executor for to get a machine of one class: resources by Snakemake's names of them."""
+
+    slurm_partition: str | None = Field(None, min_length=1, description="SLURM's partition.")
+    constraint: str | None = Field(None, min_length=1, description="SLURM's constraint: a feature of the nodes.")
+    gres: str | None = Field(None, min_length=1, description="SLURM's generic resources, such as `gpu:a100:1`.")
+    slurm_extra: str | None = Field(None, min_length=1, description="Further arguments of `sbatch`.")
+
+
 class Selection(Declared):
     """The keys of `config/config.yaml`, with the changes that `--config` makes."""
 
@@ -46,6 +55,11 @@ class Selection(Declared):
         min_length=1,
         description="Base image of `docker/Dockerfile`, instead of its pinned default: any Debian image with Python "
         "3.11 to 3.13, `venv` and `ca-certificates`.",
+    )
+    machines: dict[str, MachineClass] = Field(
+        default_factory=dict,
+        description="Classes of machines by the names that a study's `machine` has, with what a run asks an executor "
+        "for: `{a100: {slurm_partition: gpu, constraint: a100}}`.",
     )
     primer: bool = Field(
         True,

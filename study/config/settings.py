@@ -35,6 +35,12 @@ class Keys(Declared):
         "each start has one for each device and loop. `fresh`: from nothing, with imports of its own. Runs in "
         "containers, and on systems other than Linux, are always fresh. A record says how its run was started.",
     )
+    machine: str | None = Field(
+        None,
+        pattern="^[A-Za-z0-9_-]+$",
+        description="Class of machine on which the run is made, a name in `machines` of `config/config.yaml`: for an "
+        "executor, such as a cluster's, that has several. none: any machine.",
+    )
     seed: int = Field(
         1, ge=0, le=LARGEST_SEED, description="Seed of the order of runs, of random weights and of each run's own seed."
     )
@@ -76,6 +82,8 @@ def decisive(settings: Settings) -> dict[str, Any]:
         del values["inference"]
     values["dataset"] = {"image_size": settings.dataset.image_size, "channels": settings.dataset.channels}
     del values["model"]["weights"]
+    if settings.machine is None:  # records from before there was a choice
+        del values["machine"]
     return values
 
 

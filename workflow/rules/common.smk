@@ -8,7 +8,7 @@ from study.base.errors import StudyError
 from study.base.imports import closure
 from study.host.plan.captions import Figures
 from study.host.plan.signals import end_steps_at_once
-from study.host.plan.workflow import start, use_this_checkout
+from study.host.plan.workflow import joined, start, use_this_checkout
 
 use_this_checkout(BASE)
 
@@ -17,8 +17,21 @@ if DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method:
         "error: --sdm apptainer: Snakemake's own containers hold no training stack; use --config container=apptainer"
     )
 
+# Snakemake knows a number of jobs, in place of one of cores, where an executor makes them on other machines.
+ON_OTHER_MACHINES = workflow.resource_settings.nodes is not None or not workflow.is_main_process
+
 try:
-    FLOW, LOCK = start(config, BASE / "config" / "studies", Path("results"), READ_ONLY, fetch="--lint" not in sys.argv)
+    if workflow.is_main_process:
+        FLOW, LOCK = start(
+            config,
+            BASE / "config" / "studies",
+            Path("results"),
+            READ_ONLY,
+            fetch="--lint" not in sys.argv,
+            on_other_machines=ON_OTHER_MACHINES,
+        )
+    else:
+        FLOW = joined(config, Path("results"))
 except StudyError as error:
     sys.exit(f"error: {error}")
 except KeyboardInterrupt:

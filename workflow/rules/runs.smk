@@ -1,7 +1,8 @@
 # One run is one process, alone on the machine: it takes every core. Every run waits for every missing preparation,
 # because a run with preparing jobs of its own would break the seeded order. What exists is no input, and the plan is
 # a parameter: Snakemake calls a job failed if an input is newer (after the clock was set back). The output is a stamp,
-# because Snakemake deletes what it calls an output: a record, never.
+# because Snakemake deletes what it calls an output: a record, never. On another machine a run has the CPUs that
+# `set-threads` of a profile names.
 
 
 rule measure:
@@ -12,7 +13,13 @@ rule measure:
     log:
         "results/logs/{study}/{run}.{key}.log",
     priority: lambda wc: FLOW.order(wc.study, wc.run, wc.key)
-    threads: workflow.cores
+    threads: 1 if ON_OTHER_MACHINES else workflow.resource_settings.cores or 1
+    resources:
+        slurm_partition=lambda wc: FLOW.resource(wc.study, wc.run, "slurm_partition"),
+        constraint=lambda wc: FLOW.resource(wc.study, wc.run, "constraint"),
+        gres=lambda wc: FLOW.resource(wc.study, wc.run, "gres"),
+        slurm_extra=lambda wc: FLOW.resource(wc.study, wc.run, "slurm_extra"),
+        gpu=lambda wc: FLOW.gpus(wc.study, wc.run),
     params:
         plan="results/{study}/plan.json",
         counter=lambda wc: FLOW.counter(wc.study, wc.run),

@@ -24,5 +24,12 @@ def say_answer():
         tell_answer()
 
 
-if not READ_ONLY and not workflow.output_settings.verbose:
-    quieten(say_nothing_is_left)
+def say_how_it_ended(study, run, key):
+    """Tell how a run ended that another machine made: what its step said is in its log."""
+    if FLOW.on_other_machines and (told := FLOW.told(study, run, key)):
+        print(told, file=sys.stderr, flush=True)
+
+
+# The words of a job that an executor started go to that job's log.
+if workflow.is_main_process and not READ_ONLY and not workflow.output_settings.verbose:
+    quieten(say_nothing_is_left, say_how_it_ended)

@@ -133,6 +133,7 @@ def _recorded(record: Record) -> dict[str, Any]:
         "disturbed": "; ".join(record.disturbed) or None,
         "primed": record.primed,
         "started_as": record.started_as,
+        "node": record.node,
         "quiet": record.quiet,
         "others_cpu_percent": record.observed.others_cpu_percent if record.observed else None,
         "device_name": record.machine.device_name if record.machine else None,

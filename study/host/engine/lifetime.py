@@ -19,6 +19,7 @@ from study.base import devices
 from study.base.cpus import usable_cpus
 from study.base.errors import StudyError
 from study.base.files import remove_tree, remove_unfinished
+from study.base.node import node
 from study.base.processes import oom_kills
 from study.config.sections import Limits
 from study.config.settings import Settings
@@ -29,7 +30,8 @@ from study.host.engine.engines import ENGINES
 from study.host.engine.mounts import check_readable
 from study.host.supervise import Ended, execute
 
-SCRATCH_PREFIX = ".scratch-"
+SCRATCH_PREFIX = f".scratch-{node()}-"
+"""Each machine removes what its own killed runs left: a run may be at work on another one."""
 CONFLICTS = 10
 """Number of attempts to start a container while another one has its name."""
 REMOVAL_SECONDS = 1.0

@@ -11,6 +11,7 @@ from study.artifacts.run import Run
 from study.artifacts.shelf import move_aside, next_session, session_of
 from study.artifacts.start import Start, StartedBlock, read_start, write_start
 from study.config.selection import Selection
+from study.host.allocation import MARGIN_SECONDS, end_of_allocation
 
 
 def set_broken_aside(study: str, files: Results) -> None:
@@ -49,13 +50,14 @@ def note(
     """
     if not pending:
         return
-    budget = selection.time_budget_minutes
+    budget, end = selection.time_budget_minutes, end_of_allocation()
+    limits = [*([] if budget is None else [began + 60 * budget]), *([] if end is None else [end - MARGIN_SECONDS])]
     start = Start(
         session=next_session(files.records(plan.name)),
         name=datetime.fromtimestamp(began, UTC).strftime("%Y%m%dT%H%M%S.%fZ"),
         primer=selection.primer,
         quiet_wait_seconds=selection.quiet_wait_seconds,
-        deadline=None if budget is None else began + 60 * budget,
+        deadline=min(limits, default=None),
         blocks=[
             StartedBlock(block=block, records=[run.file for run in part])
             for block, part in groupby(pending, key=lambda run: run.block)

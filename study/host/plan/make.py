@@ -3,7 +3,7 @@
 import itertools
 import json
 import random
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -48,15 +48,18 @@ def make_plan(
     absent: dict[str, str | None],
     counts: Mapping[str, int] | None = None,
     earlier: Plan | None = None,
+    machines: Collection[str] | None = None,
 ) -> Plan:
     """Return the plan of ``study``, with every run checked as far as possible without opening an image.
 
     ``absent`` holds for each device the reason why it cannot be used, or None if it can. ``counts`` is the number of
     units of each device (default: one of each usable device). ``earlier`` is the study's last plan: a run whose device
-    is absent takes its number of processes from there. Raise :class:`StudyError` for a study that cannot be planned.
+    is absent takes its number of processes from there. ``machines`` are the classes of machines that an executor has;
+    None without one: this machine makes the runs that name no class. Raise :class:`StudyError` for a study that cannot
+    be planned.
     """
     counts = counts or {device: int(not reason) for device, reason in absent.items()}
-    shared = _Shared(name, place, _processes_before(earlier))
+    shared = _Shared(name, place, _processes_before(earlier), machines)
     combined = list(_combinations(name, study))
     configurations = [_configuration(settings, list(study.factors), shared, absent, counts) for settings, _ in combined]
     _check_curve(name, study)
@@ -87,8 +90,10 @@ def _combinations(name: str, study: Study) -> Iterator[tuple[Settings, int]]:
 class _Shared:
     """What the configurations of one plan share, each of it found once: there may be thousands of configurations."""
 
-    def __init__(self, study: str, place: Place, processes_before: Mapping[str, int]) -> None:
-        self.study, self.place, self.processes_before = study, place, processes_before
+    def __init__(
+        self, study: str, place: Place, processes_before: Mapping[str, int], machines: Collection[str] | None
+    ) -> None:
+        self.study, self.place, self.processes_before, self.machines = study, place, processes_before, machines
         self.code, self.lock = cache(code_sha256), cache(keys.installed_lock_sha256)
         self._datasets: dict[str, tuple[str, int]] = {}
         self._weights: dict[tuple[str, str, int], str] = {}
@@ -138,7 +143,10 @@ def _configuration(
         dataset=dataset_id,
         weights=weights_id,
         key=digest(identity),
-        unavailable=absent.get(settings.device) or trouble or _not_on_this_device(settings),
+        unavailable=absent.get(settings.device)
+        or trouble
+        or _not_on_this_device(settings)
+        or _not_on_this_machine(settings, shared),
     )
 
 
@@ -178,9 +186,13 @@ def plan_all(
     absent: dict[str, str | None],
     counts: Mapping[str, int] | None = None,
     earlier: Mapping[str, Plan] | None = None,
+    machines: Collection[str] | None = None,
 ) -> list[Plan]:
     """Return the plan of each study. ``earlier`` holds the last plan of each study that has one."""
-    return [make_plan(name, study, place, absent, counts, (earlier or {}).get(name)) for name, study in studies.items()]
+    before = earlier or {}
+    return [
+        make_plan(name, study, place, absent, counts, before.get(name), machines) for name, study in studies.items()
+    ]
 
 
 def _processes_before(earlier: Plan | None) -> dict[str, int]:
@@ -203,6 +215,21 @@ def _not_on_this_device(settings: Settings) -> str | None:
     precision = settings.inference.precision
     if settings.task == "inference" and settings.device != "cpu" and precision in ON_A_CPU_ALONE:
         return f"inference.precision {precision} is executed by ONNX Runtime, on a CPU only"
+    return None
+
+
+def _not_on_this_machine(settings: Settings, shared: _Shared) -> str | None:
+    """Return why a run that names a class of machine cannot be made without an executor. None if it names none.
+
+    Raise :class:`StudyError` if the executor's machines have no such class.
+    """
+    if settings.machine is None:
+        return None
+    if shared.machines is None:
+        return f"machine {settings.machine} is to be had from an executor, and this start has none"
+    if settings.machine not in shared.machines:
+        allowed = ", ".join(shared.machines) or "none: give `machines` in the configuration"
+        raise StudyError(f"study {shared.study}: machine: {settings.machine!r} is not allowed; allowed: {allowed}")
     return None
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from snakemake_interface_logger_plugins.common import LogEvent
+
 from study.host.plan.configuration import parsed
 
 NOTHING = "Nothing to be done"
@@ -38,10 +40,27 @@ class _Nothing(logging.Handler):
             self.call()
 
 
-def quieten(nothing_to_do: Callable[[], None]) -> None:
+class _Ended(logging.Handler):
+    """Calls a function with the wildcards of each job of a rule that ended well."""
+
+    def __init__(self, rule: str, call: Callable[..., None]) -> None:
+        super().__init__()
+        self.rule, self.call = rule, call
+        self.begun: dict[int, dict[str, str]] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        event, told = getattr(record, "event", None), vars(record)
+        if event == LogEvent.JOB_INFO and told["rule_name"] == self.rule:
+            self.begun[told["jobid"]] = told["wildcards"]
+        elif event == LogEvent.JOB_FINISHED and told["job_id"] in self.begun:
+            self.call(**self.begun.pop(told["job_id"]))
+
+
+def quieten(nothing_to_do: Callable[[], None], run_ended: Callable[..., None]) -> None:
     """Show only the warnings and errors of Snakemake on the terminal from now on, and write everything to its log.
 
-    ``nothing_to_do`` is called if Snakemake finds nothing to do.
+    ``nothing_to_do`` is called if Snakemake finds nothing to do, and ``run_ended`` with the study, the name and the key
+    of each run whose job ended.
     """
     logger = logging.getLogger("snakemake.logging")
     for handler in logger.handlers:
@@ -52,6 +71,7 @@ def quieten(nothing_to_do: Callable[[], None]) -> None:
         else:
             handler.addFilter(_Alarms())
     logger.addHandler(_Nothing(nothing_to_do))
+    logger.addHandler(_Ended("measure", run_ended))
 
 
 def snakemake(arguments: Sequence[str]) -> int:

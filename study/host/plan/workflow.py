@@ -3,7 +3,9 @@
 import os
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,13 +13,17 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from study.artifacts.layout import Results
-from study.artifacts.plan import Plan, read_earlier, write_plans
+from study.artifacts.plan import Plan, read_earlier, read_plan, selected, write_plans
 from study.artifacts.run import Run
 from study.artifacts.stamp import forget_left, restamp
+from study.artifacts.start import read_start
 from study.base import devices
 from study.base.errors import StudyError, printable
 from study.base.files import PACKAGE, set_back
+from study.base.step import TEMPLATES
 from study.config.load import read_selection
+from study.config.selection import MachineClass
+from study.config.settings import Settings
 from study.host.engine import bring, lifetime
 from study.host.engine.engines import engine
 from study.host.engine.place import DEVICES, Place, choose
@@ -31,12 +37,15 @@ from study.host.plan.templates import start_templates
 class Workflow:
     """The plans of one start, and the paths of their files under ``results``.
 
-    ``pending`` holds the (study, run) pairs that have no record yet.
+    ``pending`` holds the (study, run) pairs that have no record yet. ``machines`` are the classes of machines of an
+    executor that makes the runs ``on_other_machines``.
     """
 
     plans: list[Plan]
     results: Results
     pending: list[tuple[str, str]]
+    machines: Mapping[str, MachineClass] = field(default_factory=dict)
+    on_other_machines: bool = False
 
     def plan(self, study: str) -> Plan:
         """Return the plan of ``study``."""
@@ -98,6 +107,18 @@ class Workflow:
         """Return the progress label of a run for the terminal, e.g. ``run 3 of 10``."""
         return f"run {self._places.get((study, run), 0)} of {len(self.pending)}"
 
+    def resource(self, study: str, run: str, name: str) -> str | None:
+        """Return what a run asks an executor for under the name of a resource, by its class of machine."""
+        machine = self._settings[study, run].machine
+        return getattr(self.machines[machine], name) if machine and machine in self.machines else None
+
+    def gpus(self, study: str, run: str) -> int | None:
+        """Return the number of GPUs that a run asks an executor for; None on a CPU, or if its class asks by `gres`."""
+        settings = self._settings[study, run]
+        if settings.device != "cuda" or self.resource(study, run, "gres"):
+            return None
+        return settings.training.replicas
+
     # Snakemake asks for each run by itself: a search through all runs each time would take hours for 100,000.
 
     @cached_property
@@ -107,6 +128,10 @@ class Workflow:
         for _, study, dataset in sorted(named, key=lambda item: item[0]):
             studies.setdefault(dataset, study)
         return studies
+
+    @cached_property
+    def _settings(self) -> dict[tuple[str, str], Settings]:
+        return {(plan.name, run.name): run.settings for plan in self.plans for run in plan.runs}
 
     @cached_property
     def _prepared_before(self) -> bool:
@@ -128,7 +153,14 @@ class Workflow:
 
     def start_templates(self) -> None:
         """Start the processes from which the runs of this start are forked."""
-        start_templates(self.plans, self.pending, self.results)
+        start_templates(self.plans, [] if self.on_other_machines else self.pending, self.results)
+
+    def told(self, study: str, run: str, key: str) -> str | None:
+        """Return the last line of a run's log, in which its step said how it ended; None without one."""
+        with suppress(OSError):
+            lines = self.results.log(study, f"{run}.{key}").read_text(encoding="utf-8", errors="replace").splitlines()
+            return printable(lines[-1]) if lines else None
+        return None
 
     def say_what_is_kept(self) -> None:
         """Say what a start that was broken off has measured, and how to go on."""
@@ -155,32 +187,56 @@ def use_this_checkout(base: Path) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join([str(base), before]) if before else str(base)
 
 
-def plans_for(config: dict[str, Any], studies: Path, results: Path, fetch: bool = True) -> list[Plan]:
+def plans_for(
+    config: dict[str, Any], studies: Path, results: Path, fetch: bool = True, on_other_machines: bool = False
+) -> list[Plan]:
     """Return the plans of a configuration on this machine. Raise :class:`StudyError` if one cannot be made.
 
     ``results`` may hold earlier plans: a run whose device is absent keeps its number of processes from there, or its
-    record would not be found.
+    record would not be found. Where an executor makes the runs ``on_other_machines``, every device counts as there.
     """
     selection = read_selection(config)
     read = read_all(selection, studies)  # before any engine is asked, so that errors come first
     place = choose(selection, fetch)
-    absent: dict[str, str | None] = {device: devices.absent(device) for device in DEVICES}
-    counts: dict[str, int] = {device: devices.count(device) for device in DEVICES}
+    absent: dict[str, str | None] = {d: None if on_other_machines else devices.absent(d) for d in DEVICES}
+    counts: dict[str, int] = {d: max(devices.count(d), int(on_other_machines)) for d in DEVICES}
     earlier = read_earlier([name for name, study in read.items() if process_count.may_differ(study)], results)
-    plans = plan_all(read, place, absent, counts, earlier)
+    plans = plan_all(read, place, absent, counts, earlier, selection.machines if on_other_machines else None)
     check_limits(plans)
     return plans
 
 
+def joined(config: dict[str, Any], results: Path) -> Workflow:
+    """Return the workflow of the start for whose executor this process makes one job. It neither plans nor locks.
+
+    Raise :class:`StudyError` if the start's plans are not there, as without a file system that both see.
+    """
+    os.environ.pop(TEMPLATES, None)  # they are processes of another machine
+    layout = Results(results)
+    plans = [read_plan(layout.plan(name)) for name in selected(results)]
+    pending = []
+    for plan in plans:
+        begun, names = read_start(layout.start(plan.name)), {run.file: run.name for run in plan.runs}
+        records = [record for block in begun.blocks for record in block.records] if begun else []
+        pending += [(plan.name, names[record]) for record in records if record in names]
+    return Workflow(plans, layout, pending, read_selection(config).machines, True)
+
+
 def start(
-    config: dict[str, Any], studies: Path, results: Path, read_only: bool, fetch: bool = True
+    config: dict[str, Any],
+    studies: Path,
+    results: Path,
+    read_only: bool,
+    fetch: bool = True,
+    on_other_machines: bool = False,
 ) -> tuple[Workflow, FileLock | None]:
     """Plan, lock the results, write the plans. Return the workflow and the lock, which holds while it is referenced.
 
     A ``read_only`` start (a dry run, a lint) takes no lock, and writes only plans that are missing. Without ``fetch``
-    a missing base image is assumed to be available.
+    a missing base image is assumed to be available. An executor makes the runs ``on_other_machines``.
     """
-    began, plans = time.time(), plans_for(config, studies, results, fetch)
+    began, selection = time.time(), read_selection(config)
+    plans = plans_for(config, studies, results, fetch, on_other_machines)
     layout = Results(results)
     lock: FileLock | None = None
     try:
@@ -205,14 +261,15 @@ def start(
     except OSError as error:
         raise StudyError(f"{results}: the results folder cannot be written ({error.strerror})") from None
     pending = {plan.name: outlook.pending(plan, layout) for plan in plans}
-    flow = Workflow(plans, layout, [(name, run.name) for name, runs in pending.items() for run in runs])
+    named = [(name, run.name) for name, runs in pending.items() for run in runs]
+    flow = Workflow(plans, layout, named, selection.machines, on_other_machines)
     if read_only:
         return flow, lock
     if flow.pending:
         layout.prepared.unlink(missing_ok=True)
-        check_training_stack(Place(plans[0].engine, plans[0].engine_reason))
+        if not on_other_machines:
+            check_training_stack(Place(plans[0].engine, plans[0].engine_reason))
     known = {plan.name: outlook.known_seconds(plan, layout) if pending[plan.name] else {} for plan in plans}
-    selection = read_selection(config)
     told = outlook.told(plans, pending, known, selection.time_budget_minutes, layout)
     print("\n".join(map(printable, told)), file=sys.stderr, flush=True)
     for plan in plans:

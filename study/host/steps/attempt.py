@@ -26,7 +26,9 @@ from study.artifacts.run import CEILINGS, RESULT, TELEMETRY, Run
 from study.artifacts.start import Start
 from study.base.errors import StudyError
 from study.base.files import file_sha256, write_new
+from study.base.node import node
 from study.base.processes import oom_kills
+from study.host.allocation import allocation
 from study.host.engine import container, lifetime
 from study.host.engine.engines import engine
 from study.host.engine.lifetime import End
@@ -124,6 +126,8 @@ def attempt(plan: Plan, run: Run, results: Path, start: Start, log: TextIO, titl
         disturbed=observed.crossed(plan.study.evidence),
         ceilings=ceilings,
         started_as=started_as,
+        node=node(),
+        allocation=allocation(machine=run.settings.machine),
         software=software(plan, image, version),
     )
     return Attempt(record, samples)

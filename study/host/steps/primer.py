@@ -9,11 +9,12 @@ from study.artifacts.run import Run
 from study.artifacts.shelf import read_record
 from study.artifacts.start import Start
 from study.base.errors import StudyError
+from study.base.node import node
 from study.host.steps.attempt import attempt
 
 
 def primed(plan: Plan, run: Run, results: Path, start: Start) -> bool:
-    """Return whether a primer succeeded on the device of ``run`` in this start. If there was none yet, execute one.
+    """Return whether a primer succeeded on this machine's device of ``run`` in this start; without one, execute it.
 
     It is like ``run``, the first on this device, and its record lies in a folder of its own. If it fails, or cannot be
     started, that is said, and the runs go on.
@@ -21,7 +22,7 @@ def primed(plan: Plan, run: Run, results: Path, start: Start) -> bool:
     if not start.primer:
         return False
     files = Results(results)
-    path = files.primer(start.name, run.settings.device)
+    path = files.primer(start.name, node(), run.settings.device)
     try:
         if not path.exists():
             _prime(plan, run, results, start, path)
