@@ -13,7 +13,7 @@ import yaml
 
 from study.analysis.report.anytime import report_now
 from study.analysis.stats.analysis import analyse
-from study.analysis.stats.groups import groups_of
+from study.analysis.stats.groups import GroupFit, groups_of
 from study.analysis.stats.log_model import Interval, fit_log_model
 from study.analysis.stats.usable import with_reasons
 from study.analysis.table.files import read_timings
@@ -102,7 +102,7 @@ class _Course:
         return {
             labels[level.label]: Standing(
                 seconds=level.time.value,
-                learned=level.label not in group.unfair,
+                learned=_learned(group, level.label),
                 tied=level.undetermined is not None or level.label in told.indistinguishable,
             )
             for level in told.levels
@@ -144,6 +144,13 @@ class _Course:
         )
         accuracy = rows.groupby("place")["accuracy"].mean()
         return words.Pair(ratio, int(rows["place"].value_counts().min()), float(accuracy[0]), float(accuracy[winner]))
+
+
+def _learned(group: GroupFit, level: str) -> bool | None:
+    """Return whether a level has learned; None where its runs do not tell, as with few images to validate on."""
+    if level not in group.unfair:
+        return True
+    return None if group.learning[level].learned is None and level not in group.censored else False
 
 
 def _places(plan: Plan, tried: Sequence[Levels]) -> dict[str, Setting]:

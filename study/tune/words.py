@@ -38,9 +38,11 @@ def ending(
     )
     changed = {key: level for key, level in tried[winner].items() if level != space.baseline[key]}
     failed = len(runs) - len(standings)
-    unlearned = sum(not standing.learned for standing in standings.values())
+    unlearned = sum(standing.learned is False for standing in standings.values())
+    unclear = sum(standing.learned is None for standing in standings.values())
     left = [f"{failed} without a successful run"] * bool(failed)
-    left += [f"{unlearned} did not learn as the others did"] * bool(unlearned)
+    left += [f"{unlearned} did not learn as well as the best"] * bool(unlearned)
+    left += [f"of {unclear} it cannot be told whether they learned as well as the best"] * bool(unclear)
     lines = [_verdict(study, changed, stock, pair)] + [f"take: {_yaml(changed)}"] * bool(changed)
     tail = "".join(f"; {text}" for text in left)
     return [

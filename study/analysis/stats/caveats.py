@@ -120,7 +120,9 @@ def _replicates(study: Study) -> Iterator[Caveat]:
 
 
 def _sessions(frame: pd.DataFrame) -> Iterator[Caveat]:
-    if (starts := frame["session"].nunique()) > 1:
+    if (machines := frame["node"].dropna().nunique()) > 1:
+        yield findings.SeveralMachines(machines=machines)
+    elif (starts := frame["session"].nunique()) > 1:
         yield findings.SeveralStarts(starts=starts)
 
 

@@ -353,6 +353,13 @@ class SeveralStarts(Strict):
     starts: int
 
 
+class SeveralMachines(Strict):
+    """The runs come from several machines, which may be of one kind."""
+
+    kind: Literal["several_machines"] = "several_machines"
+    machines: int
+
+
 class MixedSoftware(Strict):
     """The runs used different software."""
 
@@ -542,6 +549,7 @@ Caveat = Annotated[
     | NotLearned
     | FewReplicates
     | SeveralStarts
+    | SeveralMachines
     | MixedSoftware
     | MixedWeights
     | UnrepeatedTraining

@@ -38,9 +38,11 @@ def with_reasons(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
 
     To the reasons of the table come two that were declared before any run. Where no primer ran, the first run of each
     start on each device is set aside, unless no other run of its setting is left; then the runs that are far by the
-    rule of ``far_runs``, within each group of settings that differ in the curve's factor alone.
+    rule of ``far_runs``, within each group of settings that differ in the curve's factor alone. In ``session`` a start
+    that had several machines counts as one on each of them.
     """
     y = study.total
+    frame = frame.assign(session=_starts(frame))
     frame = frame.assign(set_aside=frame["set_aside"].astype(object).where(frame["set_aside"].notna(), None))
     begun = frame[frame["started"].notna()].sort_values("started", kind="stable")
     firsts = begun.groupby(["session", "device"], sort=False).head(1)
@@ -60,6 +62,19 @@ def with_reasons(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
         far = far_runs(rows[y].tolist(), levels, rows["session_block"].tolist())
         frame.loc[rows.index[far], "set_aside"] = FAR
     return frame
+
+
+def _starts(frame: pd.DataFrame) -> pd.Series:
+    """Return the number of the start of each run, where a start on each of several machines has a number of its own.
+
+    Two machines share no state: a difference between them must not count as one between settings.
+    """
+    nodes = frame["node"].fillna("")
+    if (nodes.groupby(frame["session"]).nunique() <= 1).all():
+        return frame["session"]
+    both = pd.Series(list(zip(frame["session"], nodes, strict=True)), index=frame.index).where(frame["session"].notna())
+    numbers = {start: float(number) for number, start in enumerate(sorted(both.dropna().unique()), 1)}
+    return both.map(numbers)
 
 
 def _settings(study: Study, frame: pd.DataFrame) -> dict[Hashable, tuple[str, ...]]:

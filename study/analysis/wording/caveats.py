@@ -101,6 +101,11 @@ def _several_starts(caveat: findings.SeveralStarts) -> str:
 
 
 @caveat_sentence.register
+def _several_machines(caveat: findings.SeveralMachines) -> str:
+    return f"The runs come from {caveat.machines} machines. Each may have a pace of its own, also if all are alike."
+
+
+@caveat_sentence.register
 def _mixed_software(caveat: findings.MixedSoftware) -> str:
     return f"The runs used different software: {'; '.join(caveat.software)}."
 

@@ -53,6 +53,10 @@ CONSEQUENCES: dict[str, tuple[str, str]] = {
         "The machine may have changed in between; starts are part of the model.",
         "Nothing, if blocks are whole.",
     ),
+    "several_machines": (
+        "A start on each machine is a start of its own in the model.",
+        "Nothing, if every machine made every setting; else measure whole blocks on each.",
+    ),
     "unavailable": ("Nothing is said about these settings.", "Start again on a machine that can make them."),
     "unrepeated_training": ("A difference in accuracy may be chance.", "Compare accuracies over seeds."),
     "broken_blocks": ("None: such a block is measured anew as a whole.", "Start again."),

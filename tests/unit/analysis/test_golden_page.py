@@ -211,6 +211,7 @@ CAVEATS: list[Caveat] = [
     findings.NotLearned(reason="unclear", accuracies={"128": 0.75}, beside=0.5, margin=0.02, few_runs=False),
     findings.FewReplicates(replicates=2),
     findings.SeveralStarts(starts=4),
+    findings.SeveralMachines(machines=2),
     findings.MixedSoftware(software=["torch 2.11.0", "torch 2.15.0"]),
     findings.MixedWeights(weights=["imagenet", "random"]),
     findings.UnrepeatedTraining(device="cuda", weights=2),

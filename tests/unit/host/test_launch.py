@@ -17,6 +17,7 @@ from study.artifacts.shelf import read_record
 from study.artifacts.stamp import write_stamp
 from study.artifacts.start import Start, StartedBlock, read_start, write_start
 from study.base.errors import StudyError
+from study.base.node import node
 from study.cli import main
 from study.host.engine import container
 from study.host.steps import attempt, launch, watch
@@ -320,7 +321,7 @@ def test_a_start_primes_each_device_once_and_a_primer_that_fails_stops_nothing(
             Results(tmp_path).record("tiny", run.file).unlink(missing_ok=True)
             record = launch.launch(plan, run, tmp_path, start, tmp_path / "run.log", "run")
             assert record.primed is (code == good)
-    assert sorted(path.name for path in folder.iterdir()) == ["start-1.cpu.json", "start-2.cpu.json"]
-    first = read_record(folder / "start-1.cpu.json")
+    assert sorted(path.name for path in folder.iterdir()) == [f"start-{number}.{node()}.cpu.json" for number in (1, 2)]
+    first = read_record(folder / f"start-1.{node()}.cpu.json")
     assert (first.run, first.settings, first.primed) == (plan.runs[0].name, plan.runs[0].settings, False)
     assert f"primer on cpu, like {plan.runs[0].name}: failed" in capfd.readouterr().err

@@ -32,14 +32,19 @@ def logger() -> Iterator[logging.Logger]:
 def test_only_alarms_are_shown_everything_is_in_the_log_and_nothing_to_do_is_noticed(
     logger: logging.Logger, tmp_path: Path
 ) -> None:
-    shown, noticed = io.StringIO(), []
+    shown, noticed, ended = io.StringIO(), [], []
     for handler in (logging.StreamHandler(shown), logging.FileHandler(tmp_path / "log")):
         handler.addFilter(DefaultFilter(QUIET, False, False, False, False))
         handler.setFormatter(DefaultFormatter(QUIET))
         logger.addHandler(handler)
-    quieten(lambda: noticed.append("called"))
+    quieten(lambda: noticed.append("called"), lambda **run: ended.append(run))
     logger.info("Select jobs to execute...")
     logger.info("3 of 4 steps", extra={"event": LogEvent.PROGRESS, "done": 3, "total": 4})
+    for number, (rule, run) in enumerate([("measure", {"study": "tiny", "run": "bs8-r1", "key": "0"}), ("fit", {})]):
+        logger.info("", extra={"event": LogEvent.JOB_INFO, "jobid": number, "rule_name": rule, "wildcards": run})
+        assert ended == ([] if number == 0 else [{"study": "tiny", "run": "bs8-r1", "key": "0"}])
+        logger.info("", extra={"event": LogEvent.JOB_FINISHED, "job_id": number})
+    assert len(ended) == 1
     logger.warning("a warning")
     logger.error("an error")
     logger.error("WorkflowError:\nAt least one job did not complete successfully.")

@@ -89,6 +89,21 @@ def test_what_does_not_learn_never_wins_and_what_fails_is_left_behind() -> None:
     assert not standings[1].learned
 
 
+def test_a_setting_of_which_its_runs_do_not_tell_yet_whether_it_learned_stays_in_the_race() -> None:
+    standings = {0: Standing(8.0, learned=True), 1: Standing(2.0, learned=None), 2: Standing(1.0, learned=False)}
+    assert survivors(standings) == [1]
+
+
+def test_a_slow_baseline_leaves_the_race_time_for_the_others() -> None:
+    """Stock fastai took 35 s where the others took 5: its cost is no reason to try none of them."""
+    machine = Machine([35.0, 5.0, 5.0, *(4.0 + 0.2 * number for number in range(10))])
+    one = race(machine)
+    winner, _, _ = one.run()
+    assert len(one.tried) > 3
+    assert one.tried[winner]["setting"] != 0
+    assert machine.now <= 300 * 1.1
+
+
 def test_a_race_in_which_the_baseline_is_the_fastest_says_so() -> None:
     machine = Machine([2.0, 9.0, 8.0, 7.0])
     one = race(machine)

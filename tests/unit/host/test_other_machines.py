@@ -1,0 +1,168 @@
+"""Runs that an executor makes on other machines: plans, jobs, allocations, and what a start leaves alone."""
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from study.artifacts.layout import Results
+from study.artifacts.plan import Plan, write_plans
+from study.artifacts.start import read_start
+from study.base.errors import StudyError
+from study.base.files import remove_unfinished
+from study.base.node import node
+from study.base.step import TEMPLATES
+from study.config.selection import MachineClass
+from study.config.study import Study
+from study.host.allocation import MARGIN_SECONDS, allocation, end_of_allocation
+from study.host.engine import lifetime
+from study.host.engine.place import Place
+from study.host.plan import blocks
+from study.host.plan.make import make_plan
+from study.host.plan.workflow import joined, plans_for
+from tests.conftest import study_values, tiny_plan
+from tests.unit.host.test_blocks import SELECTION
+
+SLURM = {
+    "SLURM_JOB_ID": "7",
+    "SLURM_JOB_PARTITION": "gpu",
+    "SLURM_NNODES": "1",
+    "SLURM_CPUS_ON_NODE": "16",
+    "SLURM_GPUS_ON_NODE": "2",
+    "SLURM_RESTART_COUNT": "1",
+}
+CLASSES = {"machine": ["fast", "slow"]}
+
+
+def planned(machines: list[str] | None, **changes: Any) -> Plan:
+    """The plan of a study on a machine whose executor has these classes."""
+    study = Study.model_validate(study_values(**({"factors": CLASSES, "curve": None} | changes)))
+    return make_plan("tiny", study, Place("none", ""), {"cpu": None, "cuda": None}, machines=machines)
+
+
+def test_a_class_of_machine_is_a_factor_whose_runs_only_an_executor_makes() -> None:
+    assert {run.unavailable for run in planned(["fast", "slow"]).runs} == {None}
+    here = planned(None)
+    assert {run.unavailable for run in here.runs} == {
+        "machine fast is to be had from an executor, and this start has none",
+        "machine slow is to be had from an executor, and this start has none",
+    }
+    assert len({run.key for run in here.runs}) == 2
+
+
+def test_a_class_that_the_executor_lacks_is_refused_with_those_it_has() -> None:
+    with pytest.raises(StudyError, match=r"study tiny: machine: 'slow' is not allowed; allowed: fast$"):
+        planned(["fast"])
+    with pytest.raises(StudyError, match=r"allowed: none: give `machines` in the configuration$"):
+        planned([])
+
+
+def test_records_without_a_class_of_machine_keep_their_keys() -> None:
+    plan = tiny_plan()
+    values = json.loads(plan.model_dump_json())
+    assert {run["settings"].pop("machine") for run in values["runs"]} == {None}
+    assert Plan.model_validate(values) == plan
+
+
+def test_every_device_counts_as_there_where_an_executor_makes_the_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    import yaml
+
+    values = study_values(factors={"device": ["cpu", "cuda"]}, curve=None)
+    (tmp_path / "tiny.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
+    config = {"studies": ["tiny"], "container": "none"}
+    here, elsewhere = (plans_for(config, tmp_path, tmp_path, on_other_machines=far)[0] for far in (False, True))
+    assert [run.unavailable is None for run in here.runs] == [run.settings.device == "cpu" for run in here.runs]
+    assert {run.unavailable for run in elsewhere.runs} == {None}
+    assert [run.key for run in elsewhere.runs] == [run.key for run in here.runs]
+
+
+def test_a_job_reads_the_plans_of_its_start_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, files = planned(["fast", "slow"]), Results(tmp_path)
+    write_plans([plan], tmp_path)
+    blocks.note(plan, plan.runs, SELECTION, time.time(), files)
+    before = sorted(tmp_path.rglob("*"))
+    monkeypatch.setenv(TEMPLATES, "study-template.1.of-another-machine.code")
+    flow = joined({"studies": ["tiny"], "machines": {"fast": {"constraint": "a100", "slurm_extra": "-w x"}}}, tmp_path)
+    assert TEMPLATES not in os.environ
+    assert sorted(tmp_path.rglob("*")) == before
+    assert flow.plans == [plan]
+    assert flow.counter("tiny", plan.runs[1].name) == f"run 2 of {len(plan.runs)}"
+    asked = {
+        run.settings.machine: [flow.resource("tiny", run.name, key) for key in MachineClass.model_fields]
+        for run in plan.runs
+    }
+    assert asked == {"fast": [None, "a100", None, "-w x"], "slow": [None] * 4}
+
+
+def test_a_job_without_the_plans_of_its_start_says_so(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match=r"plan\.json"):
+        joined({"studies": ["tiny"]}, tmp_path)
+
+
+def test_a_run_asks_for_the_gpus_that_it_trains_on_unless_its_class_does() -> None:
+    study = Study.model_validate(
+        study_values(factors={"device": ["cpu", "cuda"], "machine": ["by_gres", "plain"]}, curve=None)
+    )
+    place = Place("none", "")
+    plan = make_plan("tiny", study, place, {"cpu": None, "cuda": None}, machines=["by_gres", "plain"])
+    from study.host.plan.workflow import Workflow
+
+    flow = Workflow([plan], Results(), [], {"by_gres": MachineClass.model_validate({"gres": "gpu:1"})}, True)
+    gpus = {(run.settings.device, run.settings.machine): flow.gpus("tiny", run.name) for run in plan.runs}
+    assert gpus == {("cpu", "by_gres"): None, ("cpu", "plain"): None, ("cuda", "by_gres"): None, ("cuda", "plain"): 1}
+
+
+def test_a_record_tells_what_the_scheduler_gave() -> None:
+    assert allocation({}) is None
+    found = allocation(SLURM, "fast")
+    assert found
+    assert found.model_dump() == {
+        "scheduler": "slurm", "machine": "fast", "partition": "gpu", "nodes": 1, "cpus": 16, "gpus": 2, "restarts": 1,
+    }  # fmt: skip
+    odd = allocation({"SLURM_JOB_ID": "7", "SLURM_CPUS_ON_NODE": "many"})
+    assert odd
+    assert (odd.cpus, odd.partition, odd.restarts) == (None, None, 0)
+
+
+def test_an_allocation_that_ends_is_a_time_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    began = time.time()
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("SLURM_JOB_END_TIME", str(int(began + 600)))
+    plan, files = tiny_plan(), Results(tmp_path)
+    for budget, expected in ((None, int(began + 600) - MARGIN_SECONDS), (2.0, began + 120), (60.0, None)):
+        blocks.note(plan, plan.runs, SELECTION.model_copy(update={"time_budget_minutes": budget}), began, files)
+        start = read_start(files.start("tiny"))
+        assert start
+        assert start.deadline == (expected or int(began + 600) - MARGIN_SECONDS)
+
+
+def test_without_an_allocation_or_an_answer_of_slurm_there_is_no_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert end_of_allocation({}) is None
+    assert end_of_allocation({"SLURM_JOB_ID": "7", "SLURM_JOB_END_TIME": "soon"}) is None
+    squeue = tmp_path / "squeue"
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    for script, expected in (("echo 1234", 1234.0), ("echo NONE", None), ("exit 1", None)):
+        squeue.write_text(f'#!/bin/sh\ntest "$SLURM_TIME_FORMAT" = %s || exit 2\n{script}\n')
+        squeue.chmod(0o755)
+        assert end_of_allocation({"SLURM_JOB_ID": "7"}) == expected
+
+
+def test_a_start_leaves_what_runs_of_other_machines_are_writing(tmp_path: Path) -> None:
+    own, other = (tmp_path / f".scratch-{name}-x" for name in (node(), "00000000"))
+    for folder in (own, other):
+        folder.mkdir()
+    gone = 2**22 + 1  # above any process number
+    mine, theirs = (tmp_path / f".record.json.{name}.{gone}.abcd.tmp" for name in (node(), "00000000"))
+    for file in (mine, theirs):
+        file.touch()
+    lifetime.sweep(tmp_path)
+    remove_unfinished(tmp_path)
+    assert [path.exists() for path in (own, other, mine, theirs)] == [False, True, False, True]
