@@ -8,24 +8,29 @@ import argparse
 import copy
 import json
 import os
+import stat
 import tempfile
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile, ZipInfo
 
 import pandas as pd
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from study.artifacts.crate import METADATA
 from study.artifacts.manifest import read_manifest
 from study.artifacts.telemetry import read_parquet
+from study.artifacts.unbundle import unpack
 from study.base.errors import StudyError
-from study.base.files import ROOT, file_sha256
+from study.base.files import ROOT, file_sha256, remove_tree
 from study.cli import VERBS, main
 from study.config.load import read_selection, read_study
 from study.config.sections import Dataset
@@ -267,6 +272,29 @@ def said(words: list[str]) -> int:
     return code
 
 
+def bundle(entries: list[tuple[str, int, bytes, bytes]], folder: Path) -> None:
+    """Unpack an archive with entries of any name and kind, in which bytes were changed; what is beside it stays."""
+    archive, target = folder / "in" / "a.zip", folder / "in" / "out"
+    archive.parent.mkdir(exist_ok=True)
+    with warnings.catch_warnings(), ZipFile(archive, "w") as zipped:
+        warnings.simplefilter("ignore")  # a name that is there twice
+        for name, kind, content, _ in [*BUNDLED, *entries]:
+            entry = ZipInfo(name)
+            entry.external_attr = (kind | 0o644) << 16
+            zipped.writestr(entry, content)
+    for _, _, before, after in entries:
+        archive.write_bytes(archive.read_bytes().replace(before, after) if before else archive.read_bytes())
+    try:
+        unpack(archive, target, lambda _: None)
+    except StudyError:
+        assert not target.exists()
+        raise
+    finally:
+        assert {path.name for path in archive.parent.iterdir()} <= {"a.zip", "out"}
+        assert not any(path.is_symlink() for path in target.rglob("*"))
+        remove_tree(target)
+
+
 def command_line(words: list[str], folder: Path) -> None:
     """Give any words to the command line, in a folder with a few files."""
     _one_run(folder)
@@ -330,6 +358,15 @@ def _short_record() -> Any:
 
 
 SAMPLES = _example("telemetry").read_bytes()
+BUNDLED = [(name, stat.S_IFREG, b"{}", b"") for name in (METADATA, "tiny/plan.json")]
+ENTRIES = st.tuples(
+    st.lists(
+        st.sampled_from(["tiny", "..", ".", "", "records", "C:", "a\\b", "plan.json", "\0"]) | STORED, max_size=4
+    ).map("/".join),
+    st.sampled_from([stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR, stat.S_IFIFO, 0]),
+    st.binary(max_size=9),
+    st.binary(max_size=9),
+)
 EDGES = {
     "study files": Edge(study_texts(), study_file),
     "overrides": Edge(
@@ -367,6 +404,7 @@ EDGES = {
     ),
     "manifests": Edge(changed(MANIFEST) | VALUES, manifest),
     "tables": Edge(tables(), table),
+    "bundles": Edge(st.lists(ENTRIES, max_size=3), bundle),
     "command lines": Edge(
         st.builds(lambda verb, words: [verb, *words], st.sampled_from(HARMLESS) | TEXT, st.lists(WORDS, max_size=6)),
         command_line,

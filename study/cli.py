@@ -356,11 +356,20 @@ def claims(options: argparse.Namespace) -> None:
         action="store_true",
         help="use the tables, fits and figures that are there, as the workflow does, and make none",
     ),
-    RESULTS,
+    argument(
+        "--results",
+        type=Path,
+        default=Path("results"),
+        metavar="FOLDER",
+        help="folder of the results, or a bundle (default: results)",
+    ),
     LOG,
 )
 def report(options: argparse.Namespace) -> None:
     """Render one self-contained page from the records that are there, at any time; nothing is measured."""
+    packed = options.results.is_file()
+    if packed and not options.output:
+        raise StudyError("--output: missing: nothing is written into a bundle: name the file to write")
     output = options.output or options.results / "report.html"
     if options.from_tables:
         from study.analysis.report.step import render
@@ -370,10 +379,45 @@ def report(options: argparse.Namespace) -> None:
         _not_ahead(options.results, *(options.results / name for name in options.studies))
         return render(options.studies, options.results, output)
     from study.analysis.report.anytime import report_now
+    from study.artifacts.unbundle import as_folders, folder_of
 
     say = partial(_say, log=options.log)
-    report_now(options.studies, options.results, output, say)
+    with as_folders([options.results], say) as (results,):
+        report_now(options.studies, results, output, say, folder_of(options.results) if packed else None)
     return say(f"the report: {output}")
+
+
+@verb(
+    argument("studies", nargs="*", metavar="study", help="name of a study (default: those that were started last)"),
+    argument(
+        "--output",
+        type=_free,
+        default="results.crate.zip",
+        metavar="FILE",
+        help="archive to write (default: results.crate.zip)",
+    ),
+    RESULTS,
+)
+def bundle(options: argparse.Namespace) -> str:
+    """Write one archive of results, a Workflow Run RO-Crate, from which the same report can be made anywhere."""
+    from study.artifacts.bundle import write_bundle
+    from study.base import checkout
+
+    write_bundle(options.studies, options.results, checkout.root(), options.output, partial(_say, log=None))
+    return f"the bundle: {options.output}"
+
+
+@verb(
+    argument("bundle", type=Path, help="an archive that `study bundle` wrote"),
+    argument("folder", type=Path, nargs="?", help="folder to make (default: the archive's name without its ending)"),
+)
+def unbundle(options: argparse.Namespace) -> str:
+    """Unpack a bundle into a new folder of results, whole or not at all, and never outside that folder."""
+    from study.artifacts.unbundle import folder_of, unpack
+
+    folder = options.folder or folder_of(options.bundle)
+    unpack(options.bundle, folder, partial(_say, log=None))
+    return f"the results: {folder}"
 
 
 @verb(
@@ -398,7 +442,13 @@ def answer(options: argparse.Namespace) -> None:
 
 
 @verb(
-    argument("folders", nargs="+", type=Path, metavar="folder", help="results folders; the first is the baseline"),
+    argument(
+        "folders",
+        nargs="+",
+        type=Path,
+        metavar="folder",
+        help="folders of results, or bundles; the first is the baseline",
+    ),
     argument("--study", action="append", default=[], help="only this study (repeatable; default: all that each has)"),
     argument("--margin", type=_share, help="ratios up to 1 + this count as equivalent (default: the study's own)"),
     argument("--output", type=_free, help="write the comparison as JSON, too"),
@@ -406,11 +456,13 @@ def answer(options: argparse.Namespace) -> None:
 def compare(options: argparse.Namespace) -> None:
     """Say which of several results folders is faster at the same work, how sure that is, and what differs."""
     from study.analysis.compare.step import as_text, compare_folders
+    from study.artifacts.unbundle import as_folders
     from study.base.files import write_whole
 
     if len(options.folders) < 2:
         raise StudyError("compare: give two results folders or more")
-    found = compare_folders(options.folders, options.study, options.margin)
+    with as_folders(options.folders, partial(_say, log=None)) as folders:
+        found = compare_folders(folders, options.study, options.margin)
     if options.output:
         values = [one.model_dump(mode="json") for one in found]
         write_whole(options.output, json.dumps(values, indent=1, allow_nan=False))
@@ -418,8 +470,8 @@ def compare(options: argparse.Namespace) -> None:
 
 
 @verb(
-    argument("baseline", type=Path, help="results folder with three starts or more of unchanged code"),
-    argument("new", type=Path, help="results folder of the code in question"),
+    argument("baseline", type=Path, help="results folder, or bundle, with three starts or more of unchanged code"),
+    argument("new", type=Path, help="results folder, or bundle, of the code in question"),
     argument("--study", action="append", default=[], help="only this study (repeatable; default: all that both have)"),
     argument("--junit", type=_free, metavar="FILE", help="write a test case for each study, as CI services read it"),
     argument(
@@ -429,8 +481,10 @@ def compare(options: argparse.Namespace) -> None:
 def gate(options: argparse.Namespace) -> None:
     """Exit with 3 if a new result is slower than the spread of the baseline's starts explains; with 0 if not."""
     from study.analysis.compare.gate import gate_folders, write_history, write_junit
+    from study.artifacts.unbundle import as_folders
 
-    gated = gate_folders(options.baseline, options.new, options.study)
+    with as_folders([options.baseline, options.new], partial(_say, log=None)) as (baseline, new):
+        gated = gate_folders(baseline, new, options.study)
     if options.junit:
         write_junit(gated, options.junit)
     if options.history:

@@ -44,7 +44,7 @@ def expected_seconds(records: Iterable[Path]) -> dict[str, float]:
     That is the median of its processes, and the median of what lay between two runs. A record that cannot be read tells
     no time.
     """
-    found = sorted(filter(None, map(_took, records)))
+    found = sorted(filter(None, map(took, records)))
     pauses = [
         max(0.0, later.started - one.started - one.seconds)
         for one, later in pairwise(found)
@@ -57,7 +57,7 @@ def expected_seconds(records: Iterable[Path]) -> dict[str, float]:
     return {setting: median(seconds) + between for setting, seconds in settings.items()}
 
 
-def _took(record: Path) -> Took | None:
+def took(record: Path) -> Took | None:
     """Return when the run of a record took how long, without checking the record; None if it does not say."""
     if not is_readable(record):
         return None

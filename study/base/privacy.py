@@ -25,11 +25,16 @@ def anonymous(text: str, *known: str | None) -> str:
     for folder in (str(Path.cwd()), str(Path.home()), tempfile.gettempdir()):
         if len(folder) > 1:
             text = text.replace(folder + os.sep, "").replace(folder, "…")
-    text = PATH.sub(lambda match: match.group("url") or "", text)
+    text = without_folders(text)
     for name in (socket.gethostname(), _user()):
         if name:
             text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "…", text)
     return text
+
+
+def without_folders(text: str) -> str:
+    """Return ``text`` with every absolute path cut to its base name; an address keeps its path."""
+    return PATH.sub(lambda match: match.group("url") or "", text)
 
 
 def _user() -> str:

@@ -13,13 +13,16 @@ SECOND = 10**9
 """Nanoseconds."""
 
 
-def report_now(studies: Sequence[str], results: Path, output: Path, say: Callable[[str], None]) -> None:
+def report_now(
+    studies: Sequence[str], results: Path, output: Path, say: Callable[[str], None], linked: Path | None = None
+) -> None:
     """Write a page about ``studies`` (by default those selected) to ``output`` from the records that are there.
 
-    ``say`` gets the lines for the terminal. Raise :class:`StudyError` if no study has a record.
+    Its links lead to ``linked``, else ``results``. ``say`` gets the lines for the terminal. Raise :class:`StudyError`
+    if no study has a record.
     """
     with made_now(studies, results, say) as (made, found):
-        render([progress.study for progress in found], made.root, output, results)
+        render([progress.study for progress in found], made.root, output, linked or results)
     files = Results(results)
     if output.resolve() == files.report.resolve():
         _make_older(output, files.selection)

@@ -1,0 +1,269 @@
+"""Results in one archive: what a bundle holds, and how it is packed. :mod:`study.artifacts.unbundle` reads it.
+
+A bundle unpacks into a results folder. The same results give the same bytes.
+"""
+
+import hashlib
+import json
+import re
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
+
+from study import __version__
+from study.artifacts.crate import METADATA, WORKFLOW, Action, Part, metadata
+from study.artifacts.duration import Took, is_readable, took
+from study.artifacts.layout import Results
+from study.artifacts.plan import FILE_NAME, Plan, read_plan, selected
+from study.artifacts.record import Record
+from study.base.errors import StudyError
+from study.base.files import whole
+from study.base.privacy import without_folders
+from study.config.load import read_selection, read_study
+
+FILES = Results(Path())
+EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The time of every file in an archive: the earliest that a zip can name."""
+PACKED = (".parquet", ".png")
+"""Files that are compressed already."""
+ASIDE = ("", "superseded", "disturbed", "broken")
+RULES = "workflow/rules/*.smk"
+NAMED = 12
+"""Number of names in a line, of which a folder may give thousands."""
+Say = Callable[[str], None]
+Contents = Mapping[str, bytes | Path]
+"""The content of each file of a bundle, or the file with it, by the path in the archive."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Files of one kind: ``*`` in the path stands for one name. A path that begins with it is a study's."""
+
+    path: str
+    description: str
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The paths of this kind."""
+        return re.compile(re.escape(self.path).replace(r"\*", FILE_NAME.pattern))
+
+
+KINDS = tuple(
+    Kind(str(path), description)
+    for path, description in (
+        (FILES.plan("*"), "A study and its planned runs"),
+        *(
+            (FILES.records("*") / aside / "*.json", f"Raw samples of one run{aside and ', ' + aside}")
+            for aside in ASIDE
+        ),
+        *((FILES.telemetry_folder("*") / aside / "*.parquet", "Utilisation, power and clocks") for aside in ASIDE),
+        (FILES.weights("*", "*"), "The source of a model's weights, and the reason"),
+        (FILES.timings("*"), "The table of the runs"),
+        (FILES.fit("*"), "The analysis of the table"),
+        *((FILES.figures("*") / f"*.{suffix}", "A figure, or the list of them") for suffix in ("json", "png", "svg")),
+        (FILES.selection, "The names of the studies"),
+        (FILES.report, "The report"),
+        (FILES.manifest("*"), "Every image of a data set with its checksum; the images are not here"),
+        (FILES.image("*"), "The image in which runs executed"),
+        *((FILES.primers / f"*.{suffix}", "A run before those that count") for suffix in ("json", "parquet")),
+        (Path(WORKFLOW), "The workflow"),
+        (Path(RULES), "Rules of the workflow"),
+        (Path("config/studies/*.yaml"), "What a study declares"),
+        (Path(METADATA), "The description of the bundle"),
+    )
+)
+
+
+def kind_of(path: str) -> Kind | None:
+    """Return the kind of a file by its path in a bundle. None if a bundle holds no such file."""
+    return next((kind for kind in KINDS if kind.pattern.fullmatch(path)), None)
+
+
+def write_bundle(studies: Sequence[str], results: Path, checkout: Path, output: Path, say: Say) -> None:
+    """Write the studies of a results folder (by default those selected) into one archive, ``output``.
+
+    The workflow and the studies' files are those of the results, if these were unpacked from a bundle, else those of
+    ``checkout``. ``say`` gets a line for what is not there. Raise :class:`StudyError` if no study has a record.
+    """
+    plans = _plans(studies, results)
+    contents, refused = _contents(plans, results, results if (results / WORKFLOW).is_file() else checkout)
+    times = {name: one for name, file in contents.items() if _is_record(name) and (one := took(Path(str(file))))}
+    if not times:
+        raise StudyError(f"{results}: no run is there yet; a bundle holds the records of one or more")
+    with whole(output) as temporary, ZipFile(temporary, "w") as archive:
+        parts = [_add(archive, name, contents[name]) for name in sorted(contents)]
+        actions = [action for plan in plans for action in _actions(plan, contents, times)]
+        titles = {plan.name: without_folders(plan.study.title) for plan in plans}
+        _add(archive, METADATA, metadata(titles, parts, actions, __version__).encode())
+    missing = _missing(plans, contents)
+    say_names("not in the bundle, because it is not there or was changed since the plan", missing, say)
+    say_names("left out, because a bundle cannot hold a file of that name or size", refused, say)
+
+
+def _plans(studies: Sequence[str], results: Path) -> list[Plan]:
+    held = sorted(path.parent.name for path in results.glob("*/plan.json"))
+    plans = []
+    for name in dict.fromkeys(studies or selected(results)):
+        if name not in held:
+            raise StudyError(f"{results}: no study {name!r}; allowed: {', '.join(held) or 'none'}")
+        plan = read_plan(Results(results).plan(name))
+        if plan.name != name:
+            raise StudyError(f"{Results(results).plan(name)}: it is the plan of {plan.name!r}")
+        plans.append(plan)
+    return plans
+
+
+def _contents(plans: Sequence[Plan], results: Path, source: Path) -> tuple[dict[str, bytes | Path], list[str]]:
+    """Return the content of each file but the metadata, and the paths of those that a bundle cannot hold."""
+    contents: dict[str, bytes | Path] = {}
+    refused = []
+    for path, file in _files(plans, results, source):
+        if not (kind_of(path) and is_readable(file)):
+            refused.append(path)
+        elif path.startswith("images/"):
+            contents[path] = _json_without_folders(path, file)
+        else:
+            contents[path] = file
+    for plan in plans:
+        path = str(FILES.plan(plan.name))
+        contents[path] = _json_without_folders(path, results / path)
+        _tell_levels_apart(plan)
+    contents[str(FILES.selection)] = json.dumps({"studies": [plan.name for plan in plans]}, indent=1).encode()
+    return contents, refused
+
+
+def _files(plans: Sequence[Plan], results: Path, source: Path) -> Iterator[tuple[str, Path]]:
+    """Yield each file that is there and belongs to the studies: its path in a bundle, and its own."""
+    manifests = {FILES.manifest(run.dataset) for plan in plans for run in plan.runs}
+    shared = [FILES.image("*"), FILES.primers / "*.json", FILES.primers / "*.parquet", *manifests]
+    with suppress(StudyError):
+        if set(selected(results)) == {plan.name for plan in plans}:  # else the page is about other studies, too
+            shared.append(FILES.report)
+    own = [kind.path.replace("*", plan.name, 1) for kind in KINDS if kind.path[0] == "*" for plan in plans]
+    declared = [_study_file(plan) for plan in plans if _declares(source / "config" / "studies", plan)]
+    for folder, paths in ((results, [*map(str, shared), *own]), (source, [WORKFLOW, RULES, *declared])):
+        for path in paths:
+            yield from ((file.relative_to(folder).as_posix(), file) for file in folder.glob(path))
+
+
+def _study_file(plan: Plan) -> str:
+    return f"config/studies/{plan.name}.yaml"
+
+
+def _declares(folder: Path, plan: Plan) -> bool:
+    """Return whether the study's file in ``folder`` says what was planned, in full or reduced."""
+    for size in ("full", "reduced"):
+        with suppress(StudyError, OSError):
+            selection = read_selection({"studies": [plan.name], "size": size})
+            if read_study(plan.name, folder, selection) == plan.study:
+                return True
+    return False
+
+
+def _tell_levels_apart(plan: Plan) -> None:
+    for key, levels in plan.study.factors.items():
+        if len({_plain(level) for level in levels}) < len(set(levels)):
+            raise StudyError(
+                f"{plan.name}: factors: {key}: two levels have one name without their folders, which a bundle does not "
+                "hold: give the folders different names"
+            )
+
+
+def _json_without_folders(name: str, file: Path) -> bytes:
+    """Return a JSON file in which absolute paths are cut to their base names: people share bundles."""
+    content = file.read_bytes()
+    try:
+        values = json.loads(content)
+    except (ValueError, RecursionError):
+        raise StudyError(f"{name}: it is not JSON") from None
+    plain = _plain(values)
+    return content if plain == values else json.dumps(plain, indent=1).encode()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, str):
+        return Path(value).name if value.startswith(("/", "~")) else without_folders(value)
+    return value
+
+
+def _missing(plans: Sequence[Plan], contents: Contents) -> list[str]:
+    """Return the files and folders that a whole result has and this one lacks."""
+    wanted = {str(FILES.report): None}
+    for plan in plans:
+        name = plan.name
+        wanted |= dict.fromkeys(str(FILES.image(device)) for device in plan.images)
+        for run in plan.runs:
+            wanted |= dict.fromkeys(map(str, (FILES.manifest(run.dataset), FILES.weights(name, run.weights))))
+        wanted |= dict.fromkeys(map(str, (FILES.timings(name), FILES.fit(name), _study_file(plan))))
+        wanted |= dict.fromkeys(f"{folder}/" for folder in (FILES.telemetry_folder(name), FILES.figures(name)))
+    return [one for one in wanted if one not in contents and not any(name.startswith(one) for name in contents)]
+
+
+def say_names(what: str, names: Sequence[str], say: Say) -> None:
+    """Say ``what`` is true of these files in one line, which names the first of them; say nothing of none."""
+    if names:
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        say(f"{what}: {', '.join(names[:NAMED])}{more}")
+
+
+def _is_record(name: str) -> bool:
+    return name.split("/")[1:2] == ["records"]
+
+
+def _actions(plan: Plan, contents: Contents, times: Mapping[str, Took]) -> list[Action]:
+    """Return the starts of a study in their order. What follows from all records is a result of the last one."""
+    sessions: dict[int, list[str]] = {}
+    for name in sorted(times):
+        if name.startswith(f"{plan.name}/"):
+            sessions.setdefault(times[name].session, []).append(name)
+    given = {_study_file(plan), str(FILES.plan(plan.name)), *(str(FILES.manifest(run.dataset)) for run in plan.runs)}
+    last = {str(path) for path in (FILES.report, FILES.timings(plan.name), FILES.fit(plan.name))}
+    last |= {name for name in contents if name.startswith(f"{FILES.figures(plan.name)}/")}
+    return [
+        Action(
+            study=plan.name,
+            session=session,
+            began=min(times[name].started for name in names),
+            ended=max(times[name].started + times[name].seconds for name in names),
+            made_by=_made_by(contents[names[0]]),
+            runs=len(names),
+            objects=sorted(given & contents.keys()),
+            results=sorted(
+                {*names, *map(_telemetry, names), *(last if session == max(sessions) else ())} & contents.keys()
+            ),
+        )
+        for session, names in sorted(sessions.items())
+    ]
+
+
+def _telemetry(record: str) -> str:
+    return record.replace("/records/", "/telemetry/", 1).removesuffix(".json") + ".parquet"
+
+
+def _made_by(record: bytes | Path) -> str:
+    """Return the version and the commit of the code that a record names; nothing for a damaged one."""
+    with suppress(StudyError, OSError):
+        software = Record.of_file(Path(str(record))).software
+        return f"version {software.study_version}, commit {software.git_commit or 'unknown'}"
+    return ""
+
+
+def _add(archive: ZipFile, name: str, content: bytes | Path) -> Part:
+    """Add a file, with the time and the rights that every file has, and return its entry for the metadata."""
+    data = content if isinstance(content, bytes) else content.read_bytes()
+    entry = ZipInfo(name, EPOCH)
+    entry.create_system = 3  # rights are those of Unix, wherever the bundle is made
+    entry.external_attr = (stat.S_IFREG | 0o644) << 16
+    entry.compress_type = ZIP_STORED if name.endswith(PACKED) else ZIP_DEFLATED
+    archive.writestr(entry, data)
+    kind = kind_of(name)
+    return Part(name, kind.description if kind else "", len(data), hashlib.sha256(data).hexdigest())

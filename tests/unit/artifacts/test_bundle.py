@@ -1,0 +1,544 @@
+"""Results travel in one archive: the same report comes out of it, and nothing else than its files."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from study.artifacts import unbundle
+from study.artifacts.bundle import kind_of, write_bundle
+from study.artifacts.crate import METADATA
+from study.artifacts.image import Image, ImageRequest
+from study.artifacts.layout import Results
+from study.artifacts.plan import write_plans
+from study.artifacts.record import plain_factors, without_paths
+from study.artifacts.unbundle import as_folders, unpack
+from study.base.errors import StudyError
+from study.cli import main
+from tests.conftest import ROOT, tiny_plan
+from tests.unit.artifacts.test_records import make_record
+
+EXAMPLE = ROOT / "docs" / "example-h200"
+LINK, PIPE = stat.S_IFLNK | 0o777, stat.S_IFIFO | 0o644
+SCHEMA = (
+    "about contentSize ComputerLanguage CreateAction CreativeWork Dataset datePublished description encodingFormat "
+    "endTime hasPart identifier instrument license mainEntity mentions name object programmingLanguage result "
+    "SoftwareSourceCode startTime url version"
+)
+TERMS = {term: f"http://schema.org/{term}" for term in SCHEMA.split()} | {
+    "File": "http://schema.org/MediaObject",
+    "ComputationalWorkflow": "https://bioschemas.org/ComputationalWorkflow",
+    "conformsTo": "http://purl.org/dc/terms/conformsTo",
+}
+"""What https://w3id.org/ro/crate/1.1/context says of the terms that a bundle uses: no test asks a network."""
+Document = dict[str, Any]
+
+
+def quiet(_: str) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundle of the example."""
+    target = tmp_path_factory.mktemp("bundle") / "example.crate.zip"
+    write_bundle([], EXAMPLE, ROOT, target, quiet)
+    return target
+
+
+def results(folder: Path, *studies: str, **changes: Any) -> Path:
+    """A results folder with one record in each study of one plan."""
+    plans = [tiny_plan(**changes).model_copy(update={"name": name}) for name in studies or ("tiny",)]
+    write_plans(plans, folder)
+    for plan in plans:
+        path = Results(folder).record(plan.name, plan.runs[0].file)
+        path.parent.mkdir(parents=True)
+        record, run = make_record(plan), plan.runs[0]
+        shared = {"settings": without_paths(run.settings), "factors": plain_factors(run.factors)}
+        path.write_text(record.model_copy(update=shared).model_dump_json(indent=1), encoding="utf-8")
+    return folder
+
+
+def packed(folder: Path, target: Path, *studies: str) -> list[str]:
+    """Write the bundle of a folder, and return what is said."""
+    said: list[str] = []
+    write_bundle(studies, folder, ROOT, target, said.append)
+    return said
+
+
+def document(archive: Path) -> Document:
+    with zipfile.ZipFile(archive) as zipped:
+        found: Document = json.loads(zipped.read(METADATA))
+    return found
+
+
+def entities(archive: Path) -> dict[str, Document]:
+    graph = document(archive)["@graph"]
+    assert len({one["@id"] for one in graph}) == len(graph)
+    return {one["@id"]: one for one in graph}
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def references(value: object) -> set[str]:
+    """What an entity names by ``@id``."""
+    if isinstance(value, dict):
+        return {value["@id"]} if set(value) == {"@id"} else set().union(*map(references, value.values()))
+    return set().union(*map(references, value)) if isinstance(value, list) else set()
+
+
+def test_the_same_results_give_the_same_bytes_wherever_and_whenever(example: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(EXAMPLE, tmp_path / "copy")
+    for path in copy.rglob("*"):
+        os.utime(path, (1, 1))
+    packed(copy, tmp_path / "again.zip")
+    assert (tmp_path / "again.zip").read_bytes() == example.read_bytes()
+
+
+def test_a_bundle_is_described_file_by_file(example: Path) -> None:
+    found = entities(example)
+    root = found["./"]
+    with zipfile.ZipFile(example) as zipped:
+        names = set(zipped.namelist()) - {METADATA}
+        for name in names:
+            content = zipped.read(name)
+            assert found[name]["contentSize"] == str(len(content))
+            assert found[name]["sha256"] == hashlib.sha256(content).hexdigest()
+    assert {part["@id"] for part in root["hasPart"]} == names
+    assert {one for one, entity in found.items() if "File" in entity["@type"]} == names
+    assert found[root["mainEntity"]["@id"]]["@type"] == ["File", "SoftwareSourceCode", "ComputationalWorkflow"]
+    assert root["datePublished"] == "2026-11-21T18:10:59+00:00"
+    # A profile names the crate's version and its language's address, and describes neither.
+    outside = {"https://w3id.org/ro/crate/1.1", "https://snakemake.github.io"}
+    assert references(list(found.values())) - outside <= found.keys()
+
+
+def test_each_start_is_an_action_with_its_records_and_samples(example: Path) -> None:
+    actions = [one for one in entities(example).values() if one["@type"] == "CreateAction"]
+    assert [one["@id"] for one in actions] == [
+        *(f"#batch-size-start-{session}" for session in (1, 2, 3, 4)),
+        "#speedup-start-1",
+    ]
+    made = [result["@id"] for action in actions for result in action["result"]]
+    assert len([one for one in made if "/records/" in one]) == len([one for one in made if "/telemetry/" in one]) == 62
+    assert len(set(made) - {"report.html"}) == len([one for one in made if one != "report.html"])
+    for action in actions:
+        assert action["startTime"] < action["endTime"]
+        assert action["instrument"] == {"@id": "Snakefile"}
+        assert ": version 0.1.0, commit " in action["description"]
+    assert {"speedup/timings.csv", "speedup/fit.json", "report.html"} <= {one["@id"] for one in actions[-1]["result"]}
+
+
+def test_the_metadata_uses_no_term_that_its_contexts_lack(example: Path) -> None:
+    found = document(example)
+    reference, own = found["@context"]
+    assert reference == "https://w3id.org/ro/crate/1.1/context"
+    used = {key for one in found["@graph"] for key in one}
+    used |= {
+        kind for one in found["@graph"] for kind in ([one["@type"]] if isinstance(one["@type"], str) else one["@type"])
+    }
+    assert used - {"@id", "@type"} == (TERMS | own).keys()
+
+
+FILL = """
+import io, json, sys
+import requests, requests_cache, urllib3
+from requests.adapters import BaseAdapter, HTTPAdapter
+
+class Canned(BaseAdapter):
+    def send(self, request, **options):
+        body, kind = io.BytesIO(sys.argv[2].encode()), {"Content-Type": "application/ld+json"}
+        raw = urllib3.HTTPResponse(body=body, headers=kind, status=200, preload_content=False)
+        return HTTPAdapter().build_response(request, raw)
+    def close(self):
+        pass
+
+session = requests_cache.CachedSession(sys.argv[1], backend="sqlite", expire_after=-1)
+session.mount("https://", Canned())
+session.get("https://w3id.org/ro/crate/1.1/context").raise_for_status()
+"""
+"""Gives the validator, which is offline, the context as its cache would hold it."""
+
+
+@pytest.mark.skipif(
+    not shutil.which("rocrate-validator"), reason="roc-validator is not installed (PyPI: roc-validator)"
+)
+def test_the_validator_accepts_a_bundle_as_a_workflow_run_crate(example: Path, tmp_path: Path) -> None:
+    """The profile includes RO-Crate 1.1, Process Run Crate and Workflow RO-Crate."""
+    validator = Path(str(shutil.which("rocrate-validator")))
+    context, cache = json.dumps({"@context": TERMS}), str(tmp_path / "cache")
+    subprocess.run([validator.with_name("python"), "-c", FILL, cache, context], check=True)
+    unpack(example, tmp_path / "damaged", quiet)
+    text = (tmp_path / "damaged" / METADATA).read_text(encoding="utf-8")
+    (tmp_path / "damaged" / METADATA).write_text(text.replace('"instrument"', '"object"'), encoding="utf-8")
+
+    def validated(crate: Path) -> subprocess.CompletedProcess[str]:
+        options = ["--offline", "--cache-path", cache, "-p", "workflow-run-crate-0.5", "-l", "required", "--no-paging"]
+        command = [str(validator), "-y", "--disable-color", "validate", *options, "-v", str(crate)]
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+
+    accepted, refused = validated(example), validated(tmp_path / "damaged")
+    assert accepted.returncode == 0, accepted.stdout
+    assert "RO-Crate is a valid workflow-run-crate-0.5" in accepted.stdout
+    assert refused.returncode == 1
+    assert "MUST have an instrument property" in " ".join(refused.stdout.replace("│", " ").split())
+
+
+@pytest.mark.xdist_group("the example")
+def test_the_report_of_an_unpacked_bundle_is_that_of_its_results(example: Path, tmp_path: Path) -> None:
+    results = shutil.copytree(EXAMPLE, tmp_path / "results")
+    packed(results, tmp_path / "travels.zip")
+    assert main(["unbundle", str(tmp_path / "travels.zip"), str(tmp_path / "elsewhere")]) == 0
+    for folder in ("results", "elsewhere"):
+        assert main(["report", "speedup", "--results", str(tmp_path / folder)]) == 0
+    before, after = (tmp_path / folder / "report.html" for folder in ("results", "elsewhere"))
+    assert after.read_bytes() == before.read_bytes() != (EXAMPLE / "report.html").read_bytes()
+    packed(tmp_path / "elsewhere", tmp_path / "on.zip")
+    packed(results, tmp_path / "travels.zip")
+    assert (tmp_path / "on.zip").read_bytes() == (tmp_path / "travels.zip").read_bytes()
+
+
+def test_a_report_of_a_bundle_links_to_where_the_bundle_unpacks(tmp_path: Path) -> None:
+    packed(results(tmp_path / "results"), tmp_path / "a.crate.zip")
+    assert main(["report", "--results", str(tmp_path / "a.crate.zip"), "--output", str(tmp_path / "page.html")]) == 0
+    assert main(["unbundle", str(tmp_path / "a.crate.zip")]) == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    linked = re.findall(r'href="(a\.crate/[^"]+\.json)"', page)
+    assert "a.crate/tiny/plan.json" in linked
+    assert (tmp_path / "a.crate" / "tiny" / "plan.json").is_file()
+    assert str(tmp_path) not in page
+
+
+def test_a_report_of_a_bundle_needs_a_file_to_write(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    packed(results(tmp_path / "results"), tmp_path / "a.zip")
+    assert main(["report", "--results", str(tmp_path / "a.zip")]) == 1
+    assert capsys.readouterr().err.startswith("error: --output: missing: nothing is written into a bundle")
+
+
+def test_bundles_are_compared_as_their_folders_are(
+    example: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        shutil.copy(example, tmp_path / name / "results.zip")
+        shutil.copytree(EXAMPLE, tmp_path / name / "folder")
+    words = ["compare", "--study", "speedup"]
+    assert main([*words, *(str(tmp_path / name / "folder") for name in ("one", "two"))]) == 0
+    of_folders = capsys.readouterr().out
+    assert main([*words, *(str(tmp_path / name / "results.zip") for name in ("one", "two"))]) == 0
+    assert capsys.readouterr().out.replace("results.zip", "folder") == of_folders
+    assert main([*words, str(tmp_path / "one/folder"), str(tmp_path / "two/results.zip")]) == 0
+    assert "results.zip" in capsys.readouterr().out
+    assert (
+        main(["gate", "--study", "batch-size", *(str(tmp_path / f"{name}/results.zip") for name in ("one", "two"))])
+        == 0
+    )
+    assert capsys.readouterr().out.startswith("ok: batch-size: 1.00 times the baseline")
+    assert not list(scratch.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["compare", "HERE", "HERE"], "compare: HERE is given twice"),
+        (["compare", "HERE", "HERE", "--study", "other"], "--study: HERE holds no study 'other'; allowed: tiny"),
+        (
+            ["compare", "HERE", "text"],
+            "text: not a bundle: not a zip archive, or a damaged one (File is not a zip file)",
+        ),
+        (["unbundle", "gone"], "gone: not a bundle: no such file"),
+        (["unbundle", "HERE", "results"], "results: it exists already, and nothing is replaced: name another folder"),
+        (["bundle", "other", "--results", "results"], "results: no study 'other'; allowed: tiny"),
+        (["bundle", "--results", "empty"], "empty/plan.json: cannot be read"),
+        (["bundle", "--results", "planned"], "planned: no run is there yet; a bundle holds the records of one or more"),
+        (["bundle", "--results", "results", "--output", "empty"], "empty: cannot be written: there is something else"),
+    ],
+)
+def test_what_is_wrong_with_a_bundle_is_one_line(
+    arguments: list[str],
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    packed(results(Path("results")), Path("a.zip"))
+    write_plans([tiny_plan()], Path("planned"))
+    Path("empty").mkdir()
+    Path("text").write_text("hello")
+    before = files_below(tmp_path)
+    here = str(tmp_path / "a.zip")
+    assert main([word.replace("HERE", here) for word in arguments]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {words.replace('HERE', here)}")
+    assert error.count("\n") == 1
+    assert files_below(tmp_path) == before
+
+
+def test_a_bundle_says_in_one_line_what_is_not_in_it(tmp_path: Path) -> None:
+    folder = results(tmp_path / "results")
+    assert packed(folder, tmp_path / "a.zip") == [
+        "not in the bundle, because it is not there or was changed since the plan: report.html, "
+        + f"data/{tiny_plan().runs[0].dataset}/manifest.json, tiny/weights/{tiny_plan().runs[0].weights}.json, "
+        "tiny/timings.csv, tiny/fit.json, config/studies/tiny.yaml, tiny/telemetry/, tiny/figures/"
+    ]
+
+
+def test_a_bundle_of_one_study_holds_nothing_of_the_others(tmp_path: Path) -> None:
+    folder = results(tmp_path / "results", "tiny", "other")
+    (folder / "report.html").write_text("about both")
+    packed(folder, tmp_path / "one.zip", "tiny")
+    packed(folder, tmp_path / "both.zip")
+    unpack(tmp_path / "one.zip", tmp_path / "one", quiet)
+    unpack(tmp_path / "both.zip", tmp_path / "both", quiet)
+    assert json.loads((tmp_path / "one" / "plan.json").read_text()) == {"studies": ["tiny"]}
+    assert not (tmp_path / "one" / "report.html").exists()
+    assert not (tmp_path / "one" / "other").exists()
+    assert (tmp_path / "both" / "report.html").read_text() == "about both"
+
+
+def test_records_that_were_set_aside_and_primers_travel_and_pictures_and_logs_do_not(tmp_path: Path) -> None:
+    folder = results(tmp_path / "results")
+    record = tiny_plan().runs[0].file
+    data = f"data/{tiny_plan().runs[0].dataset}"
+    with_them = [f"tiny/records/{aside}/{record}" for aside in ("superseded", "disturbed", "broken")]
+    with_them += ["primers/now.cpu.json", "primers/now.cpu.parquet", f"{data}/manifest.json", "tiny/figures/law.svg"]
+    without = [
+        f"{data}/a/0.jpg",
+        "logs/x.log",
+        "weights/hub.pth",
+        "tiny/start.json",
+        "tiny/stamps/x",
+        "tiny/records/.x.json",
+    ]
+    for name in (*with_them, *without):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("{}")
+    said = packed(folder, tmp_path / "a.zip")
+    with zipfile.ZipFile(tmp_path / "a.zip") as zipped:
+        names = set(zipped.namelist())
+    assert set(with_them) <= names
+    assert not set(without) & names
+    assert said[-1] == "left out, because a bundle cannot hold a file of that name or size: tiny/records/.x.json"
+
+
+def test_the_file_of_a_study_travels_if_it_is_what_was_planned(tmp_path: Path) -> None:
+    checkout = tmp_path / "checkout"
+    (checkout / "config" / "studies").mkdir(parents=True)
+    shutil.copy(ROOT / "Snakefile", checkout)
+    declared = checkout / "config" / "studies" / "tiny.yaml"
+    folder = results(tmp_path / "results")
+    values = json.loads(json.dumps(tiny_plan().study.model_dump(mode="json", exclude_unset=True)))
+    for changed in (False, True):
+        declared.write_text(json.dumps(values | ({"title": "Other"} if changed else {})), encoding="utf-8")
+        write_bundle([], folder, checkout, tmp_path / "a.zip", quiet)
+        with zipfile.ZipFile(tmp_path / "a.zip") as zipped:
+            assert ("config/studies/tiny.yaml" in zipped.namelist()) is not changed
+
+
+def test_a_bundle_holds_no_absolute_path(photos: Path, tmp_path: Path) -> None:
+    """The path of a folder of photographs stands in the plan, and that of an archive in an image's description."""
+    data = {"source": "folder", "path": str(photos), "image_size": 32, "valid_fraction": 0.2}
+    folder = results(tmp_path / "results", dataset=data)
+    request = ImageRequest(
+        device="cpu", kind="archive", reference=str(tmp_path / "image.tar"), base_image=None, identity="0a1b2c3d"
+    )
+    image = Image(
+        request=request, engine="apptainer", engine_version="1", id="x", digest=None, run_as=str(tmp_path / "x.sif"),
+        created=None, lock_sha256=None, python="3.11", libraries={}, gpu_seen=False,
+    )  # fmt: skip
+    (folder / "images").mkdir()
+    (folder / "images" / "cpu.json").write_text(image.model_dump_json(indent=1))
+    packed(folder, tmp_path / "a.zip")
+    with zipfile.ZipFile(tmp_path / "a.zip") as zipped:
+        texts = {name: zipped.read(name).decode() for name in zipped.namelist()}
+    assert photos.name in json.loads(texts["tiny/plan.json"])["study"]["dataset"]["path"]
+    for name, text in texts.items():
+        assert str(tmp_path) not in text, name
+        assert str(ROOT) not in text, name
+    unpack(tmp_path / "a.zip", tmp_path / "b", quiet)
+    assert main(["report", "--results", str(tmp_path / "b")]) == 0
+    assert main(["compare", str(tmp_path / "results"), str(tmp_path / "b")]) == 0
+
+
+def test_levels_that_differ_in_their_folders_alone_are_refused(tmp_path: Path, photos: Path) -> None:
+    other = shutil.copytree(photos, tmp_path / "other" / photos.name)
+    data = {"source": "folder", "path": str(photos), "image_size": 32, "valid_fraction": 0.2}
+    factors = {"device": ["cpu"], "dataset.path": [str(photos), str(other)]}
+    folder = results(tmp_path / "results", dataset=data, factors=factors, curve=None)
+    with pytest.raises(StudyError, match=r"tiny: factors: dataset\.path: two levels have one name"):
+        packed(folder, tmp_path / "a.zip")
+
+
+def with_entries(
+    target: Path, *entries: tuple[str | zipfile.ZipInfo, bytes], method: int = zipfile.ZIP_DEFLATED
+) -> Path:
+    """A small bundle with these entries besides its own."""
+    with zipfile.ZipFile(target, "w", method) as zipped:
+        zipped.writestr(METADATA, "{}")
+        zipped.writestr("tiny/plan.json", os.urandom(999))
+        for name, content in entries:
+            zipped.writestr(name, content)
+    return target
+
+
+def special(mode: int, name: str = "tiny/records/x.json") -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name)
+    entry.create_system, entry.external_attr = 3, mode << 16
+    return entry
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ("/etc/evil", "a name is a relative path"),
+        ("../evil", "a name leads from folder to folder, and out of none"),
+        ("tiny/../../evil", "a name leads from folder to folder, and out of none"),
+        ("tiny//evil", "a name leads from folder to folder, and out of none"),
+        ("./evil", "a name leads from folder to folder, and out of none"),
+        ("..\\evil", "a name is a relative path"),
+        ("C:evil", "a name is a relative path"),
+        ("../", "a name leads from folder to folder, and out of none"),
+        (special(LINK), "it is a link or a device"),
+        (special(LINK, "tiny/records"), "it is a link or a device"),
+        (special(stat.S_IFDIR | 0o755), "it is a link or a device"),
+        (special(PIPE), "it is a link or a device"),
+        (special(stat.S_IFCHR | 0o644), "it is a link or a device"),
+        ("tiny/plan.json", "'tiny/plan.json' is there already"),
+        ("Tiny/plan.json", "'tiny/plan.json' is there already"),
+    ],
+)
+def test_an_entry_that_would_leave_its_folder_refuses_the_archive_and_is_named(
+    entry: str | zipfile.ZipInfo, reason: str, tmp_path: Path
+) -> None:
+    name = entry if isinstance(entry, str) else entry.filename
+    (tmp_path / "inner").mkdir()
+    archive = with_entries(tmp_path / "inner" / "a.zip", (entry, b"../../evil"))
+    with pytest.raises(StudyError) as raised:
+        unpack(archive, tmp_path / "inner" / "out", quiet)
+    assert f"{name!r} is not allowed: {reason}" in str(raised.value)
+    assert list(tmp_path.rglob("*")) == [tmp_path / "inner", archive]
+
+
+def test_a_name_that_ends_early_is_refused(tmp_path: Path) -> None:
+    """The standard library cuts a name at a NUL: what is looked at is the name that the archive holds."""
+    archive = with_entries(tmp_path / "a.zip", ("tiny/fit.jsonXevil", b""))
+    archive.write_bytes(archive.read_bytes().replace(b"fit.jsonX", b"fit.json\0"))
+    with pytest.raises(StudyError, match="is not allowed: a name leads from folder to folder"):
+        unpack(archive, tmp_path / "out", quiet)
+
+
+def test_files_that_no_bundle_holds_are_left_out_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    archive = with_entries(
+        tmp_path / "a.zip", ("tiny/run.sh", b"rm"), ("tiny/records/.x.json", b""), ("README.md", b""), ("tiny/", b"")
+    )
+    assert main(["unbundle", str(archive)]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        "a.zip: left out, because no bundle holds such a file: tiny/run.sh, tiny/records/.x.json, README.md",
+        f"the results: {tmp_path / 'a'}",
+    ]
+    assert files_below(tmp_path / "a").keys() == {METADATA, "tiny/plan.json"}
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "words"),
+    [
+        ("MOST_FILES", 2, "it has 3 entries; allowed: up to 2"),
+        ("MOST_BYTES", 1000, "unpacked it has 1011 bytes; allowed: up to 1000"),
+        ("LARGEST", 998, "'tiny/plan.json' is not allowed: it has 999 bytes; allowed: up to 998"),
+        ("LARGEST_LIST", 150, "not a bundle: not a zip archive, or a damaged one (its list of entries is too long)"),
+    ],
+)
+def test_an_archive_beyond_a_limit_is_refused(
+    limit: str, value: int, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = with_entries(tmp_path / "a.zip", ("tiny/fit.json", b"0123456789"))
+    monkeypatch.setattr(unbundle, limit, value)
+    with pytest.raises(StudyError) as raised:
+        unpack(archive, tmp_path / "out", quiet)
+    assert str(raised.value) == f"{archive}: {words}"
+    assert list(tmp_path.iterdir()) == [archive]
+
+
+def test_a_bomb_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    archive = with_entries(tmp_path / "a.zip", ("tiny/fit.json", bytes(10**7)))
+    with pytest.raises(StudyError, match=r"unpacked it has 10001001 bytes; allowed: up to \d+$"):
+        unpack(archive, tmp_path / "out", quiet)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_a_bundle_is_compressed_by_deflate_alone(method: int, tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match="it is encrypted, or compressed by another method than deflate"):
+        unpack(with_entries(tmp_path / "a.zip", method=method), tmp_path / "out", quiet)
+
+
+def cut(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def altered(content: bytes) -> bytes:
+    """The same archive with one changed byte in a file."""
+    return content.replace(b"0123456789", b"0123456788")
+
+
+@pytest.mark.parametrize("damage", [cut, altered])
+def test_a_damaged_archive_leaves_nothing(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    archive = with_entries(tmp_path / "a.zip", ("tiny/timings.csv", b"0123456789"), method=zipfile.ZIP_STORED)
+    archive.write_bytes(damage(archive.read_bytes()))
+    with pytest.raises(StudyError, match="not a zip archive, or a damaged one"):
+        unpack(archive, tmp_path / "out", quiet)
+    assert list(tmp_path.iterdir()) == [archive]
+
+
+def test_an_archive_of_something_else_is_no_bundle(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as zipped:
+        zipped.writestr("tiny/plan.json", "{}")
+    with pytest.raises(StudyError, match=f"not a bundle: it holds no {METADATA}, or no <study>/plan.json"):
+        unpack(tmp_path / "a.zip", tmp_path / "out", quiet)
+
+
+def test_what_exists_is_never_replaced_not_even_a_link_to_nothing(tmp_path: Path) -> None:
+    archive = with_entries(tmp_path / "a.zip")
+    (tmp_path / "out").symlink_to(tmp_path / "gone")
+    with pytest.raises(StudyError, match="it exists already, and nothing is replaced"):
+        unpack(archive, tmp_path / "out", quiet)
+    assert not (tmp_path / "gone").exists()
+
+
+def test_a_bundle_lies_unpacked_for_as_long_as_it_is_read(tmp_path: Path) -> None:
+    archive = with_entries(tmp_path / "a.zip")
+    with as_folders([archive, tmp_path], quiet) as (unpacked, folder):
+        assert folder == tmp_path
+        assert unpacked.name == "a.zip"
+        assert (unpacked / "tiny" / "plan.json").is_file()
+    assert not unpacked.exists()
+
+
+def test_every_file_of_a_bundle_has_a_name_that_any_disk_can_hold() -> None:
+    for name in (
+        "../plan.json",
+        "/plan.json",
+        ".a/plan.json",
+        "a b/plan.json",
+        "a/records/x/y.json",
+        "plan.json\n",
+        "a\\plan.json",
+    ):
+        assert kind_of(name) is None, name
+    assert kind_of("a/plan.json")
