@@ -106,6 +106,7 @@ test-gpu:  ## Run the tests that need a GPU, one process per file; GPU_PYTHON na
 example: env  ## Recompute the tables, figures and reports of the committed examples from their records
 	@$(call example,docs/example-h200,batch-size speedup)
 	@$(call example,docs/example-switches,switches-gpu)
+	@$(call example,docs/example-ways,ways)
 
 # The folder of an example, and its studies.
 define example

@@ -43,7 +43,8 @@ def ending(
     left = [f"{failed} without a successful run"] * bool(failed)
     left += [f"{unlearned} did not learn as well as the best"] * bool(unlearned)
     left += [f"of {unclear} it cannot be told whether they learned as well as the best"] * bool(unclear)
-    lines = [_verdict(study, changed, stock, pair)] + [f"take: {_yaml(changed)}"] * bool(changed)
+    doubt = "; whether it learned as well cannot be told yet" if changed and standings[winner].learned is None else ""
+    lines = [_verdict(study, changed, stock, pair) + doubt] + [f"take: {_yaml(changed)}"] * bool(changed)
     tail = "".join(f"; {text}" for text in left)
     return [
         *lines,

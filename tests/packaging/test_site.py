@@ -53,7 +53,7 @@ def texts(site: Path, suffix: str) -> Iterator[tuple[Path, str]]:
 
 def test_every_page_is_built_and_reached_from_the_first(site: Path) -> None:
     first = (site / "index.html").read_text(encoding="utf-8")
-    for name in (*GUIDE, *REFERENCE, "example-h200/README", "example-switches/README"):
+    for name in (*GUIDE, *REFERENCE, "example-h200/README", "example-switches/README", "example-ways/README"):
         assert (site / f"{name}.html").exists()
         assert name == "index" or f'href="{name}.html"' in first
     assert "training.batch_size" in (site / "configuration.html").read_text(encoding="utf-8")

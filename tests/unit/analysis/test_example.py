@@ -181,6 +181,23 @@ def test_the_runs_were_executed_in_the_planned_order(plan: Plan, frame: pd.DataF
     assert started["position"].is_monotonic_increasing
 
 
+def test_the_pages_quote_the_times_of_three_ways_to_train(readme: str) -> None:
+    folder = ROOT / "docs" / "example-ways"
+    study = folder / "ways"
+    plan = read_plan(study / "plan.json")
+    found = analyse(plan.study, table_files.read_table(plan, study / "records", study / "telemetry")[0])
+    page = " ".join((folder / "README.md").read_text(encoding="utf-8").split())
+    for group in found.groups:
+        best = min(
+            (one for one in group.levels if one.label in group.indistinguishable), key=lambda one: one.time.value
+        )
+        assert best.time.low and best.time.high
+        bounds = f"({number(best.time.low)} to {number(best.time.high)})"
+        others = " and ".join(label for label in group.indistinguishable if label != best.label)
+        assert f"| {best.label} | {number(best.time.value)} {bounds} | {others} |" in page
+        assert f"{number(best.time.value)} s {bounds}" in readme
+
+
 def test_the_pages_quote_what_the_switches_buy(readme: str) -> None:
     """The second example, whose page and README quote one estimate."""
     folder = ROOT / "docs" / "example-switches"
