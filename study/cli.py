@@ -194,16 +194,16 @@ def tune(options: argparse.Namespace) -> None:
     tune(options.study, options.minutes, options.device, partial(_say, log=None))
 
 
-@verb(PLAN, DEVICE, RESULTS, LOG)
+@verb(PLAN, argument("image", help="name of the image in the plan: cpu, cuda"), RESULTS, LOG)
 def image(options: argparse.Namespace) -> str:
-    """Build, load or pull the image of a device, and test it once."""
+    """Build, load or pull an image of a study, and test it once."""
     from study.base import checkout
     from study.base.processes import end_with_parent
     from study.host.steps.image import prepare
 
     checkout.root()
     end_with_parent()
-    return prepare(options.plan, options.device, options.results, options.log)
+    return prepare(options.plan, options.image, options.results, options.log)
 
 
 @verb(DEVICE, RESULTS)

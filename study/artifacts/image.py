@@ -13,6 +13,7 @@ class ImageRequest(Strict):
     """The image that the runs on a device are to use, known before anything is built."""
 
     device: Device
+    lock: str | None = Field(None, description="`built`: path of the lock; null for the project's own.")
     kind: Literal["built", "reference", "archive"]
     reference: str = Field(description="The tag for the build, the given reference, or the path of the archive.")
     base_image: str | None = Field(description="`built`: the base image of the Dockerfile.")

@@ -71,9 +71,9 @@ class Results:
         """Return the manifest of a dataset."""
         return self.data(dataset) / "manifest.json"
 
-    def image(self, device: str) -> Path:
-        """Return the description of a device's image."""
-        return self.root / "images" / f"{device}.json"
+    def image(self, name: str) -> Path:
+        """Return the description of an image: a device's has the device's name."""
+        return self.root / "images" / f"{name}.json"
 
     def image_archive(self, device: str) -> Path:
         """Return the archive of a device's image."""

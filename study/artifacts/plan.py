@@ -16,7 +16,6 @@ from study.artifacts.run import Run
 from study.base.errors import StudyError
 from study.base.files import write_if_changed
 from study.base.strict import Strict
-from study.config.sections import Device
 from study.config.settings import get
 from study.config.study import Study
 
@@ -36,7 +35,9 @@ class Plan(Strict):
     runs: list[Run]
     engine: str
     engine_reason: str
-    images: dict[Device, ImageRequest] = Field({}, description="The image of each device; empty on the host.")
+    images: dict[str, ImageRequest] = Field(
+        {}, description="The image of each device, and of each level of `image`, by name; empty on the host."
+    )
 
     @model_validator(mode="after")
     def _names_stay_in_the_results(self) -> Self:
@@ -48,11 +49,11 @@ class Plan(Strict):
                 raise ValueError(f"{key}: {name!r} is not allowed: letters, digits, dots, _ and - are, as in a file")
         return self
 
-    def preparing_device(self) -> Device | None:
-        """Return the device whose image prepares data and weights: one that runs here, since both images hold the same
-        software. None if no run can be made here."""
-        used = {run.settings.device for run in self.runs if not run.unavailable}
-        return "cpu" if "cpu" in used else "cuda" if used else None
+    def preparing_image(self) -> str | None:
+        """Return the name of the image that prepares data and weights: that of a run which can be made here, since the
+        images of both devices hold the same software. None if there is none."""
+        used = {run.image for run in self.runs if not run.unavailable}
+        return min(used, key=lambda name: ("-" in name, name), default=None)
 
     def measures_ceilings(self, run: Run) -> bool:
         """Return whether ``run`` also measures its device's ceilings: the first run per device and precision does."""

@@ -200,6 +200,8 @@ def plain_factors(factors: dict[str, Any]) -> dict[str, Any]:
 def without_paths(settings: Settings) -> Settings:
     """Return the settings with every path cut to its base name, because people share records."""
     values = settings.model_dump()
+    if settings.image and os.sep in settings.image:
+        values["image"] = Path(settings.image).name
     for section, key in (("dataset", "path"), ("dataset", "manifest"), ("model", "weights")):
         if values[section][key]:
             values[section][key] = Path(values[section][key]).expanduser().resolve().name or section

@@ -2,11 +2,17 @@
 
 from pydantic import Field
 
+from study.base.files import digest
 from study.base.strict import Strict
 from study.config.settings import Settings
 
 Level = str | bool | int | float | None
 RESULT, TELEMETRY, CEILINGS = "result.json", "telemetry.csv", "ceilings.json"
+
+
+def image_name(settings: Settings) -> str:
+    """Return the name of the image for these settings: the device, with a hash if the settings name another image."""
+    return settings.device if settings.image is None else f"{settings.device}-{digest(settings.image)}"
 
 
 class Run(Strict):
@@ -28,6 +34,11 @@ class Run(Strict):
     def file(self) -> str:
         """File name of the record."""
         return f"{self.name}.{self.key}.json"
+
+    @property
+    def image(self) -> str:
+        """Name of the image in which it executes: its device's, or one of its own."""
+        return image_name(self.settings)
 
     @property
     def telemetry_file(self) -> str:

@@ -101,7 +101,7 @@ class Timing(Strict):
     device_name: str | None = Field(None, description="Name of the GPU or of the processor.")
     weights: str | None = Field(None, description="Kind of the starting weights: `imagenet`, `file` or `random`.")
     software: str | None = Field(None, description="Versions of Python and of the libraries, the engine, the commit.")
-    image: str | None = Field(None, description="Checksum of the container image; empty on the host.")
+    image_id: str | None = Field(None, description="Checksum of the container image; empty on the host.")
     cpu_percent_before: Percent = Field(None, description="Load of the whole machine before the run began.")
     other_device_processes: int | None = Field(
         None, description="Number of processes that computed on the GPU when the run began."

@@ -41,6 +41,13 @@ class Keys(Declared):
         description="Class of machine on which the run is made, a name in `machines` of `config/config.yaml`: for an "
         "executor, such as a cluster's, that has several. none: any machine.",
     )
+    image: str | None = Field(
+        None,
+        min_length=1,
+        description="Container image in which the run executes, in place of its device's: a reference that the engine "
+        "has or can pull, the path of an archive, or a lock file (`*.lock`) from which one is built. As a factor, "
+        "`image: [requirements.lock, newer.lock]`, it compares versions of the software in the same blocks.",
+    )
     seed: int = Field(
         1, ge=0, le=LARGEST_SEED, description="Seed of the order of runs, of random weights and of each run's own seed."
     )
@@ -82,6 +89,7 @@ def decisive(settings: Settings) -> dict[str, Any]:
         del values["inference"]
     values["dataset"] = {"image_size": settings.dataset.image_size, "channels": settings.dataset.channels}
     del values["model"]["weights"]
+    del values["image"]  # what decides it is in the key, and its name may change
     if settings.machine is None:  # records from before there was a choice
         del values["machine"]
     return values

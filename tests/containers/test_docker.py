@@ -826,3 +826,43 @@ def test_where_containers_serve_make_study_installs_no_torch(built: Built, tmp_p
     assert not list(checkout.root.glob(".venv/lib/python*/site-packages/torch"))
     again = checkout.run(command)
     assert "nothing is left to do" in again.stdout + again.stderr
+
+
+OLDER = ("certifi==2025.1.31", "ca78db4565a652026a4db2bcdf68f2fb589ea80d0be70e03929ed730746b84fe")
+"""A package that no training needs, in another version, with the checksum of its wheel."""
+
+
+class TestTwoVersionsOfTheSoftware:
+    def test_two_locks_are_built_run_in_the_same_blocks_and_compared(self, built: Built, contained: Checkout) -> None:
+        # On an image that holds every package already a build installs the one that differs.
+        text = f"FROM {built.cpu.request.reference}\nUSER root\n"
+        subprocess.run(["docker", "build", "--tag", "study-test:root", "-"], input=text, text=True, check=True)
+        locks = contained.root / "locks"
+        locks.mkdir()
+        current = (contained.root / "requirements.lock").read_text(encoding="utf-8")
+        (locks / "new.lock").write_text(current, encoding="utf-8")
+        older = re.sub(r"^certifi==[\s\S]*?(?=^\w)", f"{OLDER[0]} --hash=sha256:{OLDER[1]}\n", current, flags=re.M)
+        (locks / "old.lock").write_text(older, encoding="utf-8")
+        levels = ["locks/old.lock", "locks/new.lock"]
+        contained.study("versions", factors={"image": levels}, contrast="image", curve=None, replicates=3)
+        said = contained.good("studies=[versions]", "container=docker", "base_image=study-test:root")
+        assert "versions on cpu: 6 runs to make in 3 blocks" in said
+        made = [read(content) for content in contained.records("versions").values()]
+        assert {record.outcome for record in made} == {"ok"}
+        images: dict[str, set[str]] = {level: set() for level in ("old.lock", "new.lock")}
+        for record in made:
+            images[str(record.settings.image)].add(str(record.software.image))
+            assert record.factors["image"] == record.settings.image
+        assert all(len(ids) == 1 for ids in images.values())
+        assert images["old.lock"] != images["new.lock"]
+        order = sorted(made, key=lambda record: record.started)
+        assert [record.block for record in order] == [1, 1, 2, 2, 3, 3]
+        described = [read_image(path) for path in (contained.root / "results" / "images").glob("cpu-*.json")]
+        assert {image.libraries["torch"] for image in described} == {built.cpu.libraries["torch"]}
+        assert len({image.lock_sha256 for image in described}) == 2
+        page = (contained.root / "results" / "report.html").read_text(encoding="utf-8")
+        assert "old.lock" in page
+        assert "used different images" not in page
+        assert "nothing is left to do" in contained.good(
+            "studies=[versions]", "container=docker", "base_image=study-test:root"
+        )

@@ -44,7 +44,7 @@ wildcard_constraints:
     study="|".join(STUDIES),
     run=r"[A-Za-z0-9_.-]+",
     key="[0-9a-f]{8}",
-    device="cpu|cuda",
+    image="(cpu|cuda)(-[0-9a-f]{8})?",
 
 
 def code(module):

@@ -1,13 +1,13 @@
-# The image of each device is built, loaded or pulled once. A start removes the description of an
+# Each image is built, loaded or pulled once: that of each device, and of each level of `image`. A start removes the description of an
 # outdated image, so a description is made only if it is missing.
 
 
 rule image:
     output:
-        "results/images/{device}.json",
+        "results/images/{image}.json",
     log:
-        "results/logs/images/{device}.log",
+        "results/logs/images/{image}.log",
     params:
-        plan=f"results/{STUDIES[0]}/plan.json",
+        plan=lambda wc: f"results/{FLOW.image_study(wc.image)}/plan.json",
     shell:
-        "exec python -m study.base.step image {params.plan:q} {wildcards.device} --log {log:q}"
+        "exec python -m study.base.step image {params.plan:q} {wildcards.image} --log {log:q}"

@@ -156,7 +156,7 @@ def _trained_weights(frame: pd.DataFrame) -> Iterator[Caveat]:
 
 
 def _images(frame: pd.DataFrame) -> Iterator[Caveat]:
-    for device, values in _by_device(frame, "image"):
+    for device, values in _by_device(frame, "image_id"):
         if len(values) > 1:
             short = sorted({image.removeprefix("sha256:")[:12] for image in values})
             yield findings.MixedImages(device=device, images=short)

@@ -293,9 +293,9 @@ def _adjusted(
     starts: Sequence[Hashable],
 ) -> LogModel | None:
     """Return the model of the ratios as if both runs of a pair met the same machine; None where it did not change."""
-    if pairs[["machine_a", "machine_b"]].isna().any(axis=None):
+    if pairs[["pace_a", "pace_b"]].isna().any(axis=None):
         return None
-    relative = pairs["machine_a"] / pairs["machine_b"]
+    relative = pairs["pace_a"] / pairs["pace_b"]
     if max(relative.max(), 1.0) / min(relative.min(), 1.0) < machine_change.CHANGE_LIMIT:
         return None
     return fit_log_model(quotients, levels, blocks, starts, relative.tolist(), centred=False)

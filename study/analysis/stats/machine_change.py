@@ -9,7 +9,7 @@ CHANGE_LIMIT = 1.10
 
 
 def with_machine(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs with a column ``machine``: the yardstick over its mean on that device; above 1 is slower.
+    """Return the runs with a column ``pace``: the yardstick over its mean on that device; above 1 is slower.
 
     A GPU has two yardsticks, its own and that of the CPUs that load its data; the one that changed more counts.
     """
@@ -18,7 +18,7 @@ def with_machine(frame: pd.DataFrame) -> pd.DataFrame:
         states = [relative(rows[column]) for column in YARDSTICKS if rows[column].notna().all()]
         if states:
             machine.loc[rows.index] = max(states, key=lambda state: state.max() / state.min())
-    return frame.assign(machine=machine)
+    return frame.assign(pace=machine)
 
 
 def relative(seconds: "pd.Series[float]") -> "pd.Series[float]":
@@ -29,12 +29,12 @@ def relative(seconds: "pd.Series[float]") -> "pd.Series[float]":
 
 def change(frame: pd.DataFrame) -> float | None:
     """Return the machine's slowest state over its fastest during these runs; None without a yardstick."""
-    if frame.empty or frame["machine"].isna().any():
+    if frame.empty or frame["pace"].isna().any():
         return None
-    return float(frame["machine"].max() / frame["machine"].min())
+    return float(frame["pace"].max() / frame["pace"].min())
 
 
 def covariate(frame: pd.DataFrame) -> list[float] | None:
     """Return the machine's state in each run; None where a run has none, or where it did not change."""
     ratio = change(frame)
-    return None if ratio is None or ratio < CHANGE_LIMIT else [float(value) for value in frame["machine"]]
+    return None if ratio is None or ratio < CHANGE_LIMIT else [float(value) for value in frame["pace"]]

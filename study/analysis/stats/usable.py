@@ -122,7 +122,7 @@ def counted(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def usable_runs(frame: pd.DataFrame, y: str) -> pd.DataFrame:
-    """Return the runs that count, with columns ``session_block`` (session and replicate) and ``machine``."""
+    """Return the runs that count, with columns ``session_block`` (session and replicate) and ``pace``."""
     frame = counted(frame)
     usable = frame[(frame["outcome"] == "ok") & frame[y].notna()]
     session = usable["session"].astype(int).astype(str)

@@ -142,7 +142,7 @@ def _recorded(record: Record) -> dict[str, Any]:
         "chance_accuracy": _chance(record.data) if record.data and record.settings.task == "training" else None,
         "weights": record.weights.kind if record.weights else None,
         "software": _software(record),
-        "image": record.software.image,
+        "image_id": record.software.image,
         "cpu_percent_before": record.cpu_percent_before,
         "other_device_processes": record.other_device_processes,
         "device_percent_before": record.device_percent_before,

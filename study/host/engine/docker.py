@@ -6,8 +6,11 @@ import re
 import shutil
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TextIO
 
 from study import __version__
@@ -22,7 +25,21 @@ from study.host.engine.container import HOST, PROXIES, SCRATCH, WORK, Box, Mount
 from study.host.engine.request import DOCKERFILE, LOCK, TARGETS, base_of
 from study.host.supervise import execute
 
+CERTIFICATES = ROOT / "docker" / "certificates"
 GPU_TOOLS = ("nvidia-container-runtime-hook", "nvidia-container-cli", "nvidia-ctk", "nvidia-container-toolkit")
+
+
+@contextmanager
+def _context(wanted: ImageRequest) -> Iterator[Path]:
+    """Yield the folder from which an image is built: the checkout's, or one that holds another lock in its place."""
+    if wanted.lock is None:
+        yield ROOT
+        return
+    with TemporaryDirectory() as folder:
+        shutil.copy(wanted.lock, Path(folder, LOCK.name))
+        if CERTIFICATES.is_dir():
+            shutil.copytree(CERTIFICATES, Path(folder, CERTIFICATES.relative_to(ROOT)))
+        yield Path(folder)
 
 
 class Docker(Engine):
@@ -120,7 +137,8 @@ class Docker(Engine):
         if self.image(wanted.reference):
             return None
         begin, title = time.perf_counter(), f"image {wanted.device}"
-        ended = execute(self._build_argv(wanted), os.environ, log, title, timeout_seconds=BUILD_SECONDS)
+        with _context(wanted) as context:
+            ended = execute(self._build_argv(wanted, context), os.environ, log, title, timeout_seconds=BUILD_SECONDS)
         if ended.code:
             raise StudyError(
                 f"{title}: the build failed: {last_words(ended.tail)}; to run without containers: "
@@ -128,18 +146,18 @@ class Docker(Engine):
             )
         return time.perf_counter() - begin
 
-    def _build_argv(self, wanted: ImageRequest) -> list[str]:
+    def _build_argv(self, wanted: ImageRequest, context: Path) -> list[str]:
         values = {
             "VERSION": __version__,
             "REVISION": checkout.commit() or "unknown",
-            "LOCK_SHA256": file_sha256(LOCK),
+            "LOCK_SHA256": file_sha256(context / LOCK.name),
         }
         if wanted.base_image != base_of(DOCKERFILE.read_text(encoding="utf-8")):
             values["BASE_IMAGE"] = str(wanted.base_image)
         line = [self.name, "build", "--network", "host", "--target", TARGETS[wanted.device]]
         line += ["--tag", wanted.reference, "--file", str(DOCKERFILE)]
         line += each("--build-arg", [*pairs(values.items()), *(name for name in PROXIES if name in os.environ)])
-        return [*line, str(ROOT)]
+        return [*line, str(context)]
 
     def bring(self, wanted: ImageRequest, results: Path, log: TextIO) -> str:
         """Load or pull the image if it is missing. Return its reference."""

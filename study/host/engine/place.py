@@ -1,6 +1,7 @@
 """Choose the place where runs execute: a container engine that can be used, or the host; and give the reason."""
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from study.artifacts.image import ImageRequest
@@ -20,12 +21,8 @@ class Place:
 
     engine: str
     reason: str
-    images: dict[Device, ImageRequest] = dataclasses.field(default_factory=dict)
+    images: Mapping[Device, ImageRequest] = dataclasses.field(default_factory=dict)
     inside: str | None = None  # the engine of the container around the whole pipeline, if there is one
-
-    def image(self, device: Device) -> str | None:
-        """Return the identity of a device's image, which tells it from other images. None on the host."""
-        return self.images[device].identity if device in self.images else self.inside
 
 
 DEVICES: tuple[Device, ...] = ("cpu", "cuda")
@@ -42,7 +39,7 @@ def choose(selection: Selection, fetch: bool) -> Place:
         return Place("none", f"asked for, inside a container ({inside})" if inside else "asked for", inside=inside)
     trouble = Trouble(f"the pipeline itself runs inside a container ({inside})") if inside else None
     asked = engine("docker" if requested == "auto" else requested)
-    wanted = {device: request(selection, device) for device in DEVICES}
+    wanted: dict[Device, ImageRequest] = {device: request(selection, device) for device in DEVICES}
     trouble = trouble or asked.why_not()
     for device in _needed(selection):
         trouble = trouble or (asked.gpu_trouble() if device == "cuda" else None)

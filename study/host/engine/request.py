@@ -27,14 +27,35 @@ def request(selection: Selection, device: Device) -> ImageRequest:
     """Return the image that ``device`` needs under a selection. Raise :class:`StudyError` for a missing archive."""
     given = getattr(selection.images, device)
     if given is None:
-        base = selection.base_image or base_of(DOCKERFILE.read_text(encoding="utf-8"))
-        identity = digest({"dockerfile": file_sha256(DOCKERFILE), "lock": file_sha256(LOCK), "base": base})
-        tag = f"study:{TARGETS[device]}-{identity}"
-        return ImageRequest(device=device, kind="built", reference=tag, base_image=base, identity=identity)
+        return _built(device, selection.base_image or base_of(DOCKERFILE.read_text(encoding="utf-8")), None)
+    return named(given, device, f"images.{device}", None)
+
+
+def named(given: str, device: Device, key: str, base_image: str | None) -> ImageRequest:
+    """Return the image that ``key`` names for ``device``: an archive, a reference, or a lock from which it is built.
+
+    ``base_image`` is that of the device's own image, where it is built here. Raise :class:`StudyError` for a file that
+    is not there.
+    """
     path = Path(given).expanduser()
+    if path.suffix == LOCK.suffix and path.is_file():
+        return _built(device, base_image or base_of(DOCKERFILE.read_text(encoding="utf-8")), path)
     if path.is_file():
         full, identity = str(path.resolve()), digest(stat_of(path)[:2])  # a copy has another time
         return ImageRequest(device=device, kind="archive", reference=full, base_image=None, identity=identity)
-    if given.endswith(ARCHIVES) or given.startswith(("/", "./", "../", "~")):
-        raise StudyError(f"images.{device}: {given!r} is not allowed: no such file; allowed: an archive, a reference")
+    if given.endswith((*ARCHIVES, LOCK.suffix)) or given.startswith(("/", "./", "../", "~")):
+        raise StudyError(f"{key}: {given!r} is not allowed: no such file; allowed: an archive, a lock, a reference")
     return ImageRequest(device=device, kind="reference", reference=given, base_image=None, identity=digest(given))
+
+
+def _built(device: Device, base: str, lock: Path | None) -> ImageRequest:
+    """Return the image that is built from a base and a lock; None for the project's own lock."""
+    identity = digest({"dockerfile": file_sha256(DOCKERFILE), "lock": file_sha256(lock or LOCK), "base": base})
+    return ImageRequest(
+        device=device,
+        kind="built",
+        reference=f"study:{TARGETS[device]}-{identity}",
+        base_image=base,
+        lock=str(lock.resolve()) if lock else None,
+        identity=identity,
+    )

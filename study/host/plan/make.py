@@ -9,9 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from study.artifacts.image import ImageRequest
 from study.artifacts.names import label, slug, unique
 from study.artifacts.plan import Plan
-from study.artifacts.run import Run
+from study.artifacts.run import Run, image_name
 from study.base.errors import StudyError
 from study.base.files import code_sha256, digest, stat_of
 from study.config import own_model
@@ -21,6 +22,7 @@ from study.config.settings import Settings, get, with_values
 from study.config.study import Study
 from study.data import preflight, sources
 from study.host.engine.place import Place
+from study.host.engine.request import named
 from study.host.plan import keys, process_count
 
 Key = TypeVar("Key", bound=Hashable)
@@ -74,7 +76,7 @@ def make_plan(
         runs=_blocks(configurations, labels, replicates, study.seed),
         engine=place.engine,
         engine_reason=place.reason,
-        images=place.images,
+        images=shared.images,
     )
 
 
@@ -95,12 +97,21 @@ class _Shared:
     ) -> None:
         self.study, self.place, self.processes_before, self.machines = study, place, processes_before, machines
         self.code, self.lock = cache(code_sha256), cache(keys.installed_lock_sha256)
+        self.images: dict[str, ImageRequest] = {**place.images}
         self._datasets: dict[str, tuple[str, int]] = {}
         self._weights: dict[tuple[str, str, int], str] = {}
 
     def dataset(self, settings: Settings) -> tuple[str, int]:
         """Return the name of the data and the size of the training set."""
         return _once(self._datasets, settings.dataset.model_dump_json(), lambda: _dataset(settings))
+
+    def image(self, settings: Settings) -> str | None:
+        """Return the identity of the image of a run, which tells it from other images. None on the host."""
+        name = image_name(settings)
+        if settings.image is not None and self.images:
+            base = self.images[settings.device].base_image
+            _once(self.images, name, lambda: named(str(settings.image), settings.device, "image", base))
+        return self.images[name].identity if name in self.images else self.place.inside
 
     def weights(self, settings: Settings) -> str:
         """Return the name of the decision about the weights, of a model that the runs will find."""
@@ -135,7 +146,7 @@ def _configuration(
     settings, trouble = process_count.resolve(settings, counts.get(settings.device, 0), study, train_images, before)
     preflight.check_batch_size(settings, train_images, study)
     weights_id = shared.weights(settings)
-    code, image = shared.code(tuple(keys.measured_code(settings))), place.image(settings.device)
+    code, image = shared.code(tuple(keys.measured_code(settings))), shared.image(settings)
     identity = keys.run_identity(settings, dataset_id, weights_id, code, shared.lock(), place.engine, image)
     return Configuration(
         factors={key: get(settings, key) for key in factors},  # as checked: 1 may have become 1.0
@@ -219,10 +230,12 @@ def _not_on_this_device(settings: Settings) -> str | None:
 
 
 def _not_on_this_machine(settings: Settings, shared: _Shared) -> str | None:
-    """Return why a run that names a class of machine cannot be made without an executor. None if it names none.
+    """Return why a run that names an image, or a class of machine, cannot be made without an engine, or an executor.
 
-    Raise :class:`StudyError` if the executor's machines have no such class.
+    None if it can. Raise :class:`StudyError` if the executor's machines have no such class.
     """
+    if settings.image is not None and not shared.images:
+        return f"its image needs a container engine, and runs execute on the host ({shared.place.reason})"
     if settings.machine is None:
         return None
     if shared.machines is None:

@@ -77,7 +77,7 @@ class Workflow:
         for plan in self.plans:
             for run in self.runs(plan.name):
                 if plan.engine != "none":
-                    files.append(self.results.image(run.settings.device))
+                    files.append(self.results.image(run.image))
                 files.append(self.results.manifest(run.dataset))
                 files.append(self.results.weights(plan.name, run.weights))
         return _missing([str(file) for file in dict.fromkeys(files)])
@@ -85,8 +85,12 @@ class Workflow:
     def step_image(self, study: str) -> list[str]:
         """Return the path of the image that prepares the data and weights of ``study``, if it is still to be made."""
         plan = self.plan(study)
-        device = plan.preparing_device()
-        return [] if plan.engine == "none" or device is None else _missing([str(self.results.image(device))])
+        image = plan.preparing_image()
+        return [] if plan.engine == "none" or image is None else _missing([str(self.results.image(image))])
+
+    def image_study(self, image: str) -> str:
+        """Return a study whose plan describes the image of this name."""
+        return next((plan.name for plan in self.plans if image in plan.images), self.plans[0].name)
 
     def needed(self, study: str, run: str, key: str) -> list[str]:
         """Return the file that is made after every missing preparation; none if there is none, or a record exists."""
@@ -250,7 +254,8 @@ def start(
             lock = lock_results(results)
             lifetime.sweep(results)
             set_back(_timed(results, [plan.name for plan in plans]))
-            _forget_images(plans[0], results)
+            for plan in plans:
+                _forget_images(plan, results)
             write_plans(plans, results)
             for plan in plans:
                 layout.records(plan.name).mkdir(parents=True, exist_ok=True)
@@ -288,9 +293,9 @@ def _timed(results: Path, studies: list[str]) -> list[Path]:
 
 def _forget_images(plan: Plan, results: Path) -> None:
     """Remove the description of each image that is outdated or gone, so that Snakemake makes it again."""
-    for device, wanted in plan.images.items():
-        path = Results(results).image(device)
-        gpu = device == "cuda" and devices.absent(device) is None
+    for name, wanted in plan.images.items():
+        path = Results(results).image(name)
+        gpu = wanted.device == "cuda" and devices.absent("cuda") is None
         if path.exists() and not bring.is_current(path, engine(plan.engine), wanted, gpu):
             path.unlink()
 

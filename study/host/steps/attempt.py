@@ -76,7 +76,7 @@ def attempt(plan: Plan, run: Run, results: Path, start: Start, log: TextIO, titl
     ``title`` names the run on the terminal; ``primed`` says whether a primer ran before. Raise :class:`StudyError` if
     nothing was started.
     """
-    image = None if plan.engine == "none" else read(Results(results).image(run.settings.device))
+    image = None if plan.engine == "none" else read(Results(results).image(run.image))
     seed = run_seed(plan.study.seed, plan.seed_name(run))
     gpus = run.settings.training.replicas if run.settings.device == "cuda" else 0
     with lifetime.scratch_folder(results) as scratch:

@@ -14,24 +14,26 @@ from study.host.engine import bring
 from study.host.engine.engines import engine
 
 
-def prepare(plan_file: Path, device: Device, results: Path, log: Path | None) -> str:
-    """Build, load or pull the image of ``device``, write its description, and return a line about it.
+def prepare(plan_file: Path, name: str, results: Path, log: Path | None) -> str:
+    """Build, load or pull the image that the plan has under ``name``, describe it, and return a line about it.
 
     The engine's output goes to ``log``, by default a file in ``results``.
     """
     plan, files = read_plan(plan_file), Results(results)
     if plan.engine == "none":
         raise StudyError(f"images: runs execute on the host ({plan.engine_reason}), which needs no image")
-    wanted = plan.images[device]
-    print(f"image {device}: {wanted.reference} (a first build takes minutes)", file=sys.stderr, flush=True)
-    log = log or files.log("images", device)
+    if name not in plan.images:
+        raise StudyError(f"image: {plan.name} has no image {name!r}; allowed: {', '.join(plan.images)}")
+    wanted = plan.images[name]
+    print(f"image {name}: {wanted.reference} (a first build takes minutes)", file=sys.stderr, flush=True)
+    log = log or files.log("images", name)
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as file:
-        gpu = device == "cuda" and devices.absent("cuda") is None
+        gpu = wanted.device == "cuda" and devices.absent("cuda") is None
         made = bring.make(engine(plan.engine), wanted, results, file, gpu)
-    write_if_changed(files.image(device), made.model_dump_json(indent=1))
+    write_if_changed(files.image(name), made.model_dump_json(indent=1))
     how = f"built in {made.build_seconds:.0f} s" if made.build_seconds else "already there"
-    return f"image {device}: {made.id[:19]}, {how}, Python {made.python}"
+    return f"image {name}: {made.id[:19]}, {how}, Python {made.python}"
 
 
 def archive(device: Device, results: Path) -> Path:

@@ -82,7 +82,7 @@ def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: TextIO)
 
     Raise :class:`StudyError` with the step's own message if it fails.
     """
-    image = read(Results(results).image(plan.preparing_device() or run.settings.device))
+    image = read(Results(results).image(plan.preparing_image() or run.image))
     settings, mounts = settings_inside(run.settings)
     small = plan.model_copy(
         update={"engine": "none", "images": {}, "runs": [run.model_copy(update={"settings": settings})]}

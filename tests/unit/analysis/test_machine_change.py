@@ -144,9 +144,9 @@ def test_of_a_gpus_two_yardsticks_the_one_counts_that_changed_more() -> None:
             "host_yardstick_seconds": [2.0, 4.0, 2.0, 4.0],
         }
     )
-    assert with_machine(frame)["machine"].tolist() == pytest.approx([0.5**0.5, 2**0.5] * 2)
+    assert with_machine(frame)["pace"].tolist() == pytest.approx([0.5**0.5, 2**0.5] * 2)
     steady = with_machine(frame.assign(host_yardstick_seconds=float("nan")))
-    assert steady["machine"].max() < 1.01
+    assert steady["pace"].max() < 1.01
 
 
 def test_the_slope_of_the_covariate_is_recovered() -> None:
