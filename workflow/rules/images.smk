@@ -7,6 +7,7 @@ rule image:
         "results/images/{device}.json",
     log:
         "results/logs/images/{device}.log",
+    localrule: True
     params:
         plan=f"results/{STUDIES[0]}/plan.json",
     shell:
