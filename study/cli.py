@@ -153,7 +153,7 @@ def plan(options: argparse.Namespace) -> None:
 
     checkout.root()
     config = configuration.of_one_study(options.study, options.set, options.device, options.reduced)
-    planned = workflow.plans_for(config, configuration.STUDIES, options.results)[0]
+    planned = workflow.plans_for(config, configuration.in_use("studies"), options.results)[0]
     for line in (table(planned), *outlook.of_plan(planned, Results(options.results))):
         _print(line)
 

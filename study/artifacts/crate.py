@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 METADATA = "ro-crate-metadata.json"
-WORKFLOW = "Snakefile"
+WORKFLOW = "workflow/Snakefile"
 LICENSE = "MIT"
 CRATE = "https://w3id.org/ro/crate/1.1"
 WORKFLOW_CRATE = "https://w3id.org/workflowhub/workflow-ro-crate/1.0"

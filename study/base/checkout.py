@@ -12,7 +12,7 @@ def root() -> Path:
     if not (ROOT / "Snakefile").is_file():
         raise StudyError(
             "this needs a checkout of the project (its config/, docker/ and locks), and the package is installed "
-            "without one: run `python -m study` in the folder of a checkout"
+            "without one: run `python -m study` in the folder of a checkout, or `pip install --editable .` there"
         )
     return ROOT
 

@@ -16,7 +16,6 @@ from functools import partial
 from typing import IO, Any, Protocol, TextIO
 
 import psutil
-from tqdm import tqdm
 
 from study.base.processes import adopt_orphans, below, die_with_parent, end_left
 
@@ -150,6 +149,8 @@ def supervise(
 
 def _show(lines: Iterator[str], log: TextIO, title: str) -> list[str]:
     """Show a bar on a terminal and write plain lines to the log; return the last of them."""
+    from tqdm import tqdm  # a lint of the workflow has only what Snakemake itself needs
+
     bar: tqdm[Any] | None = None
     shown = ""
     tail: deque[str] = deque(maxlen=TAIL_LINES)

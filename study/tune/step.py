@@ -46,15 +46,16 @@ def tune(study: str, minutes: float, device: Device | None, say: Callable[[str],
     nothing can be trained.
     """
     began, name = time.monotonic(), f"{study}-tuned"
-    file = configuration.STUDIES / f"{name}.yaml"
+    studies = configuration.in_use("studies")
+    file = studies / f"{name}.yaml"
     if minutes < LEAST_MINUTES:
         raise StudyError(f"--minutes: {minutes:g} is not allowed: at least {LEAST_MINUTES:g}")
     if file.exists():
         raise StudyError(f"{file.name} is there already: remove it to race again, or start it to repeat its runs")
-    base = read_study(study, configuration.STUDIES, read_selection(configuration.of_one_study(study, [], None, False)))
+    base = read_study(study, studies, read_selection(configuration.of_one_study(study, [], None, False)))
     chosen = _device(base, device)
     space = space_of(base, chosen, sources.look(base.dataset).train_images)
-    course = _Course(name, strict_yaml.read_mapping(configuration.STUDIES / f"{study}.yaml"), space, file)
+    course = _Course(name, strict_yaml.read_mapping(studies / f"{study}.yaml"), space, file)
     race = Race(space, course.measure, time.monotonic, began + 60 * minutes)
     try:
         winner, raced, standings = race.run()

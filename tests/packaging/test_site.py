@@ -12,7 +12,7 @@ from tests.conftest import ROOT
 
 PYTHON = ROOT / ".docs" / "bin" / "python"
 GUIDE = ("index", "first-study", "your-photographs", "your-model", "reading-the-report", "statistics")
-REFERENCE = ("studies", "configuration", "results", "timings", "api", "containers", "benchmarks", "promises")
+REFERENCE = ("studies", "configuration", "module", "results", "timings", "api", "containers", "benchmarks", "promises")
 REMOTE = re.compile(r"\s*(https?:)?//", re.IGNORECASE)
 
 pytestmark = [

@@ -83,6 +83,9 @@ def test_the_version_is_in_one_place(metadata: Message) -> None:
     citation = strict_yaml.read(ROOT / "CITATION.cff")
     assert metadata["Name"] == "training-study"
     assert metadata["Version"] == study.__version__ == citation["version"]
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest = re.search(r"^## (\d.*)$", changelog, re.MULTILINE)
+    assert newest and newest[1] == f"{study.__version__} ({citation['date-released']})"
     literals = re.findall(r'^version\b.*"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
     assert literals == []
 

@@ -18,6 +18,7 @@ PAGES = [
 COMMENTED = [
     ROOT / "Makefile",
     ROOT / "Snakefile",
+    ROOT / "workflow" / "Snakefile",
     *(ROOT / "workflow").rglob("*.smk"),
     *(ROOT / "config").rglob("*.yaml"),
 ]

@@ -11,7 +11,7 @@ import pytest
 
 from study.analysis.wording.cards import SIGNS
 from study.config.load import read_selection
-from study.host.plan.configuration import STUDIES, as_snakemake_reads_it
+from study.host.plan.configuration import as_snakemake_reads_it, in_use
 from study.host.plan.make import read_all
 from tests.conftest import ROOT
 
@@ -58,7 +58,7 @@ def test_every_command_works_in_bash_and_in_zsh_as_it_stands(page: Path) -> None
 
 @named
 def test_every_start_that_is_shown_selects_valid_studies(page: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(STUDIES, tmp_path / "studies")
+    folder = shutil.copytree(in_use("studies"), tmp_path / "studies")
     for study in blocks(page, "yaml"):
         (title,) = re.findall(r"^title: (\w+)$", study, re.MULTILINE)
         (folder / f"{title.lower()}.yaml").write_text(study, encoding="utf-8")

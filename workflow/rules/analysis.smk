@@ -11,6 +11,7 @@ rule timings:
         "results/{study}/timings.csv",
     log:
         "results/logs/{study}/timings.log",
+    localrule: True
     shell:
         "exec python -m study.base.step timings {input.plan:q} --records results/{wildcards.study}/records"
         " --telemetry results/{wildcards.study}/telemetry --output {output:q} --log {log:q}"
@@ -25,6 +26,7 @@ rule fit:
         "results/{study}/fit.json",
     log:
         "results/logs/{study}/fit.log",
+    localrule: True
     shell:
         "exec python -m study.base.step fit {input.plan:q} {input.timings:q} --output {output:q} --log {log:q}"
 
@@ -46,6 +48,7 @@ rule figures:
         ),
     log:
         "results/logs/{study}/figures.log",
+    localrule: True
     params:
         listed=lambda wc: figures_of(wc.study),
     shell:

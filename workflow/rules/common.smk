@@ -20,23 +20,35 @@ if DeploymentMethod.APPTAINER in workflow.deployment_settings.deployment_method:
 # Snakemake knows a number of jobs, in place of one of cores, where an executor makes them on other machines.
 ON_OTHER_MACHINES = workflow.resource_settings.nodes is not None or not workflow.is_main_process
 
+if workflow.modifier.path_modifier.replace_prefix("results") != "results":
+    sys.exit(
+        "error: prefix: the paths of this workflow begin with results; start in another folder, or with --directory"
+    )
+
 try:
-    if workflow.is_main_process:
+    if hasattr(workflow, "study"):  # `use rule measure from ... with` reads this file again
+        CONFIG, FLOW, LOCK = workflow.study
+        if CONFIG != config:
+            sys.exit("error: module: a start has one configuration of this workflow, for it has one folder results")
+    elif workflow.is_main_process:
         FLOW, LOCK = start(
             config,
-            BASE / "config" / "studies",
+            in_use("studies"),
             Path("results"),
             READ_ONLY,
             fetch="--lint" not in sys.argv,
             on_other_machines=ON_OTHER_MACHINES,
         )
     else:
-        FLOW = joined(config, Path("results"))
+        FLOW, LOCK = joined(config, Path("results")), None
 except StudyError as error:
     sys.exit(f"error: {error}")
+except ModuleNotFoundError as error:
+    sys.exit(f"error: {error}: {NOT_INSTALLED}")
 except KeyboardInterrupt:
     sys.exit("interrupted before anything was started")
 
+workflow.study = config, FLOW, LOCK
 STUDIES = [plan.name for plan in FLOW.plans]
 
 

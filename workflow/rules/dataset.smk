@@ -9,6 +9,7 @@ rule dataset:
         "results/data/{dataset}/manifest.json",
     log:
         "results/logs/data/{dataset}.log",
+    localrule: True
     params:
         plan=lambda wc: f"results/{FLOW.dataset_study(wc.dataset)}/plan.json",
     shell:
@@ -22,6 +23,7 @@ rule weights:
         "results/{study}/weights/{weights}.json",
     log:
         "results/logs/{study}/weights/{weights}.log",
+    localrule: True
     params:
         plan="results/{study}/plan.json",
     shell:

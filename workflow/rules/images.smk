@@ -1,5 +1,5 @@
-# Each image is built, loaded or pulled once: that of each device, and of each level of `image`. A start removes the description of an
-# outdated image, so a description is made only if it is missing.
+# Each image is built, loaded or pulled once: that of each device, and of each level of `image`. A start removes the
+# description of an outdated image, so a description is made only if it is missing.
 
 
 rule image:
@@ -7,6 +7,7 @@ rule image:
         "results/images/{image}.json",
     log:
         "results/logs/images/{image}.log",
+    localrule: True
     params:
         plan=lambda wc: f"results/{FLOW.image_study(wc.image)}/plan.json",
     shell:

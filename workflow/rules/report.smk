@@ -19,6 +19,7 @@ rule report:
         ),
     log:
         "results/logs/report.log",
+    localrule: True
     params:
         studies=STUDIES,
     shell:

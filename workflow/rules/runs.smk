@@ -2,7 +2,8 @@
 # because a run with preparing jobs of its own would break the seeded order. What exists is no input, and the plan is
 # a parameter: Snakemake calls a job failed if an input is newer (after the clock was set back). The output is a stamp,
 # because Snakemake deletes what it calls an output: a record, never. On another machine a run has the CPUs that
-# `set-threads` of a profile names.
+# `set-threads` of a profile names. An executor makes the runs alone: what is before and after them needs the network, or
+# is quickly done.
 
 
 rule measure:
@@ -37,6 +38,7 @@ rule measured:
         "results/{study}/.measured",
     log:
         "results/logs/{study}/measured.log",
+    localrule: True
     shell:
         "(mkdir -p results/{wildcards.study}/stamps && find results/{wildcards.study}/stamps -type f -exec cat {{}} +"
         " | cksum > {output:q}) 2> {log:q}"

@@ -4,8 +4,14 @@
 import sys
 from pathlib import Path
 
-BASE = Path(str(workflow.basedir))
-sys.path.insert(0, str(BASE))
+# The package of the checkout that holds this file. Where a module was fetched from a host, that one which is installed.
+sys.path.insert(0, str(Path(str(workflow.current_basedir)).parent.parent))
+NOT_INSTALLED = "install this workflow's package: pip install --editable, and the folder of a clone"
+try:
+    from study.base.files import ROOT as BASE
+except ModuleNotFoundError as error:
+    sys.exit(f"error: {error}: {NOT_INSTALLED}")
+from study.host.plan.configuration import in_use
 from study.host.plan.terminal import quieten, tell_answer
 
 # A dry run, a lint or Snakemake's own report is asked for Snakemake's own words, takes no lock and changes no plan.
@@ -31,5 +37,6 @@ def say_how_it_ended(study, run, key):
 
 
 # The words of a job that an executor started go to that job's log.
-if workflow.is_main_process and not READ_ONLY and not workflow.output_settings.verbose:
-    quieten(say_nothing_is_left, say_how_it_ended)
+QUIET = workflow.is_main_process and not READ_ONLY and not workflow.output_settings.verbose
+if QUIET and not hasattr(workflow, "study"):
+    quieten(say_nothing_is_left, say_how_it_ended, workflow.modifier.modify_rulename("measure"))

@@ -14,8 +14,11 @@ from study.base.files import ROOT
 if TYPE_CHECKING:
     from snakemake.settings.types import ConfigSettings
 
-CONFIG = ROOT / "config" / "config.yaml"
-STUDIES = ROOT / "config" / "studies"
+
+def in_use(name: str) -> Path:
+    """Return a file or folder of ``config``: that of the folder where a start is made, or else the checkout's."""
+    here = Path.cwd() / "config" / name
+    return here if here.exists() else ROOT / "config" / name
 
 
 def of_one_study(study: str, overrides: Sequence[str], devices: list[str] | None, reduced: bool) -> dict[str, Any]:
@@ -26,7 +29,7 @@ def of_one_study(study: str, overrides: Sequence[str], devices: list[str] | None
         if not equals:
             raise StudyError(f"--set: {item!r} is not allowed: give key=value")
         given[key] = value
-    config = strict_yaml.read_mapping(CONFIG) | {"studies": [study]}
+    config = strict_yaml.read_mapping(in_use("config.yaml")) | {"studies": [study]}
     if given:
         config["overrides"] = (config.get("overrides") or {}) | given
     if devices:
@@ -59,7 +62,7 @@ def parsed(arguments: Sequence[str]) -> tuple[Any, Any]:
     return parser, options
 
 
-def as_snakemake_reads_it(arguments: Sequence[str], config: Path = CONFIG) -> dict[str, Any]:
+def as_snakemake_reads_it(arguments: Sequence[str], config: Path | None = None) -> dict[str, Any]:
     """Return the configuration of ``snakemake <arguments>``: its profiles, ``--configfile`` and ``--config`` count.
 
     ``config`` is the file that the Snakefile names. Raise :class:`StudyError` if Snakemake would refuse the arguments.
@@ -70,7 +73,7 @@ def as_snakemake_reads_it(arguments: Sequence[str], config: Path = CONFIG) -> di
     with redirect_stdout(io.StringIO()):  # its answer goes to a shell's variable
         _, options = parsed(arguments)
     with _refusals():
-        values: dict[str, Any] = load_configfile(config)
+        values: dict[str, Any] = load_configfile(config or in_use("config.yaml"))
     set_here = given(options)
     if set_here.overwrite_config:
         if set_here.replace_workflow_config:

@@ -97,7 +97,7 @@ class _Shared:
     ) -> None:
         self.study, self.place, self.processes_before, self.machines = study, place, processes_before, machines
         self.code, self.lock = cache(code_sha256), cache(keys.installed_lock_sha256)
-        self.images: dict[str, ImageRequest] = {**place.images}
+        self.images: dict[str, ImageRequest] = {str(device): image for device, image in place.images.items()}
         self._datasets: dict[str, tuple[str, int]] = {}
         self._weights: dict[tuple[str, str, int], str] = {}
 

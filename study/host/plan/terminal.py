@@ -56,11 +56,11 @@ class _Ended(logging.Handler):
             self.call(**self.begun.pop(told["job_id"]))
 
 
-def quieten(nothing_to_do: Callable[[], None], run_ended: Callable[..., None]) -> None:
+def quieten(nothing_to_do: Callable[[], None], run_ended: Callable[..., None], rule: str = "measure") -> None:
     """Show only the warnings and errors of Snakemake on the terminal from now on, and write everything to its log.
 
     ``nothing_to_do`` is called if Snakemake finds nothing to do, and ``run_ended`` with the study, the name and the key
-    of each run whose job ended.
+    of each run whose job ended: a job of ``rule``, which a user's Snakefile may have renamed.
     """
     logger = logging.getLogger("snakemake.logging")
     for handler in logger.handlers:
@@ -71,7 +71,7 @@ def quieten(nothing_to_do: Callable[[], None], run_ended: Callable[..., None]) -
         else:
             handler.addFilter(_Alarms())
     logger.addHandler(_Nothing(nothing_to_do))
-    logger.addHandler(_Ended("measure", run_ended))
+    logger.addHandler(_Ended(rule, run_ended))
 
 
 def snakemake(arguments: Sequence[str]) -> int:

@@ -8,9 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-from filelock import FileLock, Timeout
+from typing import TYPE_CHECKING, Any
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_earlier, read_plan, selected, write_plans
@@ -31,6 +29,9 @@ from study.host.plan import blocks, outlook, process_count
 from study.host.plan.checks import check_limits, check_training_stack
 from study.host.plan.make import plan_all, read_all
 from study.host.plan.templates import start_templates
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,13 @@ class Workflow:
             for run in self.plan(study).runs
             if not run.unavailable or self.results.record(study, run.file).exists()
         ]
+
+    def unmade(self, study: str) -> list[str]:
+        """Return the stamps of ``study`` that are missing behind the file that stands for all of them.
+
+        Without that file its job asks for every stamp, and Snakemake need not keep them twice.
+        """
+        return _missing(self.stamps(study)) if self.results.measured(study).exists() else []
 
     @cached_property
     def missing(self) -> list[str]:
@@ -233,7 +241,7 @@ def start(
     read_only: bool,
     fetch: bool = True,
     on_other_machines: bool = False,
-) -> tuple[Workflow, FileLock | None]:
+) -> "tuple[Workflow, FileLock | None]":
     """Plan, lock the results, write the plans. Return the workflow and the lock, which holds while it is referenced.
 
     A ``read_only`` start (a dry run, a lint) takes no lock, and writes only plans that are missing. Without ``fetch``
@@ -300,8 +308,10 @@ def _forget_images(plan: Plan, results: Path) -> None:
             path.unlink()
 
 
-def lock_results(results: Path) -> FileLock:
+def lock_results(results: Path) -> "FileLock":
     """Return the acquired lock of a results folder. Raise :class:`StudyError` if another process holds it."""
+    from filelock import FileLock, Timeout  # a lint of the workflow has only what Snakemake itself needs
+
     lock = FileLock(Results(results).lock)
     try:
         lock.acquire(timeout=0)

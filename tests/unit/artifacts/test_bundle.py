@@ -135,7 +135,7 @@ def test_each_start_is_an_action_with_its_records_and_samples(example: Path) -> 
     assert len(set(made) - {"report.html"}) == len([one for one in made if one != "report.html"])
     for action in actions:
         assert action["startTime"] < action["endTime"]
-        assert action["instrument"] == {"@id": "Snakefile"}
+        assert action["instrument"] == {"@id": "workflow/Snakefile"}
         assert ": version 0.1.0, commit " in action["description"]
     assert {"speedup/timings.csv", "speedup/fit.json", "report.html"} <= {one["@id"] for one in actions[-1]["result"]}
 
@@ -339,7 +339,8 @@ def test_records_that_were_set_aside_and_primers_travel_and_pictures_and_logs_do
 def test_the_file_of_a_study_travels_if_it_is_what_was_planned(tmp_path: Path) -> None:
     checkout = tmp_path / "checkout"
     (checkout / "config" / "studies").mkdir(parents=True)
-    shutil.copy(ROOT / "Snakefile", checkout)
+    (checkout / "workflow").mkdir()
+    shutil.copy(ROOT / "workflow" / "Snakefile", checkout / "workflow")
     declared = checkout / "config" / "studies" / "tiny.yaml"
     folder = results(tmp_path / "results")
     values = json.loads(json.dumps(tiny_plan().study.model_dump(mode="json", exclude_unset=True)))

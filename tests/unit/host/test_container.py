@@ -405,7 +405,7 @@ def test_a_host_without_torch_is_one_error_with_what_to_do(monkeypatch: pytest.M
 def test_one_base_image_is_named_everywhere() -> None:
     base = base_of((ROOT / "docker" / "Dockerfile").read_text(encoding="utf-8"))
     assert "@sha256:" in base
-    for name in ("Snakefile", "docker/compose.yaml"):
+    for name in ("workflow/Snakefile", "docker/compose.yaml"):
         assert base in (ROOT / name).read_text(encoding="utf-8"), name
 
 

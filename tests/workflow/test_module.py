@@ -1,0 +1,117 @@
+"""The workflow as a module of another Snakefile, as snakedeploy writes one."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.conftest import ROOT
+from tests.workflow.conftest import Checkout
+
+MODULE = """
+module {name}:
+    snakefile:
+        {snakefile!r}
+    config:
+        {config}
+"""
+EVERY_RULE = "use rule * from study\n"
+CONFIG = {
+    "studies": ["tiny"], "container": "none", "primer": False, "quiet_wait_seconds": 0,
+    "overrides": {"training.batch_size": [16]},
+}  # fmt: skip
+
+
+@pytest.fixture
+def deployed(ready: Checkout, tmp_path: Path) -> Checkout:
+    """A folder with its own configuration and studies, and with the data and weights of the checkout's tiny study."""
+    own = Checkout(tmp_path / "a folder of my own")
+    shutil.copytree(ready.root / "profiles", own.root / "profiles")
+    shutil.copytree(ready.root / "results", own.root / "results")
+    for name in ("workflow", "config/studies"):
+        (own.root / name).mkdir(parents=True)
+    (own.root / "config" / "config.yaml").write_text(yaml.safe_dump(CONFIG), encoding="utf-8")
+    own.study("tiny", title="My own title")
+    use(own, module(ready), EVERY_RULE)
+    return own
+
+
+def module(checkout: Checkout, name: str = "study", config: str = "config") -> str:
+    """The words that declare the workflow of a checkout as a module."""
+    return MODULE.format(name=name, snakefile=str(checkout.root / "workflow" / "Snakefile"), config=config)
+
+
+def use(own: Checkout, *parts: str) -> None:
+    """Write the Snakefile of a folder: its configuration, and then these parts."""
+    text = "\n".join(['configfile: "config/config.yaml"', *parts])
+    (own.root / "workflow" / "Snakefile").write_text(text, encoding="utf-8")
+
+
+def start(own: Checkout, *arguments: str) -> tuple[int, str]:
+    """Start Snakemake in a folder; the exit code, and what it said."""
+    done = own.python("snakemake", "--cores", "1", *arguments)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_the_configuration_and_the_studies_of_the_folder_count_and_the_answer_is_told(
+    deployed: Checkout, ready: Checkout
+) -> None:
+    code, said = start(deployed)
+    assert code == 0, said
+    assert [name.split(".")[0] for name in deployed.records()] == ["bs16-cpu-r1"]
+    page = (deployed.root / "results" / "report.html").read_text(encoding="utf-8")
+    assert "My own title" in page
+    assert "The report: " in said  # a hook, which `use rule *` takes over from no module
+    assert not ready.records()
+    code, said = start(deployed)
+    assert code == 0, said
+    assert "nothing is left to do" in said
+
+
+def test_the_checkouts_studies_count_where_the_folder_has_none(deployed: Checkout, ready: Checkout) -> None:
+    shutil.rmtree(deployed.root / "config" / "studies")
+    ready.study("theirs", title="Their title")
+    code, said = start(deployed, "--dry-run", "--config", "studies=[theirs]")
+    assert code == 0, said
+    assert "Their title" in (deployed.root / "results" / "theirs" / "plan.json").read_text(encoding="utf-8")
+
+
+def test_a_rule_may_be_renamed_and_changed(deployed: Checkout, ready: Checkout) -> None:
+    changed = "use rule measure from study as study_measure with:\n    threads: 1\n"
+    use(deployed, module(ready), "use rule * from study as study_*\n", changed)
+    code, said = start(deployed, "--until", "study_dataset")
+    assert code == 0, said
+    assert said.count("tiny on cpu: 1 run to make") == 1
+
+
+def test_hooks_of_the_users_own_count_and_may_call_those_of_the_module(deployed: Checkout, ready: Checkout) -> None:
+    hooks = 'onstart:\n    print("before")\n    study.onstart()\n', 'onsuccess:\n    print("mine")\n'
+    use(deployed, hooks[1], module(ready), EVERY_RULE, hooks[0])
+    shutil.rmtree(deployed.root / "results" / "data")
+    code, said = start(deployed, "--until", "dataset")
+    assert code == 0, said
+    assert said.count("before\n") == said.count("mine\n") == 1
+
+
+@pytest.mark.parametrize("word", ["prefix: ", "module: "])
+def test_what_cannot_work_is_refused_in_one_line(deployed: Checkout, ready: Checkout, word: str) -> None:
+    if word == "prefix: ":
+        use(deployed, module(ready, config='config\n    prefix:\n        "sub"'), EVERY_RULE)
+    else:
+        other = module(ready, "other", 'config | {"size": "reduced"}')
+        use(deployed, module(ready), EVERY_RULE, other, "use rule * from other as other_*\n")
+    code, said = start(deployed, "--dry-run")
+    assert code == 1
+    assert said.splitlines()[-1].startswith(f"error: {word}")
+
+
+def test_rules_without_their_package_say_in_one_line_what_to_install(deployed: Checkout, tmp_path: Path) -> None:
+    """As where the module comes from a host: there its rules are read one by one, and no package."""
+    fetched = Checkout(tmp_path / "fetched")
+    shutil.copytree(deployed.root / "config", fetched.root / "config")
+    shutil.copytree(ROOT / "workflow", fetched.root / "workflow")
+    use(deployed, module(fetched), EVERY_RULE)
+    code, said = start(deployed, "--dry-run")
+    assert code == 1
+    assert said.splitlines()[-1].startswith("error: No module named 'study': install this workflow's package: ")
