@@ -19,7 +19,7 @@ from study.base.errors import StudyError
 from study.config.settings import decisive
 from study.config.study import Total, shown
 
-MADE_BY = ("device", "limits", "process")
+MADE_BY = ("device", "limits", "process", "machine")
 """Settings that are the circumstances of the work, and not the work: they are told where they differ."""
 Work = dict[str, Any]
 """What a run does: its decisive settings by dotted key, and the checksum of its data."""
