@@ -46,6 +46,13 @@ class Run(Strict):
         return f"{self.name}.{self.key}.parquet"
 
 
+class Node(Strict):
+    """One of the machines of a run, as its job reaches it."""
+
+    address: str = Field(description="Address at which the others find it.")
+    command: list[str] = Field(description="Command that executes the rest of its arguments there.")
+
+
 class Job(Strict):
     """The order of a launcher to a training process. Paths are relative to the working directory."""
 
@@ -55,3 +62,4 @@ class Job(Strict):
     seed: int
     yardstick: bool = True
     ceilings: bool = False
+    nodes: list[Node] = Field([], description="The machines of a run on several; empty for all on this one.")

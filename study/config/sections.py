@@ -191,7 +191,8 @@ class Training(Declared):
         "single",
         description="`single`: one process. `ddp`: `processes` processes, each with a replica of the model and a "
         "shard of every batch; their gradients are averaged in each step (gloo on a CPU, nccl on GPUs). "
-        "`ddp_two_nodes`: the same, started on this machine as two nodes that find each other. Batch normalisation "
+        "`ddp_two_nodes`: the same on two nodes that find each other: two machines of a SLURM allocation, else both "
+        "on this machine. Batch normalisation "
         "uses the statistics of each replica's own shard.",
     )
     processes: int | Literal["auto"] = Field(

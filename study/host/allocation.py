@@ -1,11 +1,13 @@
 """What a scheduler gave this process."""
 
 import os
+import re
 import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
 
 from study.artifacts.record import Allocation
+from study.artifacts.run import Node
 
 MARGIN_SECONDS = 60.0
 """Seconds before the end of an allocation in which no run is begun: the last record is to be written, and a report."""
@@ -26,6 +28,23 @@ def allocation(environment: Mapping[str, str] = os.environ, machine: str | None 
     )
 
 
+def nodes_of(count: int, environment: Mapping[str, str] = os.environ) -> list[Node]:
+    """Return the first ``count`` machines of this process's allocation, or none if it has fewer.
+
+    The ranks meet on the first one.
+    """
+    job = environment.get("SLURM_JOB_ID", "")
+    names = _told("scontrol", "show", "hostnames", environment.get("SLURM_JOB_NODELIST", ""))[:count] if job else []
+    if count < 2 or len(names) < count:
+        return []
+    found = []
+    for name in names:
+        address = re.search(r"NodeAddr=(\S+)", " ".join(_told("scontrol", "show", "node", name)))
+        step = ["srun", f"--jobid={job}", "--overlap", "--nodes=1", "--ntasks=1", f"--nodelist={name}"]
+        found.append(Node(address=address.group(1) if address else name, command=step))
+    return found
+
+
 def end_of_allocation(environment: Mapping[str, str] = os.environ) -> float | None:
     """Return when this process's allocation ends, in epoch seconds; None without one, or if it has no end."""
     job = environment.get("SLURM_JOB_ID", "")
@@ -38,19 +57,17 @@ def end_of_allocation(environment: Mapping[str, str] = os.environ) -> float | No
 
 def _asked(job: str) -> float | None:
     """Return the end of a job by what SLURM answers."""
-    asked = ["squeue", "--noheader", "--jobs", job, "--format", "%e"]
-    try:
-        answer = subprocess.run(
-            asked,
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=True,
-            env=dict(os.environ) | {"SLURM_TIME_FORMAT": "%s"},
-        ).stdout.split()
-    except (OSError, subprocess.SubprocessError):
-        return None
+    answer = _told("squeue", "--noheader", "--jobs", job, "--format", "%e")
     return float(answer[0]) if answer and answer[0].isdigit() else None
+
+
+def _told(*command: str) -> list[str]:
+    """Return the words that a command of SLURM's prints; none if it fails. Times are in epoch seconds."""
+    seconds = dict(os.environ) | {"SLURM_TIME_FORMAT": "%s"}
+    try:
+        return subprocess.check_output(command, text=True, timeout=20, stderr=subprocess.DEVNULL, env=seconds).split()
+    except (OSError, subprocess.SubprocessError):
+        return []
 
 
 def _number(environment: Mapping[str, str], name: str) -> int | None:

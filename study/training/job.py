@@ -33,7 +33,7 @@ def made_ready(job: Job, inputs: Inputs, job_file: Path, scratch: Path) -> Calla
     if settings.training.strategy != "single":
         from study.training.distributed.ranks import train_ranks
 
-        return lambda: train_ranks(job_file, scratch, settings)
+        return lambda: train_ranks(job_file, scratch, settings, job.nodes)
     training_job, train = prepare(job, inputs, torch.device(settings.device), Replicas()), loop_of(settings)
     return lambda: train(training_job)
 

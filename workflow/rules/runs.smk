@@ -21,6 +21,8 @@ rule measure:
         gres=lambda wc: FLOW.resource(wc.study, wc.run, "gres"),
         slurm_extra=lambda wc: FLOW.resource(wc.study, wc.run, "slurm_extra"),
         gpu=lambda wc: FLOW.gpus(wc.study, wc.run),
+        nodes=lambda wc: FLOW.nodes(wc.study, wc.run),
+        tasks=lambda wc: FLOW.nodes(wc.study, wc.run),
     params:
         plan="results/{study}/plan.json",
         counter=lambda wc: FLOW.counter(wc.study, wc.run),

@@ -131,6 +131,11 @@ class Workflow:
             return None
         return settings.training.replicas
 
+    def nodes(self, study: str, run: str) -> int | None:
+        """Return the number of machines that a run asks an executor for; None for one."""
+        nodes = self._settings[study, run].training.nodes
+        return nodes if nodes > 1 else None
+
     # Snakemake asks for each run by itself: a search through all runs each time would take hours for 100,000.
 
     @cached_property

@@ -28,7 +28,7 @@ from study.base.errors import StudyError
 from study.base.files import file_sha256, write_new
 from study.base.node import node
 from study.base.processes import oom_kills
-from study.host.allocation import allocation
+from study.host.allocation import allocation, nodes_of
 from study.host.engine import container, lifetime
 from study.host.engine.engines import engine
 from study.host.engine.lifetime import End
@@ -223,6 +223,8 @@ def host_command(job: Path, scratch: Path) -> list[str]:
 def _write_job(scratch: Path, plan: Plan, run: Run, seed: int, results: str) -> Path:
     path = scratch / "job.json"
     job = {"run": run.model_dump(), "study": plan.name, "results": results, "seed": seed}
+    if run.settings.training.nodes > 1 and plan.engine == "none":
+        job["nodes"] = [node.model_dump() for node in nodes_of(run.settings.training.nodes)]
     job |= {"yardstick": plan.study.instruments.yardstick, "ceilings": plan.measures_ceilings(run)}
     path.write_text(json.dumps(job, ensure_ascii=False), encoding="utf-8")
     path.chmod(0o644)

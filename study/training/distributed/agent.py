@@ -7,18 +7,33 @@ Here the report is a file.
 
 import json
 import os
+import socket
 import sys
 from pathlib import Path
 
+import psutil
 from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from study.base.processes import die_with
-from study.training.distributed.ranks import report_file
+from study.training.distributed.ranks import NOBODY, report_file
 
 MEET_SECONDS = 120
 """Seconds that the nodes may take to find each other."""
+
+
+def _own_address(endpoint: str) -> str:
+    """Return the address of this node as the one at ``endpoint`` sees it, and have the ranks use its interface."""
+    host, _, port = endpoint.rpartition(":")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((host, int(port)))  # sends nothing
+        own = str(probe.getsockname()[0])
+    names = [name for name, found in psutil.net_if_addrs().items() for one in found if one.address == own]
+    for name in names[:1]:
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", name)
+        os.environ.setdefault("NCCL_SOCKET_IFNAME", name)
+    return own
 
 
 def main(job: str, scratch: str, node: int, nodes: int, processes: int, endpoint: str) -> int:
@@ -27,13 +42,14 @@ def main(job: str, scratch: str, node: int, nodes: int, processes: int, endpoint
         min_nodes=nodes,
         max_nodes=nodes,
         nproc_per_node=processes // nodes,
-        run_id=f"study-{os.getppid()}",  # another run on this machine may have had the same port
+        # Another run on this machine may have had the same port; its scratch folder had another name.
+        run_id=f"study-{Path(scratch).resolve().parent.name}",
         rdzv_backend="c10d",
         rdzv_endpoint=endpoint,
         rdzv_configs={"is_host": node == 0, "join_timeout": MEET_SECONDS, "timeout": MEET_SECONDS},
         logs_specs=DefaultLogsSpecs(log_dir=str(Path(scratch) / "agents")),  # else left in /tmp; ranks write to ours
         max_restarts=0,  # a run that lost a rank has failed: its samples are no longer those of one run
-        local_addr="127.0.0.1",  # the host's name may resolve to nothing where there is no network
+        local_addr=_own_address(endpoint),  # the host's name may resolve to nothing where there is no network
     )
     try:
         elastic_launch(config, sys.executable)("-m", "study.training.distributed.rank", job, scratch, str(os.getpid()))
@@ -46,5 +62,5 @@ def main(job: str, scratch: str, node: int, nodes: int, processes: int, endpoint
 
 if __name__ == "__main__":
     job, scratch, node, nodes, processes, endpoint, parent = sys.argv[1:]
-    die_with(int(parent))
+    die_with(os.getppid() if parent == NOBODY else int(parent))
     sys.exit(main(job, scratch, int(node), int(nodes), int(processes), endpoint))

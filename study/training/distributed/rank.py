@@ -34,7 +34,8 @@ def main(job_file: str, scratch: str, parent: str) -> int:
     job = Job.model_validate_json(Path(job_file).read_text(encoding="utf-8"))
     settings = job.run.settings
     rank, count = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    device = torch.device("cuda", rank) if settings.device == "cuda" else torch.device("cpu")
+    own = int(os.environ["LOCAL_RANK"]) if job.nodes else rank  # nodes of one machine share its GPUs
+    device = torch.device("cuda", own) if settings.device == "cuda" else torch.device("cpu")
     target = result_file(Path(scratch), rank)
     try:
         leave(JobResult(outcome="ok", measurement=train(job, Replicas(rank, count, True, device))), target)

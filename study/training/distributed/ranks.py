@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from study.artifacts.record import JobResult
+from study.artifacts.run import Node
 from study.artifacts.samples import Measurement
 from study.base.errors import StudyError
 from study.config.settings import Settings
@@ -21,6 +22,10 @@ LAST_WORDS_SECONDS = 10.0
 """Seconds that the other agents may continue once one has failed: they report what they saw, and end their ranks."""
 END_SECONDS = 5.0
 LOOK_SECONDS = 0.2
+LOOPBACK = "127.0.0.1"
+NOBODY = "0"
+"""In place of the process with which an agent ends: one on another machine ends with the command that started it."""
+SCHEDULERS = ("SLURM_", "SRUN_", "SBATCH_")
 Agent = subprocess.Popen[bytes]
 
 
@@ -42,13 +47,14 @@ def report_file(scratch: Path, node: int) -> Path:
     return scratch / f"node-{node}.json"
 
 
-def train_ranks(job_file: Path, scratch: Path, settings: Settings) -> Measurement:
+def train_ranks(job_file: Path, scratch: Path, settings: Settings, on: Sequence[Node] = ()) -> Measurement:
     """Have every rank train, and return the first rank's measurement with the replica of each.
 
-    Raise :class:`RankFailed` if a rank does not finish; the others are then ended.
+    ``on`` are the machines of the nodes; without any all nodes are this machine. Raise :class:`RankFailed` if a rank
+    does not finish; the others are then ended.
     """
     nodes, count = settings.training.nodes, settings.training.replicas
-    with _started(job_file, scratch, nodes, count) as agents:
+    with _started(job_file, scratch, nodes, count, on) as agents:
         codes = _ends(agents)
     results = _results(scratch, count)
     if any(codes) or any(result.measurement is None for result in results.values()) or len(results) < count:
@@ -58,15 +64,15 @@ def train_ranks(job_file: Path, scratch: Path, settings: Settings) -> Measuremen
 
 
 @contextmanager
-def _started(job_file: Path, scratch: Path, nodes: int, count: int) -> Iterator[list[Agent]]:
+def _started(job_file: Path, scratch: Path, nodes: int, count: int, on: Sequence[Node]) -> Iterator[list[Agent]]:
     """Yield the running agents; at the end no agent, and so no rank, is left."""
-    endpoint, agents = f"127.0.0.1:{_free_port()}", []
+    endpoint, agents = f"{on[0].address if on else LOOPBACK}:{_free_port()}", []
     try:
         for node in range(nodes):
-            told = [str(job_file), str(scratch), *map(str, (node, nodes, count)), endpoint, str(os.getpid())]
-            agents.append(
-                subprocess.Popen([sys.executable, "-m", "study.training.distributed.agent", *told], env=_environment())
-            )
+            paths = [str(path.resolve()) for path in (job_file, scratch)] if on else [str(job_file), str(scratch)]
+            told = [*paths, *map(str, (node, nodes, count)), endpoint, NOBODY if on else str(os.getpid())]
+            command = [*(on[node].command if on else []), sys.executable, "-m", "study.training.distributed.agent"]
+            agents.append(subprocess.Popen([*command, *told], env=_environment(on)))
         yield agents
     finally:
         for agent in agents:
@@ -78,11 +84,15 @@ def _started(job_file: Path, scratch: Path, nodes: int, count: int) -> Iterator[
             agent.wait()
 
 
-def _environment() -> dict[str, str]:
-    """Return the environment of the agents: they meet over loopback, as all processes are on this machine.
+def _environment(on: Sequence[Node]) -> dict[str, str]:
+    """Return the environment of the agents: they meet over loopback if all processes are on this machine.
 
-    A container may have no other network.
+    A container may have no other network. What starts agents on other machines asks for its own share of an allocation,
+    and not for what this process's variables say of its own.
     """
+    if on:
+        ours = ("SLURM_CONF", "SLURM_JOB_ID")
+        return {key: value for key, value in os.environ.items() if not key.startswith(SCHEDULERS) or key in ours}
     loopback = next((name for _, name in socket.if_nameindex() if name in ("lo", "lo0")), "lo")
     return dict(os.environ) | {"GLOO_SOCKET_IFNAME": loopback, "NCCL_SOCKET_IFNAME": loopback}
 

@@ -17,7 +17,7 @@ from study.base.node import node
 from study.base.step import TEMPLATES
 from study.config.selection import MachineClass
 from study.config.study import Study
-from study.host.allocation import MARGIN_SECONDS, allocation, end_of_allocation
+from study.host.allocation import MARGIN_SECONDS, allocation, end_of_allocation, nodes_of
 from study.host.engine import lifetime
 from study.host.engine.place import Place
 from study.host.plan import blocks
@@ -128,6 +128,23 @@ def test_a_record_tells_what_the_scheduler_gave() -> None:
     odd = allocation({"SLURM_JOB_ID": "7", "SLURM_CPUS_ON_NODE": "many"})
     assert odd
     assert (odd.cpus, odd.partition, odd.restarts) == (None, None, 0)
+
+
+def test_the_machines_of_an_allocation_are_reached_by_steps_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scontrol = tmp_path / "scontrol"
+    names, one = 'printf "g1\\ng2\\ng3\\n"', 'echo "NodeName=$3 NodeAddr=10.0.0.${3#g}"'
+    scontrol.write_text(f'#!/bin/sh\ncase "$2" in hostnames) {names};; *) {one};; esac\n')
+    scontrol.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    found = nodes_of(2, SLURM | {"SLURM_JOB_NODELIST": "g[1-3]"})
+    assert [node.address for node in found] == ["10.0.0.1", "10.0.0.2"]
+    assert [node.command[-1] for node in found] == ["--nodelist=g1", "--nodelist=g2"]
+    assert {node.command[1] for node in found} == {"--jobid=7"}
+    assert nodes_of(4, SLURM | {"SLURM_JOB_NODELIST": "g[1-3]"}) == []
+    assert nodes_of(1, SLURM) == []
+    assert nodes_of(2, {}) == []
 
 
 def test_an_allocation_that_ends_is_a_time_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

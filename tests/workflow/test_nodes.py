@@ -1,0 +1,85 @@
+"""A run on two machines: here two network namespaces, which have all files in common and no network but one wire."""
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from study.artifacts.record import Record
+from study.artifacts.run import Node
+from study.artifacts.start import Start
+from study.config.study import Study
+from study.host.engine.place import Place
+from study.host.plan.make import make_plan
+from study.host.steps import attempt, launch
+from tests.conftest import HERE, study_values
+from tests.workflow.test_load import make
+
+ADDRESSES = {"study-a": "10.213.77.1", "study-b": "10.213.77.2"}
+LOSSES = ("train_loss", "loss_sum", "valid_loss")
+
+
+def ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True)
+
+
+@pytest.fixture
+def namespaces() -> Iterator[list[Node]]:
+    """Two namespaces that see each other through one wire, and nothing else: the host cannot reach their addresses."""
+    try:
+        for name in ADDRESSES:
+            ip("netns", "add", name)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("needs root, and `ip netns` (iproute2)")
+    try:
+        ip(
+            "link",
+            "add",
+            "study-wa",
+            "netns",
+            "study-a",
+            "type",
+            "veth",
+            "peer",
+            "name",
+            "study-wb",
+            "netns",
+            "study-b",
+        )
+        for (name, address), wire in zip(ADDRESSES.items(), ("study-wa", "study-wb"), strict=True):
+            ip("-n", name, "address", "add", f"{address}/24", "dev", wire)
+            ip("-n", name, "link", "set", wire, "up")
+            ip("-n", name, "link", "set", "lo", "up")
+        yield [Node(address=address, command=["ip", "netns", "exec", name]) for name, address in ADDRESSES.items()]
+    finally:
+        for name in ADDRESSES:
+            subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
+
+
+@pytest.mark.xdist_group("namespaces")
+def test_a_run_on_two_machines_has_the_losses_of_one_process(
+    namespaces: list[Node], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attempt, "nodes_of", lambda count: namespaces[:count])
+    values = study_values(
+        model={"name": "small_net", "weights": "none"},
+        training={"freeze_epochs": 0, "epochs": 2, "batch_size": 8, "processes": "auto", "threads": 1},
+        factors={"training.strategy": ["single", "ddp_two_nodes"]},
+        curve=None,
+        replicates=1,
+    )
+    plan = make_plan("tiny", Study.model_validate(values), Place("none", ""), HERE, {"cpu": 2, "cuda": 0})
+    make(plan, tmp_path)
+    made: dict[str, Record] = {}
+    for run in plan.runs:
+        record = launch.launch(plan, run, tmp_path, Start(), tmp_path / "log", run.name)
+        assert record.outcome == "ok", (record.message, (tmp_path / "log").read_text())
+        made[run.settings.training.strategy] = record
+    one, two = (made[strategy].measurement for strategy in ("single", "ddp_two_nodes"))
+    assert one
+    assert two
+    assert len(two.replicas) == 2
+    for alone, together in zip(one.epochs, two.epochs, strict=True):
+        for loss in LOSSES:
+            assert getattr(together, loss) == pytest.approx(getattr(alone, loss), rel=1e-4), loss
