@@ -1,3 +1,19 @@
+# What a run asks an executor for. Snakemake keeps it for every run, and a start on this machine asks for nothing.
+ASKED = (
+    {
+        "slurm_partition": lambda wc: FLOW.resource(wc.study, wc.run, "slurm_partition"),
+        "constraint": lambda wc: FLOW.resource(wc.study, wc.run, "constraint"),
+        "gres": lambda wc: FLOW.resource(wc.study, wc.run, "gres"),
+        "slurm_extra": lambda wc: FLOW.resource(wc.study, wc.run, "slurm_extra"),
+        "gpu": lambda wc: FLOW.gpus(wc.study, wc.run),
+        "nodes": lambda wc: FLOW.nodes(wc.study, wc.run),
+        "tasks": lambda wc: FLOW.nodes(wc.study, wc.run),
+    }
+    if ON_OTHER_MACHINES
+    else {}
+)
+
+
 # One run is one process, alone on the machine: it takes every core. Every run waits for every missing preparation,
 # because a run with preparing jobs of its own would break the seeded order. What exists is no input, and the plan is
 # a parameter: Snakemake calls a job failed if an input is newer (after the clock was set back). The output is a stamp,
@@ -16,13 +32,7 @@ rule measure:
     priority: lambda wc: FLOW.order(wc.study, wc.run, wc.key)
     threads: 1 if ON_OTHER_MACHINES else workflow.resource_settings.cores or 1
     resources:
-        slurm_partition=lambda wc: FLOW.resource(wc.study, wc.run, "slurm_partition"),
-        constraint=lambda wc: FLOW.resource(wc.study, wc.run, "constraint"),
-        gres=lambda wc: FLOW.resource(wc.study, wc.run, "gres"),
-        slurm_extra=lambda wc: FLOW.resource(wc.study, wc.run, "slurm_extra"),
-        gpu=lambda wc: FLOW.gpus(wc.study, wc.run),
-        nodes=lambda wc: FLOW.nodes(wc.study, wc.run),
-        tasks=lambda wc: FLOW.nodes(wc.study, wc.run),
+        **ASKED,
     params:
         plan="results/{study}/plan.json",
         counter=lambda wc: FLOW.counter(wc.study, wc.run),
