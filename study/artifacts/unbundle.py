@@ -58,7 +58,7 @@ def unpack(archive: Path, folder: Path, say: Say) -> None:
 
 def folder_of(archive: Path) -> Path:
     """Return the folder into which a bundle is unpacked if none is named: its own name without the ending."""
-    return archive.with_suffix("") if archive.suffix else archive.with_name(f"{archive.name}.unpacked")
+    return archive.with_suffix("") if archive.suffix else Path(f"{archive}.unpacked")
 
 
 @contextmanager

@@ -35,7 +35,7 @@ def warnings_of(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> lis
         *_broken(every),
         *_replicates(study),
         *_sessions(frame),
-        *_environment(frame),
+        *_environment(study, frame),
         *_machine(usable),
         *_apart(study, usable, x),
         *_noise(study, usable, y),
@@ -126,16 +126,21 @@ def _sessions(frame: pd.DataFrame) -> Iterator[Caveat]:
         yield findings.SeveralStarts(starts=starts)
 
 
-def _environment(frame: pd.DataFrame) -> Iterator[Caveat]:
-    """Yield what differed around the runs: software, weights, images, other processes, clocks, machines."""
-    yield from _software(frame)
+def _environment(study: Study, frame: pd.DataFrame) -> Iterator[Caveat]:
+    """Yield what differed around the runs: software, weights, images, other processes, clocks, machines.
+
+    What a factor of the study is meant to change is no caveat.
+    """
+    if "image" not in study.factors:
+        yield from _software(frame)
+        yield from _images(frame)
     yield from _weights(frame)
     yield from _trained_weights(frame)
-    yield from _images(frame)
     yield from _shared_gpu(frame)
     yield from _busy_machine(frame)
     yield from _throttled(frame)
-    yield from _device_names(frame)
+    if "machine" not in study.factors:
+        yield from _device_names(frame)
 
 
 def _software(frame: pd.DataFrame) -> Iterator[Caveat]:

@@ -21,7 +21,7 @@ from study.artifacts.image import Image, ImageRequest
 from study.artifacts.layout import Results
 from study.artifacts.plan import write_plans
 from study.artifacts.record import plain_factors, without_paths
-from study.artifacts.unbundle import as_folders, unpack
+from study.artifacts.unbundle import as_folders, folder_of, unpack
 from study.base.errors import StudyError
 from study.cli import main
 from tests.conftest import ROOT, tiny_plan
@@ -505,6 +505,11 @@ def test_a_damaged_archive_leaves_nothing(damage: Callable[[bytes], bytes], tmp_
     with pytest.raises(StudyError, match="not a zip archive, or a damaged one"):
         unpack(archive, tmp_path / "out", quiet)
     assert list(tmp_path.iterdir()) == [archive]
+
+
+@pytest.mark.parametrize(("archive", "folder"), [("a.zip", "a"), ("b/a", "b/a.unpacked"), (".", "..unpacked")])
+def test_a_bundle_unpacks_beside_itself_under_its_own_name(archive: str, folder: str) -> None:
+    assert folder_of(Path(archive)) == Path(folder)
 
 
 def test_an_archive_of_something_else_is_no_bundle(tmp_path: Path) -> None:
