@@ -1,5 +1,6 @@
 import re
 import socket
+from collections.abc import Iterator
 
 import pytest
 
@@ -7,8 +8,10 @@ from study.base.node import node
 
 
 @pytest.fixture(autouse=True)
-def asked_anew() -> None:
+def asked_anew() -> Iterator[None]:
     node.cache_clear()
+    yield
+    node.cache_clear()  # or later tests on this worker would be on another machine than the modules they import
 
 
 def test_a_machine_has_one_pseudonym_that_does_not_tell_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
