@@ -120,8 +120,8 @@ cd $(1) && export PYTHONPATH=$(CURDIR) && python=$(CURDIR)/$(VENV) && for study 
 endef
 
 lint: dev  ## Check the style, the import contracts and the workflow
-	$(VENV) -m ruff check study tests benchmarks
-	$(VENV) -m ruff format --check study tests benchmarks
+	$(VENV) -m ruff check study tests benchmarks profiles
+	$(VENV) -m ruff format --check study tests benchmarks profiles
 	$(VENV) -m snakefmt --check Snakefile workflow
 	.venv/bin/lint-imports --no-logo
 	$(VENV) -m snakemake --lint
@@ -130,8 +130,8 @@ lint-types: dev env  ## Check all types
 	$(VENV) -m mypy
 
 format: dev  ## Format the code in the project's style
-	$(VENV) -m ruff check --fix study tests benchmarks
-	$(VENV) -m ruff format study tests benchmarks
+	$(VENV) -m ruff check --fix study tests benchmarks profiles
+	$(VENV) -m ruff format study tests benchmarks profiles
 	$(VENV) -m snakefmt Snakefile workflow
 
 schema: host  ## Write workflow/schemas and config/README.md from the models

@@ -234,3 +234,12 @@ def ready(checkout: Checkout, prepared: Path) -> Checkout:
     for part in ("data", "tiny/weights"):
         shutil.copytree(prepared / part, checkout.root / "results" / part)
     return checkout
+
+
+@pytest.fixture
+def plain(tmp_path: Path, prepared: Path) -> Checkout:
+    """A copy with data and weights in a folder whose name is easy: executors do not quote it."""
+    checkout = copy_checkout(tmp_path / "checkout")
+    for part in ("data", "tiny/weights"):
+        shutil.copytree(prepared / part, checkout.root / "results" / part)
+    return checkout

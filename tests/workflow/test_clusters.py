@@ -6,12 +6,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import pytest
 
 from study.artifacts.record import Record
-from tests.workflow.conftest import ALONE, Checkout, copy_checkout
+from tests.workflow.conftest import ALONE, Checkout
 
 LONGEST_WAIT = 300.0
 SLURM = [
@@ -41,15 +40,6 @@ def cluster() -> None:
     answer = subprocess.run(["sinfo", "-h", "-N", "-o", "%N"], capture_output=True, text=True, check=False)
     if set(answer.stdout.split()) != {"n1", "n2"}:
         pytest.skip("needs the cluster of `.ci/slurm start`")
-
-
-@pytest.fixture
-def plain(tmp_path: Path, prepared: Path) -> Checkout:
-    """A copy with data and weights in a folder whose name is easy: executors do not quote it."""
-    checkout = copy_checkout(tmp_path / "checkout")
-    for part in ("data", "tiny/weights"):
-        shutil.copytree(prepared / part, checkout.root / "results" / part)
-    return checkout
 
 
 def command(options: Sequence[str], *config: str) -> list[str]:
