@@ -24,7 +24,11 @@ class MachineClass(Declared):
     """What a run asks an executor for to get a machine of one class: resources by Snakemake's names of them."""
 
     slurm_partition: str | None = Field(None, min_length=1, description="SLURM's partition.")
-    constraint: str | None = Field(None, min_length=1, description="SLURM's constraint, a feature of the nodes; for Kubernetes a label of them, `KEY=VALUE`.")
+    constraint: str | None = Field(
+        None,
+        min_length=1,
+        description="SLURM's constraint, a feature of the nodes; for Kubernetes a label of them, `KEY=VALUE`.",
+    )
     gres: str | None = Field(None, min_length=1, description="SLURM's generic resources, such as `gpu:a100:1`.")
     slurm_extra: str | None = Field(None, min_length=1, description="Further arguments of `sbatch`.")
 
