@@ -33,7 +33,7 @@ from study.analysis.stats.analysis import Analysis
 from study.analysis.stats.usable import with_reasons
 from study.analysis.table.progress import Progress, progress_of
 from study.analysis.wording.answer import answer_sentence
-from study.analysis.wording.cards import Card, cards, limit_card
+from study.analysis.wording.cards import Card, cards, first_cards, limit_card
 from study.analysis.wording.claims import claim_title, claim_words, ratio_sentence
 from study.analysis.wording.consequences import Warned, ranked
 from study.analysis.wording.progress import missing_sentence, progress_sentence
@@ -59,6 +59,8 @@ class StudyView:
     unfinished: list[str]
     """How far the study is, which comes first; nothing where every planned run is there."""
     cards: list[Card]
+    first_cards: list[Card]
+    """The two for which a table of all studies has room."""
     answer: list[str]
     notes: list[str]
     """What the images and the weights mean for the numbers, and a reduced size."""
@@ -122,7 +124,8 @@ def view(
         counts=counts(plan, records),
         progress=(progress := progress_of(plan, records)),
         unfinished=_unfinished(progress),
-        cards=_cards(plan, groups, analysis, found),
+        cards=(told := _cards(plan, groups, analysis, found)),
+        first_cards=first_cards(told),
         answer=[
             *(answer_sentence(answer) for answer in analysis.answer),
             *(sentence for switches in analysis.switches for sentence in switch_sentences(switches)),
@@ -169,7 +172,7 @@ def _cards(plan: Plan, groups: Levelled, analysis: Analysis, found: Sequence[Cla
     return [
         *cards(analysis.answer),
         *([limit_card(*best)] if best else []),
-        *(Card(f"Claim: {claim_title(one.claim)}", one.evidence, *claim_words(one)) for one in found),
+        *(Card(f"Claim: {claim_title(one.claim)}", one.evidence, *claim_words(one), claim=True) for one in found),
     ]
 
 

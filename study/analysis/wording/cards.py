@@ -46,12 +46,19 @@ class Card:
     text: str
     why: str = ""
     """Why there is no answer, in a few words."""
+    claim: bool = False
+    """Whether it is on a published claim."""
 
 
 def cards(answers: Sequence[Answer]) -> list[Card]:
     """Return a card for each statement of a study's answer; several groups are told apart in the headings."""
     several = len({answer.group for answer in answers if hasattr(answer, "group")}) > 1
     return [card(answer, several) for answer in answers]
+
+
+def first_cards(cards: Sequence[Card]) -> list[Card]:
+    """Return the two verdicts to read first: the answer, and that on the published claim if there is one."""
+    return [*cards[:1], *sorted(cards[1:], key=lambda card: not card.claim)[:1]]
 
 
 @singledispatch

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from study.analysis.table.progress import progress_of
+from study.analysis.wording.cards import Card, first_cards
 from study.analysis.wording.progress import missing_sentence, progress_sentence
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan, write_plans
@@ -99,6 +100,15 @@ def test_a_table_of_many_studies_says_first_how_far_they_are(tmp_path: Path) -> 
     text = Page(tmp_path / "report.html").text
     assert "31 of 36 planned runs are there: this is no final report." in text[: text.index("evidence")]
     assert "4 of 9 runs" in text
+
+
+def test_a_table_of_many_studies_gives_the_answer_and_the_verdict_on_the_claim() -> None:
+    use, limit = Card("Use", "established", "64", ""), Card("What takes the time", "measured", "Validation", "")
+    claim = Card("Claim: 64 is the optimum", "established", "It is", "", claim=True)
+    for cards, first in (
+        ([use, limit, claim], [use, claim]), ([use, limit], [use, limit]), ([use], [use]), ([], []),
+    ):  # fmt: skip
+        assert first_cards(cards) == first
 
 
 def test_no_record_at_all_is_one_line_and_no_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
