@@ -5,6 +5,9 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
+"""The fields of a node that hold statements, or what holds statements."""
+
 
 def imported(file: Path, in_functions: bool = True) -> list[str]:
     """Return the dotted names that a Python file imports; none if it is no valid Python.
@@ -34,7 +37,8 @@ def _names(nodes: Iterable[ast.AST], in_functions: bool) -> Iterator[str]:
         elif isinstance(node, ast.If) and _is_for_types(node.test):
             yield from _names(node.orelse, in_functions)
         elif in_functions or not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield from _names(ast.iter_child_nodes(node), in_functions)
+            for block in BLOCKS:  # expressions, most of a tree, hold no import
+                yield from _names(getattr(node, block, ()), in_functions)
 
 
 def _is_for_types(test: ast.expr) -> bool:
