@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -130,9 +131,9 @@ def write_plans(plans: Iterable[Plan], results: Path, only_missing: bool = False
     """
     plans = list(plans)
     layout = Results(results)
-    files = {layout.plan(plan.name): plan.model_dump_json(indent=1) for plan in plans}
-    files[layout.selection] = json.dumps({"studies": [plan.name for plan in plans]}, indent=1)
-    for path, text in files.items():
+    texts = ((layout.plan(plan.name), plan.model_dump_json(indent=1)) for plan in plans)
+    selection = json.dumps({"studies": [plan.name for plan in plans]}, indent=1)
+    for path, text in chain(texts, [(layout.selection, selection)]):
         if not (only_missing and path.exists()):
             write_if_changed(path, text)
 

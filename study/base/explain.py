@@ -7,20 +7,26 @@ from pydantic import BaseModel, ValidationError
 
 from study.base.strict_yaml import shown
 
+MOST = 20
+"""Errors that one line names."""
+
 
 def explain(error: ValidationError, model: type[BaseModel]) -> str:
     """Return the errors of a validation of ``model`` in one line: key, value, allowed values."""
     lines = []
     items = [(_path(item["loc"]), item) for item in error.errors()]
+    above = {tuple(path[:depth]) for path, _ in items for depth in range(len(path))}
     for path, item in items:
-        if any(len(other) > len(path) and other[: len(path)] == path for other, _ in items):
+        if tuple(path) in above:
             continue  # a union gives an error for each member: keep that of the member that fits best
         if item["type"] == "extra_forbidden":
             allowed = ", ".join(_fields_at(model, path[:-1]))
             lines.append(f"{'.'.join(path)}: unknown key (value {shown(item['input'])}); allowed: {allowed}")
         else:
             lines.append(_line(path, item))
-    return "; ".join(dict.fromkeys(lines))
+    lines = list(dict.fromkeys(lines))
+    more = [f"and {len(lines) - MOST} more"] if len(lines) > MOST else []
+    return "; ".join([*lines[:MOST], *more])
 
 
 def explain_first(error: ValidationError) -> str:

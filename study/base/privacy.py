@@ -22,7 +22,7 @@ def anonymous(text: str, *known: str | None) -> str:
             parent = str(Path(form).parent)
             if len(parent) > 1:
                 text = text.replace(parent + os.sep, "")
-    for folder in (str(Path.cwd()), str(Path.home()), tempfile.gettempdir()):
+    for folder in (str(Path.cwd()), _home(), tempfile.gettempdir()):
         if len(folder) > 1:
             text = text.replace(folder + os.sep, "").replace(folder, "…")
     text = without_folders(text)
@@ -35,6 +35,13 @@ def anonymous(text: str, *known: str | None) -> str:
 def without_folders(text: str) -> str:
     """Return ``text`` with every absolute path cut to its base name; an address keeps its path."""
     return PATH.sub(lambda match: match.group("url") or "", text)
+
+
+def _home() -> str:
+    try:
+        return str(Path.home())
+    except RuntimeError:  # a number without a name, in a container
+        return ""
 
 
 def _user() -> str:

@@ -29,7 +29,7 @@ class Figures:
         try:
             listed = json.loads((self.folder / "index.json").read_text(encoding="utf-8"))
             return {figure["name"]: {key: str(figure[key]) for key in ("title", "caption")} for figure in listed}
-        except (OSError, ValueError, KeyError, TypeError):  # still to be made, or to be made again
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):  # still to be made, or to be made again
             return {}
 
 

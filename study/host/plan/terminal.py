@@ -4,6 +4,7 @@ import logging
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -87,5 +88,6 @@ def snakemake(arguments: Sequence[str]) -> int:
 
 def tell_answer() -> None:
     """Print the answers, the report's address and the next step. A process of its own reads them: ``study answer``."""
-    sys.stdout.flush()
+    with suppress(OSError, AttributeError):  # nobody reads what is printed, or there is nowhere to print to
+        sys.stdout.flush()
     subprocess.run([sys.executable, "-m", "study.base.step", "answer"], check=False)

@@ -1,11 +1,11 @@
 """How far a start is: the time that its other runs are expected to take."""
 
-import json
 from collections.abc import Iterator
 from contextlib import suppress
 
 from study.artifacts.duration import expected_seconds, setting_of
 from study.artifacts.layout import Results
+from study.artifacts.plan import Selected
 from study.artifacts.start import Start, StartedBlock, read_start
 from study.base.durations import counted, duration_words
 from study.base.errors import StudyError
@@ -37,8 +37,8 @@ def time_left(study: str, files: Results) -> str | None:
 def _starts(study: str, start: Start, files: Results) -> Iterator[tuple[str, Start]]:
     """Yield each study of a start with what the start means to do in it."""
     names = {study}
-    with suppress(OSError, ValueError, KeyError, TypeError):  # a run by hand
-        names.update(json.loads(files.selection.read_text(encoding="utf-8"))["studies"])
+    with suppress(OSError, StudyError):  # a run by hand
+        names.update(Selected.of_file(files.selection).studies)
     for name in names:
         with suppress(StudyError):  # the step of that study will say so
             other = read_start(files.start(name))

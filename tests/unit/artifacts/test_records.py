@@ -135,6 +135,14 @@ def test_a_broken_record_is_named_and_not_touched(tmp_path: Path) -> None:
     assert (tmp_path / "bs4.json").read_text() == '{"session": 1'
 
 
+def test_a_user_without_a_home_gets_the_message_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", homeless)
+    assert anonymous(f"{Path.cwd()}/x.jpg is no image") == "x.jpg is no image"
+
+
 def test_messages_hold_no_host_user_or_absolute_path() -> None:
     text = (
         f"FileNotFoundError: {Path.cwd()}/data/x.jpg and {Path.home()}/.cache/y.pt and /srv/secret-lab/photos/z.png "

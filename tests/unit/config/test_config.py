@@ -148,6 +148,13 @@ def test_a_bad_selection_is_one_line_too(tmp_path: Path, config: dict[str, Any],
         assert word in str(caught.value)
 
 
+def test_of_very_many_unknown_keys_the_first_ones_are_named_and_the_others_counted(tmp_path: Path) -> None:
+    with pytest.raises(StudyError) as error:
+        plan_of(tmp_path, study_values() | {f"unknown{number}": number for number in range(5000)})
+    assert str(error.value).count("unknown key") == 20
+    assert str(error.value).endswith("; and 4980 more")
+
+
 def test_override_leaves_are_parsed_as_yaml(tmp_path: Path) -> None:
     overrides = {
         "training.batch_size": ["2", "4"],

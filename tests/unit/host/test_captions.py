@@ -27,6 +27,12 @@ def test_a_figure_that_is_not_listed_yet_has_its_name(tmp_path: Path) -> None:
     assert (figures.title("law"), figures.caption("law"), repr(figures)) == ("law", "law", "figures/index.json")
 
 
+@pytest.mark.parametrize("text", ["[" * 100_000, "{}", "[1]", '[{"name": "law"}]', "\0"])
+def test_a_list_that_is_damaged_lists_nothing(tmp_path: Path, text: str) -> None:
+    (tmp_path / "index.json").write_text(text)
+    assert Figures(tmp_path).title("law") == "law"
+
+
 def test_a_listed_figure_has_its_title_and_caption(tmp_path: Path) -> None:
     (tmp_path / "index.json").write_text('[{"name": "law", "title": "A law", "caption": "a  b", "alt": ""}]')
     figures = Figures(tmp_path)

@@ -133,6 +133,15 @@ def test_blocks_that_a_budget_leaves_are_no_time_left(tmp_path: Path) -> None:
     assert [block.ended for block in (read_start(files.start("tiny")) or Start()).blocks] == [True, True, False]
 
 
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"studies": ["../x"]}', "\xff"])
+def test_a_damaged_list_of_studies_leaves_the_time_of_the_own_one(tmp_path: Path, text: str) -> None:
+    plan, files = planned(), Results(tmp_path)
+    started(plan, files, expected={setting_of(run.file): 600.0 for run in plan.runs})
+    make(plan, files, 1)
+    files.selection.write_text(text, encoding="latin-1")
+    assert progress.time_left("tiny", files) == "about 50 min left"
+
+
 def test_a_run_by_hand_has_no_time_left(tmp_path: Path) -> None:
     assert progress.time_left("tiny", Results(tmp_path)) is None
 

@@ -2,6 +2,8 @@
 
 import io
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +12,7 @@ from snakemake.logging import DefaultFilter, DefaultFormatter
 from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from study.host.plan.terminal import quieten
+from study.host.plan.terminal import quieten, tell_answer
 
 QUIET = {Quietness.RULES, Quietness.PROGRESS}
 
@@ -55,3 +57,16 @@ def test_only_alarms_are_shown_everything_is_in_the_log_and_nothing_to_do_is_not
     log = (tmp_path / "log").read_text()
     assert log.splitlines()[:2] == ["Select jobs to execute...", "3 of 4 steps (75%) done"]
     assert "a warning\nan error\nWorkflowError:\nAt least one job did not complete successfully.\nNothing" in log
+
+
+@pytest.mark.parametrize("gone", [None, "closed"])
+def test_a_start_whose_output_nobody_reads_ends_as_any_other(monkeypatch: pytest.MonkeyPatch, gone: str | None) -> None:
+    class Closed(io.StringIO):
+        def flush(self) -> None:
+            raise BrokenPipeError
+
+    asked: list[list[str]] = []
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: asked.append(command))
+    monkeypatch.setattr(sys, "stdout", Closed() if gone else None)
+    tell_answer()
+    assert asked == [[sys.executable, "-m", "study.base.step", "answer"]]
