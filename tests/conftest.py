@@ -51,6 +51,11 @@ def pytest_configure(config: pytest.Config) -> None:
         sys.meta_path.insert(0, NoTraining())
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests that take longest first: at the end, no worker waits for another one's."""
+    items.sort(key=lambda item: "workflow" not in item.path.parts)
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Stop if tests that belong to one group would run on several workers, as a new pytest once did in silence."""
     grouped = [item for item in session.items if item.get_closest_marker("xdist_group")]
