@@ -88,10 +88,13 @@ def write_bundle(studies: Sequence[str], results: Path, checkout: Path, output: 
     """Write the studies of a results folder (by default those selected) into one archive, ``output``.
 
     The workflow and the studies' files are those of the results, if these were unpacked from a bundle, else those of
-    ``checkout``. ``say`` gets a line for what is not there. Raise :class:`StudyError` if no study has a record.
+    ``checkout``; a file of a study beside the results, in a folder that uses the workflow, comes before. ``say`` gets a
+    line for what is not there. Raise :class:`StudyError` if no study has a record.
     """
     plans = _plans(studies, results)
-    contents, refused = _contents(plans, results, results if (results / WORKFLOW).is_file() else checkout)
+    unpacked = (results / WORKFLOW).is_file()
+    sources = [results] if unpacked else [results.absolute().parent, checkout]
+    contents, refused = _contents(plans, results, sources)
     times = {name: one for name, file in contents.items() if _is_record(name) and (one := took(Path(str(file))))}
     if not times:
         raise StudyError(f"{results}: no run is there yet; a bundle holds the records of one or more")
@@ -118,11 +121,13 @@ def _plans(studies: Sequence[str], results: Path) -> list[Plan]:
     return plans
 
 
-def _contents(plans: Sequence[Plan], results: Path, source: Path) -> tuple[dict[str, bytes | Path], list[str]]:
+def _contents(
+    plans: Sequence[Plan], results: Path, sources: Sequence[Path]
+) -> tuple[dict[str, bytes | Path], list[str]]:
     """Return the content of each file but the metadata, and the paths of those that a bundle cannot hold."""
     contents: dict[str, bytes | Path] = {}
     refused = []
-    for path, file in _files(plans, results, source):
+    for path, file in _files(plans, results, sources):
         if not (kind_of(path) and is_readable(file)):
             refused.append(path)
         elif path.startswith("images/"):
@@ -137,7 +142,7 @@ def _contents(plans: Sequence[Plan], results: Path, source: Path) -> tuple[dict[
     return contents, refused
 
 
-def _files(plans: Sequence[Plan], results: Path, source: Path) -> Iterator[tuple[str, Path]]:
+def _files(plans: Sequence[Plan], results: Path, sources: Sequence[Path]) -> Iterator[tuple[str, Path]]:
     """Yield each file that is there and belongs to the studies: its path in a bundle, and its own."""
     manifests = {FILES.manifest(run.dataset) for plan in plans for run in plan.runs}
     shared = [FILES.image("*"), FILES.primers / "*.json", FILES.primers / "*.parquet", *manifests]
@@ -145,10 +150,12 @@ def _files(plans: Sequence[Plan], results: Path, source: Path) -> Iterator[tuple
         if set(selected(results)) == {plan.name for plan in plans}:  # else the page is about other studies, too
             shared.append(FILES.report)
     own = [kind.path.replace("*", plan.name, 1) for kind in KINDS if kind.path[0] == "*" for plan in plans]
-    declared = [_study_file(plan) for plan in plans if _declares(source / "config" / "studies", plan)]
-    for folder, paths in ((results, [*map(str, shared), *own]), (source, [WORKFLOW, RULES, *declared])):
+    for folder, paths in ((results, [*map(str, shared), *own]), (sources[-1], [WORKFLOW, RULES])):
         for path in paths:
             yield from ((file.relative_to(folder).as_posix(), file) for file in folder.glob(path))
+    for plan in plans:
+        declared = [source / _study_file(plan) for source in sources if _declares(source / "config" / "studies", plan)]
+        yield from ((_study_file(plan), file) for file in declared[:1])
 
 
 def _study_file(plan: Plan) -> str:

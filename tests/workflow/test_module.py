@@ -63,6 +63,7 @@ def test_the_configuration_and_the_studies_of_the_folder_count_and_the_answer_is
     page = (deployed.root / "results" / "report.html").read_text(encoding="utf-8")
     assert "My own title" in page
     assert "The report: " in said  # a hook, which `use rule *` takes over from no module
+    assert "make study" not in said  # there is no Makefile
     assert not ready.records()
     code, said = start(deployed)
     assert code == 0, said

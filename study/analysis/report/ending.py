@@ -23,7 +23,8 @@ def ending(studies: Sequence[str], results: Path) -> list[str]:
     if files.report.is_file():
         lines.append(f"The report: {files.report.resolve().as_uri()}")
     left = sum(_left(plan, files) for plan in plans.values())
-    return [*lines, next_step({name: plan.study for name, plan in plans.items()}, answers, left)]
+    makefile = (Path.cwd() / "Makefile").is_file()  # none in a folder that uses the workflow as a module
+    return [*lines, next_step({name: plan.study for name, plan in plans.items()}, answers, left, makefile)]
 
 
 def _selected(files: Results) -> list[str]:

@@ -25,37 +25,39 @@ def _decides(answer: Answer) -> bool:
     return not isinstance(answer, CannotSay | NothingSucceeded)
 
 
-def next_step(studies: Mapping[str, Study], answers: Mapping[str, Sequence[Answer]], left: int) -> str:
+def next_step(
+    studies: Mapping[str, Study], answers: Mapping[str, Sequence[Answer]], left: int, makefile: bool = True
+) -> str:
     """Return what to do next, by the answers of the studies and the number of runs that are still to be made.
 
-    Each command can be typed as it stands, in bash and in zsh.
+    Each command can be typed as it stands, in bash and in zsh. ``makefile``: whether the folder has this project's.
     """
     if left:
         return f"Next: {counted(left, 'run')} still to be made: start again, with no time budget or a longer one."
     open_ones = {study: one for study, answer in answers.items() for one in answer if not _decides(one)}
     if open_ones:
         study, answer = next(iter(open_ones.items()))
-        return f"Next, for an answer: {_towards(study, studies[study], answer)}"
-    if list(answers) == [FIRST]:
+        return f"Next, for an answer: {_towards(study, studies[study], answer, makefile)}"
+    if list(answers) == [FIRST] and makefile:
         return (
             "Next: the published studies, reduced to two CPU cores: make published; or one of them in full: "
-            f"{_make('batch-size')}"
+            f"{_start(True, 'batch-size')}"
         )
     return "Next: how far the published figures support their claims: python -m study claims"
 
 
-def _towards(name: str, study: Study, answer: Answer) -> str:
+def _towards(name: str, study: Study, answer: Answer, makefile: bool) -> str:
     """Return what to do where an answer does not decide."""
     if isinstance(answer, NothingSucceeded):
         return f"the report says why runs failed; once that is mended: python -m study retry {name}"
     if isinstance(answer, CannotSay) and not answer.more_runs:
         epochs = TIMES_THE_EPOCHS * study.training.epochs
-        return f"a longer training: {_make(name, f'overrides={{training.epochs: {epochs}}}')}"
+        return f"a longer training: {_start(makefile, name, f'overrides={{training.epochs: {epochs}}}')}"
     more = answer.more_runs if isinstance(answer, CannotSay) else None
     replicates = study.replicates + (more or RUNS_ON_A_CHANGING_MACHINE)
-    return f"more runs, with other programs closed: {_make(name, f'overrides={{replicates: {replicates}}}')}"
+    return f"more runs, with other programs closed: {_start(makefile, name, f'overrides={{replicates: {replicates}}}')}"
 
 
-def _make(study: str, *config: str) -> str:
+def _start(makefile: bool, study: str, *config: str) -> str:
     words = " ".join(f"'{word}'" for word in (f"studies=[{study}]", *config))
-    return f'make study ARGS="--config {words}"'
+    return f'make study ARGS="--config {words}"' if makefile else f"snakemake --cores 1 --config {words}"

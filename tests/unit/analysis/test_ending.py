@@ -1,6 +1,7 @@
 """What a start says at its end."""
 
 import json
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -54,6 +55,13 @@ def test_the_next_step_is_a_command_that_both_shells_take(name: str, answer: Ans
         arguments = shlex.split(shlex.split(command)[2].removeprefix("ARGS="))
         assert arguments[0] == "--config"
         assert [word.partition("=")[0] for word in arguments[1:]] == ["studies", "overrides"][: len(arguments) - 1]
+
+
+@pytest.mark.parametrize("answer", [FEW, UNTRAINED, FASTEST])
+def test_where_there_is_no_makefile_the_next_step_asks_for_none(answer: Answer) -> None:
+    step = next_step({"quickstart": STUDY}, {"quickstart": [answer]}, 0, makefile=False)
+    assert not re.search(r"\bmake ", step)
+    assert "snakemake --cores 1 --config 'studies=[quickstart]' 'overrides={" in step or answer is FASTEST
 
 
 def test_runs_that_are_left_come_before_any_other_step() -> None:

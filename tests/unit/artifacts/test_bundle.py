@@ -351,6 +351,18 @@ def test_the_file_of_a_study_travels_if_it_is_what_was_planned(tmp_path: Path) -
             assert ("config/studies/tiny.yaml" in zipped.namelist()) is not changed
 
 
+def test_the_file_of_a_study_beside_the_results_comes_before_that_of_the_checkout(tmp_path: Path) -> None:
+    """In a folder that uses the workflow as a module, the studies are that folder's."""
+    folder = results(tmp_path / "own" / "results")
+    values = tiny_plan().study.model_dump(mode="json", exclude_unset=True)
+    declared = tmp_path / "own" / "config" / "studies" / "tiny.yaml"
+    declared.parent.mkdir(parents=True)
+    declared.write_text(json.dumps(values), encoding="utf-8")
+    write_bundle([], folder, ROOT, tmp_path / "a.zip", quiet)
+    with zipfile.ZipFile(tmp_path / "a.zip") as zipped:
+        assert zipped.read("config/studies/tiny.yaml") == declared.read_bytes()
+
+
 def test_a_bundle_holds_no_absolute_path(photos: Path, tmp_path: Path) -> None:
     """The path of a folder of photographs stands in the plan, and that of an archive in an image's description."""
     data = {"source": "folder", "path": str(photos), "image_size": 32, "valid_fraction": 0.2}
