@@ -9,13 +9,21 @@ from study.artifacts.telemetry_columns import COLUMNS
 from study.base.errors import StudyError
 from study.base.files import whole
 
+MOST_SAMPLES = 3 * 24 * 3600 * 10
+"""Those of three days."""
+LARGEST_CSV = 200 * MOST_SAMPLES
+"""Bytes of them in a sampler's CSV, which a user's code may have written, too."""
+
 
 def read_samples(csv: Path) -> pd.DataFrame:
-    """Return the samples of a sampler's CSV in order of time (columns ``COLUMNS``, float64); empty if it left none.
+    """Return the samples of a sampler's CSV in order of time (columns ``COLUMNS``, float64); empty if it left none
+    that can be read, or more than ``LARGEST_CSV``.
 
     The last line of a killed sampler may be cut off, and is dropped.
     """
     try:
+        if csv.stat().st_size > LARGEST_CSV:
+            raise ValueError("no sampler wrote it")
         frame = pd.read_csv(csv, usecols=list(COLUMNS), dtype="float64", on_bad_lines="skip")
     except (OSError, ValueError):
         return pd.DataFrame({column: pd.Series(dtype="float64") for column in COLUMNS})
@@ -51,7 +59,10 @@ def from_parquet(content: bytes) -> pd.DataFrame:
     from pyarrow.parquet import ParquetFile
 
     try:
-        table = ParquetFile(BufferReader(content)).read(list(COLUMNS), use_threads=False)
+        file = ParquetFile(BufferReader(content))
+        if file.metadata.num_rows > MOST_SAMPLES:
+            raise StudyError(f"they cannot be read (there are more than {MOST_SAMPLES})")
+        table = file.read(list(COLUMNS), use_threads=False)
         frame = pd.DataFrame({name: table.column(name).to_numpy().astype("float64") for name in COLUMNS})
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StudyError(f"they cannot be read ({type(error).__name__})") from None

@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from study.analysis.table.telemetry import summarise, throttle_words
+from study.artifacts import telemetry
 from study.artifacts.telemetry import read_parquet, read_samples, write_parquet
 from study.artifacts.telemetry_columns import COLUMNS
 from study.base.errors import StudyError
@@ -425,6 +426,17 @@ def test_parquet_holds_the_same_samples_and_leaves_nothing_beside(tmp_path: Path
     write_parquet(samples, path)
     pd.testing.assert_frame_equal(read_parquet(path), samples)
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_more_samples_than_a_sampler_takes_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    large = tmp_path / "samples.csv"
+    with large.open("wb") as file:
+        file.truncate(telemetry.LARGEST_CSV + 1)
+    assert read_samples(large).empty
+    write_parquet(frame([1.0, 2.0, 3.0]), tmp_path / "run.parquet")
+    monkeypatch.setattr(telemetry, "MOST_SAMPLES", 2)
+    with pytest.raises(StudyError, match="there are more than 2"):
+        read_parquet(tmp_path / "run.parquet")
 
 
 def test_a_summary_takes_means_and_peaks_of_its_window_alone() -> None:
