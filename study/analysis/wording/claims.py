@@ -139,12 +139,13 @@ def _fastest_headline(verdict: "ClaimVerdict") -> tuple[str, str]:
     if verdict.evidence == "tied":
         return f"Tied: it may be, and so may {listed(others)}", f"Tied: it is one of {len(others) + 1}"
     told = [one for one in verdict.groups if one.standing not in ("undecided", "not_measured")]
+    absent = f": no run on {device_words(verdict.claim.device or '', article=True)}"
     return {
         "established": f"Established here: {size} is the fastest",
         "consistent": f"Consistent: {size}, where it can be told",
         "contradicted": f"Contradicted here: {size} is not fastest",
         "mixed": f"Depends: {size} holds in {len(held)} of {len(told)} cases",
-        "cannot_say": f"Cannot say{' which size is the fastest' if verdict.groups else ': no run on that device'}",
+        "cannot_say": f"Cannot say{' which size is the fastest' if verdict.groups else absent}",
     }[verdict.evidence], verdict.evidence.replace("_", " ").capitalize()
 
 

@@ -199,6 +199,7 @@ def test_what_a_cpu_measured_says_nothing_of_a_claim_about_a_gpu() -> None:
     (verdict, ratio) = verdicts(CLAIMS, study, analysis.model_copy(update={"groups": groups}))
     assert (verdict.evidence, verdict.groups) == ("cannot_say", ())
     assert claim_text(verdict) == "The claim is of the GPU, and no run was made on the GPU."
+    assert claim_headline(verdict) == "Cannot say: no run on the GPU"
     assert (ratio.evidence, ratio.ratios) == ("cannot_say", ())
 
 
