@@ -154,8 +154,9 @@ def _files(plans: Sequence[Plan], results: Path, sources: Sequence[Path]) -> Ite
         for path in paths:
             yield from ((file.relative_to(folder).as_posix(), file) for file in folder.glob(path))
     for plan in plans:
-        declared = [source / _study_file(plan) for source in sources if _declares(source / "config" / "studies", plan)]
-        yield from ((_study_file(plan), file) for file in declared[:1])
+        source = next((source for source in sources if _declares(source / "config" / "studies", plan)), None)
+        if source:
+            yield _study_file(plan), source / _study_file(plan)
 
 
 def _study_file(plan: Plan) -> str:

@@ -16,10 +16,10 @@ LARGEST_CSV = 200 * MOST_SAMPLES
 
 
 def read_samples(csv: Path) -> pd.DataFrame:
-    """Return the samples of a sampler's CSV in order of time (columns ``COLUMNS``, float64); empty if it left none
-    that can be read, or more than ``LARGEST_CSV``.
+    """Return the samples of a sampler's CSV in order of time (columns ``COLUMNS``, float64); empty if it left none.
 
-    The last line of a killed sampler may be cut off, and is dropped.
+    A file that cannot be read or has more than ``LARGEST_CSV`` bytes counts as none. The last line of a killed sampler
+    may be cut off, and is dropped.
     """
     try:
         if csv.stat().st_size > LARGEST_CSV:

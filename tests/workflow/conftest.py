@@ -228,18 +228,20 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made.root / "results"
 
 
-@pytest.fixture
-def ready(checkout: Checkout, prepared: Path) -> Checkout:
-    """A fresh copy in which the tiny study's data and weights are there already."""
+def with_inputs(checkout: Checkout, prepared: Path) -> Checkout:
+    """The checkout, with the data and the weights of ``prepared``."""
     for part in ("data", "tiny/weights"):
         shutil.copytree(prepared / part, checkout.root / "results" / part)
     return checkout
+
+
+@pytest.fixture
+def ready(checkout: Checkout, prepared: Path) -> Checkout:
+    """A fresh copy in which the tiny study's data and weights are there already."""
+    return with_inputs(checkout, prepared)
 
 
 @pytest.fixture
 def plain(tmp_path: Path, prepared: Path) -> Checkout:
     """A copy with data and weights in a folder whose name is easy: executors do not quote it."""
-    checkout = copy_checkout(tmp_path / "checkout")
-    for part in ("data", "tiny/weights"):
-        shutil.copytree(prepared / part, checkout.root / "results" / part)
-    return checkout
+    return with_inputs(copy_checkout(tmp_path / "checkout"), prepared)

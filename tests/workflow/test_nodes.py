@@ -20,8 +20,8 @@ ADDRESSES = {"study-a": "10.213.77.1", "study-b": "10.213.77.2"}
 LOSSES = ("train_loss", "loss_sum", "valid_loss")
 
 
-def ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True)
+def ip(words: str) -> None:
+    subprocess.run(["ip", *words.split()], check=True, capture_output=True)
 
 
 @pytest.fixture
@@ -29,28 +29,15 @@ def namespaces() -> Iterator[list[Node]]:
     """Two namespaces that see each other through one wire, and nothing else: the host cannot reach their addresses."""
     try:
         for name in ADDRESSES:
-            ip("netns", "add", name)
+            ip(f"netns add {name}")
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("needs root, and `ip netns` (iproute2)")
     try:
-        ip(
-            "link",
-            "add",
-            "study-wa",
-            "netns",
-            "study-a",
-            "type",
-            "veth",
-            "peer",
-            "name",
-            "study-wb",
-            "netns",
-            "study-b",
-        )
+        ip("link add study-wa netns study-a type veth peer name study-wb netns study-b")
         for (name, address), wire in zip(ADDRESSES.items(), ("study-wa", "study-wb"), strict=True):
-            ip("-n", name, "address", "add", f"{address}/24", "dev", wire)
-            ip("-n", name, "link", "set", wire, "up")
-            ip("-n", name, "link", "set", "lo", "up")
+            ip(f"-n {name} address add {address}/24 dev {wire}")
+            ip(f"-n {name} link set {wire} up")
+            ip(f"-n {name} link set lo up")
         yield [Node(address=address, command=["ip", "netns", "exec", name]) for name, address in ADDRESSES.items()]
     finally:
         for name in ADDRESSES:

@@ -224,7 +224,7 @@ def _write_job(scratch: Path, plan: Plan, run: Run, seed: int, results: str) -> 
     path = scratch / "job.json"
     job = {"run": run.model_dump(), "study": plan.name, "results": results, "seed": seed}
     if run.settings.training.nodes > 1 and plan.engine == "none":
-        job["nodes"] = [node.model_dump() for node in nodes_of(run.settings.training.nodes)]
+        job["nodes"] = [one.model_dump() for one in nodes_of(run.settings.training.nodes)]
     job |= {"yardstick": plan.study.instruments.yardstick, "ceilings": plan.measures_ceilings(run)}
     path.write_text(json.dumps(job, ensure_ascii=False), encoding="utf-8")
     path.chmod(0o644)
