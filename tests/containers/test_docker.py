@@ -11,7 +11,6 @@ import socket
 import struct
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,6 +29,7 @@ from study.base.files import ROOT, file_sha256, write_whole
 from study.base.step import TEMPLATES
 from study.config.settings import Settings
 from study.host.engine import client, container, lifetime, strays
+from study.host.engine.base import Engine
 from study.host.engine.docker import Docker
 from study.host.engine.mounts import code_mount
 from study.host.engine.place import Place
@@ -592,7 +592,7 @@ class TestEnds:
         process = self.start(built, contained, 5)
         process.kill()
         process.communicate()
-        _wait_for(lambda: not _running(), 30)  # nothing measures on unseen
+        _wait_for(lambda: not _running(), 60)  # nothing measures on unseen
         plant("")
         assert self.finished(built, contained, 5).outcome == "ok"
 
@@ -606,7 +606,7 @@ class TestEnds:
         assert self.finished(built, contained, 6).outcome == "ok"
 
     def test_the_launcher_and_its_client_are_killed(self, built: Built, contained: Checkout, plant: Plant) -> None:
-        """Then the container goes on, until the next start ends it."""
+        """Then the container goes on, until the next start ends it: this checkout's, or that of another test."""
         plant("hang")
         process = self.start(built, contained, 7)
         client = _client()
@@ -614,7 +614,6 @@ class TestEnds:
         _launcher(contained).kill()
         client.kill()
         process.communicate(timeout=60)
-        assert _running()
         plant("")
         assert self.finished(built, contained, 7).outcome == "ok"
 
@@ -642,7 +641,7 @@ class TestEnds:
         process = self.start(built, contained, 10)
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         process.communicate(timeout=60)
-        _wait_for(lambda: left_over() == [], 20)
+        _wait_for(lambda: left_over() == [], 60)
         plant("")
         assert self.finished(built, contained, 10).outcome == "ok"
 
@@ -667,13 +666,20 @@ class TestEnds:
             DOCKER.remove(container.NAME)
 
     def test_another_pipelines_container_is_waited_for(
-        self, built: Built, contained: Checkout, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+        self, built: Built, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """One that runs, of a launcher that lives: this very process."""
+        """One that runs, of a launcher that lives: this very process. It ends once it was seen."""
         label = f"{container.LAUNCHER}={strays.launcher_label()}"
-        line = ["run", "--detach", "--name", container.NAME, "--label", label, built.base, "sleep", "4"]
+        line = ["run", "--detach", "--name", container.NAME, "--label", label, built.base, "sleep", "3600"]
         identifier = client.ask("docker", *line).strip()
-        _remove_when_it_ends(identifier)
+        look = strays.remove_strays
+
+        def look_and_end(engine: Engine) -> list[str]:
+            seen = look(engine)
+            DOCKER.remove(identifier)
+            return seen
+
+        monkeypatch.setattr(strays, "remove_strays", look_and_end)
         assert inside(built, tmp_path, "print(7)") == (0, "7")
         assert "waiting until the container study-measures ends" in capfd.readouterr().err
 
@@ -743,16 +749,6 @@ class TestEnds:
         done = contained.python("study", "retry", "tiny")
         assert done.returncode == 0, done.stderr
         assert self.finished(built, contained, 12).outcome == "ok"
-
-
-def _remove_when_it_ends(identifier: str) -> None:
-    """As its launcher would, while someone waits for it."""
-
-    def work() -> None:
-        client.ask("docker", "wait", identifier)
-        DOCKER.remove(identifier)
-
-    threading.Thread(target=work).start()
 
 
 def _hangs(checkout: Checkout, level: int) -> bool:
