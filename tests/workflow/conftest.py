@@ -22,7 +22,7 @@ import yaml
 from study.base.step import TEMPLATES
 from tests.conftest import ROOT, study_values
 
-PARTS = ("Snakefile", "config", "docker", "profiles", "requirements.lock", "study", "workflow")
+PARTS = ("Snakefile", "config", "docker", "profiles", "requirements.lock", "requirements-uv.lock", "study", "workflow")
 NO_PROXY = dict.fromkeys(("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"), "")
 """What this machine serves itself is asked of it, whatever the environment says."""
 NO_NETWORK = dict.fromkeys(("https_proxy", "HTTPS_PROXY"), "http://127.0.0.1:9") | {"no_proxy": "", "NO_PROXY": ""}

@@ -22,7 +22,7 @@ from study.host.engine.arguments import csv_line, each, limits, mounts, pairs
 from study.host.engine.base import Engine
 from study.host.engine.client import BUILD_SECONDS, LOAD_SECONDS, PULL_SECONDS, State, StoredImage, Trouble, last_words
 from study.host.engine.container import HOST, PROXIES, SCRATCH, WORK, Box, Mount, id_file
-from study.host.engine.request import DOCKERFILE, LOCK, TARGETS, base_of
+from study.host.engine.request import DOCKERFILE, INSTALLER, LOCK, TARGETS, base_of
 from study.host.supervise import execute
 
 CERTIFICATES = ROOT / "docker" / "certificates"
@@ -37,6 +37,7 @@ def _context(wanted: ImageRequest) -> Iterator[Path]:
         return
     with TemporaryDirectory() as folder:
         shutil.copy(wanted.lock, Path(folder, LOCK.name))
+        shutil.copy(INSTALLER, folder)
         if CERTIFICATES.is_dir():
             shutil.copytree(CERTIFICATES, Path(folder, CERTIFICATES.relative_to(ROOT)))
         yield Path(folder)

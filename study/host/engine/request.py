@@ -11,6 +11,8 @@ from study.config.selection import Selection
 
 DOCKERFILE = ROOT / "docker" / "Dockerfile"
 LOCK = ROOT / "requirements.lock"
+INSTALLER = ROOT / "requirements-uv.lock"
+"""The lock of what installs the other. It changes nothing of what is installed, so it is in no key."""
 TARGETS: dict[Device, str] = {"cpu": "cpu", "cuda": "gpu"}
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".sif")
 
