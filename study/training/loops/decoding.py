@@ -21,8 +21,8 @@ from study.data.decode import ImageSet, Stored, decode, opened, squished, undeco
 
 Decode = Callable[[Stored], NDArray[np.uint8]]
 """Returns an image as (channels, size, size) uint8."""
-LEAST_IMAGES = 16
-"""Images for which a process more is started."""
+LEAST_BYTES = 8 * 2**20
+"""Work for which a process more is started: about as long as a fork of a process that holds torch."""
 PART = 16
 """Images that a process decodes before it asks for more."""
 GPU_PART = 256
@@ -78,6 +78,12 @@ def begin(stored: Sequence[Stored], settings: Settings, device: torch.device) ->
     return cache(lambda: torch.from_numpy(whole.pixels()).to(device))
 
 
+def work_bytes(stored: Sequence[Stored], shape: tuple[int, int, int]) -> int:
+    """Return a measure of the decoding's work in bytes: those of the files, and an eighth of the pixels'."""
+    files = sum(image.stat().st_size for image in stored if isinstance(image, Path) and image.is_file())
+    return files + len(stored) * math.prod(shape) // 8
+
+
 class Whole:
     """Images (n, channels, size, size) uint8 that processes decode while the caller goes on.
 
@@ -89,7 +95,7 @@ class Whole:
         # Anonymous memory that is shared with forked processes: a container's /dev/shm may be small.
         memory = mmap.mmap(-1, max(1, len(stored) * math.prod(shape)))
         self.array = np.ndarray((len(stored), *shape), np.uint8, buffer=memory)
-        processes = min(usable_cpus(), len(stored) // LEAST_IMAGES)
+        processes = min(usable_cpus(), len(stored), work_bytes(stored, shape) // LEAST_BYTES)
         self.pool: ProcessPoolExecutor | None = None
         if processes > 1:
             self.pool = ProcessPoolExecutor(processes, get_context("fork"), initializer=_lend, initargs=(self.fill,))
