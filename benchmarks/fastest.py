@@ -229,6 +229,8 @@ def main() -> None:
     parser.add_argument("--image-size", type=int, default=224, help="of `step`")
     options: Any = parser.parse_args()
     if options.what == "job":
+        if options.device == "cpu":
+            os.environ["CUDA_VISIBLE_DEVICES"] = ""  # stock fastai takes the best device that it sees
         images = photographs(options.photos, options.images)
         compare_jobs(images, options.device, options.batch_sizes, options.repetitions)
         return

@@ -21,7 +21,7 @@ from study.data.decode import ImageSet, Stored, decode, opened, squished, undeco
 
 Decode = Callable[[Stored], NDArray[np.uint8]]
 """Returns an image as (channels, size, size) uint8."""
-LEAST_BYTES = 8 * 2**20
+LEAST_BYTES = 4 * 2**20
 """Work for which a process more is started: about as long as a fork of a process that holds torch."""
 PART = 16
 """Images that a process decodes before it asks for more."""
