@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import time
 from pathlib import Path
 from typing import Any
@@ -11,19 +12,22 @@ import pytest
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.start import read_start
+from study.base import strict_yaml
 from study.base.errors import StudyError
 from study.base.files import remove_unfinished
 from study.base.node import node
 from study.base.step import TEMPLATES
 from study.config.selection import MachineClass
+from study.config.settings import Settings
 from study.config.study import Study
 from study.host.allocation import MARGIN_SECONDS, allocation, end_of_allocation, nodes_of
 from study.host.engine import lifetime
 from study.host.engine.place import Place
 from study.host.plan import blocks
+from study.host.plan.asked import asked
 from study.host.plan.make import make_plan
 from study.host.plan.workflow import joined, plans_for
-from tests.conftest import study_values, tiny_plan
+from tests.conftest import ROOT, study_values, tiny_plan
 from tests.unit.host.test_blocks import SELECTION
 
 SLURM = {
@@ -97,7 +101,7 @@ def test_a_job_reads_the_plans_of_its_start_and_writes_nothing(tmp_path: Path, m
         run.settings.machine: [flow.resource("tiny", run.name, key) for key in MachineClass.model_fields]
         for run in plan.runs
     }
-    assert asked == {"fast": [None, "a100", None, "-w x"], "slow": [None] * 4}
+    assert asked == {"fast": [None, "a100", None, "--exclusive -w x"], "slow": [None, None, None, "--exclusive"]}
 
 
 def test_a_job_without_the_plans_of_its_start_says_so(tmp_path: Path) -> None:
@@ -105,17 +109,85 @@ def test_a_job_without_the_plans_of_its_start_says_so(tmp_path: Path) -> None:
         joined({"studies": ["tiny"]}, tmp_path)
 
 
-def test_a_run_asks_for_the_gpus_that_it_trains_on_unless_its_class_does() -> None:
-    study = Study.model_validate(
-        study_values(factors={"device": ["cpu", "cuda"], "machine": ["by_gres", "plain"]}, curve=None)
-    )
-    place = Place("none", "")
-    plan = make_plan("tiny", study, place, {"cpu": None, "cuda": None}, machines=["by_gres", "plain"])
-    from study.host.plan.workflow import Workflow
+class Job:
+    """A run as SLURM's plugin sees it, with 16 threads."""
 
-    flow = Workflow([plan], Results(), [], {"by_gres": MachineClass.model_validate({"gres": "gpu:1"})}, True)
-    gpus = {(run.settings.device, run.settings.machine): flow.gpus("tiny", run.name) for run in plan.runs}
-    assert gpus == {("cpu", "by_gres"): None, ("cpu", "plain"): None, ("cuda", "by_gres"): None, ("cuda", "plain"): 1}
+    def __init__(self, resources: dict[str, Any]) -> None:
+        self.resources, self.threads = Resources(resources), 16
+
+
+class Resources(dict[str, Any]):
+    """Resources that are also read as attributes."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self[name]
+
+
+def submitted(settings: Settings, machines: dict[str, MachineClass]) -> set[str]:
+    """What `sbatch` is told of a run with these settings, by SLURM's plugin."""
+    plugin, utils = (
+        pytest.importorskip(f"snakemake_executor_plugin_slurm.{part}", reason="needs `make dev`")
+        for part in ("submit_string", "utils")
+    )
+    job = Job({name: value for name, value in asked(settings, machines).items() if value is not None})
+    params = dict.fromkeys(("run_uuid", "slurm_logfile", "comment_str", "account", "partition", "workdir"), "")
+    words = shlex.split(plugin.get_submit_command(job, params) + utils.set_gres_string(job))
+    return {word for word in words if word.startswith(("--exc", "--res", "--nodes", "--ntasks", "--gpus", "--gres"))}
+
+
+def run_settings(device: str, strategy: str, processes: int, machine: str | None = None) -> Settings:
+    """The settings of a planned run."""
+    training = {"freeze_epochs": 0, "strategy": strategy, "processes": processes, "batch_size": 8}
+    study = Study.model_validate(
+        study_values(factors={"device": [device]}, curve=None, machine=machine, training=training)
+    )
+    machines = None if machine is None else [machine]
+    none: dict[str, str | None] = {"cpu": None, "cuda": None}
+    plan = make_plan("tiny", study, Place("none", ""), none, {"cpu": None, "cuda": None}, machines=machines)
+    assert {run.unavailable for run in plan.runs} == {None}
+    return plan.runs[0].settings
+
+
+@pytest.mark.parametrize(
+    ("device", "strategy", "processes", "machine", "words"),
+    [
+        ("cpu", "single", 1, None, {"--ntasks=1"}),
+        ("cpu", "ddp_two_nodes", 2, None, {"--nodes=2", "--ntasks=2"}),
+        ("cuda", "single", 1, None, {"--gpus=1"}),
+        ("cuda", "ddp", 4, None, {"--gpus=4"}),
+        ("cuda", "ddp_two_nodes", 8, None, {"--nodes=2", "--gres=gpu:4"}),
+        ("cuda", "ddp_two_nodes", 8, "big", {"--nodes=2", "--gres=gpu:a100:4", "--reservation=x"}),
+    ],
+)  # fmt: skip
+def test_sbatch_is_asked_for_the_gpus_and_nodes_of_a_run_and_for_nothing_else_on_them(
+    device: str, strategy: str, processes: int, machine: str | None, words: set[str]
+) -> None:
+    """A number of tasks would become tasks per GPU (snakemake-executor-plugin-slurm 2.8)."""
+    machines = {"big": MachineClass.model_validate({"gres": "gpu:a100:4", "slurm_extra": "--reservation=x"})}
+    assert submitted(run_settings(device, strategy, processes, machine), machines) == words | {"--exclusive"}
+
+
+def test_the_number_of_processes_is_not_judged_by_the_machine_of_the_start() -> None:
+    """`auto` is one process for each node's GPU, whatever this machine has."""
+    study = Study.model_validate(
+        study_values(
+            factors={"device": ["cuda"], "training.strategy": ["ddp", "ddp_two_nodes"]},
+            curve=None,
+            training={"freeze_epochs": 0, "processes": "auto", "batch_size": 8},
+        )
+    )
+    plan = make_plan("tiny", study, Place("none", ""), {"cuda": None}, {"cuda": None}, machines=[])
+    assert {run.unavailable for run in plan.runs} == {None}
+    assert {run.settings.training.strategy: run.settings.training.replicas for run in plan.runs} == {
+        "ddp": 1, "ddp_two_nodes": 2,
+    }  # fmt: skip
+
+
+def test_no_profile_sets_what_a_class_of_machine_may_ask_for() -> None:
+    """Snakemake applies `set-resources` after the rule's own, and a class would lose."""
+    for name in ("slurm", "kubernetes"):
+        profile = strict_yaml.read_mapping(ROOT / "profiles" / name / "config.yaml")
+        assert not profile["set-resources"]["measure"].keys() & asked(run_settings("cpu", "single", 1), {}).keys()
 
 
 def test_a_record_tells_what_the_scheduler_gave() -> None:
