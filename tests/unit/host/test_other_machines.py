@@ -34,10 +34,20 @@ SLURM = {
     "SLURM_JOB_ID": "7",
     "SLURM_JOB_PARTITION": "gpu",
     "SLURM_NNODES": "1",
+    "SLURM_JOB_NODELIST": "g1",
     "SLURM_CPUS_ON_NODE": "16",
     "SLURM_GPUS_ON_NODE": "2",
-    "SLURM_RESTART_COUNT": "1",
 }
+"""The variables of a run's process: a step of Snakemake's plugin, on one node of its job."""
+JOB = r"""
+case "$2 $3" in
+    "job 7") printf 'JobId=7 Restarts=1\n   ReqNodeList=(null)\n   NodeList=g[1-3]\n   NumNodes=3 NumCPUs=3\n';;
+    "hostnames g[1-3]") printf 'g1\ng2\ng3\n';;
+    node*) echo "NodeName=$3 NodeAddr=10.0.0.${3#g}";;
+    *) exit 1;;
+esac
+"""
+"""What `scontrol show` answers of its job, which has three nodes and was begun again once."""
 CLASSES = {"machine": ["fast", "slow"]}
 
 
@@ -190,31 +200,36 @@ def test_no_profile_sets_what_a_class_of_machine_may_ask_for() -> None:
         assert not profile["set-resources"]["measure"].keys() & asked(run_settings("cpu", "single", 1), {}).keys()
 
 
-def test_a_record_tells_what_the_scheduler_gave() -> None:
+def slurm_says(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, script: str) -> None:
+    """Plant a command of SLURM's that answers by a script."""
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
+def test_a_record_tells_what_the_scheduler_gave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert allocation({}) is None
+    slurm_says(tmp_path, monkeypatch, "scontrol", JOB)
     found = allocation(SLURM, "fast")
     assert found
     assert found.model_dump() == {
-        "scheduler": "slurm", "machine": "fast", "partition": "gpu", "nodes": 1, "cpus": 16, "gpus": 2, "restarts": 1,
+        "scheduler": "slurm", "machine": "fast", "partition": "gpu", "nodes": 3, "cpus": 16, "gpus": 2, "restarts": 1,
     }  # fmt: skip
+    slurm_says(tmp_path, monkeypatch, "scontrol", "exit 1")
     odd = allocation({"SLURM_JOB_ID": "7", "SLURM_CPUS_ON_NODE": "many"})
     assert odd
-    assert (odd.cpus, odd.partition, odd.restarts) == (None, None, 0)
+    assert (odd.cpus, odd.partition, odd.nodes, odd.restarts) == (None, None, None, 0)
 
 
 def test_the_machines_of_an_allocation_are_reached_by_steps_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scontrol = tmp_path / "scontrol"
-    names, one = 'printf "g1\\ng2\\ng3\\n"', 'echo "NodeName=$3 NodeAddr=10.0.0.${3#g}"'
-    scontrol.write_text(f'#!/bin/sh\ncase "$2" in hostnames) {names};; *) {one};; esac\n')
-    scontrol.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    found = nodes_of(2, SLURM | {"SLURM_JOB_NODELIST": "g[1-3]"})
+    slurm_says(tmp_path, monkeypatch, "scontrol", JOB)
+    found = nodes_of(2, SLURM)
     assert [node.address for node in found] == ["10.0.0.1", "10.0.0.2"]
     assert [node.command[-1] for node in found] == ["--nodelist=g1", "--nodelist=g2"]
     assert {node.command[1] for node in found} == {"--jobid=7"}
-    assert nodes_of(4, SLURM | {"SLURM_JOB_NODELIST": "g[1-3]"}) == []
+    assert nodes_of(4, SLURM) == []
     assert nodes_of(1, SLURM) == []
     assert nodes_of(2, {}) == []
 
@@ -236,11 +251,8 @@ def test_without_an_allocation_or_an_answer_of_slurm_there_is_no_end(
 ) -> None:
     assert end_of_allocation({}) is None
     assert end_of_allocation({"SLURM_JOB_ID": "7", "SLURM_JOB_END_TIME": "soon"}) is None
-    squeue = tmp_path / "squeue"
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     for script, expected in (("echo 1234", 1234.0), ("echo NONE", None), ("exit 1", None)):
-        squeue.write_text(f'#!/bin/sh\ntest "$SLURM_TIME_FORMAT" = %s || exit 2\n{script}\n')
-        squeue.chmod(0o755)
+        slurm_says(tmp_path, monkeypatch, "squeue", f'test "$SLURM_TIME_FORMAT" = %s || exit 2\n{script}')
         assert end_of_allocation({"SLURM_JOB_ID": "7"}) == expected
 
 
