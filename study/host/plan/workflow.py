@@ -27,7 +27,7 @@ from study.host.engine.engines import engine
 from study.host.engine.place import DEVICES, Place, choose
 from study.host.plan import blocks, outlook, process_count
 from study.host.plan.asked import asked
-from study.host.plan.checks import check_limits, check_training_stack
+from study.host.plan.checks import check_images, check_limits, check_training_stack
 from study.host.plan.make import plan_all, read_all
 from study.host.plan.templates import start_templates
 
@@ -202,12 +202,14 @@ def plans_for(
     """
     selection = read_selection(config)
     read = read_all(selection, studies)  # before any engine is asked, so that errors come first
-    place = choose(selection, fetch)
+    place = choose(selection, fetch, on_other_machines)
     absent: dict[str, str | None] = {d: None if on_other_machines else devices.absent(d) for d in DEVICES}
     counts: dict[str, int | None] = {d: None if on_other_machines else devices.count(d) for d in DEVICES}
     earlier = read_earlier([name for name, study in read.items() if process_count.may_differ(study)], results)
     plans = plan_all(read, place, absent, counts, earlier, selection.machines if on_other_machines else None)
-    check_limits(plans)
+    check_limits(plans, on_other_machines)
+    if on_other_machines:
+        check_images(plans, fetch)
     return plans
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
@@ -85,8 +86,6 @@ def test_every_device_counts_as_there_where_an_executor_makes_the_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    import yaml
-
     values = study_values(factors={"device": ["cpu", "cuda"]}, curve=None)
     (tmp_path / "tiny.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
     config = {"studies": ["tiny"], "container": "none"}
@@ -94,6 +93,61 @@ def test_every_device_counts_as_there_where_an_executor_makes_the_runs(
     assert [run.unavailable is None for run in here.runs] == [run.settings.device == "cpu" for run in here.runs]
     assert {run.unavailable for run in elsewhere.runs} == {None}
     assert [run.key for run in elsewhere.runs] == [run.key for run in here.runs]
+
+
+@pytest.fixture
+def engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Clients of engines that have every image, on a machine without a GPU; the folder of a study for both devices."""
+    for name in ("STUDY_CONTAINER", "APPTAINER_CONTAINER", "SINGULARITY_CONTAINER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    for name in ("docker", "apptainer"):
+        answers(tmp_path, monkeypatch, name, """case "$*" in *inspect*) echo '[{"Id": "1"}]';; *) echo 1;; esac""")
+    for name in ("study.sif", "new.lock"):
+        (tmp_path / name).touch()
+    values = study_values(factors={"device": ["cpu", "cuda"]}, curve=None)
+    (tmp_path / "tiny.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
+    return tmp_path
+
+
+def placed(folder: Path, on_other_machines: bool = True, **config: Any) -> str:
+    """The engine of the runs of the study on both devices."""
+    whole = {"studies": ["tiny"]} | config
+    return plans_for(whole, folder, folder / "results", True, on_other_machines)[0].engine
+
+
+def test_an_executor_takes_no_engine_that_was_not_asked_for(engines: Path) -> None:
+    assert placed(engines, on_other_machines=False) == "docker"
+    assert placed(engines) == "none"
+
+
+@pytest.mark.parametrize("engine", ["docker", "apptainer"])
+def test_an_image_that_would_be_built_here_is_refused_with_its_key_whatever_devices_this_machine_has(
+    engine: str, engines: Path
+) -> None:
+    given = {"cpu": str(engines / "study.sif"), "cuda": "registry/study:1"}
+    for device in given:
+        with pytest.raises(StudyError, match=rf"^study tiny: images.{device}: none is not allowed with an executor"):
+            placed(engines, container=engine, images={key: value for key, value in given.items() if key != device})
+    assert placed(engines, container=engine, images=given) == engine
+    assert placed(engines, container=engine, images={"cuda": given["cuda"]}, devices=["cuda"]) == engine
+    with pytest.raises(
+        StudyError, match=r"^study tiny: image: .*new\.lock is not allowed with an executor, .* a \.sif"
+    ):
+        placed(engines, container=engine, images=given, overrides={"image": [str(engines / "new.lock")]})
+
+
+def test_an_image_that_cannot_be_had_is_refused_with_its_key(engines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers(engines, monkeypatch, "docker", 'test "$1" = version && echo 1')
+    with pytest.raises(StudyError, match=r"^study tiny: images.cuda: the image of images.cuda is not here and cannot"):
+        placed(engines, container="docker", images={"cuda": "registry/study:1"}, devices=["cuda"])
+
+
+def test_the_cpus_of_a_run_are_not_judged_by_the_machine_of_the_start(engines: Path) -> None:
+    many = {"limits.cpus": 10_000}
+    with pytest.raises(StudyError, match=r"limits\.cpus: 10000 is not allowed: this machine offers"):
+        placed(engines, on_other_machines=False, container="none", overrides=many)
+    assert placed(engines, container="none", overrides=many) == "none"
 
 
 def test_a_job_reads_the_plans_of_its_start_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,8 +254,8 @@ def test_no_profile_sets_what_a_class_of_machine_may_ask_for() -> None:
         assert not profile["set-resources"]["measure"].keys() & asked(run_settings("cpu", "single", 1), {}).keys()
 
 
-def slurm_says(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, script: str) -> None:
-    """Plant a command of SLURM's that answers by a script."""
+def answers(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, script: str) -> None:
+    """Plant a command that answers by a script."""
     (folder / name).write_text(f"#!/bin/sh\n{script}\n")
     (folder / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
@@ -209,13 +263,13 @@ def slurm_says(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, script:
 
 def test_a_record_tells_what_the_scheduler_gave(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert allocation({}) is None
-    slurm_says(tmp_path, monkeypatch, "scontrol", JOB)
+    answers(tmp_path, monkeypatch, "scontrol", JOB)
     found = allocation(SLURM, "fast")
     assert found
     assert found.model_dump() == {
         "scheduler": "slurm", "machine": "fast", "partition": "gpu", "nodes": 3, "cpus": 16, "gpus": 2, "restarts": 1,
     }  # fmt: skip
-    slurm_says(tmp_path, monkeypatch, "scontrol", "exit 1")
+    answers(tmp_path, monkeypatch, "scontrol", "exit 1")
     odd = allocation({"SLURM_JOB_ID": "7", "SLURM_CPUS_ON_NODE": "many"})
     assert odd
     assert (odd.cpus, odd.partition, odd.nodes, odd.restarts) == (None, None, None, 0)
@@ -224,7 +278,7 @@ def test_a_record_tells_what_the_scheduler_gave(tmp_path: Path, monkeypatch: pyt
 def test_the_machines_of_an_allocation_are_reached_by_steps_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slurm_says(tmp_path, monkeypatch, "scontrol", JOB)
+    answers(tmp_path, monkeypatch, "scontrol", JOB)
     found = nodes_of(2, SLURM)
     assert [node.address for node in found] == ["10.0.0.1", "10.0.0.2"]
     assert [node.command[-1] for node in found] == ["--nodelist=g1", "--nodelist=g2"]
@@ -252,7 +306,7 @@ def test_without_an_allocation_or_an_answer_of_slurm_there_is_no_end(
     assert end_of_allocation({}) is None
     assert end_of_allocation({"SLURM_JOB_ID": "7", "SLURM_JOB_END_TIME": "soon"}) is None
     for script, expected in (("echo 1234", 1234.0), ("echo NONE", None), ("exit 1", None)):
-        slurm_says(tmp_path, monkeypatch, "squeue", f'test "$SLURM_TIME_FORMAT" = %s || exit 2\n{script}')
+        answers(tmp_path, monkeypatch, "squeue", f'test "$SLURM_TIME_FORMAT" = %s || exit 2\n{script}')
         assert end_of_allocation({"SLURM_JOB_ID": "7"}) == expected
 
 
