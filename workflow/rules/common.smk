@@ -67,3 +67,8 @@ def code(module):
 def figures_of(study):
     """Return the titles and captions of a study's figures, for Snakemake's own report."""
     return Figures(FLOW.results.figures(study))
+
+
+def asked(name):
+    """Return the function that tells Snakemake what a run asks an executor for under the name of a resource."""
+    return lambda wc: FLOW.resource(wc.study, wc.run, name)

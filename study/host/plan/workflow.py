@@ -26,7 +26,8 @@ from study.host.engine import bring, lifetime
 from study.host.engine.engines import engine
 from study.host.engine.place import DEVICES, Place, choose
 from study.host.plan import blocks, outlook, process_count
-from study.host.plan.checks import check_limits, check_training_stack
+from study.host.plan.asked import asked
+from study.host.plan.checks import check_images, check_limits, check_training_stack
 from study.host.plan.make import plan_all, read_all
 from study.host.plan.templates import start_templates
 
@@ -119,22 +120,9 @@ class Workflow:
         """Return the progress label of a run for the terminal, e.g. ``run 3 of 10``."""
         return f"run {self._places.get((study, run), 0)} of {len(self.pending)}"
 
-    def resource(self, study: str, run: str, name: str) -> str | None:
-        """Return what a run asks an executor for under the name of a resource, by its class of machine."""
-        machine = self._settings[study, run].machine
-        return getattr(self.machines[machine], name) if machine and machine in self.machines else None
-
-    def gpus(self, study: str, run: str) -> int | None:
-        """Return the number of GPUs that a run asks an executor for; None on a CPU, or if its class asks by `gres`."""
-        settings = self._settings[study, run]
-        if settings.device != "cuda" or self.resource(study, run, "gres"):
-            return None
-        return settings.training.replicas
-
-    def nodes(self, study: str, run: str) -> int | None:
-        """Return the number of machines that a run asks an executor for; None for one."""
-        nodes = self._settings[study, run].training.nodes
-        return nodes if nodes > 1 else None
+    def resource(self, study: str, run: str, name: str) -> str | int | None:
+        """Return what a run asks an executor for under Snakemake's ``name`` of a resource; None for nothing."""
+        return asked(self._settings[study, run], self.machines)[name]
 
     # Snakemake asks for each run by itself: a search through all runs each time would take hours for 100,000.
 
@@ -214,12 +202,14 @@ def plans_for(
     """
     selection = read_selection(config)
     read = read_all(selection, studies)  # before any engine is asked, so that errors come first
-    place = choose(selection, fetch)
+    place = choose(selection, fetch, on_other_machines)
     absent: dict[str, str | None] = {d: None if on_other_machines else devices.absent(d) for d in DEVICES}
-    counts: dict[str, int] = {d: max(devices.count(d), int(on_other_machines)) for d in DEVICES}
+    counts: dict[str, int | None] = {d: None if on_other_machines else devices.count(d) for d in DEVICES}
     earlier = read_earlier([name for name, study in read.items() if process_count.may_differ(study)], results)
     plans = plan_all(read, place, absent, counts, earlier, selection.machines if on_other_machines else None)
-    check_limits(plans)
+    check_limits(plans, on_other_machines)
+    if on_other_machines:
+        check_images(plans, fetch)
     return plans
 
 

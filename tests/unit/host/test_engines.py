@@ -7,7 +7,7 @@ import pytest
 
 from study.artifacts.image import Image, ImageRequest
 from study.base.errors import StudyError
-from study.host.engine import container, lifetime, strays
+from study.host.engine import bring, container, lifetime, strays
 from study.host.engine.base import Engine
 from study.host.engine.client import StoredImage, Trouble
 from study.host.engine.container import LAUNCHER
@@ -167,6 +167,24 @@ def test_an_image_is_built_loaded_or_pulled_as_it_was_asked_for(
         client.says({})
         with pytest.raises(StudyError, match=r"image cpu: the build failed: no message; .*container=none"):
             engine(name).build(BUILT, log)
+
+
+def test_a_machine_that_lacks_the_image_of_a_start_brings_it_and_takes_no_other(client: Client, tmp_path: Path) -> None:
+    """It is there after the pull alone, as on a node of a cluster: the client looks for a file that the pull writes."""
+    docker, there = engine("docker"), tmp_path / "there"
+    (tmp_path / "docker").write_text(
+        f"#!/bin/bash\necho \"$*\" >>'{tmp_path}/asked'\n"
+        f"case \"$*\" in pull*) touch '{there}';; *) test -e '{there}' && echo '[{{\"Id\": \"9\"}}]';; esac\n"
+    )
+    image = described(REFERENCE, "docker", "sha256:9")
+    with (tmp_path / "log").open("w") as log:
+        bring.bring_here(docker, image, tmp_path, log)
+        assert "pull --quiet x/study:2" in client.asked()
+        bring.bring_here(docker, image, tmp_path, log)
+        assert client.asked() == ["image inspect sha256:9"]
+        there.unlink()
+        with pytest.raises(StudyError, match=r"images\.cuda: what docker has here is not the image of the start"):
+            bring.bring_here(docker, described(REFERENCE, "docker", "sha256:8"), tmp_path, log)
 
 
 def test_apptainer_makes_its_file_once_from_an_archive_or_a_reference(client: Client, tmp_path: Path) -> None:
