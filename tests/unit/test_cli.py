@@ -2,6 +2,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import write_plans
-from study.cli import main
+from study.cli import main, step
 from study.schema import generated_files
 from tests.conftest import ROOT, tiny_plan
 
@@ -298,6 +299,21 @@ def test_hostile_words_are_printed_as_text(
     said = capsys.readouterr().out
     assert all(line.isprintable() for line in said.splitlines())
     assert "\\x1b[2J\\x1b]0;mine\\x07 <b>\\u202e" in said
+
+
+def test_ctrl_c_is_a_sentence_and_that_of_a_step_is_its_starts(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("study.host.plan.terminal.snakemake", interrupted)
+    assert main(["start"]) == 130
+    said = "interrupted: each file that is there is whole, and the same command goes on from there\n"
+    assert capsys.readouterr().err == said
+    monkeypatch.setattr(signal, "signal", lambda *_: None)  # a step's process is its own, and this one is not
+    assert step("start") == 130
+    assert capsys.readouterr().err == ""
 
 
 def test_a_message_stands_in_the_log_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -224,6 +224,18 @@ def test_a_signal_to_snakemake_alone_ends_its_run_at_once_and_says_how_to_go_on(
     assert "A start was broken off in block 1: 1 record(s) are kept" in page
 
 
+@pytest.mark.parametrize("at", ["study/host/plan/make.py", "workflow/rules/report.smk"])
+@pytest.mark.parametrize("command", [["study", "start", "--"], ["snakemake"]])
+def test_ctrl_c_before_the_first_step_is_one_sentence(at: str, command: list[str], checkout: Checkout) -> None:
+    """It comes while the plan is made, and when it is there."""
+    append(checkout.root / at, "import os, signal; os.kill(os.getpid(), signal.SIGINT)")
+    done = checkout.python(*command, "--cores", "1", "--config", "studies=[tiny]", "container=none")
+    assert done.returncode in (130, -signal.SIGINT)
+    last = done.stderr.splitlines()[-1]
+    assert last == "interrupted: each file that is there is whole, and the same command goes on from there"
+    assert "Traceback" not in done.stderr
+
+
 def test_a_start_looks_at_its_jobs_no_more_often_the_more_it_has_made(ready: Checkout) -> None:
     """Snakemake's limit of jobs in a second would leave a thread behind for each job, which looks once a second."""
     ready.study("tiny", replicates=4)
