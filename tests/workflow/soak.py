@@ -176,7 +176,7 @@ class Soak:
         self.troubles["locks held"] += "another start" in done.stdout + done.stderr
 
     def disk(self, kib: int) -> None:
-        """Start on a disk of this size, which may fill at any moment, then with room on it, then where it is read-only."""
+        """Start on a disk of this size, which may fill at any moment, then with room on it, then on a read-only one."""
         with _small_disk(self.results, kib) as remount:
             self.seen, self.files = {}, set()
             with self.watched():
