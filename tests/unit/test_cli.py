@@ -344,8 +344,10 @@ def test_generated_files_are_those_of_the_models(path: str) -> None:
 
 
 def test_the_locks_name_no_host_and_pin_every_line_with_a_hash() -> None:
-    for name in ("requirements.lock", "requirements-host.lock"):
-        text = (ROOT / name).read_text(encoding="utf-8")
+    locks = sorted(ROOT.glob("requirements*.lock"))
+    assert len(locks) == 6
+    for lock in locks:
+        text = lock.read_text(encoding="utf-8")
         assert "://" not in text
         assert "index" not in text.split("annotated")[0]
         pins = [block for block in text.split("\n") if block and not block.startswith((" ", "#"))]
@@ -355,6 +357,14 @@ def test_the_locks_name_no_host_and_pin_every_line_with_a_hash() -> None:
     full = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     full_pins = {re.sub(r"\[.*?\]", "", line).split(" ")[0] for line in full.splitlines()}
     assert {re.sub(r"\[.*?\]", "", line).split(" ")[0] for line in host.splitlines() if "==" in line} <= full_pins
+
+
+@pytest.mark.parametrize("name", ["Makefile", "docker/Dockerfile"])
+def test_nothing_is_installed_without_a_checksum(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8").replace("\\\n", " ")
+    installed = re.findall(r"pip install[^&|;}]*", text)
+    assert len(installed) >= 2
+    assert all("--require-hashes" in command for command in installed), installed
 
 
 def test_figures_have_rooflines_and_telemetry_wherever_they_are_written(
