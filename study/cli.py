@@ -246,12 +246,13 @@ def dataset(options: argparse.Namespace) -> str:
     PLAN,
     argument("weights", help="name of the decision in the plan"),
     argument("--here", action="store_true", help="decide in this process, which needs torch"),
+    argument("--memory-bytes", type=int, metavar="BYTES", help="with --here: memory that this process may take"),
     RESULTS,
     LOG,
 )
 def weights(options: argparse.Namespace) -> str | None:
     """Decide where a model's weights come from, once per study, and try the model."""
-    from study.base.processes import end_with_parent
+    from study.base.processes import end_with_parent, limit_memory
     from study.host.steps.weights import decide_here, prepare
 
     end_with_parent()
@@ -259,6 +260,8 @@ def weights(options: argparse.Namespace) -> str | None:
         return prepare(options.plan, options.weights, options.results, options.log)
     from study.training.models.pretrained import decide
 
+    if options.memory_bytes:
+        limit_memory(options.memory_bytes)
     decide_here(options.plan, options.weights, options.results, decide)
     return None
 

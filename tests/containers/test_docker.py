@@ -541,6 +541,29 @@ class TestHostileCode:
         assert "</html>" in (root / "results" / "report.html").read_text(encoding="utf-8")
 
 
+HOG = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self, classes):
+        super().__init__()
+        self.hog = [bytearray(b"x" * 2**26) for _ in range(64)]
+"""
+
+
+def test_a_model_that_takes_too_much_memory_while_it_is_tried_is_one_error_line(
+    built: Built, contained: Checkout
+) -> None:
+    (contained.root / "nets.py").write_text(HOG, encoding="utf-8")
+    contained.study("tiny", model=OWN_MODEL, limits={"memory_gib": 1})
+    done = contained.snakemake(*built.selection, FAST)
+    assert done.returncode == 1
+    limit = "the kernel killed the process for lack of memory, at its limit of 1 GiB (limits.memory_gib)"
+    assert [line for line in done.stderr.splitlines() if line.startswith("error: ")] == [f"error: {limit}"]
+    assert contained.records() == {}
+    assert (left_over(), scratch_folders(contained.root)) == ([], [])
+
+
 class TestEnds:
     """However a run ends: a record or a clear error, no container left after the next start, nothing lost."""
 
