@@ -502,13 +502,17 @@ class Net(torch.nn.Module):
 
 
 class TestHostileCode:
+    @pytest.mark.parametrize("caller", ["contained", "anothers"], ids=["the user of the tests", "another user"])
     def test_a_users_model_reaches_no_network_and_changes_nothing_of_the_host(
-        self, built: Built, contained: Checkout
+        self, caller: str, built: Built, request: pytest.FixtureRequest
     ) -> None:
+        contained: Checkout = request.getfixturevalue(caller)
         root = contained.root
         secret = root.parent / "secret"
         secret.write_text("secret")
         secret.chmod(0o600)
+        owner = root.stat()
+        os.chown(secret, owner.st_uid, owner.st_gid)
         contained.plant("pass")
         contained.study("tiny", model=OWN_MODEL)
         contained.good(*built.selection, FAST, extra=RECORDS)
@@ -538,6 +542,7 @@ class TestHostileCode:
         assert not [path for path in (root / "results").rglob("*") if path.is_symlink()]
         assert "planted" not in (root / "results" / "plan.json").read_text()
         assert "secret" not in "".join(content.decode() for content in after.values())
+        assert {path.stat().st_uid for path in (root / "results").rglob("*")} == {owner.st_uid}
         assert "</html>" in (root / "results" / "report.html").read_text(encoding="utf-8")
 
 
