@@ -148,6 +148,8 @@ class Soak:
     def _change_the_world(self) -> None:
         """Let the clock jump by an hour, move or copy the results, or lose the data: each in a part of the rounds."""
         what = self.rng.random()
+        if not self.results.is_dir():
+            return  # the start was killed too early
         if what < 0.3:
             hour = 3600 if what < 0.15 else -3600
             for path in self.results.rglob("*"):
