@@ -45,8 +45,6 @@ except StudyError as error:
     sys.exit(f"error: {error}")
 except ModuleNotFoundError as error:
     sys.exit(f"error: {error}: {NOT_INSTALLED}")
-except KeyboardInterrupt:
-    sys.exit("interrupted before anything was started")
 
 workflow.study = config, FLOW, LOCK
 STUDIES = [plan.name for plan in FLOW.plans]

@@ -22,13 +22,13 @@ from study.base.step import TEMPLATES
 from study.config.load import read_selection
 from study.config.selection import MachineClass
 from study.config.settings import Settings
-from study.host.engine import bring, lifetime
-from study.host.engine.engines import engine
+from study.host.engine import lifetime
 from study.host.engine.place import DEVICES, Place, choose
 from study.host.plan import blocks, outlook, process_count
 from study.host.plan.asked import asked
 from study.host.plan.checks import check_images, check_limits, check_training_stack
 from study.host.plan.make import plan_all, read_all
+from study.host.plan.prepared import forget_damaged, forget_images
 from study.host.plan.templates import start_templates
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ def start(
             lifetime.sweep(results)
             set_back(_timed(results, [plan.name for plan in plans]))
             for plan in plans:
-                _forget_images(plan, results)
+                forget_images(plan, layout)
             write_plans(plans, results)
             for plan in plans:
                 layout.records(plan.name).mkdir(parents=True, exist_ok=True)
@@ -273,6 +273,8 @@ def start(
     flow = Workflow(plans, layout, named, selection.machines, on_other_machines)
     if read_only:
         return flow, lock
+    for study, runs in pending.items():
+        forget_damaged(study, runs, layout)
     if flow.pending:
         layout.prepared.unlink(missing_ok=True)
         if not on_other_machines:
@@ -292,15 +294,6 @@ def _timed(results: Path, studies: list[str]) -> list[Path]:
         *(file for name in studies for file in (results / name).rglob("*")),
         *PACKAGE.rglob("*"),
     ]
-
-
-def _forget_images(plan: Plan, results: Path) -> None:
-    """Remove the description of each image that is outdated or gone, so that Snakemake makes it again."""
-    for name, wanted in plan.images.items():
-        path = Results(results).image(name)
-        gpu = wanted.device == "cuda" and devices.absent("cuda") is None
-        if path.exists() and not bring.is_current(path, engine(plan.engine), wanted, gpu):
-            path.unlink()
 
 
 def lock_results(results: Path) -> "FileLock":

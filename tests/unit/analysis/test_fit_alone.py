@@ -245,6 +245,19 @@ def test_a_hundred_sizes_are_fitted(tmp_path: Path) -> None:
     assert fit(tmp_path / "many.csv")["verdict"] == {"kind": "unreplicated", "law": "inverse"}
 
 
+def test_three_hundred_sizes_of_two_rows_each_are_fitted(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    sizes = np.repeat(range(1, 301), 2)
+    seconds = (5 + 240 / sizes) * np.exp(rng.normal(0, 0.05, len(sizes)))
+    rows = "".join(f"{size},{time}\n" for size, time in zip(sizes, seconds, strict=True))
+    (tmp_path / "many.csv").write_text(FEW + rows)
+    found = fit(tmp_path / "many.csv")
+    assert (found["observations"], found["batch_sizes"], found["best"]) == (600, 300, "inverse")
+    law = found["models"]["inverse"]["coefficients"]  # type: ignore[index]
+    assert law == pytest.approx({"T0": 5, "A": 240}, rel=0.02)
+    assert found["spreads"]["noise"] == pytest.approx(0.05, rel=0.1)  # type: ignore[index]
+
+
 def test_it_imports_no_torch(tmp_path: Path) -> None:
     (tmp_path / "blog.csv").write_text(BLOG)
     call = f"main(['fit', {str(tmp_path / 'blog.csv')!r}])"
