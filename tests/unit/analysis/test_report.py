@@ -5,7 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from study.analysis.figures import drawn
 from study.analysis.figures.step import write_figures
+from study.analysis.figures.style import Drawn
 from study.analysis.published.sources import SOURCES
 from study.analysis.report.resources import resources
 from study.analysis.report.step import render
@@ -132,13 +134,34 @@ def test_every_run_is_a_dot_that_leads_to_its_row_and_its_record(tmp_path: Path)
     }
 
 
-def test_one_quantity_has_one_number_on_the_page(tmp_path: Path) -> None:
-    """The mean of a setting is the same in its card, the chart, the table and the bar of its parts."""
+def test_one_quantity_has_one_number_on_the_page_and_in_its_pictures(tmp_path: Path) -> None:
+    """The mean of a setting is the geometric one in its card, each chart, the table and each picture."""
     plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4, 8]}, replicates=3)
-    analysed(plan, tmp_path, {"bs4-cpu": 43.7, "bs8-cpu": 76.5}, figures=False)
-    text = Page(tmp_path / "report.html").text.partition("Cost, diagnostics")[0]
-    assert set(re.findall(r"(?<!: )\b4[0-9]\.[0-9]+(?= s| \()", text)) == {"43.7"}
-    assert set(re.findall(r"(?<!: )\b7[0-9]\.[0-9]+(?= s| \()", text)) == {"76.5"}
+    times = (2.0, 3.0, 4.6)
+    for place, run in enumerate(plan.runs):
+        record = make_record(plan, place, fit_seconds=SCALES[run.settings.training.batch_size] * times[run.block - 1])
+        write_new(tmp_path / "tiny" / "records" / run.file, record.model_dump_json())
+    analysis = finish(plan, tmp_path, figures=False)
+    geometric, arithmetic = float(np.exp(np.log(times).mean())), float(np.mean(times))
+    page = Page(tmp_path / "report.html").text.partition("Cost, diagnostics")[0]
+    frame = read_csv(tmp_path / "tiny" / "timings.csv", plan.study)
+    pictures = drawn(plan, frame, analysis, tmp_path / "tiny" / "records", tmp_path / "tiny" / "telemetry")
+    told = {"page": page} | {name: words_of(pictures[name]) for name in ("batch_size_performance", "phases")}
+    for name, text in told.items():
+        for scale in SCALES.values():
+            assert f"{scale * geometric:.1f} s" in text, name
+            assert f"{scale * arithmetic:.1f}" not in text, name
+    own = [float(y) for line in pictures["order"].figure.axes[0].get_lines() for y in np.asarray(line.get_ydata())]
+    assert max(own) == pytest.approx(max(times) / geometric)
+
+
+SCALES = {4: 15.0, 8: 27.0}
+"""By batch size."""
+
+
+def words_of(picture: Drawn) -> str:
+    texts = [text.get_text() for axes in picture.figure.axes for text in axes.texts]
+    return "\n".join([*texts, picture.caption, picture.alt])
 
 
 def test_the_report_gives_question_answer_interval_and_what_ran(tmp_path: Path) -> None:
