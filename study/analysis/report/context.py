@@ -1,6 +1,6 @@
 """The content of the page on one study, as values for the template."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,7 @@ from study.analysis.report.life import life_chart, life_sentence, wall_seconds, 
 from study.analysis.report.notes import counts, oddities, origins, reduced, summary
 from study.analysis.stats.analysis import Analysis
 from study.analysis.stats.rows import Levelled, level_rows, means_of
-from study.analysis.stats.usable import with_reasons
+from study.analysis.stats.usable import counted, with_reasons
 from study.analysis.table.progress import Progress, progress_of
 from study.analysis.wording.answer import answer_sentence
 from study.analysis.wording.cards import Card, cards, first_cards, limit_card
@@ -148,7 +148,7 @@ def view(
         total=total_words(analysis.y),
         rate="images/s" if study.total in TOTALS_OF_INFERENCE else "images/s in training",
         facts=[*facts_of(plan, records), *primers_of(records, primers)],
-        epochs=_epochs(plan, records),
+        epochs=_epochs(plan, records, set(counted(frame)["run"])),
         runs=_runs(plan, frame, analysis.y),
         beside=series,
         published=study.published,
@@ -191,10 +191,10 @@ def _present(*charts: Chart | None) -> list[Chart]:
     return [chart for chart in charts if chart]
 
 
-def _epochs(plan: Plan, records: dict[str, Record]) -> list[EpochRow]:
+def _epochs(plan: Plan, records: dict[str, Record], names: Collection[str]) -> list[EpochRow]:
     """Return our epochs, and those that the document beside the study prints."""
     study = plan.study
-    ours = [] if study.total in TOTALS_OF_INFERENCE else epoch_rows(plan, records)
+    ours = [] if study.total in TOTALS_OF_INFERENCE else epoch_rows(plan, records, names)
     theirs = published_epochs(study.published, read_published()) if ours and study.published else []
     return padded([*ours, *theirs])
 

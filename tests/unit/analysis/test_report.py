@@ -9,6 +9,7 @@ from study.analysis.figures import drawn
 from study.analysis.figures.step import write_figures
 from study.analysis.figures.style import Drawn
 from study.analysis.published.sources import SOURCES
+from study.analysis.report.epochs import epoch_rows
 from study.analysis.report.resources import resources
 from study.analysis.report.step import render
 from study.analysis.stats import findings
@@ -153,6 +154,38 @@ def test_one_quantity_has_one_number_on_the_page_and_in_its_pictures(tmp_path: P
             assert f"{scale * arithmetic:.1f}" not in text, name
     own = [float(y) for line in pictures["order"].figure.axes[0].get_lines() for y in np.asarray(line.get_ydata())]
     assert max(own) == pytest.approx(max(times) / geometric)
+
+
+def test_an_accuracy_is_the_one_of_its_level_beside_a_ratio_and_in_the_last_epoch(tmp_path: Path) -> None:
+    """A run of the GPU failed, so that the CPU's first run has no partner in its block; it counts all the same."""
+    plan = with_gpu(tiny_plan(factors={"device": ["cpu", "cuda"]}, curve=None, replicates=4, contrast="device"))
+    reached = (0.95, 0.80, 0.85, 0.84)
+    for place, run in enumerate(plan.runs):
+        lost = run.block == 1 and run.settings.device == "cuda"
+        record = make_record(plan, place, "failed" if lost else "ok")
+        if record.measurement:
+            epoch = record.measurement.epochs[0].model_copy(update={"accuracy": reached[run.block - 1]})
+            measured = record.measurement.model_copy(update={"epochs": [epoch]})
+            record = record.model_copy(update={"measurement": measured})
+        write_new(tmp_path / "tiny" / "records" / run.file, record.model_dump_json())
+    analysis = finish(plan, tmp_path, figures=False)
+    levels = [group.levels[0].accuracy for group in analysis.groups]
+    assert levels == pytest.approx([0.86, 0.83])
+    (ratio,) = analysis.ratios
+    assert [ratio.slower_accuracy, ratio.faster_accuracy] == levels
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    text = re.sub(r"(<[^>]*>|\s)+", " ", page)
+    assert "86.0% and 83.0%" in text
+    assert "CPU accuracy 86.0%" in text
+    assert "GPU accuracy 83.0%" in text
+
+
+def test_a_run_that_was_set_aside_is_in_no_epoch(tmp_path: Path) -> None:
+    plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4, 8]}, replicates=4)
+    records = {run.name: make_record(plan, place) for place, run in enumerate(plan.runs)}
+    names = [run.name for run in plan.runs if run.settings.training.batch_size == 4]
+    assert any(row.setting.endswith("batch size 4") for row in epoch_rows(plan, records, names))
+    assert not any(row.setting.endswith("batch size 8") for row in epoch_rows(plan, records, names))
 
 
 SCALES = {4: 15.0, 8: 27.0}
