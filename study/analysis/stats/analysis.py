@@ -44,6 +44,7 @@ from study.analysis.stats.usable import (
     place_of,
     usable_runs,
     with_reasons,
+    with_true_shares,
 )
 from study.artifacts.timing import resources
 from study.base.strict import Strict
@@ -140,7 +141,7 @@ def analyse(study: Study, frame: pd.DataFrame) -> Analysis:
     """Return the analysis of one study's table of timings, which has a row for each planned run."""
     y = study.total
     frame = with_reasons(study, frame)
-    fitted = groups_of(study, frame)
+    fitted = groups_of(study, with_true_shares(frame))
     groups = [_group(study, group, y) for group in fitted]
     ratios = ratios_of(study, fitted, study.contrast) if study.contrast else []
     contrasts = contrasts_of(study, fitted, ratios, study.contrast) if study.contrast else []

@@ -179,6 +179,20 @@ def test_a_run_above_its_ceiling_says_that_the_ceiling_was_measured_on_a_slower_
     assert (found.runs, found.share) == ([frame["run"][0]], 3.29)
 
 
+def test_no_share_of_a_ceiling_that_one_run_exceeded_is_shown_and_those_of_another_ceiling_are() -> None:
+    study = study_of(factors={"device": ["cpu", "cuda"], "training.batch_size": [4, 8]})
+    frame = rows_of(study, lambda *_: 1.0).assign(ceiling_share=0.9, precision="fp32")
+    frame.loc[frame["device"] == "cuda", "precision"] = "bf16"
+    for exceeded in (False, True):
+        frame.loc[frame.index[frame["device"] == "cpu"][0], "ceiling_share"] = 3.29 if exceeded else 0.9
+        shown = {
+            group.label: "ceiling_share" in {row.key for row in resources(group)}
+            for group in analyse(study, frame).groups
+        }
+        assert shown == {label: not (exceeded and label.startswith("cpu")) for label in shown}
+        assert list(shown) == ["cpu", "cuda"]
+
+
 def test_a_run_that_is_set_aside_says_why_and_whether_its_warm_up_explains_it() -> None:
     study = study_of(replicates=3)
     frame = rows_of(study, lambda *_: 1.0)
