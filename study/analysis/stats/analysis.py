@@ -94,7 +94,8 @@ class Group(Strict):
     levels: list[Level]
     best: str | None = Field(
         None,
-        description="The candidate with the smallest mean; null where one that is not determined may be faster.",
+        description="The candidate with the smallest mean; null where nothing can be said of it: one that is not "
+        "determined may be faster, or the machine's change may be the differences.",
     )
     indistinguishable: list[str] = Field(
         default=[],
@@ -182,7 +183,8 @@ def _group(study: Study, group: GroupFit, y: str) -> Group:
     if fits is None:
         return Group(label=group.label, levels=levels)
     clean = group.clean
-    best = _best(levels, group.unfair)
+    machine = _verdict(fits)
+    best = None if machine else _smallest(levels, group.unfair)
     timed = [level.label for level in levels if level.time]
     drift = drift_of(clean, y)
     return Group(
@@ -193,7 +195,7 @@ def _group(study: Study, group: GroupFit, y: str) -> Group:
         unfair={level.label: group.unfair[level.label] for level in levels if level.label in group.unfair},
         optimum=fits.optimum,
         machine_change=machine_change.change(clean),
-        machine=_verdict(fits),
+        machine=machine,
         curve=_curve(levels, fits, drift.change if drift else None) if x else None,
         equivalent=equivalent_to(fits.raw, best, study.equivalence_margin) if best else [],
         sensitivity=sensitivity_of(fits.raw, study.equivalence_margin),
@@ -243,7 +245,7 @@ def _tied(levels: list[str], fits: Fits) -> list[str]:
     return [level for level in levels if level in tied]
 
 
-def _best(levels: Sequence[Level], unfair: Mapping[str, object]) -> str | None:
+def _smallest(levels: Sequence[Level], unfair: Mapping[str, object]) -> str | None:
     """Return the candidate with the smallest mean; None where one that is not determined may be faster."""
     timed = [(level, level.time) for level in levels if level.time and level.label not in unfair]
     told = [(time.value, level.label, time.high or time.value) for level, time in timed if not level.undetermined]
@@ -355,7 +357,7 @@ def _group_answer(group: Group, factor: str | None) -> Answer:
         return NothingSucceeded(group=group.label)
     if len(group.levels) == 1 and timed[0].time:
         return _only_answer(group, timed[0], timed[0].time)
-    best = next((level for level in timed if level.label == group.best), None)
+    best = next((level for level in timed if level.label == _smallest(timed, group.unfair)), None)
     open_levels = {
         level.label: level.undetermined for level in timed if level.undetermined and level.label not in group.unfair
     }

@@ -165,7 +165,7 @@ class CannotSay(Strict):
 
 
 class Fastest(Strict):
-    """The level with the smallest mean, and whether it can be told from the others."""
+    """The level with the smallest mean, and whether it can be told from the others; no answer with ``machine``."""
 
     kind: Literal["fastest"] = "fastest"
     group: str

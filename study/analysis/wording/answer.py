@@ -90,15 +90,20 @@ def _levels(factor: str | None, levels: Sequence[str]) -> list[str]:
 
 @answer_sentence.register
 def _fastest(answer: findings.Fastest) -> str:
+    if answer.machine:
+        return f"{on_device(answer.group)} it cannot be said which is the fastest: {_machine(answer)}."
     time = f"{_seconds(answer.time)}{accuracy_words(answer.accuracy)}"
-    text = f"{on_device(answer.group)} the fastest is {_level(answer.factor, answer.level)}, {time};"
-    changed = f"but the machine itself changed by {answer.machine_change or 1:.1f}x during these runs"
-    if answer.machine == "explains":
-        return f"{text} {changed}, and no difference between the settings is left once the yardstick accounts for that."
-    if answer.machine == "unclear":
-        return f"{text} {changed}, and they are too few to tell its part in the differences between the settings."
     law = f" {verdict_sentence(answer.curve)}" if answer.curve else ""
-    return f"{text} {'; '.join(_beside(answer))}.{law}"
+    fastest = f"{on_device(answer.group)} the fastest is {_level(answer.factor, answer.level)}, {time}"
+    return f"{fastest}; {'; '.join(_beside(answer))}.{law}"
+
+
+def _machine(answer: findings.Fastest) -> str:
+    """Return why the machine's change leaves no answer."""
+    changed = f"the machine itself changed by {answer.machine_change or 1:.1f}x during these runs"
+    if answer.machine == "explains":
+        return f"{changed}, and no difference between the settings is left once the yardstick accounts for that"
+    return f"{changed}, and they are too few to tell its part in the differences between the settings"
 
 
 def known_ties(answer: findings.Fastest) -> list[str]:
