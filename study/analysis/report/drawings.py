@@ -7,7 +7,7 @@ import pandas as pd
 
 from study.analysis.charts import order, phases, ratios, times
 from study.analysis.charts.svg import Chart
-from study.analysis.published.beside import TIMES, Series
+from study.analysis.published.beside import TIMES, Row, Series
 from study.analysis.stats.analysis import Analysis, Group, Level
 from study.analysis.stats.parts import VALIDATION, parts_of, shares_of
 from study.analysis.stats.rows import Levelled, over_means
@@ -19,8 +19,9 @@ from study.artifacts.plan import Plan
 
 
 def main_chart(plan: Plan, groups: Levelled, analysis: Analysis, published: Sequence[Series]) -> Chart | None:
-    """Return every run of every group."""
-    beside, keys = _published_times(published), keys_of(plan.study)[0]
+    """Return every run of every group, beside the published times except at a reduced size, which does less work."""
+    source, keys = None if plan.study.full else _published_times(published, analysis), keys_of(plan.study)[0]
+    beside = {row.label: row for row in source.rows if row.ours} if source else {}
     by = f", by {' and '.join(map(short_key, keys))}" if keys and not plan.study.effects else ""
     panels = [
         times.Panel(
@@ -35,13 +36,15 @@ def main_chart(plan: Plan, groups: Levelled, analysis: Analysis, published: Sequ
     caption = "Every dot is a run; the bar is the geometric mean, the line its 95% interval."
     if any(level.accuracy is not None for group in analysis.groups for level in group.levels):
         caption += " Under each setting: the accuracy after training."
+    if source:
+        caption += f" A diamond is a time of {source.source.short_name}, {source.place}."
     if any(group.unfair for group in analysis.groups):
         caption += " Settings in amber did not learn as well as the best, and are no candidates."
     return times.times_chart(panels, "Every run", caption)
 
 
-def _row(study: str, level: Level, group: Group, rows: pd.DataFrame, y: str, published: dict[str, float]) -> times.Row:
-    """Return one level with the runs that have a time."""
+def _row(study: str, level: Level, group: Group, rows: pd.DataFrame, y: str, published: dict[str, Row]) -> times.Row:
+    """Return one level with the runs that have a time, and the time published for these runs."""
     timed = rows[(rows["outcome"] == "ok") & rows[y].notna()]
     dots = tuple(
         times.Dot(f"{study}/{run}", float(seconds), _kind(aside, disturbed))
@@ -52,7 +55,7 @@ def _row(study: str, level: Level, group: Group, rows: pd.DataFrame, y: str, pub
     note = f"{level.accuracy:.0%} accurate" if level.accuracy is not None else ""
     if not dots:
         note = listed([name.replace("_", " ") for name in level.outcomes]) if level.outcomes else "no run"
-    time = level.time
+    time, beside = level.time, published.get(level.label)
     return times.Row(
         label=level.label,
         note=note,
@@ -62,7 +65,7 @@ def _row(study: str, level: Level, group: Group, rows: pd.DataFrame, y: str, pub
         mean=time.value if time else None,
         low=time.low if time else None,
         high=time.high if time else None,
-        published=published.get(level.label),
+        published=beside.published if beside and beside.ours == time else None,
     )
 
 
@@ -70,10 +73,14 @@ def _kind(aside: object, disturbed: object) -> times.Kind:
     return "aside" if isinstance(aside, str) else "disturbed" if isinstance(disturbed, str) else "run"
 
 
-def _published_times(published: Sequence[Series]) -> dict[str, float]:
-    """Return the published seconds by label, where the document has one table of them alone."""
-    found = [series for series in published if series.metric == "fit_time" and any(row.ours for row in series.rows)]
-    return {row.label: row.published for row in found[0].rows if row.ours} if len(found) == 1 else {}
+def _published_times(published: Sequence[Series], analysis: Analysis) -> Series | None:
+    """Return the first published table of times that stands beside the mean of a level; None without one.
+
+    A document may print the same times again, in a figure.
+    """
+    means = [(level.label, level.time) for group in analysis.groups for level in group.levels if level.time]
+    of_time = [series for series in published if series.metric == "fit_time"]
+    return next((one for one in of_time if any((row.label, row.ours) in means for row in one.rows)), None)
 
 
 def phases_chart(groups: Levelled, analysis: Analysis) -> Chart | None:

@@ -176,9 +176,9 @@ def test_the_examples_two_clean_runs_leave_the_ratio_open_and_its_optimum_tied()
         ({"indistinguishable": ["32"], "best": "32"}, "slower", "contradicted", "64 is slower by more than the noise"),
         ({"unfair": {"64": "not_learned"}}, "not_learned", "contradicted", "64 did not learn as others did"),
         ({"unfair": {"64": "censored"}}, "censored", "contradicted", "64 missed the target accuracy"),
-        ({"best": None}, "undecided", "cannot_say", "it cannot be told which is the fastest. To decide it"),
-        ({"optimum": None}, "undecided", "cannot_say", "it cannot be told which is the fastest"),
-        ({"machine": "unclear"}, "undecided", "cannot_say", "it cannot be told which is the fastest"),
+        ({"best": None}, "undecided", "cannot_say", "the data do not show which is the fastest. To decide it"),
+        ({"optimum": None}, "undecided", "cannot_say", "the data do not show which is the fastest"),
+        ({"machine": "unclear"}, "undecided", "cannot_say", "the data do not show which is the fastest"),
         ({"levels": []}, "not_measured", "cannot_say", "64 was not measured"),
     ],
 )  # fmt: skip

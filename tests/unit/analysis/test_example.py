@@ -9,7 +9,7 @@ import pytest
 
 from study.analysis.report.drawings import shares_of_best
 from study.analysis.stats.analysis import Analysis, Level, analyse, read_analysis
-from study.analysis.stats.findings import SetAsideRuns, Turn
+from study.analysis.stats.findings import SetAsideRuns, Turn, UnequalCircumstances
 from study.analysis.stats.parts import shares_of
 from study.analysis.stats.rows import level_rows
 from study.analysis.stats.usable import FIRST, counted, with_reasons
@@ -98,13 +98,23 @@ def test_the_readme_quotes_the_example(plan: Plan, frame: pd.DataFrame, readme: 
     assert f"{len(frame[frame['outcome'] == 'ok'])} runs" in readme
     fastai, torch = analyse(plan.study, frame).groups
     rest = [[label for label in group.indistinguishable if label != group.best] for group in (fastai, torch)]
-    assert f"fastest at {fastai.best}, and {listed(rest[0])} cannot be told from it" in readme
-    assert f"at its fastest, {torch.best}, and {listed(rest[1])} cannot be told from that" in readme
+    assert f"fastest at {fastai.best}, and the data do not separate {listed(rest[0])} from it" in readme
+    assert f"at its fastest, {torch.best}, and the data do not separate {listed(rest[1])} from that" in readme
     for group in (fastai, torch):
         assert group.curve is not None
         turn = group.curve.verdict
         assert isinstance(turn, Turn)
         assert f"it is shortest between {turn.low:g} and {turn.high:g} (95%)." in readme
+
+
+def test_the_pages_say_that_the_two_loops_had_unequal_threads(
+    plan: Plan, frame: pd.DataFrame, readme: str, page: str
+) -> None:
+    (found,) = only(UnequalCircumstances, analyse(plan.study, frame).warnings)
+    assert (found.what, found.factor) == ("threads", "training.loop")
+    clause = f"The plain loop had {found.counts['torch']} CPU thread and stock fastai {found.counts['fastai']}"
+    assert clause in readme
+    assert clause in page
 
 
 def test_the_readme_says_which_settings_did_not_learn(plan: Plan, frame: pd.DataFrame, readme: str) -> None:
