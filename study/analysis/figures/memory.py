@@ -91,8 +91,8 @@ def _panel(study: Study, title: str, parts: list[pd.DataFrame], quantities: dict
         prefix = f"{prefix}: " if prefix else ""
         ok = rows[rows["outcome"] == "ok"]
         for quantity, (column, words) in enumerate(quantities.items()):
-            medians = ok.groupby(x)[column].median().dropna()
-            if len(medians):
+            medians = ok.groupby(x)[column].median()  # a line is broken where a level has none
+            if medians.notna().any():
                 panel.lines.append(Line(prefix + words, medians, quantity, level))
         failed = rows.loc[rows["outcome"] == "out_of_memory", x]
         if len(failed):

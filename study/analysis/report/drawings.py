@@ -37,7 +37,7 @@ def main_chart(plan: Plan, groups: Levelled, analysis: Analysis, published: Sequ
     if any(level.accuracy is not None for group in analysis.groups for level in group.levels):
         caption += " Under each setting: the accuracy after training."
     if source:
-        caption += f" A diamond is a time of {source.source.short_name}, {source.place}."
+        caption += f" Diamonds are published times ({source.source.short_name}, {source.place})."
     if any(group.unfair for group in analysis.groups):
         caption += " Settings in amber did not learn as well as the best, and are no candidates."
     return times.times_chart(panels, "Every run", caption)

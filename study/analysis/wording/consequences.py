@@ -20,7 +20,7 @@ CONSEQUENCES: dict[str, tuple[str, str]] = {
         "Measure them together: `python -m study retry STUDY --outcome ok`, then start again.",
     ),
     "unequal_circumstances": (
-        "A difference between settings with unequal numbers is also that of the numbers; settings with equal ones "
+        "A difference between settings with unequal numbers may come from the numbers. Settings with equal numbers "
         "compare fairly.",
         "Give all settings one number (`training.threads`, `loader.workers`), and start again.",
     ),

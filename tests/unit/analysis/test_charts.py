@@ -63,7 +63,7 @@ def test_the_main_chart_has_the_first_published_times_beside_the_settings_that_t
     assert chart is not None
     assert re.findall(r"published: ([\d.]+) s", chart.wide) == ["9.44", "10.5", "7.18", "10.5"]
     assert chart.wide.index("GPU, by batch size") < chart.wide.index("published: 9.44 s")
-    assert "A diamond is a time of the blog, the table." in chart.caption
+    assert "Diamonds are published times (the blog, the table)." in chart.caption
     reduced = plan.model_copy(update={"study": plan.study.model_copy(update={"full": {"training.epochs": 3}})})
     less = main_chart(reduced, groups, analysis, series)
     assert less is not None

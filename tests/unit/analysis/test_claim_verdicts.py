@@ -21,6 +21,7 @@ from study.analysis.published.table import read_published
 from study.analysis.stats.analysis import Analysis, Group, Level, read_analysis
 from study.analysis.stats.findings import Setting
 from study.analysis.stats.usable import Estimate
+from study.analysis.wording.cards import SIGNS
 from study.analysis.wording.claims import LONGEST, claim_headline, claim_text, claim_title, ratio_sentence
 from study.artifacts.plan import read_plan
 from study.base.files import ROOT
@@ -269,3 +270,18 @@ def test_no_headline_is_longer_than_a_card(count: int, value: float, within: boo
     more: tuple[Evidence, ...] = (*kinds, "established", "tied")
     for evidence in more:
         assert len(claim_headline(ClaimVerdict(claim_of("batch-size"), evidence, groups=(group,)))) <= LONGEST
+
+
+@pytest.mark.parametrize(
+    ("standings", "words"),
+    [
+        (["among", "alone"], "the claimed setting is one of these"),
+        (["alone", "undecided"], "the claimed setting alone is the fastest wherever that can be said"),
+    ],
+)
+def test_the_page_on_reading_the_report_explains_the_word_that_the_code_gives(
+    standings: list[Standing], words: str
+) -> None:
+    text = " ".join((ROOT / "docs" / "reading-the-report.md").read_text(encoding="utf-8").split())
+    word = SIGNS[evidence_of_fastest(standings)][1]
+    assert words in text.partition(f" {word}**:")[2].partition("- **")[0]
