@@ -38,7 +38,7 @@ def test_the_blogs_five_points_support_a_constant_and_no_alpha(
     assert models["power"]["coefficients"]["c"] >= 0  # type: ignore[index]
     assert models["constant"]["coefficients"] == {"T0": pytest.approx(9.680, abs=0.001)}
     assert found["optimum"] is None
-    assert "no law beats a constant" in said
+    assert "no law fits better than a constant" in said
     assert "undefined" in said
     assert "no finding" in said
     assert "4228" not in said
