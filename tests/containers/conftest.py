@@ -79,7 +79,9 @@ def anothers(built: Built) -> Iterator[Checkout]:
         pytest.skip("only root can start a pipeline as another user")
     nobody = pwd.getpwnam("nobody")
     caller: dict[str, Any] = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": [SOCKET.stat().st_gid]}
-    if subprocess.run([sys.executable, "-c", "import snakemake"], cwd="/", capture_output=True, **caller).returncode:
+    try:
+        subprocess.run([sys.executable, "-c", "import snakemake"], cwd="/", check=True, capture_output=True, **caller)
+    except (OSError, subprocess.CalledProcessError):
         pytest.skip("the interpreter of these tests lies where no other user can enter")
     with TemporaryDirectory() as folder:
         checkout = copy_checkout(Path(folder).resolve() / ODD)
