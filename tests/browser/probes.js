@@ -118,6 +118,18 @@
     wide: () => [...document.body.querySelectorAll("*")].filter((e) => shown(e) && e.getBoundingClientRect().right > innerWidth + 1
       && !e.parentElement.closest("svg") && ![...ancestors(e)].some((a) => getComputedStyle(a).overflowX !== "visible")).map(called).slice(0, 5),
 
+    // Each box that can scroll, scrolled to its end: whether names of rows stay, whether they hide the rest, and whether
+    // a row's accuracy can be seen together with its name.
+    scrolled: () => [...document.querySelectorAll(".scroll")].filter((box) => box.scrollWidth > box.clientWidth).map((box) => {
+      const edges = box.getBoundingClientRect(), rows = [...box.querySelectorAll("tr")].filter((row) => row.cells[0].tagName === "TH");
+      const name = (row) => row.cells[0].getBoundingClientRect();
+      box.scrollLeft = box.scrollWidth;
+      const stays = rows.every((row) => Math.abs(name(row).left - edges.left) < 2), hides = rows.some((row) => name(row).width > 0.7 * edges.width);
+      const place = [...rows[0].cells].findIndex((head) => head.innerText.trim() === "accuracy"), cell = () => rows[1].cells[place].getBoundingClientRect();
+      if (place > 0) box.scrollLeft += cell().right - edges.right;
+      return { name: box.getAttribute("aria-label"), stays, hides, accuracy: place > 0 ? name(rows[1]).right <= cell().left + 1 : null };
+    }),
+
     // The texts that a reader sees, without those that tell the state of a control.
     texts: () => [...document.querySelectorAll("h1, h2, h3, h4, h5, h6, p, li, caption, th, td, dt, dd, figcaption, summary, svg text")]
       .filter((e) => shown(e) && !e.closest("[aria-live], [role=status], [role=tooltip], noscript")).map((e) => words(e.textContent)).filter(Boolean),

@@ -35,6 +35,48 @@ def test_the_page_does_not_scroll_sideways(page: Page, report: Report, name: str
     assert found[0] <= found[1] == width, probe(page, "wide()")
 
 
+@pytest.mark.parametrize(("width", "height"), [(1280, 900), (375, 667)])
+def test_the_first_screen_of_two_studies_says_what_becomes_of_each_claim(
+    page: Page, example: Path, width: int, height: int
+) -> None:
+    page.viewport(width, height)
+    page.open(example)
+    lines = page.evaluate(
+        "[...document.querySelectorAll('.claims li')].map(e => [e.innerText, e.getBoundingClientRect().bottom])"
+    )
+    told, ends = zip(*lines, strict=True)
+    assert ["64 is the optimum" in told[0], "9.97 times" in told[1]] == [True, True]
+    assert [line.split()[0] for line in told] == ["=", "?"]
+    assert max(ends) < height
+    assert page.evaluate(
+        "[...document.querySelectorAll('.claims a')].map(link =>"
+        "document.getElementById(link.hash.slice(1)).querySelector('.told').innerText)"
+    ) == page.evaluate("[...document.querySelectorAll('.claims b')].map(told => told.innerText)")
+
+
+def test_a_link_to_what_is_folded_opens_it_with_and_without_the_script(page: Page, bare: Page, example: Path) -> None:
+    for one in (page, bare):
+        one.open(example)
+        for part in ("batch-size-runs", "speedup-facts"):
+            assert not one.evaluate(f"document.getElementById({part!r}).checkVisibility()")
+            one.click(f"document.querySelector('a[href=\"#{part}\"]')")
+            assert one.until(f"document.getElementById({part!r}).checkVisibility()")
+
+
+def test_the_first_column_stays_where_a_table_scrolls_on_a_phone_and_accuracy_is_seen_beside_it(
+    page: Page, example: Path
+) -> None:
+    page.viewport(375, 700)
+    page.open(example)
+    probe(page, "openDetails()")
+    boxes = probe(page, "scrolled()")
+    assert [box for box in boxes if not box["stays"] or box["hides"] or box["accuracy"] is False] == []
+    assert sum(box["accuracy"] is True for box in boxes) >= 3  # of every run of both studies, and of the ratios
+    outside = "[...document.querySelectorAll('table')].filter(one => !one.closest('.scroll'))"
+    assert page.evaluate(f"{outside}.filter(one => one.scrollWidth > innerWidth - 32).length") == 0
+    assert page.evaluate(f"{outside}.every(one => one.className === 'levels')")
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_no_text_is_smaller_than_ten_pixels_on_a_phone(page: Page, report: Report, name: str) -> None:
     page.viewport(375, 700, scale=2)

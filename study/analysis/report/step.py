@@ -17,6 +17,7 @@ from study.analysis.published.claims.printed import Claim
 from study.analysis.published.table import read_published
 from study.analysis.report.context import StudyView, view
 from study.analysis.report.resources import resources
+from study.analysis.report.writing import in_its_place
 from study.analysis.stats.analysis import read_analysis
 from study.analysis.table.files import read_primers, read_timings
 from study.analysis.wording.cards import SIGNS, EvidenceWord
@@ -57,6 +58,7 @@ def render(studies: list[str], results: Path, output: Path, linked: Path | None 
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
+        finalize=in_its_place,
     )
     environment.filters |= {"number": number, "bytes": bytes_words, "device": device_words}
     environment.filters |= {"resources": resources, "law_formula": law_formula, "coefficients": coefficients}
@@ -68,8 +70,8 @@ def render(studies: list[str], results: Path, output: Path, linked: Path | None 
         "prose": prose,
         "document": document,
         "claim_text": claim_text,
+        "sha256": content_hash,
     }
-    script = environment.get_template("report.js").render()
     claims = examine(read_published())
     views = [_read(name, results, linked or results, output.parent, claims) for name in studies]
     text = environment.get_template("report.html.j2").render(
@@ -79,8 +81,8 @@ def render(studies: list[str], results: Path, output: Path, linked: Path | None 
         if all(view.progress.whole for view in views)
         else progress_sentence([v.progress for v in views]),
         claims=claims,
-        script=script,
-        script_hash=f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}",
+        style=environment.get_template("report.css").render(),
+        script=environment.get_template("report.js").render(),
     )
     write_whole(output, text)
 
@@ -90,9 +92,14 @@ def evidence_words(evidence: EvidenceWord) -> str:
     return " ".join(SIGNS[evidence])
 
 
+def content_hash(text: str) -> str:
+    """Return what a content security policy calls a script or a style of the page itself."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
 def prose(text: str) -> Markup:
     """Return a sentence with what stands between backticks as code."""
-    parts = [escape(part) for part in text.split("`")]
+    parts = [escape(in_its_place(part)) for part in text.split("`")]
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in enumerate(parts)
     )
