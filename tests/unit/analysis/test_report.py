@@ -119,7 +119,7 @@ def test_every_link_within_the_page_leads_to_a_part_of_it(tmp_path: Path) -> Non
 def test_a_claim_is_open_however_many_verdicts_there_are(tmp_path: Path) -> None:
     """Six loaders are six answers, which fill the room for cards."""
     factors = {"device": ["cuda"], "loader.workers": [0, 1, 2, 3, 4, 5, 6], "training.batch_size": [8, 16]}
-    analysed(with_gpu(tiny_plan(factors=factors, replicates=3, published="blog")), tmp_path, figures=False)
+    analysed(with_gpu(tiny_plan(factors=factors, replicates=3, published="batch-size")), tmp_path, figures=False)
     text = Page(tmp_path / "report.html").text
     assert text.index("Claim: Batch size 64 is the optimum") < text.index("more verdicts")
 
