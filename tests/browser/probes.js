@@ -130,6 +130,22 @@
       return { name: box.getAttribute("aria-label"), stays, hides, accuracy: place > 0 ? name(rows[1]).right <= cell().left + 1 : null };
     }),
 
+    // The lines in which a word stands before one that it follows. Letters from right to left are one word.
+    reordered: () => [...document.querySelectorAll("h1, h2, h3, h4, p, li, caption, th, td, dt, dd, figcaption, summary, svg text")]
+      .filter((e) => shown(e) && getComputedStyle(e).direction === "ltr" && /[\u0590-\u05ff\u202e]|U\+202E/.test(e.textContent)).filter((e) => {
+        const walker = document.createTreeWalker(e, NodeFilter.SHOW_TEXT), places = [];
+        while (walker.nextNode()) {
+          if (walker.currentNode.parentElement.tagName === "title") continue;
+          for (const word of walker.currentNode.data.matchAll(/[\u0590-\u05ff]+|[A-Za-z0-9.]+/g)) {
+            const range = document.createRange();
+            range.setStart(walker.currentNode, word.index);
+            range.setEnd(walker.currentNode, word.index + word[0].length);
+            places.push(range.getClientRects()[0]);
+          }
+        }
+        return places.slice(1).some((one, i) => Math.abs(one.top - places[i].top) < 4 && one.left < places[i].left);
+      }).map(called),
+
     // The texts that a reader sees, without those that tell the state of a control.
     texts: () => [...document.querySelectorAll("h1, h2, h3, h4, h5, h6, p, li, caption, th, td, dt, dd, figcaption, summary, svg text")]
       .filter((e) => shown(e) && !e.closest("[aria-live], [role=status], [role=tooltip], noscript")).map((e) => words(e.textContent)).filter(Boolean),

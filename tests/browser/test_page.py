@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from tests.browser.chromium import Page
-from tests.browser.conftest import PAGES, probe
+from tests.browser.conftest import FOLDERS, LONG, PAGES, probe
 
 Report = Callable[[str], Path]
 
@@ -75,6 +75,17 @@ def test_the_first_column_stays_where_a_table_scrolls_on_a_phone_and_accuracy_is
     outside = "[...document.querySelectorAll('table')].filter(one => !one.closest('.scroll'))"
     assert page.evaluate(f"{outside}.filter(one => one.scrollWidth > innerWidth - 32).length") == 0
     assert page.evaluate(f"{outside}.every(one => one.className === 'levels')")
+
+
+def test_a_users_words_are_text_and_move_no_others(page: Page, hostile: Path) -> None:
+    page.open(hostile)
+    probe(page, "openDetails()")
+    assert probe(page, "reordered()") == []
+    text = page.evaluate("document.body.innerText")
+    assert "\u202e" not in text + page.evaluate("document.title")
+    assert all(word in text for word in (LONG, FOLDERS[0], "Title[U+202E] <script>alert(1)</script>"))
+    assert page.evaluate("[...document.querySelectorAll('img, b')].filter(e => e.textContent === 'title').length") == 0
+    assert page.evaluate("document.scripts.length") == 1
 
 
 @pytest.mark.parametrize("name", PAGES)

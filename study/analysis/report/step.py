@@ -17,7 +17,6 @@ from study.analysis.published.claims.printed import Claim
 from study.analysis.published.table import read_published
 from study.analysis.report.context import StudyView, view
 from study.analysis.report.resources import resources
-from study.analysis.report.writing import in_its_place
 from study.analysis.stats.analysis import read_analysis
 from study.analysis.table.files import read_primers, read_timings
 from study.analysis.wording.cards import SIGNS, EvidenceWord
@@ -28,6 +27,7 @@ from study.analysis.wording.sources import document
 from study.analysis.wording.steps import step_intervals, step_sentence
 from study.analysis.wording.verdict import noise_sentence
 from study.analysis.words import bytes_words, coefficients, device_words, law_formula, number, setting_words
+from study.analysis.writing import in_place
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import read_plan
@@ -58,7 +58,7 @@ def render(studies: list[str], results: Path, output: Path, linked: Path | None 
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
-        finalize=in_its_place,
+        finalize=_finalize,
     )
     environment.filters |= {"number": number, "bytes": bytes_words, "device": device_words}
     environment.filters |= {"resources": resources, "law_formula": law_formula, "coefficients": coefficients}
@@ -99,10 +99,15 @@ def content_hash(text: str) -> str:
 
 def prose(text: str) -> Markup:
     """Return a sentence with what stands between backticks as code."""
-    parts = [escape(in_its_place(part)) for part in text.split("`")]
+    parts = [escape(in_place(part)) for part in text.split("`")]
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in enumerate(parts)
     )
+
+
+def _finalize(value: object) -> object:
+    """Return a value as the page shows it; markup has been through this."""
+    return in_place(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _read(name: str, results: Path, linked: Path, page: Path, claims: Sequence[Claim]) -> StudyView:
