@@ -16,8 +16,8 @@ from tests.unit.analysis.test_report import analysed, with_gpu
 
 PROBES = Path(__file__).with_name("probes.js").read_text(encoding="utf-8")
 EXAMPLE = ("batch-size", "speedup")
-PAGES = ("example", "undecided", "thirteen", "hostile")
-"""The example on an H200, a study in which nothing can be concluded, 13 studies, and two whose words are hostile."""
+PAGES = ("example", "switches", "undecided", "thirteen", "hostile")
+"""The examples on an H200, a study in which nothing can be concluded, 13 studies, and two whose words are hostile."""
 
 
 def probes(part: str) -> str:
@@ -82,6 +82,14 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
         succeed("figures", plan, timings, fit, *raw, "--output", folder / "figures")
     succeed("report", "--from-tables", *EXAMPLE, "--results", results, "--output", results / "report.html")
     return results / "report.html"
+
+
+@pytest.fixture(scope="session")
+def switches(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of docs/example-switches, from its tables."""
+    page = tmp_path_factory.mktemp("switches") / "report.html"
+    render(["switches-gpu"], ROOT / "docs/example-switches", page)
+    return page
 
 
 FACTORS = {"device": ["cpu", "cuda"], "training.batch_size": [2, 4, 8]}
