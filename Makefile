@@ -168,10 +168,16 @@ lock: .uv/bin/uv  ## Pin every dependency again in the lock files
 	$(LOCK) pyproject.toml --extra dev $(addprefix --no-emit-package ,playwright pyee) -o requirements-dev.lock -c requirements.lock
 	$(LOCK) --group docs -o requirements-docs.lock -c requirements.lock
 	$(LOCK) --group installer -o requirements-uv.lock
+	$(LOCK) --group audit -o requirements-audit.lock -c requirements.lock
 
-audit:  ## Ask a public service about known weaknesses of the locked packages
-	@test -d .audit || { $(PYTHON) -m venv .audit && .audit/bin/python -m pip install --quiet pip-audit==2.10.1; }
-	for lock in requirements.lock requirements-dev.lock; do .audit/bin/pip-audit --disable-pip --require-hashes -r $$lock || exit 1; done
+audit: .audit/.installed  ## Ask a public service about known weaknesses of the locked packages
+	for lock in requirements*.lock; do .audit/bin/pip-audit --disable-pip --require-hashes -r $$lock || exit 1; done
+
+.audit/.installed: VENV := .audit/bin/python
+.audit/.installed: requirements-audit.lock | .uv/bin/uv
+	@$(PYTHON) -m venv .audit
+	@$(call install,requirements-audit.lock,what asks about weaknesses,0.1 GB on the disk in seconds)
+	@touch $@
 
 sbom: images  ## Write what each image holds to results/images/{cpu,cuda}.cdx.json (CycloneDX; docker or podman)
 	$(VENV) -m study inventory cpu

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from study.base.errors import StudyError, printable
+from study.base.errors import INTERRUPTED, StudyError, printable
 from study.base.processes import end_when_told
 
 Argument = tuple[tuple[str, ...], dict[str, Any]]
@@ -24,6 +24,23 @@ VERBS: list[tuple[Verb, tuple[Argument, ...]]] = []
 
 def main(arguments: Sequence[str] | None = None, prog: str = "study") -> int:
     """Run one verb, and return the exit code. ``prog`` is the command as the user typed it."""
+    try:
+        return _done(arguments, prog)
+    except KeyboardInterrupt:
+        _say(INTERRUPTED, None)
+        return 130
+
+
+def step(*arguments: str) -> int:
+    """Run one verb of the workflow in a process that was forked for it, and return the exit code."""
+    end_when_told()
+    try:
+        return _done(arguments, prog="python -m study")
+    except KeyboardInterrupt:  # the start says how to go on
+        return 130
+
+
+def _done(arguments: Sequence[str] | None, prog: str) -> int:
     options = _parser(prog).parse_args(arguments)
     log = getattr(options, "log", None)
     try:
@@ -42,14 +59,6 @@ def main(arguments: Sequence[str] | None = None, prog: str = "study") -> int:
         where = f"{error.filename}: " if error.filename else ""
         _say(f"error: {StudyError(f'{where}{error.strerror or error}')}", log)
         return 1
-    except KeyboardInterrupt:
-        return 130
-
-
-def step(*arguments: str) -> int:
-    """Run one verb of the workflow in a process that was forked for it, and return the exit code."""
-    end_when_told()
-    return main(arguments, prog="python -m study")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -237,12 +246,13 @@ def dataset(options: argparse.Namespace) -> str:
     PLAN,
     argument("weights", help="name of the decision in the plan"),
     argument("--here", action="store_true", help="decide in this process, which needs torch"),
+    argument("--memory-bytes", type=int, metavar="BYTES", help="with --here: memory that this process may take"),
     RESULTS,
     LOG,
 )
 def weights(options: argparse.Namespace) -> str | None:
     """Decide where a model's weights come from, once per study, and try the model."""
-    from study.base.processes import end_with_parent
+    from study.base.processes import end_with_parent, limit_memory
     from study.host.steps.weights import decide_here, prepare
 
     end_with_parent()
@@ -250,6 +260,8 @@ def weights(options: argparse.Namespace) -> str | None:
         return prepare(options.plan, options.weights, options.results, options.log)
     from study.training.models.pretrained import decide
 
+    if options.memory_bytes:
+        limit_memory(options.memory_bytes)
     decide_here(options.plan, options.weights, options.results, decide)
     return None
 

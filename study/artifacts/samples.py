@@ -194,6 +194,14 @@ class InferenceSamples(Samples):
         return self
 
 
+class PixelDifference(Samples):
+    """Distance of a decoder's pixels from Pillow's, as absolute differences of 8-bit values."""
+
+    images: Count = Field(description="Number of training images that were compared.")
+    mean: float = Field(ge=0, le=255, description="Mean over all pixels and channels.")
+    largest: Count = Field(description="Largest of all pixels and channels.")
+
+
 class Measurement(Samples):
     """The result of a loop.
 
@@ -201,7 +209,8 @@ class Measurement(Samples):
     """
 
     setup_seconds: Seconds = Field(
-        description="Seconds to build the loaders, and to decode the images if they stay on the device."
+        description="Seconds to build the loaders, and those of the decoding that the model did not take as well, if "
+        "the images stay on the device."
     )
     model_seconds: Seconds = Field(
         description="Seconds to build the model, load its weights and move it to the device."
@@ -217,6 +226,9 @@ class Measurement(Samples):
     parameters: Count = Field(description="Number of parameters of the model, trained or not.")
     body_sha256: str | None = Field(
         description="Checksum of the body's weights before the first step; null if nothing trains."
+    )
+    decoder_difference: PixelDifference | None = Field(
+        None, description="Distance of the decoder's pixels from Pillow's; null if Pillow decodes."
     )
     compile_seconds: Seconds | None = Field(
         None,

@@ -209,10 +209,14 @@ class Timing(Strict):
         Bytes, Resource("device memory, tensors of all processes", "bytes", shared=True)
     ] = Field(None, description="`peak_device_allocated_bytes`, summed over the processes.")
     peak_device_used_bytes: Annotated[Bytes, Resource("whole device, sampled", "bytes")] = Field(
-        None, description="Peak of the memory in use on the whole device, driver and other processes included."
+        None,
+        description="Peak of the memory in use on the whole device, driver and other processes included; empty where "
+        "the samples missed it, for it is below what torch had reserved.",
     )
-    peak_tree_resident_bytes: Annotated[Bytes, Resource("host memory with workers", "bytes")] = Field(
-        None, description="Peak resident memory of the run and its workers, summed: shared pages count in each."
+    peak_tree_resident_bytes: Bytes = Field(
+        None,
+        description="Peak resident memory of the run and its workers, summed: shared pages count in each, so this is "
+        "no more than an upper bound.",
     )
     peak_device_reserved_bytes: Bytes = Field(
         None, description="Peak of the memory held by torch's allocator, in the first process."
@@ -223,7 +227,7 @@ class Timing(Strict):
     peak_device_process_bytes: Bytes = Field(
         None, description="Peak of the device's memory held by all processes that compute on it."
     )
-    peak_host_resident_bytes: Bytes = Field(
+    peak_host_resident_bytes: Annotated[Bytes, Resource("host memory without workers", "bytes")] = Field(
         None, description="Peak resident memory of the first process, without its workers."
     )
     peak_all_host_resident_bytes: Bytes = Field(
@@ -271,8 +275,8 @@ class Timing(Strict):
     first_batch_seconds: Annotated[Seconds, Resource("first batch of an epoch (s)", "number")] = Field(
         None, description="Wait for the first batch of an epoch, mean over the epochs."
     )
-    loader_start_seconds: Annotated[Seconds, Resource("of that, workers' start, all epochs (s)", "number")] = Field(
-        None, description="Time to start the loader's workers, summed over the epochs."
+    loader_start_seconds: Annotated[Seconds, Resource("of that, workers' start (s)", "number")] = Field(
+        None, description="Time to start the loader's workers, mean over the epochs."
     )
     loader_end_seconds: Seconds = Field(
         None, description="Time from the last step until the loader has ended, summed over the epochs."

@@ -1,4 +1,6 @@
-"""The one error type that a user is meant to read."""
+"""The one error type that a user is meant to read, and what is said after Ctrl-C."""
+
+INTERRUPTED = "interrupted: each file that is there is whole, and the same command goes on from there"
 
 
 def printable(text: str) -> str:

@@ -17,6 +17,15 @@ LEAVE_SECONDS = 10.0
 """Seconds that a killed process may take to be gone; a driver may hold it for long."""
 
 
+def limit_memory(size_bytes: int) -> None:
+    """Let an allocation fail from which on this process, or one that it starts, would have more memory of its own.
+
+    Only Linux counts this. A lower limit of the caller's stays.
+    """
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_DATA, (size_bytes, size_bytes))
+
+
 def open_streams() -> None:
     """Open what the caller closed of the standard streams on the null device, and escape what stdout cannot show."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):

@@ -100,6 +100,8 @@ A_RULE = {"training.learning_rate_rule": one_of("linear", "square_root")}
 REFERENCE = Values("the images of a step for which training.learning_rate is meant", bool)
 NO_WORKER = {"loader.workers": one_of(0), "loader.kind": one_of("workers", "alone")}
 THREADS = {"loader.kind": one_of("threads")}
+LOADED = {"loader.kind": one_of("workers", "threads", "alone")}
+CPU_DECODERS = one_of("pillow", "torchcodec")
 TRAINS = one_of("workers", "threads", "device")
 RECORDED = "compiled code that is recorded was seen to train otherwise than the eager loop"
 SWITCHES = {
@@ -152,6 +154,9 @@ RULES: tuple[Rule, ...] = (
     Rule("loader.persistent_workers", one_of(False), NO_WORKER, "no worker starts"),
     Rule("loader.persistent_workers", one_of(False), THREADS, "threads always stay"),
     Rule("loader.workers", Values("auto, or 1 and more", bool), THREADS, "without a thread nothing is decoded"),
+    Rule("loader.decoder", one_of("pillow"), FASTAI, "fastai brings its own loader"),
+    Rule("loader.decoder", CPU_DECODERS, {"device": one_of("cpu")}, "a CPU has no nvJPEG"),
+    Rule("loader.decoder", CPU_DECODERS, LOADED, "what the GPU decodes stays there"),
     Rule("training.cudnn_benchmark_limit", one_of(10), {"training.cudnn_benchmark": one_of(False)}, "cuDNN tries none"),
 )
 """The rules in the order in which they are checked."""

@@ -347,6 +347,12 @@ class Loader(Declared):
         "images are decoded before the clock starts and stay on the device. `alone`: batches are fetched from the "
         "DataLoader and discarded without training, which measures the loader by itself.",
     )
+    decoder: Literal["pillow", "torchcodec", "torchcodec_cuda"] = Field(
+        "pillow",
+        description="What decodes JPEG files; Pillow decodes all others. `torchcodec`: the library on the CPU, whose "
+        "images Pillow squishes. `torchcodec_cuda`: the GPU (nvJPEG), which also squishes them. The record tells how "
+        "far the pixels lie from Pillow's.",
+    )
     workers: int | Literal["auto"] = Field(
         "auto",
         description="Worker processes, or threads, of each replica's loader. `auto`: fastai's default, min(16, CPUs), "

@@ -55,14 +55,24 @@ def decode(stored: Stored, channels: int, size: int) -> NDArray[np.uint8]:
             with opened(stored) as image_file:
                 image = to_channels(upright(image_file), channels)
         except Exception as error:  # Pillow's decoders raise nearly anything on a broken file
-            reason = str(error).replace(str(stored), stored.name).splitlines() or [error.__class__.__name__]
-            raise StudyError(f"{stored.name}: cannot be decoded: {reason[0]}") from None
+            raise undecodable(stored, error) from None
     else:
         image = to_channels(Image.fromarray(stored), channels)
+    return squished(image, size)
+
+
+def squished(image: Image.Image, size: int) -> NDArray[np.uint8]:
+    """Return an ``L`` or ``RGB`` image squished to a square, (1 or 3, size, size) uint8."""
     if image.size != (size, size):
         image = image.resize((size, size), Image.Resampling.BILINEAR)
     pixels = np.array(image)
-    return pixels[None] if channels == 1 else np.ascontiguousarray(pixels.transpose(2, 0, 1))
+    return pixels[None] if image.mode == "L" else np.ascontiguousarray(pixels.transpose(2, 0, 1))
+
+
+def undecodable(stored: Path, error: Exception) -> StudyError:
+    """Return the error of a file that cannot be decoded, with its name and the reason."""
+    reason = str(error).replace(str(stored), stored.name).splitlines() or [error.__class__.__name__]
+    return StudyError(f"{stored.name}: cannot be decoded: {reason[0]}")
 
 
 @contextmanager

@@ -17,14 +17,15 @@ def allocation(environment: Mapping[str, str] = os.environ, machine: str | None 
     """Return SLURM's allocation of this process, whose run asked for the class ``machine``; None outside of one."""
     if "SLURM_JOB_ID" not in environment:
         return None
+    job = _job(environment)
     return Allocation(
         scheduler="slurm",
         machine=machine,
         partition=environment.get("SLURM_JOB_PARTITION"),
-        nodes=_number(environment, "SLURM_NNODES"),
+        nodes=_number(job, "NumNodes"),
         cpus=_number(environment, "SLURM_CPUS_ON_NODE"),
         gpus=_number(environment, "SLURM_GPUS_ON_NODE"),
-        restarts=_number(environment, "SLURM_RESTART_COUNT") or 0,
+        restarts=_number(job, "Restarts") or 0,
     )
 
 
@@ -34,8 +35,10 @@ def nodes_of(count: int, environment: Mapping[str, str] = os.environ) -> list[No
     The ranks meet on the first one.
     """
     job = environment.get("SLURM_JOB_ID", "")
-    names = _told("scontrol", "show", "hostnames", environment.get("SLURM_JOB_NODELIST", ""))[:count] if job else []
-    if count < 2 or len(names) < count:
+    if count < 2 or not job:
+        return []
+    names = _told("scontrol", "show", "hostnames", _job(environment).get("NodeList", ""))[:count]
+    if len(names) < count:
         return []
     found = []
     for name in names:
@@ -53,6 +56,16 @@ def end_of_allocation(environment: Mapping[str, str] = os.environ) -> float | No
     with suppress(ValueError):
         return float(environment["SLURM_JOB_END_TIME"]) if "SLURM_JOB_END_TIME" in environment else _asked(job)
     return None
+
+
+def _job(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what SLURM says of this process's job, by its own words; nothing if it does not answer.
+
+    Snakemake's plugin makes a run a step on one node, and takes the job's variables from it: SLURM then sets those of
+    the step alone.
+    """
+    words = _told("scontrol", "show", "job", environment["SLURM_JOB_ID"])
+    return dict(word.split("=", 1) for word in words if "=" in word)
 
 
 def _asked(job: str) -> float | None:

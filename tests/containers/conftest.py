@@ -2,8 +2,14 @@
 
 import json
 import os
+import pwd
+import subprocess
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
@@ -61,6 +67,26 @@ def built(base_image: str, tmp_path_factory: pytest.TempPathFactory) -> Built:
 def contained(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """A copy of the project for the tests of a class, in a folder whose name is hard to mount."""
     return copy_checkout(tmp_path_factory.mktemp("contained") / ODD)
+
+
+SOCKET = Path("/var/run/docker.sock")
+
+
+@pytest.fixture
+def anothers(built: Built) -> Iterator[Checkout]:
+    """A copy of the project that belongs to a user who is not root, and may use the engine. That user starts it."""
+    if os.getuid():
+        pytest.skip("only root can start a pipeline as another user")
+    nobody = pwd.getpwnam("nobody")
+    caller: dict[str, Any] = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": [SOCKET.stat().st_gid]}
+    if subprocess.run([sys.executable, "-c", "import snakemake"], cwd="/", capture_output=True, **caller).returncode:
+        pytest.skip("the interpreter of these tests lies where no other user can enter")
+    with TemporaryDirectory() as folder:
+        checkout = copy_checkout(Path(folder).resolve() / ODD)
+        checkout.caller, checkout.variables = caller, {"HOME": folder}
+        for path in (Path(folder), Path(checkout.temporary.name), *Path(folder).rglob("*")):
+            os.chown(path, nobody.pw_uid, nobody.pw_gid)
+        yield checkout
 
 
 def left_over() -> list[str]:

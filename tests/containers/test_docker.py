@@ -502,13 +502,17 @@ class Net(torch.nn.Module):
 
 
 class TestHostileCode:
+    @pytest.mark.parametrize("caller", ["contained", "anothers"], ids=["the user of the tests", "another user"])
     def test_a_users_model_reaches_no_network_and_changes_nothing_of_the_host(
-        self, built: Built, contained: Checkout
+        self, caller: str, built: Built, request: pytest.FixtureRequest
     ) -> None:
+        contained: Checkout = request.getfixturevalue(caller)
         root = contained.root
         secret = root.parent / "secret"
         secret.write_text("secret")
         secret.chmod(0o600)
+        owner = root.stat()
+        os.chown(secret, owner.st_uid, owner.st_gid)
         contained.plant("pass")
         contained.study("tiny", model=OWN_MODEL)
         contained.good(*built.selection, FAST, extra=RECORDS)
@@ -538,7 +542,31 @@ class TestHostileCode:
         assert not [path for path in (root / "results").rglob("*") if path.is_symlink()]
         assert "planted" not in (root / "results" / "plan.json").read_text()
         assert "secret" not in "".join(content.decode() for content in after.values())
+        assert {path.stat().st_uid for path in (root / "results").rglob("*")} == {owner.st_uid}
         assert "</html>" in (root / "results" / "report.html").read_text(encoding="utf-8")
+
+
+HOG = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self, classes):
+        super().__init__()
+        self.hog = [bytearray(b"x" * 2**26) for _ in range(64)]
+"""
+
+
+def test_a_model_that_takes_too_much_memory_while_it_is_tried_is_one_error_line(
+    built: Built, contained: Checkout
+) -> None:
+    (contained.root / "nets.py").write_text(HOG, encoding="utf-8")
+    contained.study("tiny", model=OWN_MODEL, limits={"memory_gib": 1})
+    done = contained.snakemake(*built.selection, FAST)
+    assert done.returncode == 1
+    limit = "the kernel killed the process for lack of memory, at its limit of 1 GiB (limits.memory_gib)"
+    assert [line for line in done.stderr.splitlines() if line.startswith("error: ")] == [f"error: {limit}"]
+    assert contained.records() == {}
+    assert (left_over(), scratch_folders(contained.root)) == ([], [])
 
 
 class TestEnds:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from study.artifacts.samples import PHASES, Measurement
 from study.data import decode as decoding
-from study.training.loops import loaders
+from study.training.loops import decoding as loop_decoding
 from study.training.loops.contract import TrainingJob
 from study.training.loops.fastai import loop as fastai_loop
 from tests.unit.training.test_loops import LOOPS, make_job, transfer_run
@@ -59,7 +59,7 @@ def test_a_sleep_in_the_loader_is_a_wait_for_data_and_nothing_else(
         time.sleep(SLEEP)
         return stored(*arguments)
 
-    monkeypatch.setattr(loaders, "decode", slow_decode)
+    monkeypatch.setattr(loop_decoding, "decode", slow_decode)
     monkeypatch.setattr(fastai_loop, "as_stored", slow_stored)
     slept = phase_seconds(LOOPS[loop](job))
     assert slept["data_wait"] >= 6 * SLEEP

@@ -62,7 +62,7 @@ def test_the_notebook_shows_the_example(kernel: str) -> None:
     assert "no figure 'phase'; allowed: batch_size_performance, law" in shown["error"]["text"]
     assert "50 rows" not in shown["fit"]["text"]
     assert "25 rows at 5 values of training.batch_size. Standard deviations: noise" in shown["fit"]["text"]
-    assert "no law beats a constant" in shown["blog"]["text"]
+    assert "no law fits better than a constant" in shown["blog"]["text"]
     assert "<table" in shown["record"]["text/html"]
 
 

@@ -130,7 +130,7 @@ def test_the_command_reads_any_table_and_the_claims_and_moves_records_aside(
     installed: Path, results: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "blog.csv").write_text("batch_size,seconds\n16,9.44\n32,10.50\n64,7.18\n128,10.52\n256,11.35\n")
-    assert "no law beats a constant" in say(installed, tmp_path, "fit", "blog.csv")
+    assert "no law fits better than a constant" in say(installed, tmp_path, "fit", "blog.csv")
     assert "batch-size" in say(installed, tmp_path, "claims")
     assert "12 file(s) moved" in say(installed, tmp_path, "retry", "speedup", "--outcome", "ok")
     assert len(list((results / "speedup" / "records" / "superseded").iterdir())) == 12

@@ -2,6 +2,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import write_plans
-from study.cli import main
+from study.cli import main, step
 from study.schema import generated_files
 from tests.conftest import ROOT, tiny_plan
 
@@ -300,6 +301,21 @@ def test_hostile_words_are_printed_as_text(
     assert "\\x1b[2J\\x1b]0;mine\\x07 <b>\\u202e" in said
 
 
+def test_ctrl_c_is_a_sentence_and_that_of_a_step_is_its_starts(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("study.host.plan.terminal.snakemake", interrupted)
+    assert main(["start"]) == 130
+    said = "interrupted: each file that is there is whole, and the same command goes on from there\n"
+    assert capsys.readouterr().err == said
+    monkeypatch.setattr(signal, "signal", lambda *_: None)  # a step's process is its own, and this one is not
+    assert step("start") == 130
+    assert capsys.readouterr().err == ""
+
+
 def test_a_message_stands_in_the_log_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_plans([tiny_plan()], tmp_path)
     log = tmp_path / "logs" / "a.log"
@@ -328,8 +344,10 @@ def test_generated_files_are_those_of_the_models(path: str) -> None:
 
 
 def test_the_locks_name_no_host_and_pin_every_line_with_a_hash() -> None:
-    for name in ("requirements.lock", "requirements-host.lock"):
-        text = (ROOT / name).read_text(encoding="utf-8")
+    locks = sorted(ROOT.glob("requirements*.lock"))
+    assert len(locks) == 6
+    for lock in locks:
+        text = lock.read_text(encoding="utf-8")
         assert "://" not in text
         assert "index" not in text.split("annotated")[0]
         pins = [block for block in text.split("\n") if block and not block.startswith((" ", "#"))]
@@ -339,6 +357,14 @@ def test_the_locks_name_no_host_and_pin_every_line_with_a_hash() -> None:
     full = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     full_pins = {re.sub(r"\[.*?\]", "", line).split(" ")[0] for line in full.splitlines()}
     assert {re.sub(r"\[.*?\]", "", line).split(" ")[0] for line in host.splitlines() if "==" in line} <= full_pins
+
+
+@pytest.mark.parametrize("name", ["Makefile", "docker/Dockerfile"])
+def test_nothing_is_installed_without_a_checksum(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8").replace("\\\n", " ")
+    installed = re.findall(r"pip install[^&|;}]*", text)
+    assert len(installed) >= 2
+    assert all("--require-hashes" in command for command in installed), installed
 
 
 def test_figures_have_rooflines_and_telemetry_wherever_they_are_written(

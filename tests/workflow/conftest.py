@@ -111,6 +111,8 @@ class Checkout:
     temporary: "TemporaryDirectory[str]" = field(default_factory=_temporary)
     """Its own TMPDIR, and its machine's lock: no test waits for another one's runs. Its path is short, for workers'
     sockets lie there."""
+    caller: dict[str, Any] = field(default_factory=dict)
+    """User, group and further groups of what it starts, in the words of ``subprocess``; none for those of the tests."""
 
     def environment(self) -> dict[str, str]:
         """The environment without what a test runner adds, and without a GPU."""
@@ -120,9 +122,14 @@ class Checkout:
         return {key: value for key, value in os.environ.items() if key not in dropped} | own | self.variables
 
     def run(self, command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-        """Run a command in the checkout to its end. A start takes this worker's templates, if they serve its code."""
-        environment = {TEMPLATES: templates()} | self.environment()
-        return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True)
+        """Run a command in the checkout to its end. A start takes this worker's templates, if they serve its code.
+
+        They serve no other user.
+        """
+        environment = {} if self.caller else {TEMPLATES: templates()}
+        return subprocess.run(
+            command, cwd=self.root, env=environment | self.environment(), capture_output=True, text=True, **self.caller
+        )
 
     def python(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """Run ``python -m`` with these arguments."""

@@ -1,7 +1,7 @@
 """Starts that are killed at any moment, by any signal, between clocks that jump and folders that move.
 
-``python -m tests.workflow.soak [--rounds 200] [--disks 20] [--seed 1]`` ends with one line of counts, which must be 0.
-``test_soak.py`` makes 20 rounds.
+``python -m tests.workflow.soak [--rounds 200] [--disks 20] [--seed 1]`` prints a line for each round and each disk. It
+ends with one line of counts, and with exit code 1 if one of them is not 0. ``test_soak.py`` makes 20 rounds and a disk.
 """
 
 import argparse
@@ -10,7 +10,9 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -22,47 +24,82 @@ import psutil
 
 from tests.workflow.conftest import Checkout, at_work, copy_checkout
 
-VICTIMS = ("everything", "snakemake", "client", "study-run", "study-job", "study-warden", "study-template")
-"""The whole group, Snakemake, its command for a step, or whoever has that name: a launcher, a training, what forks."""
+VICTIMS = ("everything", "snakemake", "client", "study-run", "study-job", "study-warden", "study-template", "any")
+"""The whole group, Snakemake, its command for a step, or whoever has that name: a launcher, a training, what forks.
+Any: one of all that the start has begun, such as a worker of a loader, or a rank."""
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 LONGEST_MOMENT, LONGEST_WAIT = 9.0, 60.0
 """Seconds until a kill at some moment, and the longest wait for a moment that must come or for an end."""
 RUNS = 6
-"""Runs of the study, in blocks of two."""
+"""Runs of the study, in blocks of two: one of them has a worker that loads its images."""
+WORKERS = {"factors": {"device": ["cpu"], "loader.kind": ["device", "workers"]}, "curve": None}
+RANKS = {"training.strategy": ["ddp"], "device": ["cpu"]}
+MANY_SHARE = 0.1
+"""Share of the rounds that start another study, whose runs have two ranks with a worker each."""
+OF_SNAKEMAKE = "Using workflow specific profile"
+"""How the one line begins that is Snakemake's own, and which ``study start`` hides."""
 SMALLEST_DISK, LARGEST_DISK = 48, 3000
 """Sizes of small disks in KiB: on the smallest no record has room, on the largest a whole study has."""
 
 
 @dataclass
 class Soak:
-    """A study under attack. ``troubles`` counts what must not happen; ``seen`` is every record that ever was."""
+    """Studies under attack. ``troubles`` counts what must not happen; ``seen`` is every record that ever was."""
 
     checkout: Checkout
     rng: random.Random
     seen: dict[bytes, str] = field(default_factory=dict)
     troubles: Counter[str] = field(default_factory=Counter)
     strikes: Counter[str] = field(default_factory=Counter)
+    files: set[tuple[str, int, int]] = field(default_factory=set)
+    """Files of records that were read already: path, inode and time."""
 
     @property
     def results(self) -> Path:
         """The folder of the results."""
         return self.checkout.root / "results"
 
-    def round(self) -> None:
-        """Start, kill someone at some moment, look at what is left, and change the world a little."""
+    def note(self) -> None:
+        """Add each record that is there now to those that ever were."""
+        for path in self.results.glob("*/records/*.json"):
+            with suppress(FileNotFoundError):
+                status = path.stat()
+                file = (str(path), status.st_ino, status.st_mtime_ns)
+                if file not in self.files and (content := path.read_bytes()):
+                    self.seen[content] = path.name
+                    self.files.add(file)
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Note each record until the context ends, also one that is gone again a moment later."""
+        over = threading.Event()
+
+        def note() -> None:
+            while not over.wait(0.001):
+                self.note()
+
+        watcher = threading.Thread(target=note, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watcher.join()
+
+    def round(self) -> str:
+        """Start, kill someone at some moment, look at what is left, and change the world a little; say who it was."""
         if len(self.checkout.records()) == RUNS:
             self.checkout.python("study", "retry", "tiny", "--outcome", "ok", "--outcome", "failed")
         victim, number = self.rng.choice(VICTIMS), self.rng.choice(SIGNALS)
-        published = self.rng.random() < 0.3
-        with (self.checkout.root / "said").open("w+") as said:
+        published, many = self.rng.random() < 0.3, self.rng.random() < MANY_SHARE
+        with (self.checkout.root / "said").open("w+") as said, self.watched():
             process = subprocess.Popen(
-                self.checkout.command(), cwd=self.checkout.root, env=self.checkout.environment(), stdout=said,
-                stderr=said, start_new_session=True,
+                self.checkout.command(*["studies=[many]"] * many), cwd=self.checkout.root,
+                env=self.checkout.environment(), stdout=said, stderr=said, start_new_session=True,
                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             )  # fmt: skip
             self._wait_for_the_moment(process, published)
-            self._strike(process, victim, number)
-            self.strikes[f"{victim} {number.name}{' once published' * published}"] += 1
+            self.strike(process, victim, number)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(self.rng.uniform(1, 4))
             if process.poll() is None:
@@ -70,25 +107,32 @@ class Soak:
             process.wait()
         self.look()
         self._change_the_world()
+        told = f"{victim} {number.name}{' once published' * published}{' of ranks' * many}"
+        self.strikes[told] += 1
+        return told
 
     def _wait_for_the_moment(self, process: "subprocess.Popen[bytes]", published: bool) -> None:
         """Wait for a moment: any, or that in which a new record has just appeared and its process is still there."""
-        records, before = self.results / "tiny" / "records", len(self.checkout.records())
+        before = len(self.seen)
         end = time.monotonic() + (LONGEST_WAIT if published else self.rng.uniform(0, LONGEST_MOMENT))
         while time.monotonic() < end and process.poll() is None:
-            if published and len(list(records.glob("*.json"))) > before:
+            if published and len(self.seen) > before:
                 return
             time.sleep(0.001)
 
-    def _strike(self, process: "subprocess.Popen[bytes]", victim: str, number: signal.Signals) -> None:
+    def strike(self, process: "subprocess.Popen[bytes]", victim: str, number: signal.Signals) -> None:
+        """Send the signal to the victim, if it is there."""
         with suppress(ProcessLookupError, psutil.Error):
             if victim == "everything":
                 os.killpg(process.pid, number)
             elif victim == "snakemake":
                 process.send_signal(number)
             else:
-                for one in psutil.Process(process.pid).children(recursive=True):
-                    if one.name() == victim or (victim == "client" and "study.base.step" in one.cmdline()):
+                below = psutil.Process(process.pid).children(recursive=True)
+                if victim == "any":
+                    below = self.rng.sample(below, min(1, len(below)))
+                for one in below:
+                    if one.name() == victim or victim == "any" or _is_client(victim, one):
                         one.send_signal(number)
 
     def look(self) -> None:
@@ -97,13 +141,15 @@ class Soak:
         while (orphans := at_work(self.checkout.root)) and time.monotonic() < end:
             time.sleep(0.2)
         self.troubles["orphans"] += len(orphans)
-        there = {path.read_bytes(): path.name for path in (self.results / "tiny" / "records").rglob("*.json")}
+        there = {path.read_bytes(): path.name for path in self.results.glob("*/records/**/*.json")}
         self.troubles["records lost or changed"] += len(self.seen.keys() - there.keys())
         self.seen |= there
 
     def _change_the_world(self) -> None:
-        """Let the clock jump by an hour, or move or copy the results: each in a part of the rounds."""
+        """Let the clock jump by an hour, move or copy the results, or lose the data: each in a part of the rounds."""
         what = self.rng.random()
+        if not self.results.is_dir():
+            return  # the start was killed too early
         if what < 0.3:
             hour = 3600 if what < 0.15 else -3600
             for path in self.results.rglob("*"):
@@ -117,12 +163,13 @@ class Soak:
                 shutil.copytree(self.results, away, symlinks=True)
                 shutil.rmtree(self.results)
             away.rename(self.results)
+        elif what < 0.65:
+            shutil.rmtree(self.results / "data", ignore_errors=True)
 
     def end(self) -> None:
         """Let a start come to its end, and count what it does not do."""
-        for path in (self.results / "tiny" / "records").glob("*.json"):
-            self.seen[path.read_bytes()] = path.name
-        done = self.checkout.snakemake()
+        with self.watched():
+            done = self.checkout.snakemake()
         self.look()
         whole = done.returncode == 0 and (self.results / "report.html").is_file()
         self.troubles["ends without a whole report"] += not whole
@@ -133,39 +180,73 @@ class Soak:
         self.troubles["locks held"] += "another start" in done.stdout + done.stderr
 
     def disk(self, kib: int) -> None:
-        """Start on a disk of this size, which may fill at any moment; then make room, and start again."""
-        with _small_disk(self.results, kib) as grow:
-            done = self.checkout.snakemake()
+        """Start on a disk of this size, which may fill at any moment, then with room on it, then on a read-only one."""
+        with _small_disk(self.results, kib) as remount:
+            self.seen, self.files = {}, set()
+            with self.watched():
+                done = self.checkout.snakemake()
             self.troubles["tracebacks"] += "Traceback" in done.stdout + done.stderr
-            self.seen = {path.read_bytes(): path.name for path in (self.results / "tiny/records").rglob("*.json")}
-            grow()
+            remount("size=200m")
             self.end()
-            self.seen = {}
+            remount("ro")
+            self._start_read_only()
+            remount("rw")
+            self.end()
+
+    def _start_read_only(self) -> None:
+        before = _contents(self.results)
+        done = self.checkout.snakemake()
+        said = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith(OF_SNAKEMAKE)]
+        is_one_line = len(said) == 1 and said[0].startswith("error: results: ")
+        self.troubles["read-only results without one error line"] += not (is_one_line and done.returncode)
+        if not is_one_line:
+            print("\n".join(said), flush=True)
+        self.troubles["changes of read-only results"] += _contents(self.results) != before
+
+
+def _is_client(victim: str, process: psutil.Process) -> bool:
+    return victim == "client" and "study.base.step" in process.cmdline()
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    """Return each file below a folder, by its path."""
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @contextmanager
-def _small_disk(folder: Path, kib: int) -> Iterator[Callable[[], object]]:
-    """Mount a disk in memory at a folder, and yield a function that makes room on it. Only root can."""
+def _small_disk(folder: Path, kib: int) -> Iterator[Callable[[str], object]]:
+    """Mount a disk in memory at a folder, and yield a function that mounts it with another option. Only root can."""
     folder.mkdir(exist_ok=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kib}k", "tmpfs", str(folder)], check=True)
     try:
-        yield lambda: subprocess.run(["mount", "-o", "remount,size=200m", str(folder)], check=True)
+        yield lambda option: subprocess.run(["mount", "-o", f"remount,{option}", str(folder)], check=True)
     finally:
         subprocess.run(["umount", str(folder)], check=True)
 
 
+def attack_on(checkout: Checkout, rng: random.Random) -> Soak:
+    """Return an attack on a checkout, in which the studies are written."""
+    checkout.study("tiny", **WORKERS, loader={"kind": "device", "workers": 1}, replicates=RUNS // 2)
+    checkout.study("many", factors=RANKS, loader={"kind": "workers", "workers": 1}, curve=None)
+    return Soak(checkout, rng)
+
+
 def soak(checkout: Checkout, rounds: int, seed: int) -> Soak:
-    """Attack a study in ``checkout`` in this number of rounds, and return what was counted."""
-    checkout.study("tiny", replicates=RUNS // 2)
-    attacked = Soak(checkout, random.Random(seed))
-    for _ in range(rounds):
-        attacked.round()
+    """Attack studies in ``checkout`` in this number of rounds, and return what was counted."""
+    attacked = attack_on(checkout, random.Random(seed))
+    for number in range(rounds):
+        told = attacked.round()
+        print(f"round {number + 1} of {rounds}: {told}: {_counts(attacked)}", flush=True)
     attacked.end()
     return attacked
 
 
-def main() -> None:
-    """Make the rounds, then fill the disks, and print the counts."""
+def _counts(attacked: Soak) -> str:
+    return f"{len(attacked.seen)} records seen, {dict(+attacked.troubles) or 'no trouble'}"
+
+
+def main() -> int:
+    """Make the rounds, then fill the disks, print the counts, and return 1 if something went wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--disks", type=int, default=20)
@@ -174,12 +255,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         attacked = soak(copy_checkout(Path(folder).resolve() / "soaked"), options.rounds, options.seed)
         print(dict(attacked.strikes))
-        small = Soak(copy_checkout(Path(folder).resolve() / "small"), attacked.rng, troubles=attacked.troubles)
+        small = attack_on(copy_checkout(Path(folder).resolve() / "small"), attacked.rng)
         for place in range(options.disks):
             share = place / max(1, options.disks - 1)
-            small.disk(round(SMALLEST_DISK * (LARGEST_DISK / SMALLEST_DISK) ** share))
-    print(f"{options.rounds} rounds and {options.disks} disks: {dict(attacked.troubles)}")
+            kib = round(SMALLEST_DISK * (LARGEST_DISK / SMALLEST_DISK) ** share)
+            small.disk(kib)
+            print(f"disk {place + 1} of {options.disks}: {kib} KiB: {_counts(small)}", flush=True)
+    troubles = attacked.troubles + small.troubles
+    print(f"{options.rounds} rounds and {options.disks} disks: {dict(troubles) or 'no trouble'}")
+    return bool(troubles)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

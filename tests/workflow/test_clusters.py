@@ -1,22 +1,25 @@
 """Runs on other machines: the generic executor, and a real SLURM of two nodes (`.ci/slurm start`)."""
 
 import importlib.util
+import json
+import re
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import pytest
 
 from study.artifacts.record import Record
-from tests.workflow.conftest import ALONE, Checkout
+from tests.workflow.conftest import ALONE, OWN_MODEL, Checkout
 
 LONGEST_WAIT = 300.0
 SLURM = [
     "--profile", "profiles/slurm", "--jobs", "2", "--slurm-status-command", "squeue",
     "--slurm-init-seconds-before-status-checks", "2", "--slurm-no-account", "--set-threads", "measure=1",
-    "--set-resources", "measure:mem_mb=500", "measure:runtime=20", "measure:slurm_extra=--exclusive",
+    "--set-resources", "measure:mem_mb=500", "measure:runtime=20",
 ]  # fmt: skip
 """The profile, on nodes of one CPU, without accounting."""
 
@@ -65,6 +68,28 @@ def running() -> list[str]:
     return told("squeue", "-h", "-t", "R", "-o", "%N", "--partition", "main")
 
 
+def jobs(checkout: Checkout) -> list[dict[str, str]]:
+    """What SLURM says of each job of a checkout, ended ones included."""
+    found = [dict(re.findall(r"(\w+)=(\S*)", line)) for line in told("scontrol", "show", "job", "--oneliner")]
+    return [job for job in found if job.get("WorkDir") == str(checkout.root)]
+
+
+def restarts(checkout: Checkout, job: str) -> int:
+    """How often SLURM has begun a job again."""
+    return next(int(one["Restarts"]) for one in jobs(checkout) if one["JobId"] == job)
+
+
+@contextmanager
+def held(checkout: Checkout) -> Iterator[None]:
+    """No run that waits for the file `held` goes on."""
+    file = checkout.root / "held"
+    file.touch()
+    try:
+        yield
+    finally:
+        file.unlink()
+
+
 @pytest.mark.skipif(not is_there("cluster_sync"), reason="needs snakemake-executor-plugin-cluster-sync (`make dev`)")
 def test_an_executor_makes_the_runs_in_jobs_that_neither_plan_nor_lock(plain: Checkout) -> None:
     options = ["--executor", "cluster-sync", "--cluster-sync-submit-cmd", "bash", "--jobs", "2"]
@@ -86,10 +111,13 @@ def test_an_executor_makes_the_runs_in_jobs_that_neither_plan_nor_lock(plain: Ch
 @pytest.mark.xdist_group("slurm")
 @pytest.mark.usefixtures("cluster")
 class TestSlurm:
+    """Both nodes are this machine, whose kernel lets one run measure at a time: two jobs are there at once, and never
+    two measurements."""
+
     def test_each_class_of_machine_gets_its_runs_and_the_records_tell_it(self, plain: Checkout) -> None:
         plain.study("tiny", factors={"machine": ["little", "big"]}, curve=None, replicates=1)
-        classes = 'machines={"little": {"constraint": "small"}, "big": {"constraint": "large"}}'
-        done = plain.run(command(SLURM, classes))
+        little, big = {"constraint": "small", "slurm_extra": "--nice=7"}, {"constraint": "large"}
+        done = plain.run(command(SLURM, f"machines={json.dumps({'little': little, 'big': big})}"))
         assert done.returncode == 0, done.stdout + done.stderr
         made = {record.settings.machine: record for record in records(plain).values()}
         assert set(made) == {"little", "big"}
@@ -99,28 +127,53 @@ class TestSlurm:
             assert record.allocation
             assert (record.allocation.machine, record.allocation.partition) == (name, "main")
             assert (record.allocation.nodes, record.allocation.cpus) == (1, 1)
+        asked = {job["Features"]: (job["OverSubscribe"], job["Nice"]) for job in jobs(plain)}
+        assert asked == {"small": ("NO", "7"), "large": ("NO", "0")}
+
+    def test_a_run_on_two_nodes_has_a_process_on_each_and_the_losses_of_one_process(self, plain: Checkout) -> None:
+        plain.plant("Path('at-' + os.environ.get('SLURMD_NODENAME', 'home')).touch()")
+        factors = {"training.strategy": ["single", "ddp_two_nodes"]}
+        plain.study("tiny", model=OWN_MODEL, factors=factors, curve=None, replicates=1)
+        done = plain.run(command(SLURM))
+        assert done.returncode == 0, done.stdout + done.stderr
+        made = {record.settings.training.strategy: record for record in records(plain).values()}
+        assert {record.outcome for record in made.values()} == {"ok"}
+        assert {name: record.allocation and record.allocation.nodes for name, record in made.items()} == {
+            "single": 1, "ddp_two_nodes": 2,
+        }  # fmt: skip
+        assert {path.name for path in plain.root.glob("at-n*")} == {"at-n1", "at-n2"}
+        one, two = (made[strategy].measurement for strategy in ("single", "ddp_two_nodes"))
+        assert one
+        assert two
+        assert len(two.replicas) == 2
+        assert two.epochs[0].train_loss == pytest.approx(one.epochs[0].train_loss, rel=1e-4)
 
     def test_a_cancelled_job_a_node_that_goes_down_and_a_preemption_cost_no_record(self, plain: Checkout) -> None:
-        environment = plain.environment()
+        plain.plant("while Path('held').exists() and 'SLURM_JOB_ID' in os.environ: time.sleep(0.1)")
+        plain.study("tiny", model=OWN_MODEL, replicates=4)
         with (plain.root / "said").open("w") as said:
             start = subprocess.Popen(
-                command(SLURM, "overrides={replicates: 4}"),
-                cwd=plain.root, env=environment, stdout=said, stderr=said,
+                command(SLURM), cwd=plain.root, env=plain.environment(), stdout=said, stderr=said
             )  # fmt: skip
             try:
-                until(lambda: sorted(running()) == ["n1", "n2"], "two jobs run at once, on two nodes")
+                with held(plain):
+                    until(lambda: sorted(running()) == ["n1", "n2"], "two jobs run at once, on two nodes")
                 until(lambda: plain.records(), "a run is measured")
-                until(running, "another job runs")
-                told("scancel", told("squeue", "-h", "-t", "R", "-o", "%i", "--partition", "main")[0])
-                until(lambda: "n2" in running(), "a job runs on the second node")
-                told("scontrol", "update", "nodename=n2", "state=down", "reason=test")
+                with held(plain):
+                    until(running, "another job runs")
+                    told("scancel", told("squeue", "-h", "-t", "R", "-o", "%i", "--partition", "main")[0])
+                    until(lambda: "n2" in running(), "a job runs on the second node")
+                    told("scontrol", "update", "nodename=n2", "state=down", "reason=test")
                 before = plain.records()
                 until(lambda: len(plain.records()) > len(before), "the other node goes on")
                 told("scontrol", "update", "nodename=n2", "state=resume")
-                until(lambda: "n1" in running(), "a job runs on the first node")
-                told(
-                    "sbatch", "--partition", "urgent", "--nodelist", "n1", "--output", "/dev/null", "--wrap", "sleep 2"
-                )
+                with held(plain):
+                    until(lambda: "n1" in running(), "a job runs on the first node")
+                    job = told("squeue", "-h", "-t", "R", "-o", "%i", "--partition", "main", "--nodelist", "n1")[0]
+                    begun = restarts(plain, job)
+                    urgent = ["--partition", "urgent", "--nodelist", "n1", "--output", "/dev/null"]
+                    told("sbatch", *urgent, "--wrap", "sleep 2")
+                    until(lambda: restarts(plain, job) == begun + 1, "the job is sent back")
                 # The scheduler gives a job that was sent back a pause, and Snakemake asks for it more and more rarely.
                 assert start.wait(2 * LONGEST_WAIT) == 0, (plain.root / "said").read_text()
             finally:
@@ -131,4 +184,22 @@ class TestSlurm:
         assert len(made) == 8
         assert before.items() <= made.items()
         assert {record.outcome for record in records(plain).values()} == {"ok"}
+        begun_again = [record.allocation and record.allocation.restarts for record in records(plain).values()]
+        assert begun + 1 in begun_again
         assert "8 of 8 CPU runs" in (plain.root / "results" / "report.html").read_text(encoding="utf-8")
+
+    def test_an_allocation_that_ends_leaves_whole_blocks_and_a_report(self, plain: Checkout) -> None:
+        """Each run but those that begin later waits until the time for runs is over: the minute before the end."""
+        plain.plant("""
+            import json
+            start = json.loads(Path("results/tiny/start.json").read_text())
+            time.sleep(max(0, start["deadline"] - time.time()) if "SLURM_JOB_ID" in os.environ else 0)
+        """)
+        plain.study("tiny", model=OWN_MODEL, replicates=3)
+        wrapped = " ".join(map(repr, plain.command()))
+        line = ["sbatch", "--wait", "--exclusive", "--time", "3", "--output", "said", "--wrap", wrapped]
+        done = subprocess.run(line, cwd=plain.root, env=plain.environment(), capture_output=True, text=True)
+        words = (plain.root / "said").read_text(encoding="utf-8")
+        assert done.returncode == 0, done.stderr + words
+        assert sorted(record.block for record in records(plain).values()) == [1, 1]
+        assert "2 of 6 CPU runs" in (plain.root / "results" / "report.html").read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ import pytest
 
 from study.artifacts.record import Record
 from tests.conftest import ROOT, TRANSFER, write_photos
-from tests.workflow.conftest import NO_NETWORK, OWN_MODEL, RECORDS, Checkout, copy_checkout
+from tests.workflow.conftest import NO_NETWORK, OWN_MODEL, RECORDS, Checkout, copy_checkout, with_inputs
 
 NOISE = re.compile(
     "^(Select jobs|Execute .* jobs|Building DAG|Assuming|Using shell|Config file|Singularity|Complete log|Elapsed|"
@@ -224,6 +224,18 @@ def test_a_signal_to_snakemake_alone_ends_its_run_at_once_and_says_how_to_go_on(
     assert "A start was broken off in block 1: 1 record(s) are kept" in page
 
 
+@pytest.mark.parametrize("at", ["study/host/plan/make.py", "workflow/rules/report.smk"])
+@pytest.mark.parametrize("command", [["study", "start", "--"], ["snakemake"]])
+def test_ctrl_c_before_the_first_step_is_one_sentence(at: str, command: list[str], checkout: Checkout) -> None:
+    """It comes while the plan is made, and when it is there."""
+    append(checkout.root / at, "import os, signal; os.kill(os.getpid(), signal.SIGINT)")
+    done = checkout.python(*command, "--cores", "1", "--config", "studies=[tiny]", "container=none")
+    assert done.returncode in (130, -signal.SIGINT)
+    last = done.stderr.splitlines()[-1]
+    assert last == "interrupted: each file that is there is whole, and the same command goes on from there"
+    assert "Traceback" not in done.stderr
+
+
 def test_a_start_looks_at_its_jobs_no_more_often_the_more_it_has_made(ready: Checkout) -> None:
     """Snakemake's limit of jobs in a second would leave a thread behind for each job, which looks once a second."""
     ready.study("tiny", replicates=4)
@@ -300,6 +312,47 @@ def test_two_starts_in_one_folder_do_not_meet(ready: Checkout) -> None:
         process.terminate()
         process.wait()
     wait_for(lambda: not jobs(ready.root), 20)
+
+
+ALONE_AT_WORK = """
+import fcntl
+if self.steps == 1:
+    self.alone = open("SHARED", "w")
+    try:
+        fcntl.flock(self.alone, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        Path("SHARED.overlap").touch()
+while Path("held").exists():
+    time.sleep(0.1)
+"""
+"""Each run holds a file until its process ends, and notes it if another one does; those of one checkout stand still."""
+
+
+def test_two_pipelines_with_different_folders_for_temporary_files_measure_in_turns(
+    ready: Checkout, prepared: Path, tmp_path: Path
+) -> None:
+    other = with_inputs(copy_checkout(tmp_path / "another copy"), prepared)
+    assert ready.environment()["TMPDIR"] != other.environment()["TMPDIR"]
+    for one in (ready, other):
+        one.variables["STUDY_MACHINE"] = ready.temporary.name
+        one.plant(ALONE_AT_WORK.replace("SHARED", str(tmp_path / "at work")))
+        one.study("tiny", model=OWN_MODEL)
+    (ready.root / "held").touch()
+    with (tmp_path / "first").open("w+") as first, (tmp_path / "second").open("w+") as second:
+        starts = [ready.start(first)]
+        try:
+            wait_for(lambda: jobs(ready.root), 240)
+            starts.append(other.start(second))
+            wait_for(lambda: ": waiting: tiny, run 1 of 2: " in (tmp_path / "second").read_text(), 240)
+            assert jobs(other.root) == []
+            (ready.root / "held").unlink()
+            assert [start.wait(300) for start in starts] == [0, 0]
+        finally:
+            for start in starts:
+                start.kill()
+    for one in (ready, other):
+        assert [read(content).outcome for content in one.records().values()] == ["ok", "ok"]
+    assert not (tmp_path / "at work.overlap").exists()
 
 
 def test_photographs_of_a_user_with_odd_files_and_names(checkout: Checkout) -> None:

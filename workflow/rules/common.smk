@@ -45,8 +45,6 @@ except StudyError as error:
     sys.exit(f"error: {error}")
 except ModuleNotFoundError as error:
     sys.exit(f"error: {error}: {NOT_INSTALLED}")
-except KeyboardInterrupt:
-    sys.exit("interrupted before anything was started")
 
 workflow.study = config, FLOW, LOCK
 STUDIES = [plan.name for plan in FLOW.plans]
@@ -67,3 +65,8 @@ def code(module):
 def figures_of(study):
     """Return the titles and captions of a study's figures, for Snakemake's own report."""
     return Figures(FLOW.results.figures(study))
+
+
+def asked(name):
+    """Return the function that tells Snakemake what a run asks an executor for under the name of a resource."""
+    return lambda wc: FLOW.resource(wc.study, wc.run, name)

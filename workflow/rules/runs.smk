@@ -1,17 +1,6 @@
 # What a run asks an executor for. Snakemake keeps it for every run, and a start on this machine asks for nothing.
-ASKED = (
-    {
-        "slurm_partition": lambda wc: FLOW.resource(wc.study, wc.run, "slurm_partition"),
-        "constraint": lambda wc: FLOW.resource(wc.study, wc.run, "constraint"),
-        "gres": lambda wc: FLOW.resource(wc.study, wc.run, "gres"),
-        "slurm_extra": lambda wc: FLOW.resource(wc.study, wc.run, "slurm_extra"),
-        "gpu": lambda wc: FLOW.gpus(wc.study, wc.run),
-        "nodes": lambda wc: FLOW.nodes(wc.study, wc.run),
-        "tasks": lambda wc: FLOW.nodes(wc.study, wc.run),
-    }
-    if ON_OTHER_MACHINES
-    else {}
-)
+RESOURCES = ("slurm_partition", "constraint", "gres", "slurm_extra", "gpu", "nodes", "tasks")
+ASKED = {name: asked(name) for name in RESOURCES} if ON_OTHER_MACHINES else {}
 
 
 # One run is one process, alone on the machine: it takes every core. Every run waits for every missing preparation,

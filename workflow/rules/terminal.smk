@@ -12,7 +12,10 @@ try:
 except ModuleNotFoundError as error:
     sys.exit(f"error: {error}: {NOT_INSTALLED}")
 from study.host.plan.configuration import in_use
+from study.host.plan.signals import say_it_in_a_sentence
 from study.host.plan.terminal import quieten, tell_answer
+
+say_it_in_a_sentence()  # until the first step begins: from then on Snakemake itself handles Ctrl-C
 
 # A dry run, a lint or Snakemake's own report is asked for Snakemake's own words, takes no lock and changes no plan.
 REPORTS = any(word.split("=")[0] == "--report" for word in sys.argv) and "--report-after-run" not in sys.argv

@@ -6,9 +6,8 @@ from study.analysis.charts.svg import Chart, Scale, drawn, element, grid, linear
 from study.analysis.words import number
 
 ROW, HEAD, FOOT, BAR = 26, 30, 26, 16
-CONSTRUCTION = "model_seconds"
 PIECES = {
-    CONSTRUCTION: "building the model",
+    "model_seconds": "building the model",
     "data_wait_seconds": "waiting for data",
     "transfer_seconds": "host to device",
     "device_transform_seconds": "transforms on the device",
@@ -18,8 +17,7 @@ PIECES = {
     "other_seconds": "other",
     "valid_seconds": "validation",
 }
-"""Columns of the table of timings from left to right; they add up to ``fit_seconds``, and to
-``blog_seconds`` with the model's construction."""
+"""Parts of a time from left to right, by their columns of the table of timings: see ``stats.parts``."""
 LIFE = {
     "between_seconds": "between two runs",
     "start_seconds": "start and imports",

@@ -24,7 +24,7 @@ from study.analysis.figures import (
 )
 from study.analysis.figures.style import Drawn
 from study.analysis.stats.analysis import Analysis
-from study.analysis.stats.usable import counted, with_reasons
+from study.analysis.stats.usable import counted, with_reasons, with_true_shares
 from study.analysis.table.rows import ceilings_of
 from study.analysis.words import short_key
 from study.artifacts.checked import read_records, read_samples
@@ -61,7 +61,7 @@ def drawn(plan: Plan, frame: pd.DataFrame, analysis: Analysis, records: Path, te
     counts = counted(frame)
     figures = [(name, draw(plan, frame if name in EVERY_RECORD else counts, analysis)) for name, draw in MODULES]
     found = read_records(plan, records, steps=False).counted
-    figures += _rooflines(plan, counts, found) + _telemetry(plan, counts, found, telemetry)
+    figures += _rooflines(plan, with_true_shares(counts), found) + _telemetry(plan, counts, found, telemetry)
     return {name: figure for name, figure in figures if figure}
 
 
@@ -93,12 +93,14 @@ def _place(levels: list[Any], level: Any) -> int:
 
 
 def _rooflines(plan: Plan, frame: pd.DataFrame, records: Mapping[str, Record]) -> list[tuple[str, Drawn | None]]:
-    """Each configuration under what its device can do in its precision, where that was measured."""
+    """Each configuration under what its device can do in its precision, if no run exceeded that."""
     keys = [key for key in plan.study.compared if key not in ("device", "training.precision")]
     names: dict[str, str] = {r.settings.device: r.machine.device_name for r in records.values() if r.machine}
     figures = []
     for (device, precision), ceilings in ceilings_of(records.values()).items():
-        rows = frame[(frame["device"] == device) & (frame["precision"] == precision)].dropna(subset=["flop_per_second"])
+        rows = frame[(frame["device"] == device) & (frame["precision"] == precision)].dropna(
+            subset=["flop_per_second", "ceiling_share"]
+        )
         points = [
             (_level(level), part["flop_per_byte"].median(), part["flop_per_second"].median())
             for level, part in rows.groupby(keys or ["device"], sort=True)

@@ -97,7 +97,7 @@ def _caption(groups: list[Group]) -> str:
         rest = [label for label in group.indistinguishable if label != group.best]
         parts.append(
             f"On {device_words(group.label, article=True)} the smallest mean is at {group.best}; "
-            + (f"{listed(rest)} cannot be told from it." if rest else "no other can be mistaken for it.")
+            + (f"the data do not separate {listed(rest)} from it." if rest else "every other candidate is slower.")
         )
     return (
         "Geometric means over processes, with 95% intervals from log time = setting + start + block + noise. "

@@ -29,7 +29,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
         _law(left, fit)
         left.set(title=f"{device_words(label)}: {law_formula(str(fit.best))}", ylabel=TOTALS[curve.y], ylim=(0, None))
         _residuals(right, fit)
-        right.set(title=f"{device_words(label)}: what the law leaves over", ylabel="mean over the law (%)")
+        right.set(title=f"{device_words(label)}: residuals", ylabel="mean above the law (%)")
         for axes in (left, right):
             batch_axis(axes, fit.points.sizes, name)
     return Drawn(

@@ -20,10 +20,8 @@ DEVICE = {
     "peak_device_reserved_bytes": "reserved by torch",
     "peak_device_used_bytes": "whole device, driver included, ten samples a second",
 }
-HOST = {
-    "peak_host_resident_bytes": "training process",
-    "peak_tree_resident_bytes": "with the loader's workers, shared pages counted in each",
-}
+HOST = {"peak_host_resident_bytes": "training process, without the loader's workers"}
+"""What the workers share with it counts in each of them, so that a sum with them says nothing of the host's memory."""
 LINES = ("-", "--", ":", "-.")
 CROSSES = ("x", "+", "1", "2")
 """Markers of the levels at which memory did not suffice, one for each line style."""
@@ -93,8 +91,8 @@ def _panel(study: Study, title: str, parts: list[pd.DataFrame], quantities: dict
         prefix = f"{prefix}: " if prefix else ""
         ok = rows[rows["outcome"] == "ok"]
         for quantity, (column, words) in enumerate(quantities.items()):
-            medians = ok.groupby(x)[column].median().dropna()
-            if len(medians):
+            medians = ok.groupby(x)[column].median()  # a line is broken where a level has none
+            if medians.notna().any():
                 panel.lines.append(Line(prefix + words, medians, quantity, level))
         failed = rows.loc[rows["outcome"] == "out_of_memory", x]
         if len(failed):
@@ -151,11 +149,8 @@ def _caption(panels: list[Panel]) -> str:
             " Tensors are allocated from what torch has reserved on the device; the whole device holds the driver "
             "and any other process, too."
         )
-    if any(label.endswith(HOST["peak_tree_resident_bytes"]) for label in labels):
-        text += (
-            " The line with the loader's workers comes from samples and counts a page that several processes share "
-            "once in each, so it may exceed the memory that the host really gave."
-        )
+    if any(label.endswith(DEVICE["peak_device_used_bytes"]) for label in labels):
+        text += " Runs whose samples missed the peak of the whole device are not in its line."
     if any(panel.failures for panel in panels):
         text += " A cross marks a setting with a run that ran out of memory; its height is no value."
     return text

@@ -8,6 +8,7 @@ from matplotlib.ticker import MaxNLocator
 
 from study.analysis.figures.style import BEST, COLOURS, MARKERS, Drawn, marked, unmarked
 from study.analysis.stats.analysis import Analysis
+from study.analysis.stats.rows import level_rows, over_means
 from study.artifacts.plan import Plan
 
 MANY_RUNS = 100
@@ -20,13 +21,10 @@ MOST_SHAPES = 2000
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     """Return each run's time over its level's mean, in the order of execution; None with fewer than four runs."""
-    y = analysis.y
-    ok = frame[(frame["outcome"] == "ok") & frame[y].notna()].sort_values("started", kind="stable")
-    keys = plan.study.compared or ["device"]
-    if len(ok) < 4 or ok.groupby(keys).size().max() < 2:
+    ok = over_means(level_rows(plan.study, frame, analysis), analysis.y)
+    if len(ok) < 4 or ok.groupby(plan.study.compared or ["device"]).size().max() < 2:
         return None
-    counts = ok[y].where(ok["set_aside"].isna())
-    relative = ok[y] / counts.groupby([ok[key] for key in keys]).transform("mean")
+    relative = ok["over"]
     place = pd.Series(range(1, len(ok) + 1), index=ok.index)
     figure = Figure(figsize=(7, 3.4))
     axes = figure.subplots()

@@ -20,9 +20,13 @@ PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"))
 
 
 def draw(points: list[tuple[str, float, float]], ceilings: Ceilings, device_name: str) -> Drawn | None:
-    """Return points (label, FLOP per byte, FLOP/s) under the two ceilings; None without a point that has both."""
+    """Return points (label, FLOP per byte, FLOP/s) under the two ceilings.
+
+    It is None without a point that has both, and where a point lies above the ceilings: they were measured on a slower
+    machine, and no share of them holds.
+    """
     shown = [point for point in points if all(math.isfinite(value) and value > 0 for value in point[1:])]
-    if not shown:
+    if not shown or any(y > ceilings.attainable(x) for _, x, y in shown):
         return None
     figure = Figure(figsize=(8.5, 4.6))
     axes = figure.subplots()
@@ -183,8 +187,6 @@ def _caption(points: list[tuple[str, float, float]], given: int, ceilings: Ceili
         "Bytes are a lower bound that leaves out the activations, so every point lies too far to the right, "
         "and a share of the product's ceiling does not say that arithmetic is the limit.",
     ]
-    if any(y > ceilings.attainable(x) for _, x, y in points):
-        parts.append("More than 100%: the machine was slower when the ceilings were measured, and no share holds.")
     if given > len(points):
         parts.append(f"Left out: {given - len(points)} without a positive intensity and rate.")
     return " ".join(parts)

@@ -71,7 +71,7 @@ def _epochs(axes: Axes, model: StepModel) -> None:
     places = np.arange(len(model.levels))
     bottom = np.zeros(len(places))
     for name, label, colour, hatch in PIECES:
-        heights = np.maximum([getattr(level, name) for level in model.levels], 0.0)
+        heights = np.array([getattr(level, name) or 0.0 for level in model.levels])
         axes.bar(places, heights, 0.7, bottom=bottom, color=colour, hatch=hatch, edgecolor="white", label=label)
         bottom += heights
     for index, level in enumerate(model.levels):

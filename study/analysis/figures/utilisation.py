@@ -43,6 +43,11 @@ SOURCES = {
     "cuda": Source("gpu_utilisation_percent", "gpu_memory_used_bytes", "GPU utilisation", "device memory used"),
     "cpu": Source("cpu_percent", "process_resident_bytes", "CPU utilisation", "resident memory of the run"),
 }
+NOTES = {
+    "cuda": " A utilisation of 100% says that some kernel always ran, not that the GPU was full.",
+    "cpu": " Memory is summed over the processes of the run: a page that they share counts in each, so that the sum is "
+    "an upper bound.",
+}
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,7 @@ def draw(samples: Iterable[Samples], device: str, factor: str) -> Drawn | None:
         f"the median over the runs, a band holds the middle {BAND[1] - BAND[0]}% of them. Runs of different lengths "
         f"are drawn at their median length, in {BINS} parts: utilisation is the mean of a part, memory its peak."
         + (f" {len(shown)} of {len(levels)} levels have a panel." if len(shown) < len(levels) else "")
-        + (" A utilisation of 100% says that some kernel always ran, not that the GPU was full." * (device == "cuda")),
+        + NOTES[device],
         f"{len(traces)} runs over {total:.0f} s: {source.utilisation_label} is {mean:.0f}% on average, "
         f"{source.memory_label} peaks at {peak:.2f} GiB.",
     )

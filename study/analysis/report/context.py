@@ -1,6 +1,6 @@
 """The content of the page on one study, as values for the template."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +13,7 @@ from study.analysis.published.claims.measured import ClaimVerdict, verdicts
 from study.analysis.published.claims.printed import Claim
 from study.analysis.published.table import read_published
 from study.analysis.report.drawings import (
-    Levelled,
-    levelled,
     main_chart,
-    means_of,
     order_chart,
     phases_chart,
     published_chart,
@@ -27,10 +24,11 @@ from study.analysis.report.drawings import (
 from study.analysis.report.epochs import EpochRow, epoch_rows, padded, published_epochs
 from study.analysis.report.facts import facts_of, primers_of
 from study.analysis.report.levels import LevelTable, level_tables
-from study.analysis.report.life import life_chart, life_sentence, with_gaps
+from study.analysis.report.life import life_chart, life_sentence, wall_seconds, with_gaps
 from study.analysis.report.notes import counts, oddities, origins, reduced, summary
 from study.analysis.stats.analysis import Analysis
-from study.analysis.stats.usable import with_reasons
+from study.analysis.stats.rows import Levelled, level_rows, means_of
+from study.analysis.stats.usable import counted, with_reasons
 from study.analysis.table.progress import Progress, progress_of
 from study.analysis.wording.answer import answer_sentence
 from study.analysis.wording.cards import Card, cards, first_cards, limit_card
@@ -115,7 +113,7 @@ def view(
     """
     study, frame = plan.study, with_reasons(plan.study, frame)
     caveats = ranked(analysis.warnings)
-    groups = levelled(plan, frame, analysis)
+    groups = level_rows(study, frame, analysis)
     series = beside(study, frame, read_published(), means_of(groups)) if study.published else []
     charts = [*switch_charts(analysis), *_present(main_chart(plan, groups, analysis, series))]
     found = verdicts(claims, study, analysis)
@@ -126,7 +124,7 @@ def view(
         name=plan.name,
         title=study.title,
         question=study.question,
-        summary=summary(plan, records),
+        summary=summary(plan, records, wall_seconds(frame)),
         counts=counts(plan, records),
         progress=(progress := progress_of(plan, records)),
         unfinished=_unfinished(progress),
@@ -158,7 +156,7 @@ def view(
         total=total_words(analysis.y),
         rate="images/s" if study.total in TOTALS_OF_INFERENCE else "images/s in training",
         facts=[*facts_of(plan, records), *primers_of(records, primers)],
-        epochs=_epochs(plan, records),
+        epochs=_epochs(plan, records, set(counted(frame)["run"])),
         runs=_runs(plan, frame, analysis.y),
         beside=series,
         published=study.published,
@@ -197,10 +195,10 @@ def _present(*charts: Chart | None) -> list[Chart]:
     return [chart for chart in charts if chart]
 
 
-def _epochs(plan: Plan, records: dict[str, Record]) -> list[EpochRow]:
+def _epochs(plan: Plan, records: dict[str, Record], names: Collection[str]) -> list[EpochRow]:
     """Return our epochs, and those that the document beside the study prints."""
     study = plan.study
-    ours = [] if study.total in TOTALS_OF_INFERENCE else epoch_rows(plan, records)
+    ours = [] if study.total in TOTALS_OF_INFERENCE else epoch_rows(plan, records, names)
     theirs = published_epochs(study.published, read_published()) if ours and study.published else []
     return padded([*ours, *theirs])
 

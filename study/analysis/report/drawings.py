@@ -7,22 +7,21 @@ import pandas as pd
 
 from study.analysis.charts import order, phases, ratios, times
 from study.analysis.charts.svg import Chart
-from study.analysis.published.beside import TIMES, Series
+from study.analysis.published.beside import TIMES, Row, Series
 from study.analysis.stats.analysis import Analysis, Group, Level
-from study.analysis.stats.rows import group_rows
-from study.analysis.stats.usable import Estimate, counted, keys_of, level_labels
+from study.analysis.stats.parts import VALIDATION, parts_of, shares_of
+from study.analysis.stats.rows import Levelled, over_means
+from study.analysis.stats.usable import keys_of
 from study.analysis.wording.cards import REST
 from study.analysis.wording.switches import effect_label
 from study.analysis.words import device_words, listed, setting_words, short_key
 from study.artifacts.plan import Plan
 
-Levelled = Sequence[tuple[Group, pd.DataFrame]]
-"""Each group with its rows, whose column ``level`` is the label of their level."""
-
 
 def main_chart(plan: Plan, groups: Levelled, analysis: Analysis, published: Sequence[Series]) -> Chart | None:
-    """Return every run of every group."""
-    beside, keys = _published_times(published), keys_of(plan.study)[0]
+    """Return every run of every group, beside the published times except at a reduced size, which does less work."""
+    source, keys = None if plan.study.full else _published_times(published, analysis), keys_of(plan.study)[0]
+    beside = {row.label: row for row in source.rows if row.ours} if source else {}
     by = f", by {' and '.join(map(short_key, keys))}" if keys and not plan.study.effects else ""
     panels = [
         times.Panel(
@@ -37,19 +36,15 @@ def main_chart(plan: Plan, groups: Levelled, analysis: Analysis, published: Sequ
     caption = "Every dot is a run; the bar is the geometric mean, the line its 95% interval."
     if any(level.accuracy is not None for group in analysis.groups for level in group.levels):
         caption += " Under each setting: the accuracy after training."
+    if source:
+        caption += f" Diamonds are published times ({source.source.short_name}, {source.place})."
     if any(group.unfair for group in analysis.groups):
         caption += " Settings in amber did not learn as well as the best, and are no candidates."
     return times.times_chart(panels, "Every run", caption)
 
 
-def levelled(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Levelled:
-    """Return each group with its rows of the table that has the reasons of the runs that were set aside."""
-    parts = group_rows(plan.study, frame, analysis)
-    return [(group, rows.assign(level=level_labels(plan.study, rows))) for group, rows in parts]
-
-
-def _row(study: str, level: Level, group: Group, rows: pd.DataFrame, y: str, published: dict[str, float]) -> times.Row:
-    """Return one level with the runs that have a time."""
+def _row(study: str, level: Level, group: Group, rows: pd.DataFrame, y: str, published: dict[str, Row]) -> times.Row:
+    """Return one level with the runs that have a time, and the time published for these runs."""
     timed = rows[(rows["outcome"] == "ok") & rows[y].notna()]
     dots = tuple(
         times.Dot(f"{study}/{run}", float(seconds), _kind(aside, disturbed))
@@ -60,7 +55,7 @@ def _row(study: str, level: Level, group: Group, rows: pd.DataFrame, y: str, pub
     note = f"{level.accuracy:.0%} accurate" if level.accuracy is not None else ""
     if not dots:
         note = listed([name.replace("_", " ") for name in level.outcomes]) if level.outcomes else "no run"
-    time = level.time
+    time, beside = level.time, published.get(level.label)
     return times.Row(
         label=level.label,
         note=note,
@@ -70,7 +65,7 @@ def _row(study: str, level: Level, group: Group, rows: pd.DataFrame, y: str, pub
         mean=time.value if time else None,
         low=time.low if time else None,
         high=time.high if time else None,
-        published=published.get(level.label),
+        published=beside.published if beside and beside.ours == time else None,
     )
 
 
@@ -78,20 +73,14 @@ def _kind(aside: object, disturbed: object) -> times.Kind:
     return "aside" if isinstance(aside, str) else "disturbed" if isinstance(disturbed, str) else "run"
 
 
-def _published_times(published: Sequence[Series]) -> dict[str, float]:
-    """Return the published seconds by label, where the document has one table of them alone."""
-    found = [series for series in published if series.metric == "fit_time" and any(row.ours for row in series.rows)]
-    return {row.label: row.published for row in found[0].rows if row.ours} if len(found) == 1 else {}
+def _published_times(published: Sequence[Series], analysis: Analysis) -> Series | None:
+    """Return the first published table of times that stands beside the mean of a level; None without one.
 
-
-def means_of(groups: Levelled) -> dict[frozenset[str], Estimate]:
-    """Return the mean of each level by the names of the runs that count in it."""
-    found: dict[frozenset[str], Estimate] = {}
-    for group, rows in groups:
-        count = counted(rows)
-        runs = {level: set(part) for level, part in count[count["outcome"] == "ok"].groupby("level")["run"]}
-        found |= {frozenset(runs[one.label]): one.time for one in group.levels if one.time and one.label in runs}
-    return found
+    A document may print the same times again, in a figure.
+    """
+    means = [(level.label, level.time) for group in analysis.groups for level in group.levels if level.time]
+    of_time = [series for series in published if series.metric == "fit_time"]
+    return next((one for one in of_time if any((row.label, row.ours) in means for row in one.rows)), None)
 
 
 def phases_chart(groups: Levelled, analysis: Analysis) -> Chart | None:
@@ -101,12 +90,7 @@ def phases_chart(groups: Levelled, analysis: Analysis) -> Chart | None:
     """
     panels = []
     for group, rows in groups:
-        shares = _shares(rows, analysis.y)
-        bars = tuple(
-            phases.Bar(level.label, {str(key): share * level.time.value for key, share in shares[level.label].items()})
-            for level in group.levels
-            if level.time and level.label in shares
-        )
+        bars = tuple(phases.Bar(label, parts) for label, parts in parts_of(group, rows, analysis.y).items())
         panels.append(phases.Bars(device_words(group.label), bars))
     caption = (
         "The mean of each setting, by the shares of its runs' time, all on one scale. Other is the time outside the "
@@ -117,27 +101,16 @@ def phases_chart(groups: Levelled, analysis: Analysis) -> Chart | None:
     return phases.phases_chart(panels, "Where the time goes", caption)
 
 
-def _shares(rows: pd.DataFrame, y: str) -> "dict[str, pd.Series[float]]":
-    """Return the share of each part in the time ``y`` by level; empty where ``y`` is no sum of the parts."""
-    if y not in ("fit_seconds", "blog_seconds"):
-        return {}
-    parts = [*phases.PIECES] if y == "blog_seconds" else [key for key in phases.PIECES if key != phases.CONSTRUCTION]
-    count = counted(rows)
-    ok = count[count["outcome"] == "ok"].dropna(subset=parts)
-    sums = {str(level): part[parts].sum() for level, part in ok.groupby("level", sort=False)}
-    return {level: sums_of / sums_of.sum() for level, sums_of in sums.items()}
-
-
 def shares_of_best(plan: Plan, groups: Levelled, analysis: Analysis) -> tuple[str, dict[str, float]] | None:
     """Return the setting that the answer names first, with the shares of the parts of its time."""
     for group, rows in groups:
-        share = _shares(rows, analysis.y).get(str(group.best))
+        share = shares_of(rows, analysis.y).get(str(group.best))
         if share is None:
             continue
         main = {
             "waiting for data": share["data_wait_seconds"],
             "computing": share[["forward_seconds", "backward_seconds", "optimizer_seconds"]].sum(),
-            "validation": share["valid_seconds"],
+            "validation": share.get(VALIDATION, 0.0),
         }
         keys = keys_of(plan.study)[0]
         name = f"{short_key(keys[0])} {group.best}" if len(keys) == 1 else str(group.best)
@@ -205,20 +178,7 @@ def published_chart(series: Series) -> Chart | None:
 
 def order_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | None:
     """Return each run's time over the mean of its setting, in the order of execution."""
-    means = {
-        (group.label, level.label): level.time.value
-        for group in analysis.groups
-        for level in group.levels
-        if level.time
-    }
-    parts = [
-        rows.assign(over=rows[analysis.y] / rows["level"].map(lambda name, at=group.label: means.get((at, name))))
-        for group, rows in groups
-    ]
-    if not parts:
-        return None
-    runs = pd.concat(parts)
-    runs = runs[(runs["outcome"] == "ok") & runs["over"].notna()].sort_values("started", kind="stable")
+    runs = over_means(groups, analysis.y)
     executed = [
         order.Executed(f"{plan.name}/{run}", float(over), int(session), isinstance(aside, str))
         for run, over, session, aside in zip(runs["run"], runs["over"], runs["session"], runs["set_aside"], strict=True)

@@ -1,7 +1,8 @@
-"""Epoch by epoch: times, losses and accuracy, as medians over the runs of a setting."""
+"""Epoch by epoch: times and losses as medians over the runs of a setting, accuracy as the mean, as everywhere."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 
 import pandas as pd
 
@@ -36,10 +37,13 @@ QUANTITIES = (
 )
 
 
-def epoch_rows(plan: Plan, records: dict[str, Record]) -> list[EpochRow]:
-    """Return a row for each setting and each quantity that was measured in any of its epochs."""
+def epoch_rows(plan: Plan, records: dict[str, Record], counted: Collection[str]) -> list[EpochRow]:
+    """Return a row for each setting and each quantity that was measured in any of its epochs.
+
+    ``counted`` are the names of the runs that count.
+    """
     rows = []
-    for setting, runs in _by_setting(plan, records).items():
+    for setting, runs in _by_setting(plan, {name: records[name] for name in records if name in counted}).items():
         for words, name in QUANTITIES:
             # A run that reached its target has fewer epochs than others of its setting.
             longest = max(map(len, runs))
@@ -71,10 +75,10 @@ def padded(rows: list[EpochRow]) -> list[EpochRow]:
 
 
 def _cell(name: str, values: list[float]) -> str | None:
-    """Return the median in words; None without values, or for the time of a validation that was not made."""
+    """Return the median in words, of an accuracy the mean; None without values, or for no validation's time."""
     if not values or (name == "valid_seconds" and not any(values)):
         return None
-    return f"{100 * median(values):.1f}%" if name == "accuracy" else number(median(values))
+    return f"{100 * fmean(values):.1f}%" if name == "accuracy" else number(median(values))
 
 
 def _by_setting(plan: Plan, records: dict[str, Record]) -> dict[str, list[list[Epoch]]]:

@@ -56,14 +56,19 @@ def with_gaps(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(between_seconds=found)
 
 
+def wall_seconds(frame: pd.DataFrame) -> float:
+    """Return the wall time of all runs of a study, those that were set aside included, with the pauses within starts.
+
+    It is 0 where no run's time is known.
+    """
+    made = with_gaps(frame[frame["process_seconds"].notna()])
+    return float(made["process_seconds"].sum() + made["between_seconds"].fillna(0.0).sum())
+
+
 def life_sentence(frame: pd.DataFrame) -> str:
-    """Return the wall time of a study, pauses between starts left out, and the share that trained; empty if unknown."""
-    made = with_gaps(frame)
-    made = made[made["process_seconds"].notna() & made["fit_seconds"].notna()]
-    wall = float(made["process_seconds"].sum() + made["between_seconds"].fillna(0.0).sum())
+    """Return the wall time of a study, and the share of it that trained; empty if unknown."""
+    wall, trained = wall_seconds(frame), float(frame["fit_seconds"].sum())
     if not wall:
         return ""
-    trained = float(made["fit_seconds"].sum())
-    return (
-        f"The runs took {duration_words(wall)} in all. {trained / wall:.0%} of that was training with its validation."
-    )
+    share = f" {trained / wall:.0%} of that was training with its validation." if trained else ""
+    return f"The runs took {duration_words(wall)} in all.{share}"

@@ -27,14 +27,15 @@ def counts(plan: Plan, records: Mapping[str, Record]) -> str:
     return "; ".join(told)
 
 
-def summary(plan: Plan, records: Mapping[str, Record]) -> list[str]:
-    """Return the parts of the line below the title: machine, runs, date, duration, images and weights."""
+def summary(plan: Plan, records: Mapping[str, Record], wall: float) -> list[str]:
+    """Return the parts of the line below the title: machine, runs, date, ``wall`` seconds, images and weights."""
     used = [record for record in records.values() if record.outcome == "ok"]
     machines = dict.fromkeys(record.machine.device_name for record in used if record.machine)
     told = [*machines, counts(plan, records)]
     if plan.study.runs_a_setting != "1":
         told.append(f"{plan.study.runs_a_setting} a setting")
     told += _when(list(records.values()))
+    told += [f"{duration_words(wall)} in all"] if wall else []
     if any(record.data and record.data.generated for record in used):
         told.append("generated images")
     if any(record.weights and record.weights.kind == "random" and is_transfer(_model(record)) for record in used):
@@ -47,13 +48,11 @@ def _model(record: Record) -> str:
 
 
 def _when(records: Sequence[Record]) -> list[str]:
-    """Return the date of the runs, and the time that they took together."""
+    """Return the first and the last day of the runs."""
     days = sorted({day for record in records if (day := _day(record.started))})
     if not days:
         return []
-    told = f"{days[0]:%-d %b %Y}" if len(days) == 1 else f"{days[0]:%-d %b} to {days[-1]:%-d %b %Y}"
-    seconds = sum(record.process_seconds or 0.0 for record in records)
-    return [told, f"{duration_words(seconds)} of runs"]
+    return [f"{days[0]:%-d %b %Y}" if len(days) == 1 else f"{days[0]:%-d %b} to {days[-1]:%-d %b %Y}"]
 
 
 def _day(started: str) -> date | None:

@@ -44,6 +44,7 @@ from study.analysis.stats.usable import (
     place_of,
     usable_runs,
     with_reasons,
+    with_true_shares,
 )
 from study.artifacts.timing import resources
 from study.base.strict import Strict
@@ -93,7 +94,8 @@ class Group(Strict):
     levels: list[Level]
     best: str | None = Field(
         None,
-        description="The candidate with the smallest mean; null where one that is not determined may be faster.",
+        description="The candidate with the smallest mean; null where nothing can be said of it: one that is not "
+        "determined may be faster, or the machine's change may be the differences.",
     )
     indistinguishable: list[str] = Field(
         default=[],
@@ -140,7 +142,7 @@ def analyse(study: Study, frame: pd.DataFrame) -> Analysis:
     """Return the analysis of one study's table of timings, which has a row for each planned run."""
     y = study.total
     frame = with_reasons(study, frame)
-    fitted = groups_of(study, frame)
+    fitted = groups_of(study, with_true_shares(frame))
     groups = [_group(study, group, y) for group in fitted]
     ratios = ratios_of(study, fitted, study.contrast) if study.contrast else []
     contrasts = contrasts_of(study, fitted, ratios, study.contrast) if study.contrast else []
@@ -181,7 +183,8 @@ def _group(study: Study, group: GroupFit, y: str) -> Group:
     if fits is None:
         return Group(label=group.label, levels=levels)
     clean = group.clean
-    best = _best(levels, group.unfair)
+    machine = _verdict(fits)
+    best = None if machine else _smallest(levels, group.unfair)
     timed = [level.label for level in levels if level.time]
     drift = drift_of(clean, y)
     return Group(
@@ -192,7 +195,7 @@ def _group(study: Study, group: GroupFit, y: str) -> Group:
         unfair={level.label: group.unfair[level.label] for level in levels if level.label in group.unfair},
         optimum=fits.optimum,
         machine_change=machine_change.change(clean),
-        machine=_verdict(fits),
+        machine=machine,
         curve=_curve(levels, fits, drift.change if drift else None) if x else None,
         equivalent=equivalent_to(fits.raw, best, study.equivalence_margin) if best else [],
         sensitivity=sensitivity_of(fits.raw, study.equivalence_margin),
@@ -242,7 +245,7 @@ def _tied(levels: list[str], fits: Fits) -> list[str]:
     return [level for level in levels if level in tied]
 
 
-def _best(levels: Sequence[Level], unfair: Mapping[str, object]) -> str | None:
+def _smallest(levels: Sequence[Level], unfair: Mapping[str, object]) -> str | None:
     """Return the candidate with the smallest mean; None where one that is not determined may be faster."""
     timed = [(level, level.time) for level in levels if level.time and level.label not in unfair]
     told = [(time.value, level.label, time.high or time.value) for level, time in timed if not level.undetermined]
@@ -354,7 +357,7 @@ def _group_answer(group: Group, factor: str | None) -> Answer:
         return NothingSucceeded(group=group.label)
     if len(group.levels) == 1 and timed[0].time:
         return _only_answer(group, timed[0], timed[0].time)
-    best = next((level for level in timed if level.label == group.best), None)
+    best = next((level for level in timed if level.label == _smallest(timed, group.unfair)), None)
     open_levels = {
         level.label: level.undetermined for level in timed if level.undetermined and level.label not in group.unfair
     }

@@ -7,6 +7,7 @@ import pandas as pd
 
 from study.analysis.stats import findings
 from study.analysis.stats.connected import separate_sets
+from study.analysis.stats.contrasts import CIRCUMSTANCES
 from study.analysis.stats.findings import Caveat, SetAsideRun
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.machine_change import CHANGE_LIMIT, YARDSTICKS
@@ -36,6 +37,7 @@ def warnings_of(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> lis
         *_replicates(study),
         *_sessions(frame),
         *_environment(study, frame),
+        *_circumstances(study, usable),
         *_machine(usable),
         *_apart(study, usable, x),
         *_noise(study, usable, y),
@@ -200,6 +202,28 @@ def _by_device(frame: pd.DataFrame, column: str) -> Iterator[tuple[str, list[str
     """Yield each device with the distinct values of a column of text among its runs."""
     for device, rows in frame.dropna(subset=[column]).groupby("device"):
         yield str(device), _distinct(rows, column)
+
+
+def _circumstances(study: Study, usable: pd.DataFrame) -> Iterator[Caveat]:
+    """Yield where settings on one device had different numbers of threads or workers that no factor sets."""
+    kinds: tuple[Literal["threads", "workers"], ...] = ("threads", "workers")
+    for what in kinds:
+        column, own = CIRCUMSTANCES[what]
+        if set(own) & set(study.factors):
+            continue
+        for device, rows in usable.dropna(subset=[column]).groupby("device", sort=False):
+            if rows[column].nunique() > 1:
+                factor, counts = _told_apart(study, rows, column)
+                yield findings.UnequalCircumstances(what=what, device=str(device), factor=factor, counts=counts)
+
+
+def _told_apart(study: Study, rows: pd.DataFrame, column: str) -> tuple[str | None, dict[str, int]]:
+    """Return the factor whose levels have one value each, with these; without one the smallest and the largest."""
+    for key in study.compared:
+        values = rows.groupby(key, sort=False)[column].agg(["min", "max"])
+        if (values["min"] == values["max"]).all():
+            return key, {str(level): int(value) for level, value in values["min"].items()}
+    return None, {"fewest": int(rows[column].min()), "most": int(rows[column].max())}
 
 
 def _machine(usable: pd.DataFrame) -> Iterator[Caveat]:

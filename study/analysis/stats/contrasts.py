@@ -55,9 +55,11 @@ class Ratio(Strict):
     )
     slower_seconds: float = Field(description="Mean time at `slower`, as in its group.")
     faster_seconds: float = Field(description="Mean time at `faster`, as in its group.")
-    slower_images: float | None = Field(description="Images trained on, mean over the pairs; null for inference.")
+    slower_images: float | None = Field(
+        description="Images trained on, mean over the runs of the level; null for inference."
+    )
     faster_images: float | None
-    slower_accuracy: float | None = Field(description="Mean accuracy reached, 0 to 1.")
+    slower_accuracy: float | None = Field(description="Mean accuracy, 0 to 1, of the level.")
     faster_accuracy: float | None
     bootstrap: Estimate | None = Field(
         description="Bias-corrected bootstrap over the pairs, beside the t interval; null under 8 pairs, where a "
@@ -160,8 +162,8 @@ def _ratios(
                 bootstrap=contrast_bootstrap(at[f"{y}_a"] / at[f"{y}_b"]),
                 slower_seconds=times[0],
                 faster_seconds=times[1],
-                differs=_differences(at, dict(level), contrast),
-                **_work(at),
+                differs=_differences(at, dict(level), contrast, groups),
+                **_work(at, groups),
             )
         )
     return found
@@ -171,14 +173,31 @@ Noise = tuple[float, float]
 """The standard error of a log ratio, and its degrees of freedom."""
 
 
+def _ends(at: pd.DataFrame) -> list[tuple[int, str]]:
+    """Return the group's place and the level of the two sides of a setting."""
+    return [(int(at[f"group_{side}"].iloc[0]), str(at[f"level_{side}"].iloc[0])) for side in "ab"]
+
+
 def _times(at: pd.DataFrame, groups: Sequence[GroupFit], y: str) -> tuple[float, float]:
     """Return the two mean times of a setting; those of a null control are the pairs' own, for both are one level."""
-    ends = [(int(at[f"group_{side}"].iloc[0]), str(at[f"level_{side}"].iloc[0])) for side in "ab"]
+    ends = _ends(at)
     if ends[0] == ends[1]:
         a, b = (float(np.exp(np.log(at[f"{y}_{side}"]).mean())) for side in "ab")
         return a, b
     first, second = (groups[place].times[level].value for place, level in ends)
     return first, second
+
+
+def _means(at: pd.DataFrame, groups: Sequence[GroupFit], column: str) -> list[float | None]:
+    """Return the mean of a column on the two sides of a setting, as their levels have it; of a null control, as above.
+
+    A run without a partner in its block is in the mean of its level, too.
+    """
+    ends = _ends(at)
+    if ends[0] == ends[1]:
+        return [mean_of(at, f"{column}_{side}") for side in "ab"]
+    clean = [groups[place].clean for place, _ in ends]
+    return [mean_of(runs[runs["level"] == level], column) for runs, (_, level) in zip(clean, ends, strict=True)]
 
 
 def _noise(at: pd.DataFrame, groups: Sequence[GroupFit], paired: LogModel, setting: Hashable) -> Noise | None:
@@ -187,9 +206,7 @@ def _noise(at: pd.DataFrame, groups: Sequence[GroupFit], paired: LogModel, setti
     Two levels of one group have theirs from the group's model. Those of two groups, whose blocks may shift each by
     itself, have that of the pairs; with one pair, that of two independent means.
     """
-    (a, first), (b, second) = (
-        (groups[int(at[f"group_{side}"].iloc[0])], str(at[f"level_{side}"].iloc[0])) for side in "ab"
-    )
+    (a, first), (b, second) = ((groups[place], level) for place, level in _ends(at))
     if first in a.undetermined or second in b.undetermined or a.fits is None or b.fits is None:
         return None
     models = a.fits.raw, b.fits.raw
@@ -232,17 +249,13 @@ def _estimate(times: tuple[float, float], noise: Noise | None, critical: float |
     return Estimate(value=value, low=value * math.exp(-reach), high=value * math.exp(reach))
 
 
-def _work(at: pd.DataFrame) -> dict[str, Any]:
+def _work(at: pd.DataFrame, groups: Sequence[GroupFit]) -> dict[str, Any]:
     """Return the work that was done on both sides of a ratio."""
-    return {
-        "slower_images": mean_of(at, "images_processed_a"),
-        "faster_images": mean_of(at, "images_processed_b"),
-        "slower_accuracy": mean_of(at, "accuracy_a"),
-        "faster_accuracy": mean_of(at, "accuracy_b"),
-    }
+    names = [f"{side}_{what}" for what in ("images", "accuracy") for side in ("slower", "faster")]
+    return dict(zip(names, [*_means(at, groups, "images_processed"), *_means(at, groups, "accuracy")], strict=True))
 
 
-def _differences(at: pd.DataFrame, setting: Setting, contrast: str) -> list[Difference]:
+def _differences(at: pd.DataFrame, setting: Setting, contrast: str, groups: Sequence[GroupFit]) -> list[Difference]:
     """Return in what the runs of pairs differ beside the contrast. What was not measured on both sides is left out."""
     found = []
     for what, (column, own) in CIRCUMSTANCES.items():
@@ -251,7 +264,7 @@ def _differences(at: pd.DataFrame, setting: Setting, contrast: str) -> list[Diff
         if len(apart) and contrast not in own:
             slower, faster = (_value(apart[name]) for name in apart)
             found.append(Difference(what=what, at=setting, slower=slower, faster=faster))
-    reached = [mean_of(at, f"accuracy_{side}") for side in "ab"]
+    reached = _means(at, groups, "accuracy")
     if reached[0] is not None and reached[1] is not None and not _same_accuracy(at):
         found.append(Difference(what="accuracy", at=setting, slower=reached[0], faster=reached[1]))
     return found

@@ -165,7 +165,7 @@ class CannotSay(Strict):
 
 
 class Fastest(Strict):
-    """The level with the smallest mean, and whether it can be told from the others."""
+    """The level with the smallest mean, and whether it can be told from the others; no answer with ``machine``."""
 
     kind: Literal["fastest"] = "fastest"
     group: str
@@ -397,6 +397,16 @@ class DecodedBefore(Strict):
     others: list[str] = Field(description="The loaders that decode while the clock runs.")
 
 
+class UnequalCircumstances(Strict):
+    """The settings on one device had different numbers of CPU threads or of loader workers, and no factor says so."""
+
+    kind: Literal["unequal_circumstances"] = "unequal_circumstances"
+    what: Literal["threads", "workers"]
+    device: str
+    factor: str | None = Field(description="The factor whose levels had one number each; null where there is none.")
+    counts: dict[str, int] = Field(description="By level of that factor; without one by `fewest` and `most`.")
+
+
 class SharedGpu(Strict):
     """Other processes computed on the GPU when runs began."""
 
@@ -554,6 +564,7 @@ Caveat = Annotated[
     | MixedWeights
     | UnrepeatedTraining
     | MixedImages
+    | UnequalCircumstances
     | SharedGpu
     | BusyMachine
     | Throttled

@@ -1,9 +1,15 @@
 """The rows of the table of timings that belong to each group of an analysis."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from study.analysis.stats.analysis import Analysis, Group
+from study.analysis.stats.usable import Estimate, counted, level_labels
 from study.config.study import Study
+
+Levelled = Sequence[tuple[Group, pd.DataFrame]]
+"""Each group with its rows, whose column ``level`` is the label of their level."""
 
 
 def group_rows(study: Study, frame: pd.DataFrame, analysis: Analysis) -> list[tuple[Group, pd.DataFrame]]:
@@ -15,3 +21,31 @@ def group_rows(study: Study, frame: pd.DataFrame, analysis: Analysis) -> list[tu
     labels = frame[keys or ["device"]].map(str).agg(", ".join, axis=1)
     parts = [(group, frame[labels == group.label]) for group in analysis.groups]
     return [(group, rows) for group, rows in parts if len(rows)]
+
+
+def level_rows(study: Study, frame: pd.DataFrame, analysis: Analysis) -> Levelled:
+    """Return each group with its rows, told apart by level."""
+    return [(group, rows.assign(level=level_labels(study, rows))) for group, rows in group_rows(study, frame, analysis)]
+
+
+def means_of(groups: Levelled) -> dict[frozenset[str], Estimate]:
+    """Return the mean of each level by the names of the runs that count in it."""
+    found: dict[frozenset[str], Estimate] = {}
+    for group, rows in groups:
+        count = counted(rows)
+        runs = {level: set(part) for level, part in count[count["outcome"] == "ok"].groupby("level")["run"]}
+        found |= {frozenset(runs[one.label]): one.time for one in group.levels if one.time and one.label in runs}
+    return found
+
+
+def over_means(groups: Levelled, y: str) -> pd.DataFrame:
+    """Return the runs that succeeded in the order of their starts, with each one's time over its level's mean.
+
+    That is the column ``over``.
+    """
+    parts = [pd.DataFrame(columns=["run", "outcome", "started", "session", "set_aside", "over"])]
+    for group, rows in groups:
+        means = {level.label: level.time.value for level in group.levels if level.time}
+        parts.append(rows.assign(over=rows[y] / rows["level"].map(means)))
+    runs = pd.concat(parts[1:] or parts)
+    return runs[(runs["outcome"] == "ok") & runs["over"].notna()].sort_values("started", kind="stable")

@@ -41,8 +41,9 @@ class StepLevel(Strict):
     epoch_seconds: float
     model_epoch_seconds: float = Field(description="Steps times the model's step, and the remainder's smaller one.")
     wait_seconds: float = Field(description="Waiting for data in an epoch, arithmetic mean.")
-    other_seconds: float = Field(
-        description="The rest: warm-up, slow steps, the loader's end. Negative where the model's steps are too long."
+    other_seconds: float | None = Field(
+        description="The rest: warm-up, slow steps, the loader's end. Null where the model's steps and the waiting are "
+        "longer than the epoch, so that there is no rest."
     )
     bound: Bound = Field(
         description="`loader`: the epoch waits for data longer than it computes. Else `launch`, where the cost of a "
@@ -102,6 +103,7 @@ def _level(size: object, rows: pd.DataFrame, law: Law, fit: Fitted, coefficients
 
     modelled = full * step(batch) + (step(rest) if rest >= 1 else 0.0)
     epoch, wait = _geometric(rows["unfrozen_epoch_seconds"]), float(rows["unfrozen_epoch_wait_seconds"].mean())
+    rest_seconds = epoch - modelled - wait
     # The cost that does not depend on the images: the floor where it holds, t0 beyond.
     own = step(batch) - coefficients["image_seconds"] * batch
     launch = batch < coefficients.get("bend", 0.0) or own > step(batch) / 2
@@ -113,7 +115,7 @@ def _level(size: object, rows: pd.DataFrame, law: Law, fit: Fitted, coefficients
         epoch_seconds=epoch,
         model_epoch_seconds=modelled,
         wait_seconds=wait,
-        other_seconds=epoch - modelled - wait,
+        other_seconds=rest_seconds if rest_seconds >= 0 else None,
         bound=bound,
     )
 

@@ -103,7 +103,7 @@ def values_of(record: Record, summary: Sampled | None) -> Values:
 def _row(plan: Plan, run: Run, values: Values, ceilings: Mapping[tuple[str, str], Ceilings]) -> dict[str, Any]:
     """Return the row of one run: its values by column, the factors' levels as tables show them."""
     values = _planned(plan, run) | values
-    values |= _shares(values, ceilings)
+    values |= _shares(values, ceilings) | _sampled_peak(values)
     factors = {key: get(run.settings, key) for key in (*KEYS, *plan.study.factors)}
     return Timing.model_validate(values).model_dump() | {
         key: shown(plan.study, key, level) for key, level in factors.items()
@@ -169,6 +169,12 @@ def _shares(values: Mapping[str, Any], ceilings: Mapping[tuple[str, str], Ceilin
         "images_per_joule": images / joules if images is not None and joules else None,
         "ceiling_share": rate / (ceiling.product_flop_per_second.best * devices) if rate and ceiling else None,
     }
+
+
+def _sampled_peak(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the sampled peak as missing where the samples missed it: torch alone held more. Else nothing."""
+    used, reserved = values.get("peak_device_used_bytes"), values.get("peak_device_reserved_bytes")
+    return {"peak_device_used_bytes": None} if used is not None and reserved is not None and used < reserved else {}
 
 
 def _sampled(summary: Sampled | None, settings: Settings) -> dict[str, Any]:
@@ -259,7 +265,7 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
         **phases,
         "other_seconds": measured.fit_seconds - valid_seconds - sum(phases.values()),
         "first_batch_seconds": fmean(first_batches(measured)),
-        "loader_start_seconds": sum(epoch.loader_start_seconds for epoch in measured.epochs),
+        "loader_start_seconds": fmean(epoch.loader_start_seconds for epoch in measured.epochs),
         "loader_end_seconds": sum(epoch.loader_end_seconds for epoch in measured.epochs),
         "synchronise_seconds": sum(epoch.synchronise_seconds for epoch in measured.epochs),
         "warm_up_extra_seconds": warm_up_extra(measured),

@@ -90,15 +90,20 @@ def _levels(factor: str | None, levels: Sequence[str]) -> list[str]:
 
 @answer_sentence.register
 def _fastest(answer: findings.Fastest) -> str:
+    if answer.machine:
+        return f"{on_device(answer.group)} it cannot be said which is the fastest: {_machine(answer)}."
     time = f"{_seconds(answer.time)}{accuracy_words(answer.accuracy)}"
-    text = f"{on_device(answer.group)} the fastest is {_level(answer.factor, answer.level)}, {time};"
-    changed = f"but the machine itself changed by {answer.machine_change or 1:.1f}x during these runs"
-    if answer.machine == "explains":
-        return f"{text} {changed}, and no difference between the settings is left once the yardstick accounts for that."
-    if answer.machine == "unclear":
-        return f"{text} {changed}, and they are too few to tell its part in the differences between the settings."
     law = f" {verdict_sentence(answer.curve)}" if answer.curve else ""
-    return f"{text} {'; '.join(_beside(answer))}.{law}"
+    fastest = f"{on_device(answer.group)} the fastest is {_level(answer.factor, answer.level)}, {time}"
+    return f"{fastest}; {'; '.join(_beside(answer))}.{law}"
+
+
+def _machine(answer: findings.Fastest) -> str:
+    """Return why the machine's change leaves no answer."""
+    changed = f"the machine itself changed by {answer.machine_change or 1:.1f}x during these runs"
+    if answer.machine == "explains":
+        return f"{changed}, and no difference between the settings is left once the yardstick accounts for that"
+    return f"{changed}, and they are too few to tell its part in the differences between the settings"
 
 
 def known_ties(answer: findings.Fastest) -> list[str]:
@@ -110,7 +115,7 @@ def _beside(answer: findings.Fastest) -> list[str]:
     """Return what is said of the other settings."""
     told, tied = [], known_ties(answer)
     if tied:
-        told.append(f"{briefly(tied)} cannot be told from it")
+        told.append(f"the data do not separate {briefly(tied)} from it")
     if same := [level for level in answer.tied if level in answer.equivalent]:
         told.append(f"{briefly(same)} {agreeing(len(same), 'takes', 'take')} the same time within the study's margin")
     if answer.slower and not answer.tied:
@@ -119,7 +124,7 @@ def _beside(answer: findings.Fastest) -> list[str]:
             who = "every other setting is"
         told.append(f"{who} slower by more than the noise between runs")
     if left_out := [level for level in answer.left_out if level not in tied]:
-        told.append(f"the time of {briefly(left_out)} cannot be told")
+        told.append(f"the time of {briefly(left_out)} is not determined")
     if answer.missing:
         told.append(f"{briefly(answer.missing)} {agreeing(len(answer.missing), 'has', 'have')} no run that counts")
     for reason, words in (("not_learned", "not shown to have learned as well"), ("censored", "missed the target")):
@@ -216,7 +221,7 @@ def _bottleneck(answer: findings.Bottleneck) -> str:
         return f"{text}the loader limits the run; the training could go {number(loader / training)} times as fast."
     if answer.limit == "training":
         return f"{text}the training limits the run; the loader could deliver {number(training / loader)} times as fast."
-    return f"{text}it cannot be told which of the two limits the run."
+    return f"{text}the data do not show which of the two limits the run."
 
 
 def _where(at: Setting) -> str:

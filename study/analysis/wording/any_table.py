@@ -47,7 +47,7 @@ def _laws(fit: CurveFit) -> list[str]:
 def _fastest(optimum: Optimum | None, name: str, equal: bool) -> list[str]:
     if optimum is None:
         why = "As repeated rows have equal times" if equal else f"Without enough repeated rows at a value of {name}"
-        return [f"{why}, it cannot be told from chance which is the fastest."]
+        return [f"{why}, the data do not show which is the fastest."]
     return [
         f"May be the fastest (95%): {name} {listed(optimum.indistinguishable)}.",
         *(

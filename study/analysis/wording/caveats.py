@@ -79,9 +79,7 @@ def _not_learned(caveat: findings.NotLearned) -> str:
     told = "; ".join(f"{setting} ({accuracy:.0%})" for setting, accuracy in caveat.accuracies.items())
     few = " With fewer than three runs of a setting only a large difference shows." if caveat.few_runs else ""
     if caveat.reason == "unclear":
-        return (
-            f"It cannot be told whether these settings learned, for the accuracies of their runs differ: {told}.{few}"
-        )
+        return f"Whether these settings learned is not known, for the accuracies of their runs differ: {told}.{few}"
     why = f"is not above chance, {caveat.beside:.0%}, by more than noise"
     if caveat.reason == "below_best":
         points = f"{100 * caveat.margin:g} points and the noise between runs"
@@ -134,6 +132,17 @@ def _decoded_before(caveat: findings.DecodedBefore) -> str:
         "With loader.kind: device the images are decoded before the clock starts; "
         f"{listed(caveat.others)} decode them in every epoch."
     )
+
+
+@caveat_sentence.register
+def _unequal_circumstances(caveat: findings.UnequalCircumstances) -> str:
+    name = {"threads": "CPU threads", "workers": "loader workers"}[caveat.what]
+    if caveat.factor is None:
+        told = f"from {caveat.counts['fewest']} to {caveat.counts['most']}"
+    else:
+        key = short_key(caveat.factor)
+        told = listed([f"{count} with {key} {level}" for level, count in caveat.counts.items()])
+    return f"Not all settings on {_device(caveat.device)} had the same number of {name}: {told}."
 
 
 @caveat_sentence.register

@@ -177,5 +177,5 @@ def _stands(size: str, one: "FastestHere") -> str:
     if one.standing == "slower":
         return f"{size} is slower by more than the noise{may}"
     if one.standing == "undecided":
-        return "it cannot be told which is the fastest"
+        return "the data do not show which is the fastest"
     return f"{size} {WHY_NOT[one.standing]}{may}"

@@ -19,6 +19,11 @@ CONSEQUENCES: dict[str, tuple[str, str]] = {
         "A difference between the sets may be the machine's.",
         "Measure them together: `python -m study retry STUDY --outcome ok`, then start again.",
     ),
+    "unequal_circumstances": (
+        "A difference between settings with unequal numbers may come from the numbers. Settings with equal numbers "
+        "compare fairly.",
+        "Give all settings one number (`training.threads`, `loader.workers`), and start again.",
+    ),
     "mixed_machines": ("A difference may be the machine's.", "Measure all settings on one machine."),
     "machine_changed": ("Small differences between settings may be the machine's.", AGAIN),
     "drift": ("Late runs are not like early ones; blocks take most of it out.", AGAIN),

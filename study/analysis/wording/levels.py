@@ -11,11 +11,11 @@ def level_verdict(level: Level, group: Group) -> str:
     if level.label in group.unfair:
         return {"not_learned": "did not learn as well", "censored": "missed the target"}[group.unfair[level.label]]
     if level.undetermined or (group.best is None and len(group.levels) > 1):
-        return "cannot be told"
+        return "cannot say"
     if len(group.levels) == 1:
         return ""
     if level.label == group.best:
-        return "smallest mean" if len(group.indistinguishable) > 1 or group.machine else "fastest"
+        return "smallest mean" if len(group.indistinguishable) > 1 else "fastest"
     if level.label in group.equivalent:
         return "the same, within the margin"
     return "may be as fast" if level.label in group.indistinguishable else "slower"

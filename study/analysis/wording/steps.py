@@ -23,7 +23,14 @@ def step_sentence(model: StepModel, group: str) -> str:
         levels = [level for level in model.levels if level.bound == bound]
         sizes = listed([f"{level.batch_size:g}" for level in levels])
         parts.append(f"{bound}-bound at batch size {sizes} ({_epoch(levels[-1], named=len(levels) > 1)})")
-    return f"{on_device(group)} a step takes {cost}. An epoch of training is {'; '.join(parts)}."
+    return f"{on_device(group)} a step takes {cost}. An epoch of training is {'; '.join(parts)}.{_no_rest(model)}"
+
+
+def _no_rest(model: StepModel) -> str:
+    """Return a sentence on the batch sizes whose model leaves no rest; nothing without one."""
+    sizes = [f"{level.batch_size:g}" for level in model.levels if level.other_seconds is None]
+    why = "the model's steps and the waiting are longer than the epoch"
+    return f" At batch size {listed(sizes)} there is no rest: {why}." if sizes else ""
 
 
 def _epoch(level: StepLevel, named: bool) -> str:

@@ -30,9 +30,9 @@ def _too_few_points(verdict: findings.TooFewPoints) -> str:
 
 @verdict_sentence.register
 def _unreplicated(verdict: findings.Unreplicated) -> str:
-    once = "Without enough replicates chance cannot be told from shape"
+    once = "Without enough replicates there is no estimate of the noise"
     if verdict.law is None:
-        return f"{once}, and no law beats a constant."
+        return f"{once}, and no law fits better than a constant."
     return f"{once}; {LAWS[verdict.law]} follows the points most closely, which replicates would have to confirm."
 
 
@@ -44,14 +44,14 @@ def _equal_times(verdict: findings.EqualTimes) -> str:
 @verdict_sentence.register
 def _drifted(verdict: findings.Drifted) -> str:
     return (
-        "No law beats a constant: the machine itself changed by more than the settings differ "
+        "No law fits better than a constant: the machine itself changed by more than the settings differ "
         f"({verdict.machine_change:.2f}x against {verdict.level_change:.2f}x)."
     )
 
 
 @verdict_sentence.register
 def _no_difference(verdict: findings.NoDifference) -> str:
-    return "No law beats a constant: the test of all settings at once finds no difference beyond the noise."
+    return "No law fits better than a constant: the test of all settings at once finds no difference beyond the noise."
 
 
 @verdict_sentence.register

@@ -29,6 +29,8 @@ HEADERS = {
 }
 BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT)
 """Status codes, with every 5xx, after which another attempt may succeed."""
+NAT64, UNICAST = ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("2000::/3")
+"""IPv6 addresses that end in one of IPv4, and those that the internet knows."""
 
 
 @dataclass(frozen=True)
@@ -118,9 +120,7 @@ class _Watch:
 
         Behind a proxy the address is that of the proxy, which decides itself.
         """
-        address = ipaddress.ip_address(connection.getpeername()[0].partition("%")[0])
-        inner = getattr(address, "ipv4_mapped", None) or address
-        if not (self.proxied or self.bounds.private_addresses or inner.is_global):
+        if not (self.proxied or self.bounds.private_addresses or _is_public(connection.getpeername()[0])):
             self.refusal = Refused("its address is private: the internet does not reach it")
         if self.refusal:
             connection.close()
@@ -139,6 +139,21 @@ class _Watch:
         self.timer.cancel()
         for connection in self.sockets:
             connection.close()
+
+
+def _is_public(address: str) -> bool:
+    """Return whether a machine at this IP address is one of the internet.
+
+    An IPv6 address that stands for one of IPv4 is as public as that. Of the others only 2000::/3 is given to machines.
+    Python alone calls some that lead back into the own network global.
+    """
+    found = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(found, ipaddress.IPv6Address):
+        translated = ipaddress.IPv4Address(int(found) % 2**32) if found in NAT64 else None
+        if inner := found.ipv4_mapped or found.sixtofour or translated:
+            return _is_public(str(inner))
+        return found in UNICAST and found.is_global
+    return found.is_global and not found.is_multicast
 
 
 def _manager(url: str, watch: _Watch, bounds: Bounds) -> urllib3.PoolManager:

@@ -48,6 +48,18 @@ def make(engine: Engine, wanted: ImageRequest, results: Path, log: TextIO, gpu: 
     )
 
 
+def bring_here(engine: Engine, image: Image, results: Path, log: TextIO) -> None:
+    """Bring an image that another machine has described, if this one lacks it.
+
+    Raise :class:`StudyError` if it cannot be had, or if it is another one by now.
+    """
+    if engine.has_image(image.run_as):
+        return
+    stored = engine.image(engine.bring(image.request, results, log))
+    if stored is None or stored.run_as != image.run_as:
+        raise StudyError(f"images.{image.request.device}: what {engine.name} has here is not the image of the start")
+
+
 def _known(label: str | None) -> str | None:
     """Return the label, or None for the Dockerfile's default, which a build by hand leaves in place."""
     return None if label == "unknown" else label

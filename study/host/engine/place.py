@@ -28,20 +28,23 @@ class Place:
 DEVICES: tuple[Device, ...] = ("cpu", "cuda")
 
 
-def choose(selection: Selection, fetch: bool) -> Place:
+def choose(selection: Selection, fetch: bool, on_other_machines: bool = False) -> Place:
     """Return the place for the key ``container``: ``auto`` falls back to the host; a named engine must be usable.
 
-    With ``fetch`` a missing image is pulled from its registry. Raise :class:`StudyError` if a named engine cannot be
-    used.
+    With ``fetch`` a missing image is pulled from its registry. Where an executor makes the runs ``on_other_machines``,
+    this one tells nothing of their engines and GPUs: ``auto`` is the host, and the plans tell which images are needed.
+    Raise :class:`StudyError` if a named engine cannot be used.
     """
     requested, inside = selection.container, container.inside()
     if requested == "none":
         return Place("none", f"asked for, inside a container ({inside})" if inside else "asked for", inside=inside)
+    if requested == "auto" and on_other_machines:
+        return Place("none", "the engines of an executor's machines are not known", inside=inside)
     trouble = Trouble(f"the pipeline itself runs inside a container ({inside})") if inside else None
     asked = engine("docker" if requested == "auto" else requested)
     wanted: dict[Device, ImageRequest] = {device: request(selection, device) for device in DEVICES}
     trouble = trouble or asked.why_not()
-    for device in _needed(selection):
+    for device in [] if on_other_machines else _needed(selection):
         trouble = trouble or (asked.gpu_trouble() if device == "cuda" else None)
         trouble = trouble or asked.image_trouble(wanted[device], fetch)
     if trouble is None:

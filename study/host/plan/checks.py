@@ -7,6 +7,7 @@ from study.artifacts.plan import Plan
 from study.base.cpus import usable_cpus
 from study.base.errors import StudyError
 from study.config.settings import Settings
+from study.host.engine.engines import engine
 from study.host.engine.place import Place
 
 
@@ -19,21 +20,41 @@ def check_training_stack(place: Place) -> None:
         )
 
 
-def check_limits(plans: list[Plan]) -> None:
-    """Raise :class:`StudyError` if a limit of any run cannot be enforced on this machine."""
+def check_images(plans: list[Plan], fetch: bool) -> None:
+    """Raise :class:`StudyError` if an executor's machines cannot have the image of a run. With ``fetch`` one is pulled.
+
+    An image that is built is in the store of the machine where it is built.
+    """
+    for plan in plans:
+        used = {run.image: run.settings for run in plan.runs if run.image in plan.images}
+        for name, settings in used.items():
+            wanted, key = plan.images[name], f"images.{settings.device}" if settings.image is None else "image"
+            if wanted.kind == "built":
+                raise StudyError(
+                    f"study {plan.name}: {key}: {settings.image or 'none'} is not allowed with an executor, whose "
+                    "machines lack what is built here; allowed: a .sif, an archive, a reference"
+                )
+            if trouble := engine(plan.engine).image_trouble(wanted, fetch):
+                raise StudyError(f"study {plan.name}: {key}: {trouble}")
+
+
+def check_limits(plans: list[Plan], on_other_machines: bool = False) -> None:
+    """Raise :class:`StudyError` if a limit of any run cannot be enforced on this machine.
+
+    How many CPUs the machines have that an executor makes runs on, ``on_other_machines``, is not known.
+    """
+    usable = None if on_other_machines else usable_cpus()
     for plan in plans:
         for run in plan.runs:
-            _check_limits(plan, run.settings)
+            _check_limits(plan, run.settings, usable)
 
 
-def _check_limits(plan: Plan, settings: Settings) -> None:
+def _check_limits(plan: Plan, settings: Settings, usable: int | None) -> None:
     limits = settings.limits
     if limits.memory_gib is not None and plan.engine == "none":
         raise StudyError(
             f"study {plan.name}: limits.memory_gib: {limits.memory_gib:g} is not allowed on the host, which cannot "
             f"enforce it ({plan.engine_reason}); a container engine can"
         )
-    if limits.cpus is not None and (limits.cpus > usable_cpus() or not hasattr(os, "sched_setaffinity")):
-        raise StudyError(
-            f"study {plan.name}: limits.cpus: {limits.cpus} is not allowed: this machine offers {usable_cpus()}"
-        )
+    if limits.cpus and usable and (limits.cpus > usable or not hasattr(os, "sched_setaffinity")):
+        raise StudyError(f"study {plan.name}: limits.cpus: {limits.cpus} is not allowed: this machine offers {usable}")

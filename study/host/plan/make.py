@@ -48,17 +48,17 @@ def make_plan(
     study: Study,
     place: Place,
     absent: dict[str, str | None],
-    counts: Mapping[str, int] | None = None,
+    counts: Mapping[str, int | None] | None = None,
     earlier: Plan | None = None,
     machines: Collection[str] | None = None,
 ) -> Plan:
     """Return the plan of ``study``, with every run checked as far as possible without opening an image.
 
     ``absent`` holds for each device the reason why it cannot be used, or None if it can. ``counts`` is the number of
-    units of each device (default: one of each usable device). ``earlier`` is the study's last plan: a run whose device
-    is absent takes its number of processes from there. ``machines`` are the classes of machines that an executor has;
-    None without one: this machine makes the runs that name no class. Raise :class:`StudyError` for a study that cannot
-    be planned.
+    units of each device (default: one of each usable device), None where it is unknown, as on other machines.
+    ``earlier`` is the study's last plan: a run whose device is absent takes its number of processes from there.
+    ``machines`` are the classes of machines that an executor has; None without one: this machine makes the runs that
+    name no class. Raise :class:`StudyError` for a study that cannot be planned.
     """
     counts = counts or {device: int(not reason) for device, reason in absent.items()}
     shared = _Shared(name, place, _processes_before(earlier), machines)
@@ -134,7 +134,7 @@ def _configuration(
     factors: list[str],
     shared: _Shared,
     absent: Mapping[str, str | None],
-    counts: Mapping[str, int],
+    counts: Mapping[str, int | None],
 ) -> Configuration:
     """Return the configuration with these settings: its processes counted, its data and weights known by their keys.
 
@@ -195,7 +195,7 @@ def plan_all(
     studies: dict[str, Study],
     place: Place,
     absent: dict[str, str | None],
-    counts: Mapping[str, int] | None = None,
+    counts: Mapping[str, int | None] | None = None,
     earlier: Mapping[str, Plan] | None = None,
     machines: Collection[str] | None = None,
 ) -> list[Plan]:

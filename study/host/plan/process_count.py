@@ -15,28 +15,31 @@ def may_differ(study: Study) -> bool:
 
 
 def resolve(
-    settings: Settings, devices: int, study: str, train_images: int, before: int | None = None
+    settings: Settings, devices: int | None, study: str, train_images: int, before: int | None = None
 ) -> tuple[Settings, str | None]:
     """Return the settings with the number of processes, and the reason why this machine cannot train them, or None.
 
-    ``devices`` is the number of GPUs (or CPUs, for a run on a CPU), 0 if the device is absent. ``before`` is the number
-    that ``auto`` had in an earlier plan: a run that this machine cannot make keeps it, and with it the key by which its
-    record is found. Raise :class:`StudyError` if more processes are asked for than there are devices, or if they cannot
-    share the batch.
+    ``devices`` is the number of GPUs (or CPUs, for a run on a CPU), 0 if the device is absent. It is None on the
+    machines of an executor, where nobody knows it: there ``auto`` gives a node one process on a GPU. ``before`` is the
+    number that ``auto`` had in an earlier plan: a run that this machine cannot make keeps it, and with it the key by
+    which its record is found. Raise :class:`StudyError` if more processes are asked for than there are devices, or if
+    they cannot share the batch.
     """
     training, nodes = settings.training, settings.training.nodes
     if training.strategy == "single":
         return _with_processes(settings, 1), None
-    devices = min(devices, settings.limits.cpus or devices) if settings.device == "cpu" else devices
+    if settings.device == "cpu" and settings.limits.cpus:
+        devices = min(devices or settings.limits.cpus, settings.limits.cpus)
     if training.processes != "auto":
         _check(settings, training.processes, devices, study)
         count = training.processes
-    elif settings.device == "cuda" and devices < nodes:
+    elif settings.device == "cuda" and devices is not None and devices < nodes:
         count = before if before and _fit(settings, before, train_images) else nodes
         reason = f"training.strategy {training.strategy} needs {nodes} GPUs, and this machine has {devices}"
         return _with_processes(settings, count), reason
     else:
-        count = _most(settings, devices if settings.device == "cuda" else CPU_PROCESSES, train_images)
+        most = (devices or nodes) if settings.device == "cuda" else CPU_PROCESSES
+        count = _most(settings, most, train_images)
     if not _share_evenly(settings, count):
         raise StudyError(
             f"study {study}: training.batch_size: {training.batch_size} is not allowed with training.strategy "
@@ -69,7 +72,7 @@ def _share_evenly(settings: Settings, count: int) -> bool:
     return settings.training.batch_size_is == "replica" or settings.training.batch_size % count == 0
 
 
-def _check(settings: Settings, count: int, devices: int, study: str) -> None:
+def _check(settings: Settings, count: int, devices: int | None, study: str) -> None:
     """Raise :class:`StudyError` if ``count`` processes do not divide over the nodes, or exceed ``devices``."""
     training, what = settings.training, "GPUs" if settings.device == "cuda" else "CPUs"
     start = f"study {study}: training.processes: {count} is not allowed"

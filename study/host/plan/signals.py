@@ -1,14 +1,30 @@
 """Ctrl-C and SIGTERM end the steps of a start at once. Snakemake alone would wait for the run that is at work."""
 
 import signal
+import sys
 import threading
 from collections.abc import Callable
-from types import FrameType
+from types import FrameType, TracebackType
 
 import psutil
 
+from study.base.errors import INTERRUPTED
+
 PATIENCE_SECONDS = 2.0
 """Seconds after Ctrl-C until a step is told to end: a terminal has sent Ctrl-C to the steps, too."""
+
+
+def say_it_in_a_sentence() -> None:
+    """Let Ctrl-C, where nothing handles it, end this process with a sentence in the place of a traceback."""
+    usual = sys.excepthook
+
+    def tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            print(INTERRUPTED, file=sys.stderr, flush=True)
+        else:
+            usual(kind, error, trace)
+
+    sys.excepthook = tell
 
 
 def end_steps_at_once() -> None:

@@ -22,12 +22,13 @@ from study.base.step import TEMPLATES
 from study.config.load import read_selection
 from study.config.selection import MachineClass
 from study.config.settings import Settings
-from study.host.engine import bring, lifetime
-from study.host.engine.engines import engine
+from study.host.engine import lifetime
 from study.host.engine.place import DEVICES, Place, choose
 from study.host.plan import blocks, outlook, process_count
-from study.host.plan.checks import check_limits, check_training_stack
+from study.host.plan.asked import asked
+from study.host.plan.checks import check_images, check_limits, check_training_stack
 from study.host.plan.make import plan_all, read_all
+from study.host.plan.prepared import forget_damaged, forget_images
 from study.host.plan.templates import start_templates
 
 if TYPE_CHECKING:
@@ -119,22 +120,9 @@ class Workflow:
         """Return the progress label of a run for the terminal, e.g. ``run 3 of 10``."""
         return f"run {self._places.get((study, run), 0)} of {len(self.pending)}"
 
-    def resource(self, study: str, run: str, name: str) -> str | None:
-        """Return what a run asks an executor for under the name of a resource, by its class of machine."""
-        machine = self._settings[study, run].machine
-        return getattr(self.machines[machine], name) if machine and machine in self.machines else None
-
-    def gpus(self, study: str, run: str) -> int | None:
-        """Return the number of GPUs that a run asks an executor for; None on a CPU, or if its class asks by `gres`."""
-        settings = self._settings[study, run]
-        if settings.device != "cuda" or self.resource(study, run, "gres"):
-            return None
-        return settings.training.replicas
-
-    def nodes(self, study: str, run: str) -> int | None:
-        """Return the number of machines that a run asks an executor for; None for one."""
-        nodes = self._settings[study, run].training.nodes
-        return nodes if nodes > 1 else None
+    def resource(self, study: str, run: str, name: str) -> str | int | None:
+        """Return what a run asks an executor for under Snakemake's ``name`` of a resource; None for nothing."""
+        return asked(self._settings[study, run], self.machines)[name]
 
     # Snakemake asks for each run by itself: a search through all runs each time would take hours for 100,000.
 
@@ -214,12 +202,14 @@ def plans_for(
     """
     selection = read_selection(config)
     read = read_all(selection, studies)  # before any engine is asked, so that errors come first
-    place = choose(selection, fetch)
+    place = choose(selection, fetch, on_other_machines)
     absent: dict[str, str | None] = {d: None if on_other_machines else devices.absent(d) for d in DEVICES}
-    counts: dict[str, int] = {d: max(devices.count(d), int(on_other_machines)) for d in DEVICES}
+    counts: dict[str, int | None] = {d: None if on_other_machines else devices.count(d) for d in DEVICES}
     earlier = read_earlier([name for name, study in read.items() if process_count.may_differ(study)], results)
     plans = plan_all(read, place, absent, counts, earlier, selection.machines if on_other_machines else None)
-    check_limits(plans)
+    check_limits(plans, on_other_machines)
+    if on_other_machines:
+        check_images(plans, fetch)
     return plans
 
 
@@ -268,7 +258,7 @@ def start(
             lifetime.sweep(results)
             set_back(_timed(results, [plan.name for plan in plans]))
             for plan in plans:
-                _forget_images(plan, results)
+                forget_images(plan, layout)
             write_plans(plans, results)
             for plan in plans:
                 layout.records(plan.name).mkdir(parents=True, exist_ok=True)
@@ -283,6 +273,8 @@ def start(
     flow = Workflow(plans, layout, named, selection.machines, on_other_machines)
     if read_only:
         return flow, lock
+    for study, runs in pending.items():
+        forget_damaged(study, runs, layout)
     if flow.pending:
         layout.prepared.unlink(missing_ok=True)
         if not on_other_machines:
@@ -302,15 +294,6 @@ def _timed(results: Path, studies: list[str]) -> list[Path]:
         *(file for name in studies for file in (results / name).rglob("*")),
         *PACKAGE.rglob("*"),
     ]
-
-
-def _forget_images(plan: Plan, results: Path) -> None:
-    """Remove the description of each image that is outdated or gone, so that Snakemake makes it again."""
-    for name, wanted in plan.images.items():
-        path = Results(results).image(name)
-        gpu = wanted.device == "cuda" and devices.absent("cuda") is None
-        if path.exists() and not bring.is_current(path, engine(plan.engine), wanted, gpu):
-            path.unlink()
 
 
 def lock_results(results: Path) -> "FileLock":

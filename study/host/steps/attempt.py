@@ -29,7 +29,7 @@ from study.base.files import file_sha256, write_new
 from study.base.node import node
 from study.base.processes import oom_kills
 from study.host.allocation import allocation, nodes_of
-from study.host.engine import container, lifetime
+from study.host.engine import bring, container, lifetime
 from study.host.engine.engines import engine
 from study.host.engine.lifetime import End
 from study.host.engine.mounts import run_mounts, settings_inside
@@ -83,6 +83,7 @@ def attempt(plan: Plan, run: Run, results: Path, start: Start, log: TextIO, titl
         with alone_on_this_machine(f"{plan.name}, {title}"):
             version = None
             if image:
+                bring.bring_here(engine(plan.engine), image, results, log)
                 lifetime.wait_for_turn(engine(plan.engine), title)
                 version = engine(plan.engine).version()
             cpus = lifetime.allowed_cpus(run.settings.limits.cpus)

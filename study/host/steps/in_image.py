@@ -97,6 +97,7 @@ def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: TextIO)
         _open(inside)
         at = Results(Path(container.SCRATCH, "results"))
         own = task.runs_own_code
+        limits = trial_limits(run.settings.limits) if own else Limits()
         end, said = lifetime.enter(
             engine(plan.engine),
             image.run_as,
@@ -105,7 +106,7 @@ def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: TextIO)
             [code_mount(), *(own_mounts(settings) if own else []), *(_torch_cache() if task.network else []), *mounts],
             log,
             f"{task.verb} {task.name}",
-            limits=trial_limits(run.settings.limits) if own else Limits(),
+            limits=limits,
             network=task.network,
             environment={"TORCH_HOME": CACHE},
             passed=[name for name in PROXIES if name in os.environ] if task.network else [],
@@ -113,7 +114,7 @@ def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: TextIO)
         failed = bool(end.code or end.trouble)
         take(inside, results, task.kept if failed else task.left)
     if failed:
-        raise StudyError(failure(end, said))
+        raise StudyError(failure(end, said, limits.memory_gib))
 
 
 def arguments(task: Task, plan: Path, results: Path) -> list[str]:
@@ -132,12 +133,12 @@ def trial_limits(limits: Limits) -> Limits:
     return limits.model_copy(update={"timeout_seconds": seconds, "memory_gib": memory_gib})
 
 
-def failure(end: End, said: Sequence[str]) -> str:
-    """Return the step's own error line, or how its process ended and its last words."""
+def failure(end: End, said: Sequence[str], memory_gib: float | None = None) -> str:
+    """Return the step's own error line, or how its process ended, at which limit of memory, and its last words."""
     errors = [line.removeprefix("error: ") for line in said if line.startswith("error: ")]
     if errors:
         return errors[-1]
-    words = without_result(end).message
+    words = without_result(end, memory_gib).message
     return f"{words}; its last line: {said[-1]}" if said else str(words)
 
 

@@ -11,6 +11,7 @@ from study.artifacts.run import Run
 from study.artifacts.weights import Weights, read_weights
 from study.base.errors import StudyError
 from study.base.files import write_if_changed
+from study.config.sections import Limits
 from study.config.settings import Settings
 from study.data.sources import look
 from study.host.engine.container import environment
@@ -51,10 +52,13 @@ def prepare(plan_file: Path, weights: str, results: Path, log: Path | None) -> s
 
 
 def _on_the_host(task: Task, plan_file: Path, results: Path, log: Path, settings: Settings) -> None:
-    seconds = trial_limits(settings.limits).timeout_seconds if task.runs_own_code else None
+    limits = trial_limits(settings.limits) if task.runs_own_code else Limits()
+    seconds = limits.timeout_seconds
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as file:
         words = arguments(task, plan_file, results)
+        if limits.memory_gib:
+            words += ["--memory-bytes", str(int(limits.memory_gib * 2**30))]
         command = [sys.executable, "-m", "study", *words]
         process = begin(template_of(settings), "study.cli:step", words, command, environment("cpu", os.environ))
         ended = supervise(process, file, f"weights {task.name}", seconds)

@@ -1,20 +1,20 @@
 """Loaders of the torch loop: worker processes or threads that decode images, or tensors that lie on the device."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-import numpy as np
 import torch
 from torch.utils.data import BatchSampler, DataLoader, Sampler, SequentialSampler
 from torch.utils.data import Dataset as TorchDataset
 
 from study.base.cpus import usable_cpus
 from study.config.settings import Settings
-from study.data.decode import ImageSet, decode
+from study.data.decode import ImageSet
+from study.training.loops.decoding import begin, decoder_of, shape_of
 from study.training.loops.sharding import Share, images_of_step, steps_of_epoch
 
 Batch = tuple[torch.Tensor, torch.Tensor]
@@ -45,6 +45,8 @@ class Loaders:
     accumulated: int
     """Number of batches in a full step."""
     workers: int
+    ready: Callable[[], object] = lambda: None
+    """Waits until images that are decoded beforehand are on the device. Call it before a clock starts."""
 
     def images_of_step(self, index: int) -> int:
         """Return the number of images in step ``index`` (from 0) of an epoch, summed over processes.
@@ -63,8 +65,8 @@ def make_loaders(
 ) -> Loaders:
     """Return loaders for both splits.
 
-    With ``loader.kind: device`` every image is decoded here, before any clock starts. With several processes each draws
-    the same batches and takes its share of them.
+    With ``loader.kind: device`` other processes begin to decode every image, and ``ready`` of the result waits for
+    them. With several processes that train each draws the same batches and takes its share of them.
     """
     training, size, own = settings.training, settings.training.global_batch_size, settings.training.replica_batch_size
     parts, valid_images = training.gradient_accumulation, share.of(images.valid)
@@ -72,9 +74,11 @@ def make_loaders(
     steps = len(steps_of_epoch(len(images.train), whole, training.drop_last))
     generator = torch.Generator().manual_seed(seed)
     if settings.loader.kind == "device":
-        train: Iterable[Batch] = ResidentLoader(images, images.train, settings, device, size, generator, share)
-        valid: Iterable[Batch] = ResidentLoader(images, valid_images, settings, device, own, None)
-        return Loaders(train, valid, steps, len(images.train), size, parts, 0)
+        chosen, count = [*images.train, *valid_images], len(images.train)
+        pixels, labels = hold(images, chosen, settings, device)
+        resident = ResidentLoader(lambda: pixels()[:count], labels[:count], settings, size, generator, share)
+        resident_valid = ResidentLoader(lambda: pixels()[count:], labels[count:], settings, own, None)
+        return Loaders(resident, resident_valid, steps, count, size, parts, 0, pixels)
     workers, pinned = workers_of(settings), pins(settings, device)
     decoded, decoded_valid = Decoded(images, images.train, settings), Decoded(images, valid_images, settings)
     whole_steps = BatchSampler(Shuffled(len(decoded), generator), whole, training.drop_last)
@@ -82,8 +86,8 @@ def make_loaders(
     if settings.loader.kind == "threads":
         ahead = settings.loader.prefetch_factor or 2
         in_order = BatchSampler(SequentialSampler(decoded_valid), own, drop_last=False)
-        train = ThreadedLoader(decoded, micro_batches, workers, ahead, pinned)
-        valid = ThreadedLoader(decoded_valid, in_order, workers, ahead, pinned)
+        train: Iterable[Batch] = ThreadedLoader(decoded, micro_batches, workers, ahead, pinned)
+        valid: Iterable[Batch] = ThreadedLoader(decoded_valid, in_order, workers, ahead, pinned)
         return Loaders(train, valid, steps, len(images.train), size, parts, workers)
     options: dict[str, Any] = {
         "num_workers": workers,
@@ -139,7 +143,7 @@ class Decoded(TorchDataset[Any]):
 
     def __init__(self, images: ImageSet, indices: list[int], settings: Settings) -> None:
         self.images, self.indices = images, indices
-        self.channels, self.size = settings.dataset.channels, settings.dataset.image_size
+        self.shape, self.decode = shape_of(settings), decoder_of(settings)
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -150,7 +154,7 @@ class Decoded(TorchDataset[Any]):
 
     def image(self, index: int) -> torch.Tensor:
         """Return image ``index`` of the split, a tensor (channels, size, size) uint8."""
-        return torch.from_numpy(decode(self.images.stored[self.indices[index]], self.channels, self.size))
+        return torch.from_numpy(self.decode(self.images.stored[self.indices[index]]))
 
     def label(self, index: int) -> int:
         """Return the class number of image ``index`` of the split."""
@@ -184,8 +188,7 @@ class ThreadedLoader:
 
     def _begin(self, chosen: list[int]) -> tuple[torch.Tensor, torch.Tensor, list[Future[None]]]:
         """Return a batch, and the parts of the work that fill it."""
-        shape = (len(chosen), self.decoded.channels, self.decoded.size, self.decoded.size)
-        images = torch.empty(shape, dtype=torch.uint8, pin_memory=self.pinned)
+        images = torch.empty((len(chosen), *self.decoded.shape), dtype=torch.uint8, pin_memory=self.pinned)
         labels = torch.tensor([self.decoded.label(index) for index in chosen], dtype=torch.int64)
         return (
             images,
@@ -197,6 +200,24 @@ class ThreadedLoader:
         row.copy_(self.decoded.image(index))
 
 
+def hold(
+    images: ImageSet, indices: list[int], settings: Settings, device: torch.device
+) -> tuple[Callable[[], torch.Tensor], torch.Tensor]:
+    """Begin to decode the images ``indices``.
+
+    Return what waits for them, a tensor (n, channels, size, size) uint8 on the device, and their labels (n,) int64.
+    """
+    pixels = begin([images.stored[index] for index in indices], settings, device)
+    return pixels, torch.tensor([images.labels[index] for index in indices], device=device)
+
+
+def held_in_order(
+    images: ImageSet, indices: list[int], settings: Settings, device: torch.device, batch_size: int
+) -> "ResidentLoader":
+    """Return a loader of the images ``indices`` in this order, all on the device."""
+    return ResidentLoader(*hold(images, indices, settings, device), settings, batch_size, None)
+
+
 class ResidentLoader:
     """Batches (n, channels, size, size) uint8 and labels (n,) int64, cut from one tensor on the device.
 
@@ -206,31 +227,26 @@ class ResidentLoader:
 
     def __init__(
         self,
-        images: ImageSet,
-        indices: list[int],
+        pixels: Callable[[], torch.Tensor],
+        labels: torch.Tensor,
         settings: Settings,
-        device: torch.device,
         batch_size: int,
         generator: torch.Generator | None,
         share: Share = Share(),
     ) -> None:
-        dataset = settings.dataset
-        with ThreadPoolExecutor(usable_cpus()) as pool:  # Pillow decodes outside Python's lock
-            pixels = pool.map(lambda i: decode(images.stored[i], dataset.channels, dataset.image_size), indices)
-            self.images = torch.from_numpy(np.stack(list(pixels))).to(device)
-        self.labels = torch.tensor([images.labels[i] for i in indices], device=device)
+        self.pixels, self.labels = pixels, labels
         self.batch_size, self.generator, self.share = batch_size, generator, share
         # With drop_last the training set gives whole steps only: `gradient_accumulation` full batches each.
         self.unit = batch_size * settings.training.gradient_accumulation
         self.drop_last = settings.training.drop_last and generator is not None
 
     def __iter__(self) -> Iterator[Batch]:
-        count = len(self.labels)
+        count, pixels = len(self.labels), self.pixels()
         if self.generator is None:
-            order = torch.arange(count, device=self.images.device)
+            order = torch.arange(count, device=pixels.device)
         else:
-            order = torch.randperm(count, generator=self.generator).to(self.images.device)
+            order = torch.randperm(count, generator=self.generator).to(pixels.device)
         stop = count - count % self.unit if self.drop_last else count
         for start in range(0, stop, self.batch_size):
             chosen = self.share.of(order[start : min(start + self.batch_size, stop)])
-            yield self.images[chosen], self.labels[chosen]
+            yield pixels[chosen], self.labels[chosen]

@@ -9,7 +9,7 @@ from torch import nn
 
 from study.artifacts.samples import WARM_UP_REPETITIONS
 
-REPETITIONS = {"cpu": 100, "cuda": 50}
+REPETITIONS = {"cpu": 50, "cuda": 25}
 SHAPES = {"cpu": (16, 32, 16), "cuda": (512, 64, 32)}
 """Batch size, image side in pixels and channels of the first layer; a step takes a few milliseconds."""
 THREADS = torch.get_num_threads()

@@ -21,6 +21,7 @@ from study.analysis.published.table import read_published
 from study.analysis.stats.analysis import Analysis, Group, Level, read_analysis
 from study.analysis.stats.findings import Setting
 from study.analysis.stats.usable import Estimate
+from study.analysis.wording.cards import SIGNS
 from study.analysis.wording.claims import LONGEST, claim_headline, claim_text, claim_title, ratio_sentence
 from study.artifacts.plan import read_plan
 from study.base.files import ROOT
@@ -176,9 +177,9 @@ def test_the_examples_two_clean_runs_leave_the_ratio_open_and_its_optimum_tied()
         ({"indistinguishable": ["32"], "best": "32"}, "slower", "contradicted", "64 is slower by more than the noise"),
         ({"unfair": {"64": "not_learned"}}, "not_learned", "contradicted", "64 did not learn as others did"),
         ({"unfair": {"64": "censored"}}, "censored", "contradicted", "64 missed the target accuracy"),
-        ({"best": None}, "undecided", "cannot_say", "it cannot be told which is the fastest. To decide it"),
-        ({"optimum": None}, "undecided", "cannot_say", "it cannot be told which is the fastest"),
-        ({"machine": "unclear"}, "undecided", "cannot_say", "it cannot be told which is the fastest"),
+        ({"best": None}, "undecided", "cannot_say", "the data do not show which is the fastest. To decide it"),
+        ({"optimum": None}, "undecided", "cannot_say", "the data do not show which is the fastest"),
+        ({"machine": "unclear"}, "undecided", "cannot_say", "the data do not show which is the fastest"),
         ({"levels": []}, "not_measured", "cannot_say", "64 was not measured"),
     ],
 )  # fmt: skip
@@ -269,3 +270,18 @@ def test_no_headline_is_longer_than_a_card(count: int, value: float, within: boo
     more: tuple[Evidence, ...] = (*kinds, "established", "tied")
     for evidence in more:
         assert len(claim_headline(ClaimVerdict(claim_of("batch-size"), evidence, groups=(group,)))) <= LONGEST
+
+
+@pytest.mark.parametrize(
+    ("standings", "words"),
+    [
+        (["among", "alone"], "the claimed setting is one of these"),
+        (["alone", "undecided"], "the claimed setting alone is the fastest wherever that can be said"),
+    ],
+)
+def test_the_page_on_reading_the_report_explains_the_word_that_the_code_gives(
+    standings: list[Standing], words: str
+) -> None:
+    text = " ".join((ROOT / "docs" / "reading-the-report.md").read_text(encoding="utf-8").split())
+    word = SIGNS[evidence_of_fastest(standings)][1]
+    assert words in text.partition(f" {word}**:")[2].partition("- **")[0]

@@ -16,7 +16,7 @@ from study.cli import main
 from tests.conftest import tiny_plan
 from tests.unit.analysis.test_report import Page, analysed
 
-NO_NOISE = "One run a setting carries no noise"
+NO_NOISE = "With one run per setting there is no estimate of the noise"
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +149,7 @@ def test_the_blogs_optimum_is_not_established_by_either_run_or_both(claims: list
     claim = one(claims, "batch-size", "optimum")
     given = " ".join(claim.given)
     assert "Of the table and the figure alone: Without enough replicates" in given
-    assert "Together, each run a block (p = 0.0655): No law beats a constant" in given
+    assert "Together, each run a block (p = 0.0655): No law fits better than a constant" in given
     assert "16, 32, 64, 128 and 256 may be the fastest" in given
     assert claim.verdict.startswith("Not established: 64 is the fastest in 2 of 2 runs")
     assert NO_NOISE in claim.verdict

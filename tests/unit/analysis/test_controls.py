@@ -13,10 +13,11 @@ from study.analysis.stats.analysis import analyse
 from study.analysis.stats.caveats import warnings_of
 from study.analysis.stats.findings import Bottleneck, NullControl
 from study.analysis.stats.usable import FAR, FIRST
+from study.analysis.wording.caveats import caveat_sentence
 from study.base import devices
 from study.base.errors import StudyError
 from study.config.load import check_settings
-from study.config.settings import Settings
+from study.config.settings import Settings, get
 from study.config.study import Study
 from study.host.engine.place import Place
 from study.host.plan.make import make_plan
@@ -177,6 +178,51 @@ def test_a_run_above_its_ceiling_says_that_the_ceiling_was_measured_on_a_slower_
     frame.loc[0, "ceiling_share"] = 3.29
     (found,) = only(findings.AboveCeiling, warnings_of(study, frame, "fit_seconds", None))
     assert (found.runs, found.share) == ([frame["run"][0]], 3.29)
+
+
+def test_no_share_of_a_ceiling_that_one_run_exceeded_is_shown_and_those_of_another_ceiling_are() -> None:
+    study = study_of(factors={"device": ["cpu", "cuda"], "training.batch_size": [4, 8]})
+    frame = rows_of(study, lambda *_: 1.0).assign(ceiling_share=0.9, precision="fp32")
+    frame.loc[frame["device"] == "cuda", "precision"] = "bf16"
+    for exceeded in (False, True):
+        frame.loc[frame.index[frame["device"] == "cpu"][0], "ceiling_share"] = 3.29 if exceeded else 0.9
+        shown = {
+            group.label: "ceiling_share" in {row.key for row in resources(group)}
+            for group in analyse(study, frame).groups
+        }
+        assert shown == {label: not (exceeded and label.startswith("cpu")) for label in shown}
+        assert list(shown) == ["cpu", "cuda"]
+
+
+@pytest.mark.parametrize(
+    ("key", "levels", "told"),
+    [
+        ("training.loop", ["fastai", "torch"], {"training.loop": {"fastai": 16, "torch": 1}}),
+        ("training.threads", [16, 1], {}),
+    ],
+)
+def test_settings_with_unequal_threads_are_warned_of_unless_that_is_the_question(
+    key: str, levels: list[Any], told: dict[str, dict[str, int]]
+) -> None:
+    study = study_of(
+        factors={"device": ["cpu"], key: levels, "training.batch_size": [4, 8]}, loader={"kind": "workers"}
+    )
+    frame = rows_of(study, lambda settings, _: 1.0 if get(settings, key) == levels[0] else 2.0)
+    first = frame["fit_seconds"] == 1
+    frame = frame.assign(threads=np.where(first, 16, 1), workers=4, **{key: np.where(first, *levels)})
+    found = only(findings.UnequalCircumstances, warnings_of(study, frame, "fit_seconds", None))
+    assert {one.factor: one.counts for one in found} == told
+    equal = warnings_of(study, frame.assign(threads=8), "fit_seconds", None)
+    assert only(findings.UnequalCircumstances, equal) == []
+
+
+def test_where_no_factor_tells_unequal_workers_apart_their_range_is_told() -> None:
+    study = study_of(replicates=4)
+    frame = rows_of(study, lambda *_: 1.0).assign(threads=1)
+    frame["workers"] = [2 + place % 3 for place in range(len(frame))]
+    (found,) = only(findings.UnequalCircumstances, warnings_of(study, frame, "fit_seconds", None))
+    assert (found.factor, found.counts) == (None, {"fewest": 2, "most": 4})
+    assert caveat_sentence(found).endswith("the same number of loader workers: from 2 to 4.")
 
 
 def test_a_run_that_is_set_aside_says_why_and_whether_its_warm_up_explains_it() -> None:

@@ -7,11 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from study.analysis.report.drawings import shares_of_best
 from study.analysis.stats.analysis import Analysis, Level, analyse, read_analysis
-from study.analysis.stats.findings import SetAsideRuns, Turn
+from study.analysis.stats.findings import SetAsideRuns, Turn, UnequalCircumstances
+from study.analysis.stats.parts import shares_of
+from study.analysis.stats.rows import level_rows
 from study.analysis.stats.usable import FIRST, counted, with_reasons
 from study.analysis.table import files as table_files
 from study.analysis.table import rows
+from study.analysis.wording.cards import limit_card
 from study.analysis.words import listed, number
 from study.artifacts.plan import Plan, read_plan
 from study.artifacts.samples import PHASES
@@ -94,13 +98,23 @@ def test_the_readme_quotes_the_example(plan: Plan, frame: pd.DataFrame, readme: 
     assert f"{len(frame[frame['outcome'] == 'ok'])} runs" in readme
     fastai, torch = analyse(plan.study, frame).groups
     rest = [[label for label in group.indistinguishable if label != group.best] for group in (fastai, torch)]
-    assert f"fastest at {fastai.best}, and {listed(rest[0])} cannot be told from it" in readme
-    assert f"at its fastest, {torch.best}, and {listed(rest[1])} cannot be told from that" in readme
+    assert f"fastest at {fastai.best}, and the data do not separate {listed(rest[0])} from it" in readme
+    assert f"at its fastest, {torch.best}, and the data do not separate {listed(rest[1])} from that" in readme
     for group in (fastai, torch):
         assert group.curve is not None
         turn = group.curve.verdict
         assert isinstance(turn, Turn)
         assert f"it is shortest between {turn.low:g} and {turn.high:g} (95%)." in readme
+
+
+def test_the_pages_say_that_the_two_loops_had_unequal_threads(
+    plan: Plan, frame: pd.DataFrame, readme: str, page: str
+) -> None:
+    (found,) = only(UnequalCircumstances, analyse(plan.study, frame).warnings)
+    assert (found.what, found.factor) == ("threads", "training.loop")
+    clause = f"The plain loop had {found.counts['torch']} CPU thread and stock fastai {found.counts['fastai']}"
+    assert clause in readme
+    assert clause in page
 
 
 def test_the_readme_says_which_settings_did_not_learn(plan: Plan, frame: pd.DataFrame, readme: str) -> None:
@@ -115,21 +129,27 @@ def test_the_readme_says_which_settings_did_not_learn(plan: Plan, frame: pd.Data
 
 
 def test_the_pages_quote_where_the_time_goes(plan: Plan, frame: pd.DataFrame, readme: str, page: str) -> None:
-    clean = counted(with_reasons(plan.study, frame))
-    ok = clean[(clean["outcome"] == "ok") & (clean["training.loop"] == "fastai")]
-    means: dict[Any, dict[str, float]] = (
-        ok.groupby("training.batch_size").mean(numeric_only=True).to_dict(orient="index")  # type: ignore[assignment]
-    )
+    """With the shares of the report's card and charts."""
+    marked = with_reasons(plan.study, frame)
+    analysis = analyse(plan.study, frame)
+    groups = level_rows(plan.study, marked, analysis)
+    fastai, rows = groups[0]
+    shares = shares_of(rows, plan.study.total)
+    assert fastai.label == "cuda, fastai"
 
-    def share(size: int, *columns: str) -> str:
-        return f"{100 * sum(means[size][column] for column in columns) / means[size]['fit_seconds']:.0f}%"
+    def share(size: int, *parts: str) -> str:
+        return f"{sum(shares[str(size)][f'{part}_seconds'] for part in parts):.0%}"
 
-    device = share(64, "forward_seconds", "backward_seconds", "optimizer_seconds")
+    device = share(64, "forward", "backward", "optimizer")
     assert f"take {device} of stock fastai's time" in readme
     assert f"take {device} of stock fastai's time" in page
-    assert f"still for data for {share(64, 'data_wait_seconds')}" in page
-    assert f"takes another {share(64, 'valid_seconds')}" in page
-    assert f"together are {share(256, 'data_wait_seconds', 'valid_seconds')}" in page
+    assert f"still for data for {share(64, 'data_wait')}" in page
+    assert f"takes another {share(64, 'valid')}" in page
+    assert f"together are {share(256, 'data_wait', 'valid')}" in page
+    best = shares_of_best(plan, groups, analysis)
+    assert best is not None
+    told = f"validation {share(64, 'valid')}, waiting for data {share(64, 'data_wait')}, computing {device}"
+    assert told in limit_card(*best).text
 
 
 def test_the_page_quotes_the_first_runs_of_fresh_machines(plan: Plan, frame: pd.DataFrame, page: str) -> None:

@@ -38,7 +38,7 @@ def test_the_blogs_five_points_support_a_constant_and_no_alpha(
     assert models["power"]["coefficients"]["c"] >= 0  # type: ignore[index]
     assert models["constant"]["coefficients"] == {"T0": pytest.approx(9.680, abs=0.001)}
     assert found["optimum"] is None
-    assert "no law beats a constant" in said
+    assert "no law fits better than a constant" in said
     assert "undefined" in said
     assert "no finding" in said
     assert "4228" not in said
@@ -243,6 +243,19 @@ def test_a_hundred_sizes_are_fitted(tmp_path: Path) -> None:
     rows = "".join(f"{size},{5 + 240 / size}\n" for size in range(1, 101))
     (tmp_path / "many.csv").write_text(FEW + rows)
     assert fit(tmp_path / "many.csv")["verdict"] == {"kind": "unreplicated", "law": "inverse"}
+
+
+def test_three_hundred_sizes_of_two_rows_each_are_fitted(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    sizes = np.repeat(range(1, 301), 2)
+    seconds = (5 + 240 / sizes) * np.exp(rng.normal(0, 0.05, len(sizes)))
+    rows = "".join(f"{size},{time}\n" for size, time in zip(sizes, seconds, strict=True))
+    (tmp_path / "many.csv").write_text(FEW + rows)
+    found = fit(tmp_path / "many.csv")
+    assert (found["observations"], found["batch_sizes"], found["best"]) == (600, 300, "inverse")
+    law = found["models"]["inverse"]["coefficients"]  # type: ignore[index]
+    assert law == pytest.approx({"T0": 5, "A": 240}, rel=0.02)
+    assert found["spreads"]["noise"] == pytest.approx(0.05, rel=0.1)  # type: ignore[index]
 
 
 def test_it_imports_no_torch(tmp_path: Path) -> None:

@@ -218,6 +218,10 @@ CAVEATS: list[Caveat] = [
     findings.MixedImages(device="cuda", images=["0123456789ab", "ba9876543210"]),
     findings.DecodedBefore(others=["workers"]),
     findings.DecodedBefore(others=["workers", "threads"]),
+    findings.UnequalCircumstances(
+        what="threads", device="cuda", factor="training.loop", counts={"fastai": 16, "torch": 1}
+    ),
+    findings.UnequalCircumstances(what="workers", device="cpu", factor=None, counts={"fewest": 2, "most": 4}),
     findings.SharedGpu(runs=3),
     findings.BusyMachine(percent=25, runs=2),
     findings.Throttled(runs=2, reasons=["power cap", "thermal slowdown"]),
@@ -307,7 +311,8 @@ def recorded(plan: Plan, number: int) -> Record:
         source="generated", generated=True, sha256="0123456789abcdef", classes=["a", "b"], train_images=16,
         valid_images=40, left_out=1,
     )  # fmt: skip
-    return record.model_copy(update={"measurement": measured, "machine": machine, "data": data})
+    found = {"measurement": measured, "machine": machine, "data": data, "process_seconds": measured.fit_seconds + 9}
+    return record.model_copy(update=found)
 
 
 def with_every_finding(analysis: Analysis) -> Analysis:
@@ -379,6 +384,18 @@ def test_every_kind_of_finding_has_a_sentence_and_stands_on_the_golden_page(
     kinds = set(get_args(get_args(union)[0]))
     assert kinds == {type(example) for example in examples}
     assert kinds <= set(sentence.registry)  # type: ignore[attr-defined]
+
+
+def test_at_most_three_caveats_are_open_however_many_there_are_and_the_others_are_folded(tmp_path: Path) -> None:
+    page(tmp_path)
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    section = text.partition("Caveats, most important first")[2].partition("</section>")[0]
+    shown, _, folded = section.partition("<details>")
+    counts = [part.count("What it does to the answer:") for part in (shown, folded)]
+    kinds = {caveat.kind for caveat in CAVEATS}
+    assert counts == [3, len(kinds) - 3]
+    assert "<details" not in shown
+    assert "</details>" in folded
 
 
 def test_the_page_says_what_the_golden_page_says(tmp_path: Path) -> None:

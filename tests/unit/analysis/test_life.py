@@ -11,6 +11,7 @@ from study.analysis.table.rows import table
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.samples import Course
+from study.base.durations import duration_words
 from study.base.files import write_new
 from tests.conftest import tiny_plan
 from tests.unit.analysis.test_report import finish
@@ -77,6 +78,15 @@ def test_the_page_shows_where_the_whole_time_goes(plan: Plan, tmp_path: Path) ->
     page = (tmp_path / "report.html").read_text()
     assert "Where a run's whole time goes" in page.replace("&#39;", "'")
     assert "40% of that was training with its validation." in page
+    assert page.count(f"{duration_words(40)} in all") == 2  # at the head and at the foot: one sum
+
+
+def test_a_run_without_a_training_time_is_part_of_the_wall_time(plan: Plan) -> None:
+    frame = table(plan, records(plan))
+    failed = frame.assign(fit_seconds=[*frame["fit_seconds"][:3], float("nan")])
+    assert life_sentence(failed) == "The runs took 40 s in all. 30% of that was training with its validation."
+    untrained = life_sentence(frame.assign(fit_seconds=float("nan")))
+    assert untrained == "The runs took 40 s in all."
 
 
 def test_a_record_whose_start_is_no_time_costs_its_own_pause_alone(plan: Plan) -> None:

@@ -6,11 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from study.analysis.charts.spark import sparkline
+from study.analysis.report.levels import NONE, level_tables
 from study.analysis.stats.analysis import Analysis, analyse
 from study.analysis.stats.contrasts import is_explained
 from study.analysis.stats.findings import CannotSay, Contrast, Fastest, MachineChanged
 from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.machine_change import with_machine
+from study.analysis.wording.answer import answer_sentence
 from study.artifacts.samples import WARM_UP_REPETITIONS, Yardstick
 from study.config.study import Study
 from tests.conftest import study_values
@@ -53,10 +56,12 @@ STEADY = np.ones(10)
 WANDERING = np.exp(np.random.default_rng(5).normal(0, 0.3, 10))
 
 
+LOADED = np.array([1.0, 1.5, 1.3, 1.8, 1.0, 1.3, 1.1, 1.75, 1.0, 1.6])
+
+
 def test_a_change_of_the_machine_that_meets_one_level_alone_is_no_finding() -> None:
     """bf16 ran whenever the machine was loaded more, though it is as fast as fp32."""
-    loaded = np.array([1.0, 1.5, 1.3, 1.8, 1.0, 1.3, 1.1, 1.75, 1.0, 1.6])
-    analysis = simulated(1.0, loaded)
+    analysis = simulated(1.0, LOADED)
     (group,) = analysis.groups
     (ratio,) = analysis.ratios
     assert ratio.ratio.high is not None
@@ -72,6 +77,21 @@ def test_a_change_of_the_machine_that_meets_one_level_alone_is_no_finding() -> N
     assert set(group.indistinguishable) == {"fp32", "bf16"}
     (changed,) = only(MachineChanged, analysis.warnings)
     assert changed.slowest_seconds / changed.fastest_seconds == pytest.approx(1.8)
+
+
+def test_where_the_machine_leaves_no_answer_no_setting_is_marked_as_the_best() -> None:
+    analysis = simulated(1.0, LOADED)
+    (group,) = analysis.groups
+    (table,) = level_tables(analysis)
+    assert group.best is None
+    assert "best" not in sparkline(group)
+    assert {(row.look, row.times_best, row.verdict) for row in table.rows} == {("", NONE, "cannot say")}
+    sentence = answer_sentence(analysis.answer[0])
+    assert "it cannot be said which is the fastest: the machine itself changed by 1.8x during these runs" in sentence
+    assert "fastest is" not in sentence
+    (steady,) = simulated(0.5, WANDERING).groups
+    assert steady.best == "bf16"
+    assert "best" in sparkline(steady)
 
 
 def test_two_runs_a_level_are_too_few_to_say_anything_whatever_the_machine_did() -> None:

@@ -1,3 +1,4 @@
+import re
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ from matplotlib.text import Text
 
 from study.analysis.figures import memory, phases
 from study.analysis.figures.style import Drawn, use_style
+from study.analysis.report.drawings import phases_chart
 from study.analysis.stats.analysis import analyse
+from study.analysis.stats.rows import level_rows
 from study.artifacts.plan import Plan
 from study.config.study import shown
 from tests.conftest import tiny_plan
@@ -56,7 +59,7 @@ def frame_of(plan: Plan, **columns: Any) -> pd.DataFrame:
         rows.append(row | named | SECONDS | BYTES)
     frame = as_timings(rows).assign(**columns)
     frame.loc[frame["device"] == "cpu", [name for name in BYTES if "device" in name]] = float("nan")
-    return frame.assign(fit_seconds=frame[list(SECONDS)].sum(axis=1))
+    return frame.assign(model_seconds=2.5, fit_seconds=frame[list(SECONDS)].sum(axis=1))
 
 
 def _without(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
@@ -64,6 +67,7 @@ def _without(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
 
 
 def phases_of(plan: Plan, frame: pd.DataFrame) -> Drawn:
+    frame = frame.assign(fit_seconds=frame[list(SECONDS)].sum(axis=1))
     drawn = phases.draw(plan, frame, analyse(plan.study, frame))
     assert drawn is not None
     return drawn
@@ -100,25 +104,60 @@ def ydata(line: Line2D) -> list[float]:
     return [float(y) for y in np.asarray(line.get_ydata())]
 
 
-def test_the_pieces_of_a_bar_stand_on_each_other_and_add_up_to_the_mean_training_time() -> None:
+def test_the_pieces_of_a_bar_stand_on_each_other_and_add_up_to_the_mean_of_the_tables() -> None:
     plan = plan_of()
     frame = frame_of(plan)
     frame.loc[(frame["block"] == 2) & (frame["training.batch_size"] == 4), "data_wait_seconds"] = 8.0
-    frame["fit_seconds"] = frame[list(SECONDS)].sum(axis=1)
     (axes,) = panels(phases_of(plan, frame))
-    assert heights(axes, 0) == [6.0, 0.5, 0.25, 1.0, 2.0, 0.25, 0.5, 1.5]
-    means = frame.groupby("training.batch_size")["fit_seconds"].mean()
-    assert [sum(heights(axes, bar)) for bar in (0, 1)] == pytest.approx([means[4], means[8]])
+    geometric = (10 * 14) ** 0.5
+    assert heights(axes, 0) == pytest.approx([geometric / 24 * part for part in (12, 1, 0.5, 2, 4, 0.5, 1, 3)])
+    assert [sum(heights(axes, bar)) for bar in (0, 1)] == pytest.approx([geometric, 10])
     for below, above in zip(pieces(axes), pieces(axes)[1:], strict=False):
         assert above.patches[0].get_y() == pytest.approx(below.patches[0].get_y() + below.patches[0].get_height())
-    assert numbers(axes) == ["12.0 s", "50%", "10.0 s", "40%"]
+    assert numbers(axes) == ["11.8 s", "50%", "10.0 s", "40%"]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["4", "8"]
+
+
+@pytest.mark.parametrize(
+    ("time", "shares"),
+    [
+        ("blog_seconds", {"building the model": 20, "waiting for data": 32, "other": 4, "validation": 12}),
+        ("train_seconds", {"waiting for data": 48, "other": 4}),
+    ],
+)
+def test_a_time_with_the_model_or_without_validation_has_its_own_parts_as_on_the_page(
+    time: str, shares: dict[str, float]
+) -> None:
+    curve = {"x": "training.batch_size", "y": time}
+    plan = plan_of(curve=curve)
+    frame = frame_of(plan).assign(blog_seconds=12.5, train_seconds=8.0 + 1 / 3)
+    analysis = analyse(plan.study, frame)
+    drawn = phases.draw(plan, frame, analysis)
+    assert drawn is not None
+    (axes,) = panels(drawn)
+    found = {str(piece.get_label()): 100 * piece.patches[0].get_height() for piece in pieces(axes)}
+    mean = analysis.groups[0].levels[0].time
+    assert mean is not None
+    assert sum(found.values()) == pytest.approx(100 * mean.value)
+    told = {label: seconds / mean.value for label, seconds in found.items()}
+    assert {label: told[label] for label in shares} == pytest.approx(shares)
+    assert ("validation" in told) is (time == "blog_seconds")
+    chart = phases_chart(level_rows(plan.study, frame, analysis), analysis)
+    assert chart is not None
+    for label, share in shares.items():
+        assert re.search(rf"<title>{label}: [\d.]+ s, {share:.0f}%", chart.wide)
+
+
+def test_a_time_that_is_no_sum_of_parts_has_no_such_picture() -> None:
+    plan = plan_of(curve={"x": "training.batch_size", "y": "step_seconds"})
+    frame = frame_of(plan).assign(step_seconds=1.0)
+    assert phases.draw(plan, frame, analyse(plan.study, frame)) is None
 
 
 def test_the_legend_is_in_the_order_of_the_stack() -> None:
     (legend,) = phases_of(plan_of(), frame_of(plan_of())).figure.legends
     labels = [text.get_text() for text in legend.get_texts()]
-    assert labels == [piece.label for piece in phases.PIECES.values()][::-1]
+    assert labels == [piece.label for piece in phases.PIECES.values()][:0:-1]
     assert (labels[0], labels[-1]) == ("validation", "waiting for data")
 
 
@@ -128,7 +167,7 @@ def test_each_piece_can_be_told_from_its_neighbours_and_from_every_other_in_grey
     for index, piece in enumerate(kinds):
         for other in range(index + 1, len(kinds)):
             assert abs(greys[index] - greys[other]) > 0.12 or piece.hatch != kinds[other].hatch
-    assert len({piece.hatch for piece in kinds}) == 5
+    assert len({piece.hatch for piece in kinds}) == 6
 
 
 def _grey(colour: str) -> float:
@@ -256,7 +295,7 @@ def test_memory_has_a_panel_for_the_device_and_one_for_each_host() -> None:
     drawn = memory_of(plan, frame_of(plan))
     titles = ["CPU: memory of the host", "GPU: memory of the device", "GPU: memory of the host"]
     assert [axes.get_title() for axes in panels(drawn)] == titles
-    assert [len(axes.get_lines()) for axes in panels(drawn)] == [2, 3, 2]
+    assert [len(axes.get_lines()) for axes in panels(drawn)] == [1, 3, 1]
     assert all(axes.get_ylim()[0] == 0 for axes in panels(drawn))
     assert len(panels(memory_of(plan_of(), frame_of(plan_of())))) == 1
 
@@ -268,11 +307,10 @@ def test_memory_is_the_median_over_successful_runs_in_gib() -> None:
     frame.loc[(frame["block"] == 2) & (frame["training.batch_size"] == 4), "outcome"] = "failed"
     frame.loc[frame["outcome"] == "failed", "peak_host_resident_bytes"] = 99.0 * GIB
     drawn = memory_of(plan, frame)
-    process, tree = panels(drawn)[0].get_lines()
+    (process,) = panels(drawn)[0].get_lines()  # none of a sum that counts shared pages once in each worker
     assert xdata(process) == [4, 8]
     assert ydata(process) == [3.0, 3.5]
-    assert ydata(tree) == [5.0, 5.0]
-    assert "training process 3.00 GiB to 3.50 GiB" in drawn.alt
+    assert "training process, without the loader's workers 3.00 GiB to 3.50 GiB" in drawn.alt
 
 
 def test_memory_draws_a_line_for_each_level_of_the_other_factor() -> None:
@@ -288,8 +326,10 @@ def test_memory_draws_a_line_for_each_level_of_the_other_factor() -> None:
 def test_a_line_of_a_level_that_is_a_number_says_of_what() -> None:
     plan = plan_of(factors={"device": ["cpu"], "loader.workers": [0, 2], "training.batch_size": [4, 8]})
     labels = [str(line.get_label()) for line in panels(memory_of(plan, frame_of(plan)))[0].get_lines()]
-    assert labels[0].replace("\n", " ") == "loader workers 0: training process"
-    assert labels[2].replace("\n", " ") == "loader workers 2: training process"
+    assert [label.replace("\n", " ").partition(",")[0] for label in labels] == [
+        "loader workers 0: training process",
+        "loader workers 2: training process",
+    ]
 
 
 def test_levels_out_of_memory_are_crossed_above_every_line_and_named_once() -> None:
@@ -319,7 +359,7 @@ def test_without_a_failure_nothing_speaks_of_one() -> None:
 def test_quantities_that_were_not_measured_are_left_out_of_the_memory() -> None:
     plan = plan_of(factors={"device": ["cuda"], "training.batch_size": [4, 8]})
     frame = frame_of(plan)
-    drawn = memory_of(plan, _without(frame, ["peak_device_used_bytes", "peak_tree_resident_bytes"]))
+    drawn = memory_of(plan, _without(frame, ["peak_device_used_bytes"]))
     assert [len(axes.get_lines()) for axes in panels(drawn)] == [2, 1]
     assert "samples" not in drawn.caption
     no_device = _without(frame, [name for name in BYTES if "device" in name])

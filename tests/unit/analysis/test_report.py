@@ -5,8 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from study.analysis.figures import drawn
 from study.analysis.figures.step import write_figures
+from study.analysis.figures.style import Drawn
 from study.analysis.published.sources import SOURCES
+from study.analysis.report.epochs import epoch_rows
 from study.analysis.report.resources import resources
 from study.analysis.report.step import content_hash, render
 from study.analysis.stats import findings
@@ -208,13 +211,66 @@ def test_every_run_is_a_dot_that_leads_to_its_row_and_its_record(tmp_path: Path)
     }
 
 
-def test_one_quantity_has_one_number_on_the_page(tmp_path: Path) -> None:
-    """The mean of a setting is the same in its card, the chart, the table and the bar of its parts."""
+def test_one_quantity_has_one_number_on_the_page_and_in_its_pictures(tmp_path: Path) -> None:
+    """The mean of a setting is the geometric one in its card, each chart, the table and each picture."""
     plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4, 8]}, replicates=3)
-    analysed(plan, tmp_path, {"bs4-cpu": 43.7, "bs8-cpu": 76.5}, figures=False)
-    text = Page(tmp_path / "report.html").text.partition("Cost, diagnostics")[0]
-    assert set(re.findall(r"(?<!: )\b4[0-9]\.[0-9]+(?= s| \()", text)) == {"43.7"}
-    assert set(re.findall(r"(?<!: )\b7[0-9]\.[0-9]+(?= s| \()", text)) == {"76.5"}
+    times = (2.0, 3.0, 4.6)
+    for place, run in enumerate(plan.runs):
+        record = make_record(plan, place, fit_seconds=SCALES[run.settings.training.batch_size] * times[run.block - 1])
+        write_new(tmp_path / "tiny" / "records" / run.file, record.model_dump_json())
+    analysis = finish(plan, tmp_path, figures=False)
+    geometric, arithmetic = float(np.exp(np.log(times).mean())), float(np.mean(times))
+    page = Page(tmp_path / "report.html").text.partition("Cost, diagnostics")[0]
+    frame = read_csv(tmp_path / "tiny" / "timings.csv", plan.study)
+    pictures = drawn(plan, frame, analysis, tmp_path / "tiny" / "records", tmp_path / "tiny" / "telemetry")
+    told = {"page": page} | {name: words_of(pictures[name]) for name in ("batch_size_performance", "phases")}
+    for name, text in told.items():
+        for scale in SCALES.values():
+            assert f"{scale * geometric:.1f} s" in text, name
+            assert f"{scale * arithmetic:.1f}" not in text, name
+    own = [float(y) for line in pictures["order"].figure.axes[0].get_lines() for y in np.asarray(line.get_ydata())]
+    assert max(own) == pytest.approx(max(times) / geometric)
+
+
+def test_an_accuracy_is_the_one_of_its_level_beside_a_ratio_and_in_the_last_epoch(tmp_path: Path) -> None:
+    """A run of the GPU failed, so that the CPU's first run has no partner in its block; it counts all the same."""
+    plan = with_gpu(tiny_plan(factors={"device": ["cpu", "cuda"]}, curve=None, replicates=4, contrast="device"))
+    reached = (0.95, 0.80, 0.85, 0.84)
+    for place, run in enumerate(plan.runs):
+        lost = run.block == 1 and run.settings.device == "cuda"
+        record = make_record(plan, place, "failed" if lost else "ok")
+        if record.measurement:
+            epoch = record.measurement.epochs[0].model_copy(update={"accuracy": reached[run.block - 1]})
+            measured = record.measurement.model_copy(update={"epochs": [epoch]})
+            record = record.model_copy(update={"measurement": measured})
+        write_new(tmp_path / "tiny" / "records" / run.file, record.model_dump_json())
+    analysis = finish(plan, tmp_path, figures=False)
+    levels = [group.levels[0].accuracy for group in analysis.groups]
+    assert levels == pytest.approx([0.86, 0.83])
+    (ratio,) = analysis.ratios
+    assert [ratio.slower_accuracy, ratio.faster_accuracy] == levels
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    text = re.sub(r"(<[^>]*>|\s)+", " ", page)
+    assert "86.0% and 83.0%" in text
+    assert "CPU accuracy 86.0%" in text
+    assert "GPU accuracy 83.0%" in text
+
+
+def test_a_run_that_was_set_aside_is_in_no_epoch(tmp_path: Path) -> None:
+    plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4, 8]}, replicates=4)
+    records = {run.name: make_record(plan, place) for place, run in enumerate(plan.runs)}
+    names = [run.name for run in plan.runs if run.settings.training.batch_size == 4]
+    assert any(row.setting.endswith("batch size 4") for row in epoch_rows(plan, records, names))
+    assert not any(row.setting.endswith("batch size 8") for row in epoch_rows(plan, records, names))
+
+
+SCALES = {4: 15.0, 8: 27.0}
+"""By batch size."""
+
+
+def words_of(picture: Drawn) -> str:
+    texts = [text.get_text() for axes in picture.figure.axes for text in axes.texts]
+    return "\n".join([*texts, picture.caption, picture.alt])
 
 
 def test_the_report_gives_question_answer_interval_and_what_ran(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from study.analysis.stats.step_model import StepModel, step_model
+from study.analysis.wording.steps import step_sentence
 
 SIZES = (16, 32, 64, 128, 256)
 IMAGES = 1000
@@ -65,10 +66,22 @@ def test_an_epoch_that_waits_longer_than_it_computes_is_bound_by_the_loader() ->
 
 def test_steps_waiting_and_the_rest_are_the_epoch_and_the_remainder_is_a_smaller_step() -> None:
     frame = measured(0.0, 0.0, 0.0002, noise=0.001).assign(unfrozen_epoch_images=IMAGES)
+    frame["unfrozen_epoch_seconds"] += 0.1
     for level in model(frame).levels:
-        total = level.model_epoch_seconds + level.wait_seconds + level.other_seconds
+        total = level.model_epoch_seconds + level.wait_seconds + (level.other_seconds or 0.0)
+        assert level.other_seconds == pytest.approx(0.1, abs=0.02)
         assert total == pytest.approx(level.epoch_seconds)
         assert level.model_epoch_seconds == pytest.approx(IMAGES * 0.0002, rel=0.01)
+
+
+def test_there_is_no_rest_where_the_models_steps_and_the_waiting_are_longer_than_the_epoch() -> None:
+    frame = measured(0.0, 0.002, 0.0002, wait=0.5)
+    frame["unfrozen_epoch_seconds"] += np.where(frame["step_images"] == 64, -0.3, 0.3)
+    found = model(frame)
+    assert [level.batch_size for level in found.levels if level.other_seconds is None] == [64]
+    assert all(level.other_seconds is None or level.other_seconds > 0 for level in found.levels)
+    assert "At batch size 64 there is no rest: the model's steps and the waiting" in step_sentence(found, "cpu")
+    assert "no rest" not in step_sentence(model(frame.assign(unfrozen_epoch_seconds=9.0)), "cpu")
 
 
 def test_two_batch_sizes_or_a_run_without_steps_have_no_step_model() -> None:

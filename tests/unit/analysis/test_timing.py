@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from study.analysis.report.resources import SHOW
 from study.analysis.table.files import read_csv, write_csv
-from study.analysis.table.rows import table
+from study.analysis.table.rows import table, table_of, values_of
 from study.artifacts import timing
 from study.artifacts.plan import Plan
 from study.artifacts.record import DataUsed
@@ -132,3 +132,32 @@ def test_the_time_to_a_target_is_a_column_that_is_empty_where_it_was_missed(
     row = read_csv(tmp_path / "t.csv", plan.study).iloc[0]
     names = ("reached_target", "target_epochs", "target_seconds")
     assert {name: row[name] for name in names if not pd.isna(row[name])} == columns
+
+
+@pytest.mark.parametrize(("sampled", "shown"), [(3, None), (5, 5)])
+def test_a_sampled_peak_that_is_below_what_torch_held_was_missed(sampled: int, shown: int | None) -> None:
+    plan = tiny_plan()
+    values = values_of(make_record(plan), None)
+    values |= {"peak_device_reserved_bytes": 4, "peak_device_allocated_bytes": 2, "peak_device_used_bytes": sampled}
+    row = table_of(plan, {plan.runs[0].name: values}, [], {}).iloc[0]
+    assert (None if pd.isna(row["peak_device_used_bytes"]) else row["peak_device_used_bytes"]) == shown
+
+
+def test_the_start_of_the_workers_is_within_the_wait_for_the_first_batch_that_it_is_told_under() -> None:
+    plan = tiny_plan()
+    record = make_record(plan)
+    assert record.measurement is not None
+    epoch = record.measurement.epochs[0].model_copy(update={"loader_start_seconds": 0.3})
+    steps = [step.model_copy(update={"epoch": number, "data_wait_seconds": 0.4}) for number in (1, 2, 3)
+             for step in record.measurement.steps]  # fmt: skip
+    measured = record.measurement.model_copy(update={"epochs": [epoch] * 3, "steps": steps})
+    row = table(plan, {record.run: record.model_copy(update={"measurement": measured})}).iloc[0]
+    assert (row["loader_start_seconds"], row["first_batch_seconds"]) == pytest.approx((0.3, 0.4))
+    headings = [resource.heading for resource in timing.resources().values()]
+    place = headings.index("first batch of an epoch (s)")
+    assert headings[place + 1] == "of that, workers' start (s)"
+
+
+def test_no_row_of_the_page_adds_up_memory_that_processes_share() -> None:
+    assert "peak_host_resident_bytes" in timing.resources()
+    assert "peak_tree_resident_bytes" not in timing.resources()

@@ -78,6 +78,38 @@ def test_private_addresses_are_asked_for_nothing_unless_that_is_allowed(site: Si
     assert not site.requests
 
 
+PRIVATE = {
+    "this machine": ["127.0.0.1", "::1", "0.0.0.0", "::"],
+    "a private network": ["10.0.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "fd00::1", "fe80::1%eth0"],
+    "many machines": ["224.0.0.1", "239.1.1.1", "ff02::1", "ff0e::1"],
+    "IPv4 in IPv6": ["::ffff:10.0.0.1", "::127.0.0.1", "::ffff:0:7f00:1"],
+    "IPv4 behind a translator": ["64:ff9b::a00:1", "64:ff9b::e000:1", "64:ff9b:1::808:808"],
+    "IPv4 behind a tunnel": ["2002:a00:1::", "2002:7f00:1::1", "2001:0:808:808::1"],
+    "nobody's": ["2001:db8::1", "240.0.0.1", "fec0::1", "4000::1"],
+}
+
+
+@pytest.mark.parametrize("address", [one for kind in PRIVATE.values() for one in kind])
+def test_a_connection_to_what_the_internet_does_not_reach_is_closed_unused(
+    site: Site, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setattr(socket.socket, "getpeername", lambda _: (address, 80))
+    url = site.put("a.jpg", picture())
+    assert str(refusal(url, Bounds())) == "its address is private: the internet does not reach it"
+    assert not site.requests
+
+
+@pytest.mark.parametrize(
+    "address", ["93.184.215.14", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1"]
+)
+def test_a_connection_to_a_machine_of_the_internet_is_used(
+    site: Site, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setattr(socket.socket, "getpeername", lambda _: (address, 80))
+    content = picture()
+    assert download(site.put("a.jpg", content), Bounds()) == content
+
+
 def test_a_redirect_to_a_private_address_is_refused_too(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first connection passes for one to the internet, the second is seen as what it is."""
     seen: list[str] = []

@@ -1,13 +1,16 @@
 """What each engine's client is asked, and what its answers become: a script in its place writes down every question."""
 
 import json
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from study.artifacts.image import Image, ImageRequest
 from study.base.errors import StudyError
-from study.host.engine import container, lifetime, strays
+from study.host import supervise
+from study.host.engine import bring, container, lifetime, strays
 from study.host.engine.base import Engine
 from study.host.engine.client import StoredImage, Trouble
 from study.host.engine.container import LAUNCHER
@@ -169,6 +172,24 @@ def test_an_image_is_built_loaded_or_pulled_as_it_was_asked_for(
             engine(name).build(BUILT, log)
 
 
+def test_a_machine_that_lacks_the_image_of_a_start_brings_it_and_takes_no_other(client: Client, tmp_path: Path) -> None:
+    """It is there after the pull alone, as on a node of a cluster: the client looks for a file that the pull writes."""
+    docker, there = engine("docker"), tmp_path / "there"
+    (tmp_path / "docker").write_text(
+        f"#!/bin/bash\necho \"$*\" >>'{tmp_path}/asked'\n"
+        f"case \"$*\" in pull*) touch '{there}';; *) test -e '{there}' && echo '[{{\"Id\": \"9\"}}]';; esac\n"
+    )
+    image = described(REFERENCE, "docker", "sha256:9")
+    with (tmp_path / "log").open("w") as log:
+        bring.bring_here(docker, image, tmp_path, log)
+        assert "pull --quiet x/study:2" in client.asked()
+        bring.bring_here(docker, image, tmp_path, log)
+        assert client.asked() == ["image inspect sha256:9"]
+        there.unlink()
+        with pytest.raises(StudyError, match=r"images\.cuda: what docker has here is not the image of the start"):
+            bring.bring_here(docker, described(REFERENCE, "docker", "sha256:8"), tmp_path, log)
+
+
 def test_apptainer_makes_its_file_once_from_an_archive_or_a_reference(client: Client, tmp_path: Path) -> None:
     apptainer = engine("apptainer")
     (tmp_path / "apptainer").write_text(f'#!/bin/bash\necho "$*" >>\'{tmp_path}/asked\'\ntouch "$3"\n')
@@ -262,3 +283,41 @@ esac
     assert said == ["said"]
     assert (end.code, end.oom_killed, end.trouble) == ((3, True, None) if name in KEEP else (5, False, None))
     assert ("rm --force --volumes 77" in client.asked()) == (name in KEEP)
+
+
+FILLS = """#!/bin/bash
+case "$*" in
+  *exec*) head --bytes {written} /dev/zero >'{scratch}/big'; {then}; echo said;;
+  *) echo 1;;
+esac
+"""
+MIB = 2**20
+
+
+@pytest.mark.parametrize(
+    ("written", "free_later", "is_ended"),
+    [(5 * MIB, 8 * MIB, True), (0, 1 * MIB, True), (1 * MIB, 7 * MIB, False)],
+    ids=["by what it wrote", "by what else fills the disk", "not at all"],
+)
+def test_a_container_is_ended_at_half_of_the_free_disk_or_when_hardly_any_is_left(
+    written: int, free_later: int, is_ended: bool, tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk has 8 MiB at the start: the folder may hold 4 MiB, and 2 MiB must stay free."""
+    monkeypatch.setattr(supervise, "LOOK_SECONDS", 0.05)
+    asked: list[Path] = []
+
+    def usage(path: Path) -> SimpleNamespace:
+        asked.append(path)
+        return SimpleNamespace(free=8 * MIB if len(asked) == 1 else free_later)
+
+    with lifetime.scratch_folder(tmp_path / "results") as scratch, (tmp_path / "log").open("w") as log:
+        monkeypatch.setattr(shutil, "disk_usage", usage)
+        then = "exec sleep 1000" if is_ended else "sleep 0.5"
+        (tmp_path / "apptainer").write_text(FILLS.format(written=written, scratch=scratch, then=then))
+        (tmp_path / "apptainer").chmod(0o755)
+        end, said = lifetime.enter(engine("apptainer"), "image", ["true"], scratch, [], log, "a test")
+    assert set(asked) == {scratch}
+    if is_ended:
+        assert str(end.trouble).startswith("it wrote more than 0.00391 GiB, half of the disk's free space, or the disk")
+    else:
+        assert (end.code, end.trouble, said) == (0, None, ["said"])

@@ -19,7 +19,7 @@ from study.base.errors import StudyError
 from study.config.sections import Training
 from study.data import decode as decoding
 from study.data.sources import open_set, source_of
-from study.training.loops import loaders
+from study.training.loops import decoding as loop_decoding
 from study.training.loops.contract import TrainingJob
 from study.training.loops.fastai import loop as fastai_loop
 from study.training.loops.loaders import make_loaders
@@ -115,7 +115,7 @@ def plant_costs(monkeypatch: pytest.MonkeyPatch, clock: PlantedClock) -> None:
         return outputs
 
     monkeypatch.setattr(workerless, "__init__", slow(workerless.__init__, 0.5))
-    monkeypatch.setattr(loaders, "decode", slow(decoding.decode, 0.25))
+    monkeypatch.setattr(loop_decoding, "decode", slow(decoding.decode, 0.25))
     monkeypatch.setattr(fastai_loop, "as_stored", slow(fastai_loop.as_stored, 0.25))
     monkeypatch.setattr(torch.nn.Conv2d, "forward", slow_forward)
     monkeypatch.setattr(torch.optim.AdamW, "step", slow(torch.optim.AdamW.step, 4.0))

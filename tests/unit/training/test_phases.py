@@ -12,7 +12,7 @@ import torch
 from study.analysis.table.steps import extreme_steps, settled, steady_steps
 from study.artifacts.samples import PHASES
 from study.data import decode as decoding
-from study.training.loops import loaders
+from study.training.loops import decoding as loop_decoding
 from study.training.loops.fastai import loop as fastai_loop
 from study.training.loops.loader_alone import loop as loader_alone
 from study.training.loops.torch import loop as torch_loop
@@ -36,7 +36,7 @@ def test_time_that_passes_in_the_loader_is_a_wait_for_data_and_nothing_else(
 
         return wait
 
-    monkeypatch.setattr(loaders, "decode", slow(decoding.decode))
+    monkeypatch.setattr(loop_decoding, "decode", slow(decoding.decode))
     monkeypatch.setattr(fastai_loop, "as_stored", slow(fastai_loop.as_stored))
     run = tiny_run(loop, loader={"kind": "workers", "workers": 0}, dataset=SMALL)
     for measured in LOOPS[loop](make_job(tmp_path, run)).steps:

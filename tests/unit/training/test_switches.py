@@ -110,7 +110,7 @@ def test_an_image_that_a_thread_cannot_decode_ends_the_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = make_job(tmp_path, transfer_run(loader={"kind": "threads", "workers": 2}))
-    monkeypatch.setattr("study.training.loops.loaders.decode", lambda *_: 1 / 0)
+    monkeypatch.setattr("study.training.loops.decoding.decode", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         torch_loop.train(job)
 

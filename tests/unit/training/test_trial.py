@@ -1,12 +1,16 @@
 """A user's own model is tried in a process of its own before any run: whatever it does there is one error line."""
 
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from study.artifacts.plan import write_plans
 from study.artifacts.weights import read_weights
 from study.cli import main
+from study.config.sections import Limits
 from study.host.steps import in_image
 from tests.conftest import ROOT, tiny_plan
 
@@ -66,3 +70,23 @@ def test_a_model_that_ends_or_hangs_while_it_is_tried_is_one_error_line(
     assert code == 1
     assert said.startswith(f"error: {words}")
     assert said.count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
+def test_a_model_that_takes_too_much_memory_while_it_is_tried_is_one_error_line(
+    tried: Tried, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(in_image, "OWN_SHARE", 4 * 2**30 / psutil.virtual_memory().total)
+    assert tried("ours = bytearray(2**30)")[0] == 0
+    code, said = tried("hog = [bytearray(2**30) for _ in range(8)]")
+    assert code == 1
+    assert said.startswith("error: model.name: 'nets:net' cannot be loaded (MemoryError: )")
+    assert said.count("\n") == 1
+
+
+def test_a_trial_has_the_limits_of_its_runs_and_ours_where_these_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=8 * 2**30))
+    assert in_image.trial_limits(Limits()) == Limits(memory_gib=6, timeout_seconds=600)
+    strict = Limits(memory_gib=2, timeout_seconds=30, cpus=1)
+    assert in_image.trial_limits(strict) == Limits(memory_gib=2, timeout_seconds=600, cpus=1)
+    assert in_image.trial_limits(Limits(memory_gib=7, timeout_seconds=900)) == Limits(memory_gib=7, timeout_seconds=900)

@@ -161,7 +161,7 @@ def _laws(found: _Found) -> list[str]:
 def _fastest(optimum: Optimum | None) -> list[str]:
     """Return a sentence on the batch sizes that may be the fastest."""
     if optimum is None:
-        return ["Which batch size is the fastest cannot be told from chance: none was run again."]
+        return ["The data do not show which batch size is the fastest: none was run again."]
     most, share = max(optimum.best_probability.items(), key=lambda item: item[1])
     return [
         f"{listed(optimum.indistinguishable)} may be the fastest (95%); with "
@@ -179,7 +179,7 @@ def _verdict(size: str, tables: Tables, found: _Found) -> str:
     may = found.optimum.indistinguishable
     if found.together.differs_p >= DIFFERENCE:
         return (
-            f"Not established: {seen}, but together their times tell no batch size from another (p = "
+            f"Not established: {seen}, but together their times do not separate the batch sizes (p = "
             f"{number(found.together.differs_p)}): {listed(may)} may be the fastest. {NO_NOISE}: "
             f"what is known of it comes from setting the {len(tables)} runs beside each other."
         )

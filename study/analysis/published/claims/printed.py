@@ -13,7 +13,7 @@ from study.analysis.stats.log_model import Interval, fit_log_model
 from study.analysis.words import device_words, plain
 
 SPEEDUP, SHARE, TIME = "speedup", "relative_performance", "fit_time"
-NO_NOISE = "One run a setting carries no noise"
+NO_NOISE = "With one run per setting there is no estimate of the noise"
 
 
 @dataclass(frozen=True)

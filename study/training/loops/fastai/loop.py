@@ -303,7 +303,7 @@ def train(job: TrainingJob) -> Measurement:
         measure.recorder.clock.settle()
         fit_seconds = time.perf_counter() - started
     memory, trained = peak(job.device), measure.count.check()
-    start.check(learner.model, [list(start.checksums)])
+    start.check(learner.model, [list(start.values)])
     names = measure.stages[: len(measure.reached)]
     epochs, steps = epochs_of(measure.recorder.read(), measure.reached, names, job.replicas)
     return Measurement(

@@ -11,7 +11,7 @@ from torch import nn
 from study.artifacts.samples import InferenceSamples, Measurement, TimedBatch
 from study.config.settings import Settings
 from study.training.loops.contract import TrainingJob
-from study.training.loops.loaders import ResidentLoader
+from study.training.loops.loaders import ResidentLoader, held_in_order
 from study.training.loops.torch import loop as torch_loop
 from study.training.measure.memory import peak, reset_peak
 from study.training.measure.precision import set_fp32
@@ -44,7 +44,7 @@ def train(job: TrainingJob) -> Measurement:
     reset_peak(device)
     set_fp32("fp32")  # whatever the training was allowed to compute in
     weights_sha256 = models.body_sha256(model.state_dict())
-    held = ResidentLoader(job.images, job.images.valid, settings, device, settings.inference.batch_size, None)
+    held = held_in_order(job.images, job.images.valid, settings, device, settings.inference.batch_size)
 
     started = time.perf_counter()
     network = convert(model, settings, calibration_batches(job, prepare))
@@ -105,7 +105,7 @@ def ask(network: Network, prepare: Infer, held: ResidentLoader, number: int) -> 
     """
     device, size = held.labels.device, held.batch_size
     chosen = torch.arange(number * size, (number + 1) * size, device=device) % len(held.labels)
-    inputs = prepare(held.images[chosen]).to(network.kind)
+    inputs = prepare(held.pixels()[chosen]).to(network.kind)
     synchronise(device)
     started = time.perf_counter()
     scores = network.infer(inputs)
@@ -132,7 +132,7 @@ def calibration_batches(job: TrainingJob, prepare: Infer) -> Iterator[torch.Tens
     train = job.images.train
     count = min(job.settings.inference.calibration_images, len(train))
     chosen = [train[place * len(train) // count] for place in range(count)]
-    held = ResidentLoader(job.images, chosen, job.settings, job.device, CALIBRATION_BATCH, None)
+    held = held_in_order(job.images, chosen, job.settings, job.device, CALIBRATION_BATCH)
     return (prepare(images) for images, _ in held)
 
 

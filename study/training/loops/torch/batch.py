@@ -9,9 +9,6 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
-REHEARSALS = 2
-"""Executions before a recording: cuDNN searches its algorithms in them, and libraries make what they keep."""
-
 
 @dataclass(eq=False)
 class Batch:
@@ -65,8 +62,9 @@ class Recorded(Batch):
 class Captured:
     """Records each part at its first use with a shape, and replays it from then on.
 
-    The graphs of all shapes share their memory: they are always replayed in the order in which they were recorded, and
-    nothing but losses and gradients outlives a batch. The optimizer is outside: it reads its rates on the host.
+    The graphs of all shapes share their memory: nothing but losses and gradients outlives a batch, losses are copied,
+    and the optimizer has read the gradients before another graph runs. The optimizer is outside: it reads its rates on
+    the host.
     """
 
     def __init__(self, device: torch.device, model: nn.Module, rehearse: Sequence[Part], judge: Part) -> None:
@@ -84,9 +82,11 @@ class Captured:
 
         The graphs of a step's ``first`` micro-batch write the gradients; those of the others add to them.
         """
-        trained = tuple(parameter.requires_grad for parameter in self.parameters)
+        # A validation is the same whatever the stage trains.
+        training = self.model.training
+        trained = tuple(parameter.requires_grad for parameter in self.parameters) if training else ()
         added_to = None if first else id(self.owner)
-        key = (tuple(images.shape), share, self.model.training, trained, added_to)
+        key = (tuple(images.shape), share, training, trained, added_to)
         if key not in self.batches:
             places = [torch.empty_like(values, device=self.device) for values in (images, labels)]
             self.batches[key] = Recorded(places[0], places[1], share)
@@ -130,16 +130,18 @@ class Captured:
         return graph
 
     def _rehearse(self, batch: Batch) -> None:
-        """Execute the parts with no lasting effect on statistics, gradients and random numbers."""
+        """Execute the parts with no lasting effect on statistics, gradients and random numbers.
+
+        cuDNN searches its algorithms here, and libraries make what they keep: no recording can hold that.
+        """
         parts = self.training_parts if self.model.training else [self.judge]
         gradients, buffers = [parameter.grad for parameter in self.parameters], list(self.model.buffers())
         before = [buffer.clone() for buffer in buffers]
         self.stream.wait_stream(torch.cuda.current_stream())
         with torch.random.fork_rng([self.device]), torch.cuda.stream(self.stream):
-            for _ in range(REHEARSALS):
-                self._set_gradients([None] * len(self.parameters))
-                for part in parts:
-                    part(batch)
+            self._set_gradients([None] * len(self.parameters))
+            for part in parts:
+                part(batch)
         torch.cuda.current_stream().wait_stream(self.stream)
         with torch.no_grad():
             for buffer, value in zip(buffers, before, strict=True):

@@ -24,6 +24,7 @@ from study.training.loops.contract import (
     target_of,
     validates,
 )
+from study.training.loops.decoding import difference_from_pillow
 from study.training.loops.image_count import count_for, own_account
 from study.training.loops.loaders import Loaders, make_loaders
 from study.training.loops.moved import Start
@@ -230,6 +231,9 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
     trainer = Trainer(job, loaders)
     trainer.recorder.clock.settle()
     model_seconds = time.perf_counter() - started
+    started = time.perf_counter()
+    loaders.ready()
+    setup_seconds += time.perf_counter() - started
 
     micro_batches = trainer.total_steps * job.settings.training.gradient_accumulation
     trainer.recorder.clock.reserve(marks_of(micro_batches, len(stage_names(job.settings))))
@@ -254,6 +258,7 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
         body_sha256=trainer.body_sha256,
         threads=torch.get_num_threads(),
         workers=loaders.workers,
+        decoder_difference=difference_from_pillow(job.images, job.settings, job.device),
         compile_seconds=compile_seconds() if job.settings.training.compile else None,
         flops=count_flops(trainer.eager, job, lambda frozen: set_frozen(trainer.eager, trainer.groups, frozen)),
         replicas=own_account(job.replicas, trained, fit_seconds, steps, memory),

@@ -1,0 +1,162 @@
+"""Decoding of stored images into tensors: one by one by a decoder, or a whole set at once."""
+
+import math
+import mmap
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch.nn.functional import interpolate
+
+from study.artifacts.samples import PixelDifference
+from study.base.cpus import usable_cpus
+from study.config.settings import Settings
+from study.data.decode import ImageSet, Stored, decode, opened, squished, undecodable
+
+Decode = Callable[[Stored], NDArray[np.uint8]]
+"""Returns an image as (channels, size, size) uint8."""
+LEAST_BYTES = 4 * 2**20
+"""Work for which a process more is started: about as long as a fork of a process that holds torch."""
+PART = 16
+"""Images that a process decodes before it asks for more."""
+GPU_PART = 256
+"""Images that the GPU decodes at once: their full sizes are in its memory meanwhile."""
+COMPARED = 32
+"""Images over which a decoder is compared with Pillow."""
+
+
+def shape_of(settings: Settings) -> tuple[int, int, int]:
+    """Return the shape of a decoded image: channels, height and width in pixels."""
+    return settings.dataset.channels, settings.dataset.image_size, settings.dataset.image_size
+
+
+def decoder_of(settings: Settings) -> Decode:
+    """Return the decoder of single images on the CPU that the settings name."""
+    channels, size, _ = shape_of(settings)
+    if settings.loader.decoder == "pillow":
+        return lambda stored: decode(stored, channels, size)
+    return lambda stored: by_torchcodec(stored, channels, size)
+
+
+def by_torchcodec(stored: Stored, channels: int, size: int) -> NDArray[np.uint8]:
+    """Return one image as :func:`study.data.decode.decode` does, but let torchcodec decode a grey or RGB JPEG file.
+
+    Pillow squishes the image in both cases, so that the decoder is all that differs.
+    """
+    if not isinstance(stored, Path) or not _is_plain_jpeg(stored):
+        return decode(stored, channels, size)
+    from torchcodec.decoders import decode_jpeg
+
+    try:
+        pixels = decode_jpeg(stored, mode="GRAY" if channels == 1 else "RGB")
+    except Exception as error:
+        raise undecodable(stored, error) from None
+    image = Image.fromarray(pixels[0].numpy() if channels == 1 else pixels.permute(1, 2, 0).numpy())
+    return squished(image, size)
+
+
+def _is_plain_jpeg(stored: Path) -> bool:
+    """Return whether the file is a grey or RGB JPEG of an allowed size, by its header."""
+    try:
+        with opened(stored) as image:
+            return image.format == "JPEG" and image.mode in ("L", "RGB")
+    except Exception:  # Pillow's decoder says what is wrong with it
+        return False
+
+
+def begin(stored: Sequence[Stored], settings: Settings, device: torch.device) -> Callable[[], torch.Tensor]:
+    """Begin to decode images, and return what waits for them: (n, channels, size, size) uint8 on ``device``."""
+    if settings.loader.decoder == "torchcodec_cuda":
+        return cache(lambda: on_gpu(stored, settings, device))
+    whole = Whole(stored, decoder_of(settings), shape_of(settings))
+    return cache(lambda: torch.from_numpy(whole.pixels()).to(device))
+
+
+def work_bytes(stored: Sequence[Stored], shape: tuple[int, int, int]) -> int:
+    """Return a measure of the decoding's work in bytes: those of the files, and an eighth of the pixels'."""
+    files = sum(image.stat().st_size for image in stored if isinstance(image, Path) and image.is_file())
+    return files + len(stored) * math.prod(shape) // 8
+
+
+class Whole:
+    """Images (n, channels, size, size) uint8 that processes decode while the caller goes on.
+
+    Threads hold each other up: of the 2 ms for a small photograph Pillow keeps Python's lock for most.
+    """
+
+    def __init__(self, stored: Sequence[Stored], decode: Decode, shape: tuple[int, int, int]) -> None:
+        self.stored, self.decode = stored, decode
+        # Anonymous memory that is shared with forked processes: a container's /dev/shm may be small.
+        memory = mmap.mmap(-1, max(1, len(stored) * math.prod(shape)))
+        self.array = np.ndarray((len(stored), *shape), np.uint8, buffer=memory)
+        processes = min(usable_cpus(), len(stored), work_bytes(stored, shape) // LEAST_BYTES)
+        self.pool: ProcessPoolExecutor | None = None
+        if processes > 1:
+            self.pool = ProcessPoolExecutor(processes, get_context("fork"), initializer=_lend, initargs=(self.fill,))
+            self.parts = [self.pool.submit(_fill_part, start) for start in range(0, len(stored), PART)]
+
+    def fill(self, start: int, stop: int) -> None:
+        """Decode the images ``start`` to ``stop``."""
+        for place in range(start, min(stop, len(self.stored))):
+            self.array[place] = self.decode(self.stored[place])
+
+    def pixels(self) -> NDArray[np.uint8]:
+        """Return all images once they are there. Raise the error of the first one that cannot be decoded."""
+        if self.pool is None:
+            self.fill(0, len(self.stored))
+            return self.array
+        with self.pool:
+            for part in self.parts:
+                part.result()
+        return self.array
+
+
+_LENT: list[Callable[[int, int], None]] = []
+"""What a forked process fills with its images: it is inherited, and nothing is sent."""
+
+
+def _lend(fill: Callable[[int, int], None]) -> None:
+    _LENT.append(fill)
+
+
+def _fill_part(start: int) -> None:
+    _LENT[0](start, start + PART)
+
+
+def on_gpu(stored: Sequence[Stored], settings: Settings, device: torch.device) -> torch.Tensor:
+    """Return images (n, channels, size, size) uint8 whose plain JPEG files the GPU decodes (nvJPEG, by torchcodec).
+
+    The GPU also squishes them, with torch's antialiased bilinear filter. All other images are Pillow's.
+    """
+    from torchcodec.decoders import decode_jpeg
+
+    channels, size, _ = shape_of(settings)
+    done = torch.empty((len(stored), channels, size, size), dtype=torch.uint8, device=device)
+    files = [(place, file) for place, file in enumerate(stored) if isinstance(file, Path) and _is_plain_jpeg(file)]
+    for place in set(range(len(stored))) - {place for place, _ in files}:
+        done[place] = torch.from_numpy(decode(stored[place], channels, size)).to(device)
+    for start in range(0, len(files), GPU_PART):
+        part = files[start : start + GPU_PART]
+        data = [torch.frombuffer(bytearray(file.read_bytes()), dtype=torch.uint8) for _, file in part]
+        found = decode_jpeg(data, mode="GRAY" if channels == 1 else "RGB", device=device)
+        for (place, _), pixels in zip(part, found, strict=True):
+            values = interpolate(pixels[None].float(), (size, size), mode="bilinear", antialias=True)
+            done[place] = values[0].round_().clamp_(0, 255).to(torch.uint8)
+    return done
+
+
+def difference_from_pillow(images: ImageSet, settings: Settings, device: torch.device) -> PixelDifference | None:
+    """Return how far the decoder's pixels lie from Pillow's over the first training images; None for Pillow itself."""
+    if settings.loader.decoder == "pillow":
+        return None
+    stored = [images.stored[index] for index in images.train[:COMPARED]]
+    channels, size, _ = shape_of(settings)
+    wanted = np.stack([decode(image, channels, size) for image in stored]).astype(np.int16)
+    far = np.abs(begin(stored, settings, device)().cpu().numpy() - wanted)
+    return PixelDifference(images=len(stored), mean=round(float(far.mean()), 4), largest=int(far.max()))

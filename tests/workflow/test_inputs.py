@@ -1,0 +1,76 @@
+"""What was prepared and is damaged: no start and no other run stops, and the next start makes it again."""
+
+import pytest
+
+from study.artifacts.plan import read_plan
+from study.artifacts.record import Record
+from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout
+
+DAMAGES_DATA = """
+if any(Path("results/tiny/records").glob("*.json")):
+    for path in Path("results/data").glob("*/manifest.json"):
+        if '"train_images": 16' in path.read_text():
+            path.write_text("{")
+"""
+"""From the second run on, the manifest of the smaller one of two data sets is damaged."""
+DAMAGES_WEIGHTS = 'next(Path("results/tiny/weights").glob("small_net*.json")).write_text("{}")'
+"""Each run of the user's own model damages the decision about the weights of the other one."""
+
+
+def outcomes(checkout: Checkout) -> list[tuple[Record, str, str]]:
+    """The records in the order of the plan, and how messages name the manifest and the decision that each run read."""
+    plan = read_plan(checkout.root / "results/tiny/plan.json")
+    found = checkout.records()
+    return [
+        (Record.model_validate_json(found[run.file]), f"{run.dataset}/manifest.json", f"weights/{run.weights}.json")
+        for run in plan.runs
+    ]
+
+
+@pytest.mark.parametrize("damage", [b"", b'{"source": "generated"}', b"\xff\x00"])
+def test_what_is_damaged_is_said_and_made_again_by_the_next_start(damage: bytes, ready: Checkout) -> None:
+    results = ready.root / "results"
+    (manifest,), (weights,) = results.glob("data/*/manifest.json"), results.glob("tiny/weights/*.json")
+    before = {path: path.read_bytes() for path in (manifest, weights)}
+    for path in before:
+        path.write_bytes(damage)
+    said = ready.good(extra=RECORDS)
+    for path in before:
+        assert f"{path.relative_to(ready.root)}: it is damaged, and is made again\n" in said
+    assert {path: path.read_bytes() for path in before} == before
+    assert [record.outcome for record, *_ in outcomes(ready)] == ["ok", "ok"]
+
+
+def test_a_manifest_that_is_damaged_between_two_runs_costs_those_that_read_it_and_no_other(checkout: Checkout) -> None:
+    checkout.plant(DAMAGES_DATA)
+    factors = {"device": ["cpu"], "dataset.images": [20, 40]}
+    checkout.study("tiny", model=OWN_MODEL, factors=factors, replicates=2, curve=None)
+    checkout.good()
+    for place, (record, manifest, _) in enumerate(outcomes(checkout)):
+        if place > 1 and record.settings.dataset.images == 20:
+            assert record.outcome == "failed"
+            assert str(record.message).startswith(f"{manifest}: not a valid manifest: ")
+        else:
+            assert (record.outcome, record.message) == ("ok", None)
+    checkout.plant("pass")
+    assert "1 file(s) moved" in checkout.python("study", "retry", "tiny").stdout
+    said = checkout.good()
+    assert said.count("it is damaged, and is made again") == 1
+    assert {record.outcome for record, *_ in outcomes(checkout)} == {"ok"}
+
+
+def test_a_decision_about_weights_that_is_damaged_costs_those_that_read_it_and_no_other(checkout: Checkout) -> None:
+    checkout.plant(DAMAGES_WEIGHTS)
+    factors = {"device": ["cpu"], "model.name": [OWN_MODEL["name"], "small_net"]}
+    checkout.study("tiny", factors=factors, replicates=2, curve=None)
+    checkout.good()
+    is_damaged = False
+    for record, _, decision in outcomes(checkout):
+        if is_damaged and record.settings.model.name == "small_net":
+            assert record.outcome == "failed"
+            assert str(record.message).startswith(f"{decision}: not a valid weights: ")
+        else:
+            assert (record.outcome, record.message) == ("ok", None)
+        is_damaged |= record.settings.model.name != "small_net"
+    assert is_damaged
+    assert (checkout.root / "results/report.html").is_file()
