@@ -113,10 +113,11 @@ test-repeat: dev env  ## Run the unit tests 20 times in a row beside a process t
 test-gpu:  ## Run the tests that need a GPU, one process per file; GPU_PYTHON names another interpreter
 	@for file in tests/gpu/test_*.py; do STUDY_TEST_GPU=1 $(or $(GPU_PYTHON),$(VENV)) -m pytest $$file || exit 1; done
 
-example: env  ## Recompute the tables, figures and reports of the committed examples from their records
+example: env  ## Recompute the tables, figures and reports of the committed examples from their records, and README's picture
 	@$(call example,docs/example-h200,batch-size speedup)
 	@$(call example,docs/example-switches,switches-gpu)
 	@$(call example,docs/example-ways,ways)
+	-@$(VENV) -m tests.browser.shots docs/example-h200/report.html docs/first-screen.png
 
 # The folder of an example, and its studies.
 define example

@@ -11,13 +11,13 @@ from study.analysis.report.step import render
 from study.artifacts.plan import Plan
 from study.cli import main
 from tests.browser.chromium import Browser, Page, installed, started
-from tests.conftest import ROOT, tiny_plan
+from tests.conftest import ROOT, tiny_plan, write_photos
 from tests.unit.analysis.test_report import analysed, with_gpu
 
 PROBES = Path(__file__).with_name("probes.js").read_text(encoding="utf-8")
 EXAMPLE = ("batch-size", "speedup")
-PAGES = ("example", "undecided", "thirteen")
-"""The example on an H200, a study in which nothing can be concluded, and a page of 13 studies."""
+PAGES = ("example", "switches", "undecided", "thirteen", "hostile")
+"""The examples on an H200, a study in which nothing can be concluded, 13 studies, and two whose words are hostile."""
 
 
 def probes(part: str) -> str:
@@ -84,6 +84,14 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return results / "report.html"
 
 
+@pytest.fixture(scope="session")
+def switches(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of docs/example-switches, from its tables."""
+    page = tmp_path_factory.mktemp("switches") / "report.html"
+    render(["switches-gpu"], ROOT / "docs/example-switches", page)
+    return page
+
+
 FACTORS = {"device": ["cpu", "cuda"], "training.batch_size": [2, 4, 8]}
 
 
@@ -103,6 +111,31 @@ def thirteen(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for plan in plans:
         analysed(plan, results, figures=False)
     render([plan.name for plan in plans], results, results / "report.html")
+    return results / "report.html"
+
+
+LONG = "<b>title</b>" + "letters" * 41 + "!"
+TURNED = "Title\u202e <script>alert(1)</script> \u05e2\u05d1\u05e8\u05d9\u05ea 3"
+FOLDERS = ("<img src=x onerror=alert(1)>", "\u05ea\u05de\u05d5\u05e0\u05d5\u05ea\u202e")
+
+
+@pytest.fixture(scope="session")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two studies whose words are markup, of 300 letters, from right to left, and with a control that turns lines."""
+    results, photos = tmp_path_factory.mktemp("hostile"), tmp_path_factory.mktemp("photos")
+    paths = [str(write_photos(photos / name, {"<b>class": 5, "\u05d0\u05d1": 5})) for name in FOLDERS]
+    changes = {
+        "dataset": {"source": "folder", "path": paths[0], "image_size": 32},
+        "factors": {"dataset.path": paths, "training.batch_size": [2, 4]},
+        "replicates": 3,
+        "contrast": "dataset.path",
+    }
+    names = {"long": (LONG, f"Is {TURNED} safe?"), "turned": (TURNED, f"Is {LONG} safe?")}
+    for name, (title, question) in names.items():
+        plan = tiny_plan(title=title, question=question, **changes).model_copy(update={"name": name})
+        slow = plan.runs[0].name.rsplit("-r", 1)[0]
+        analysed(plan, results, times={slow: 5.0}, figures=False)
+    render([*names], results, results / "report.html")
     return results / "report.html"
 
 

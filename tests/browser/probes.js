@@ -1,6 +1,6 @@
 // What the tests ask of a page. One expression: an object of functions that change nothing but the scroll position.
 (() => {
-  const MARK = "[data-run], .mark";
+  const MARK = "[data-run], .mark, .legend svg *";
   const shown = (element) => element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
   const words = (text) => text.replace(/\s+/g, " ").trim();
 
@@ -93,6 +93,12 @@
   return {
     openDetails: () => document.querySelectorAll("details").forEach((d) => { d.open = true; }),
 
+    // Leaves two studies, with nothing folded: what takes long to look at is alike in all others.
+    openTwoStudies() {
+      document.querySelectorAll("article:nth-of-type(n+3):not(#claims-re-examined)").forEach((article) => article.remove());
+      this.openDetails();
+    },
+
     smallTexts: (limit) => {
       const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
       while (walker.nextNode()) {
@@ -117,6 +123,34 @@
     // What sticks out of the window to the right, outside boxes that scroll by themselves.
     wide: () => [...document.body.querySelectorAll("*")].filter((e) => shown(e) && e.getBoundingClientRect().right > innerWidth + 1
       && !e.parentElement.closest("svg") && ![...ancestors(e)].some((a) => getComputedStyle(a).overflowX !== "visible")).map(called).slice(0, 5),
+
+    // Each box that can scroll, scrolled to its end: whether names of rows stay, whether they hide the rest, and whether
+    // a row's accuracy can be seen together with its name.
+    scrolled: () => [...document.querySelectorAll(".scroll")].filter((box) => box.scrollWidth > box.clientWidth).map((box) => {
+      const edges = box.getBoundingClientRect(), rows = [...box.querySelectorAll("tr")].filter((row) => row.cells[0].tagName === "TH");
+      const name = (row) => row.cells[0].getBoundingClientRect();
+      box.scrollLeft = box.scrollWidth;
+      const stays = rows.every((row) => Math.abs(name(row).left - edges.left) < 2), hides = rows.some((row) => name(row).width > 0.7 * edges.width);
+      const place = [...rows[0].cells].findIndex((head) => head.innerText.trim() === "accuracy"), cell = () => rows[1].cells[place].getBoundingClientRect();
+      if (place > 0) box.scrollLeft += cell().right - edges.right;
+      return { name: box.getAttribute("aria-label"), stays, hides, accuracy: place > 0 ? name(rows[1]).right <= cell().left + 1 : null };
+    }),
+
+    // The lines in which a word stands before one that it follows. Letters from right to left are one word.
+    reordered: () => [...document.querySelectorAll("h1, h2, h3, h4, p, li, caption, th, td, dt, dd, figcaption, summary, svg text")]
+      .filter((e) => shown(e) && getComputedStyle(e).direction === "ltr" && /[\u0590-\u05ff\u202e]|U\+202E/.test(e.textContent)).filter((e) => {
+        const walker = document.createTreeWalker(e, NodeFilter.SHOW_TEXT), places = [];
+        while (walker.nextNode()) {
+          if (walker.currentNode.parentElement.tagName === "title") continue;
+          for (const word of walker.currentNode.data.matchAll(/[\u0590-\u05ff]+|[A-Za-z0-9.]+/g)) {
+            const range = document.createRange();
+            range.setStart(walker.currentNode, word.index);
+            range.setEnd(walker.currentNode, word.index + word[0].length);
+            places.push(range.getClientRects()[0]);
+          }
+        }
+        return places.slice(1).some((one, i) => Math.abs(one.top - places[i].top) < 4 && one.left < places[i].left);
+      }).map(called),
 
     // The texts that a reader sees, without those that tell the state of a control.
     texts: () => [...document.querySelectorAll("h1, h2, h3, h4, h5, h6, p, li, caption, th, td, dt, dd, figcaption, summary, svg text")]

@@ -50,6 +50,13 @@ def test_faults_of_layout_and_colour_are_found(faulty: Page) -> None:
     assert [found.split(": ")[-1] for found in texts["poor"]] == ["pale"]
 
 
+def test_a_number_that_is_drawn_before_the_words_that_it_follows_is_found(page: Page) -> None:
+    lines = "<p>plain 1, \u05d0\u05d1 2 s</p><p>turned \u202eall of it</p><p>in place: <bdi>\u05d0\u05d1</bdi> 2</p>"
+    page.open(f"data:text/html;charset=utf-8,{lines}")
+    found = probe(page, "reordered()")
+    assert [line.split(": ")[1].split()[0] for line in found] == ["plain", "turned"]
+
+
 def test_the_colour_scheme_and_the_medium_reach_the_page(page: Page) -> None:
     page.open("data:text/html,<style>:root{color-scheme:light dark} @media print{p{display:none}}</style><p>text")
     light = probe(page, "brightness()")

@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from tests.browser.chromium import Page
-from tests.browser.conftest import PAGES, probe
+from tests.browser.conftest import FOLDERS, LONG, PAGES, probe
 
 Report = Callable[[str], Path]
 
@@ -35,6 +35,59 @@ def test_the_page_does_not_scroll_sideways(page: Page, report: Report, name: str
     assert found[0] <= found[1] == width, probe(page, "wide()")
 
 
+@pytest.mark.parametrize(("width", "height"), [(1280, 900), (375, 667)])
+def test_the_first_screen_of_two_studies_says_what_becomes_of_each_claim(
+    page: Page, example: Path, width: int, height: int
+) -> None:
+    page.viewport(width, height)
+    page.open(example)
+    lines = page.evaluate(
+        "[...document.querySelectorAll('.claims li')].map(e => [e.innerText, e.getBoundingClientRect().bottom])"
+    )
+    told, ends = zip(*lines, strict=True)
+    assert ["64 is the optimum" in told[0], "9.97 times" in told[1]] == [True, True]
+    assert [line.split()[0] for line in told] == ["=", "?"]
+    assert max(ends) < height
+    assert page.evaluate(
+        "[...document.querySelectorAll('.claims a')].map(link =>"
+        "document.getElementById(link.hash.slice(1)).querySelector('.told').innerText)"
+    ) == page.evaluate("[...document.querySelectorAll('.claims b')].map(told => told.innerText)")
+
+
+def test_a_link_to_what_is_folded_opens_it_with_and_without_the_script(page: Page, bare: Page, example: Path) -> None:
+    for one in (page, bare):
+        one.open(example)
+        for part in ("batch-size-runs", "speedup-facts"):
+            assert not one.evaluate(f"document.getElementById({part!r}).checkVisibility()")
+            one.click(f"document.querySelector('a[href=\"#{part}\"]')")
+            assert one.until(f"document.getElementById({part!r}).checkVisibility()")
+
+
+def test_the_first_column_stays_where_a_table_scrolls_on_a_phone_and_accuracy_is_seen_beside_it(
+    page: Page, example: Path
+) -> None:
+    page.viewport(375, 700)
+    page.open(example)
+    probe(page, "openDetails()")
+    boxes = probe(page, "scrolled()")
+    assert [box for box in boxes if not box["stays"] or box["hides"] or box["accuracy"] is False] == []
+    assert sum(box["accuracy"] is True for box in boxes) >= 3  # of every run of both studies, and of the ratios
+    outside = "[...document.querySelectorAll('table')].filter(one => !one.closest('.scroll'))"
+    assert page.evaluate(f"{outside}.filter(one => one.scrollWidth > innerWidth - 32).length") == 0
+    assert page.evaluate(f"{outside}.every(one => one.className === 'levels')")
+
+
+def test_a_users_words_are_text_and_move_no_others(page: Page, hostile: Path) -> None:
+    page.open(hostile)
+    probe(page, "openDetails()")
+    assert probe(page, "reordered()") == []
+    text = page.evaluate("document.body.innerText")
+    assert "\u202e" not in text + page.evaluate("document.title")
+    assert all(word in text for word in (LONG, FOLDERS[0], "Title[U+202E] <script>alert(1)</script>"))
+    assert page.evaluate("[...document.querySelectorAll('img, b')].filter(e => e.textContent === 'title').length") == 0
+    assert page.evaluate("document.scripts.length") == 1
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_no_text_is_smaller_than_ten_pixels_on_a_phone(page: Page, report: Report, name: str) -> None:
     page.viewport(375, 700, scale=2)
@@ -53,28 +106,34 @@ def test_the_text_of_charts_is_text(page: Page, example: Path) -> None:
     assert page.evaluate(f"{charts}.filter(chart => !chart.querySelector('text')).length") == 0
 
 
+MARKS = {"example": 62, "switches": 96, "undecided": 3, "thirteen": 2 * 18 + 13 * 3, "hostile": 24}
+"""The least number of marks of each page: the runs of two studies, and the bars of a table of all studies."""
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 375])
+@pytest.mark.parametrize("name", PAGES)
 def test_every_mark_stands_out_from_its_ground(
-    page: Page, example: Path, scheme: Literal["light", "dark"], width: int
+    page: Page, report: Report, name: str, scheme: Literal["light", "dark"], width: int
 ) -> None:
     page.viewport(width)
     page.media(scheme)
-    page.open(example)
-    probe(page, "openDetails()")
+    page.open(report(name))
+    probe(page, "openTwoStudies()")
     found = probe(page, "poorMarks(3)")
     assert found["poor"] == []
-    assert found["checked"] >= 62  # the example's runs
+    assert found["checked"] >= MARKS[name]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
 def test_every_text_of_a_chart_stands_out_from_its_ground(
-    page: Page, example: Path, scheme: Literal["light", "dark"]
+    page: Page, report: Report, name: str, scheme: Literal["light", "dark"]
 ) -> None:
     """As WCAG has it: 4.5 to 1, or 3 to 1 for large letters. axe does not look into SVG."""
     page.media(scheme)
-    page.open(example)
-    probe(page, "openDetails()")
+    page.open(report(name))
+    probe(page, "openTwoStudies()")
     found = probe(page, "poorTexts()")
     assert found["poor"] == []
     assert found["checked"] > 0

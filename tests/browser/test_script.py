@@ -121,6 +121,53 @@ def test_an_address_with_a_run_marks_it_when_the_file_is_opened(opened: Page, br
         assert other.messages == []
 
 
+def test_the_run_that_is_chosen_links_to_its_row_and_to_its_record(opened: Page, example: Path) -> None:
+    run = chosen_run(opened)
+    opened.click(DOT)
+    assert opened.until("!document.getElementById('pin').hidden")
+    row, record = opened.evaluate("[...document.querySelectorAll('#pin a')].map(link => link.href)")
+    (file,) = (example.parent / run.partition("/")[0] / "records").glob(f"{run.partition('/')[2]}.*")
+    assert record == file.as_uri()
+    assert f"run={run}" in opened.evaluate("decodeURIComponent(location.hash)")
+    opened.click("document.querySelector('#pin a')")
+    assert opened.until(f"document.getElementById({'run-' + run!r}).checkVisibility()")
+    assert row.endswith(f"#run-{run}")
+    assert opened.until(f"location.hash === {'#run=' + run!r}")  # a part of the page is no state, and drops none
+
+
+def test_a_filter_a_sorting_and_what_is_hidden_survive_that_the_page_is_opened_anew(opened: Page) -> None:
+    table, word = "batch-size-runs", "fastai"
+    probe(opened, "openDetails()")
+    opened.click("document.querySelector('input[data-filter]')")
+    opened.write(word)
+    head = f"document.getElementById({table!r}).tHead.rows[0].cells[1]"
+    for _ in range(2):
+        opened.click(f"{head}.querySelector('button')")
+    button = "document.querySelectorAll('button[data-series=\"mean\"]')[1]"
+    opened.click(button)
+    what = [
+        f"{button}.getAttribute('aria-pressed')",
+        f"{head}.getAttribute('aria-sort')",
+        "document.querySelector('input[data-filter]').value",
+        "[...document.querySelectorAll('svg [data-kind]')].map(mark => mark.checkVisibility())",
+    ]
+    seen, rows = [opened.evaluate(one) for one in what], shown_rows(opened, table)
+    assert seen[:3] == ["false", "descending", word]
+    assert 0 < len(rows) < 50
+    opened.evaluate("location.reload()")
+    assert opened.until(f"document.readyState === 'complete' && {what[0]} === 'false'")
+    assert [opened.evaluate(one) for one in what[:3]] == seen[:3]
+    assert shown_rows(opened, table) == rows  # in this order, and not folded
+    probe(opened, "openDetails()")
+    assert opened.evaluate(what[3]) == seen[3]
+    for control in (button, "document.querySelectorAll('#batch-size-runs th button')[1]"):
+        opened.click(control)
+    assert opened.evaluate("decodeURIComponent(location.hash)") == (
+        f"#batch-size-filter={word}&batch-size-runs-sort=1+ascending"
+    )
+    assert opened.messages == []
+
+
 VALUE = re.compile(r"^-?\d[\d,]*(\.\d+)?(e[-+]?\d+)?")
 
 

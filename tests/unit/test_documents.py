@@ -56,6 +56,45 @@ def test_every_command_works_in_bash_and_in_zsh_as_it_stands(page: Path) -> None
         assert not MEANT_BY_A_SHELL.search(bare), command
 
 
+def shell(name: str, *arguments: str, script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """What a shell says of a script, in an empty folder. The test is skipped where there is no such shell."""
+    if shutil.which(name) is None:
+        pytest.skip(f"no {name} on this machine; .ci/run installs it")
+    return subprocess.run([name, *arguments], input=script, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def handed_over(name: str, commands: list[str], folder: Path) -> list[list[str]]:
+    """The words that a shell makes of each command, which it does not execute."""
+    script = "".join(f"printf '%s\\037' {command}\nprintf '\\036'\n" for command in commands)
+    done = shell(name, *QUIET[name], script=script, folder=folder)
+    assert done.stderr == ""
+    return [words.split("\x1f")[:-1] for words in done.stdout.split("\x1e")[:-1]]
+
+
+QUIET = {"bash": ["--norc", "--noprofile"], "zsh": ["-f"]}
+"""Options without which a shell reads a user's own files."""
+
+
+@pytest.mark.parametrize("name", QUIET)
+@named
+def test_a_shell_takes_every_block_and_hands_over_every_word(page: Path, name: str, tmp_path: Path) -> None:
+    for block in blocks(page, "sh"):
+        done = shell(name, *QUIET[name], "-n", script=block, folder=tmp_path)
+        assert (done.returncode, done.stderr) == (0, ""), block
+    plain = [command for command in commands(page) if not {"$", "`"} & set(command)]
+    assert handed_over(name, plain, tmp_path) == [shlex.split(command) for command in plain]
+
+
+@pytest.mark.parametrize("name", QUIET)
+def test_a_shell_that_refuses_a_block_or_changes_a_word_is_heard(name: str, tmp_path: Path) -> None:
+    assert shell(name, *QUIET[name], "-n", script="make 'study\n", folder=tmp_path).returncode != 0
+    assert handed_over(name, ["make ARGS='a b' c"], tmp_path) == [["make", "ARGS=a b", "c"]]
+    assert handed_over(name, ["ls ~"], tmp_path) != [["ls", "~"]]
+    if name == "zsh":
+        with pytest.raises(AssertionError, match="no matches found"):
+            handed_over(name, ["snakemake --config studies=[batch-size]"], tmp_path)
+
+
 @named
 def test_every_start_that_is_shown_selects_valid_studies(page: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(in_use("studies"), tmp_path / "studies")

@@ -17,6 +17,6 @@ def sparkline(group: Group) -> str:
         tall = (HEIGHT - 2) * value / most
         look = "best" if label == group.best else "doubt" if label in group.unfair else "plain"
         box = {"x": place * step + 1, "y": HEIGHT - tall, "width": max(1.0, min(step - 2, 22.0)), "height": tall}
-        bars.append(element("rect", **box, class_=f"bar {look}"))
+        bars.append(element("rect", **box, class_=f"mark bar {look}"))
     told = ", ".join(f"{label}: {value:.3g} s" for label, value in means[:12])
     return element("svg", *bars, viewBox=f"0 0 {WIDTH} {HEIGHT}", class_="spark", role="img", aria_label=told)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
+from study.analysis.writing import in_place
+
 WIDE, NARROW = 720, 340
 """Widths of a chart in pixels, for a desk and for a phone."""
 LETTER = 0.58
@@ -43,8 +45,8 @@ def words(text: str, x: float, y: float, kind: str = "", anchor: str | None = No
     size = 11 if "small" in kind else 13
     most = None if room is None else max(3, int(room / (size * LETTER)))
     cut = text if most is None or len(text) <= most else text[: most - 1] + "…"
-    whole = [] if cut == text else [element("title", escape(text))]
-    return element("text", escape(cut), *whole, x=x, y=y, class_=kind or None, text_anchor=anchor)
+    whole = [] if cut == text else [element("title", escape(in_place(text)))]
+    return element("text", escape(in_place(cut)), *whole, x=x, y=y, class_=kind or None, text_anchor=anchor)
 
 
 def width_of(text: str, size: float = 13) -> float:

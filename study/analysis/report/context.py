@@ -41,7 +41,7 @@ from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.config.study import TOTALS_OF_INFERENCE
 
-OPEN_CAVEATS = 3
+OPEN_CAVEATS, OPEN_CARDS = 3, 6
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,9 @@ class StudyView:
     unfinished: list[str]
     """How far the study is, which comes first; nothing where every planned run is there."""
     cards: list[Card]
+    more_cards: list[Card]
+    """Those of the verdicts that are folded, so that the claims are not."""
+    claims: list[Card]
     first_cards: list[Card]
     """The two for which a table of all studies has room."""
     answer: list[str]
@@ -114,6 +117,9 @@ def view(
     series = beside(study, frame, read_published(), means_of(groups)) if study.published else []
     charts = [*switch_charts(analysis), *_present(main_chart(plan, groups, analysis, series))]
     found = verdicts(claims, study, analysis)
+    told = _cards(plan, groups, analysis)
+    claimed = [Card(f"Claim: {claim_title(one.claim)}", one.evidence, *claim_words(one), claim=True) for one in found]
+    room = max(1, OPEN_CARDS - len(claimed))
     return StudyView(
         name=plan.name,
         title=study.title,
@@ -122,8 +128,10 @@ def view(
         counts=counts(plan, records),
         progress=(progress := progress_of(plan, records)),
         unfinished=_unfinished(progress),
-        cards=(told := _cards(plan, groups, analysis, found)),
-        first_cards=first_cards(told),
+        cards=told[:room],
+        more_cards=told[room:],
+        claims=claimed,
+        first_cards=first_cards([*told, *claimed]),
         answer=[
             *(answer_sentence(answer) for answer in analysis.answer),
             *(sentence for switches in analysis.switches for sentence in switch_sentences(switches)),
@@ -164,14 +172,10 @@ def _unfinished(progress: Progress) -> list[str]:
     return [f"{progress_sentence([progress])} {missing}"] if missing else []
 
 
-def _cards(plan: Plan, groups: Levelled, analysis: Analysis, found: Sequence[ClaimVerdict]) -> list[Card]:
-    """Return the verdicts: the answer, what takes the time of the setting that it names, and the published claims."""
+def _cards(plan: Plan, groups: Levelled, analysis: Analysis) -> list[Card]:
+    """Return the verdicts of the study itself: the answer, and what takes the time of the setting that it names."""
     best = shares_of_best(plan, groups, analysis)
-    return [
-        *cards(analysis.answer),
-        *([limit_card(*best)] if best else []),
-        *(Card(f"Claim: {claim_title(one.claim)}", one.evidence, *claim_words(one), claim=True) for one in found),
-    ]
+    return [*cards(analysis.answer), *([limit_card(*best)] if best else [])]
 
 
 def _against(analysis: Analysis, found: Sequence[ClaimVerdict], series: Sequence[Series]) -> list[Chart]:

@@ -27,6 +27,7 @@ from study.analysis.wording.sources import document
 from study.analysis.wording.steps import step_intervals, step_sentence
 from study.analysis.wording.verdict import noise_sentence
 from study.analysis.words import bytes_words, coefficients, device_words, law_formula, number, setting_words
+from study.analysis.writing import in_place
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import read_plan
@@ -57,6 +58,7 @@ def render(studies: list[str], results: Path, output: Path, linked: Path | None 
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=StrictUndefined,
+        finalize=_finalize,
     )
     environment.filters |= {"number": number, "bytes": bytes_words, "device": device_words}
     environment.filters |= {"resources": resources, "law_formula": law_formula, "coefficients": coefficients}
@@ -68,8 +70,8 @@ def render(studies: list[str], results: Path, output: Path, linked: Path | None 
         "prose": prose,
         "document": document,
         "claim_text": claim_text,
+        "sha256": content_hash,
     }
-    script = environment.get_template("report.js").render()
     claims = examine(read_published())
     views = [_read(name, results, linked or results, output.parent, claims) for name in studies]
     text = environment.get_template("report.html.j2").render(
@@ -79,8 +81,8 @@ def render(studies: list[str], results: Path, output: Path, linked: Path | None 
         if all(view.progress.whole for view in views)
         else progress_sentence([v.progress for v in views]),
         claims=claims,
-        script=script,
-        script_hash=f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}",
+        style=environment.get_template("report.css").render(),
+        script=environment.get_template("report.js").render(),
     )
     write_whole(output, text)
 
@@ -90,12 +92,22 @@ def evidence_words(evidence: EvidenceWord) -> str:
     return " ".join(SIGNS[evidence])
 
 
+def content_hash(text: str) -> str:
+    """Return what a content security policy calls a script or a style of the page itself."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
 def prose(text: str) -> Markup:
     """Return a sentence with what stands between backticks as code."""
-    parts = [escape(part) for part in text.split("`")]
+    parts = [escape(in_place(part)) for part in text.split("`")]
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in enumerate(parts)
     )
+
+
+def _finalize(value: object) -> object:
+    """Return a value as the page shows it; markup has been through this."""
+    return in_place(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _read(name: str, results: Path, linked: Path, page: Path, claims: Sequence[Claim]) -> StudyView:

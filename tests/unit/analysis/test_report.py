@@ -11,7 +11,7 @@ from study.analysis.figures.style import Drawn
 from study.analysis.published.sources import SOURCES
 from study.analysis.report.epochs import epoch_rows
 from study.analysis.report.resources import resources
-from study.analysis.report.step import render
+from study.analysis.report.step import content_hash, render
 from study.analysis.stats import findings
 from study.analysis.stats.analysis import Analysis, analyse
 from study.analysis.stats.usable import FAR
@@ -19,10 +19,11 @@ from study.analysis.table.files import read_all, read_csv, write_csv
 from study.analysis.table.rows import table
 from study.artifacts.plan import Plan, write_plans
 from study.base.files import write_new
-from tests.conftest import tiny_plan, write_photos
+from tests.conftest import ROOT, tiny_plan, write_photos
 from tests.unit.analysis.found import only
 from tests.unit.artifacts.test_records import make_record
 
+EXAMPLES = sorted(path.parent for path in (ROOT / "docs").glob("example-*/report.html"))
 FACTORS = {"device": ["cpu", "cuda"], "training.batch_size": [2, 4, 8]}
 
 
@@ -92,9 +93,18 @@ def test_the_report_is_one_file_that_asks_the_network_for_nothing(tmp_path: Path
     assert "url(" not in text
     links = [str(attributes["href"]) for tag, attributes in page.tags if tag == "a"]
     documents = {source.address for source in SOURCES.values() if source.address}
-    own = [link for link in links if not link.startswith("#") and link not in documents]
-    assert all(link.startswith("tiny/") and (tmp_path / link).exists() for link in own)
-    assert "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-" in text
+    files = [link for link in links if not link.startswith("#") and link not in documents]
+    assert all(link.startswith("tiny/") and (tmp_path / link).exists() for link in files)
+    policy = next(str(tag["content"]) for name, tag in page.tags if name == "meta" and "http-equiv" in tag)
+    own = {name: re.search(f"<{name}>(.*?)</{name}>", text, re.DOTALL) for name in ("style", "script")}
+    assert policy == "; ".join(
+        [
+            "default-src 'none'",
+            *(f"{name}-src '{content_hash(found[1])}'" for name, found in own.items() if found),
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
     assert ("html", {"lang": "en"}) in page.tags
     assert all("scope" in attributes for tag, attributes in page.tags if tag == "th")
 
@@ -108,6 +118,72 @@ def test_every_link_within_the_page_leads_to_a_part_of_it(tmp_path: Path) -> Non
         str(attributes["href"])[1:] for tag, attributes in tags if tag == "a" and str(attributes["href"])[0] == "#"
     }
     assert wanted <= set(parts)
+
+
+def test_a_claim_is_open_however_many_verdicts_there_are(tmp_path: Path) -> None:
+    """Six loaders are six answers, which fill the room for cards."""
+    factors = {"device": ["cuda"], "loader.workers": [0, 1, 2, 3, 4, 5, 6], "training.batch_size": [8, 16]}
+    analysed(with_gpu(tiny_plan(factors=factors, replicates=3, published="batch-size")), tmp_path, figures=False)
+    text = Page(tmp_path / "report.html").text
+    assert text.index("Claim: Batch size 64 is the optimum") < text.index("more verdicts")
+
+
+def test_a_table_of_all_studies_tells_the_number_of_caveats_of_each(tmp_path: Path) -> None:
+    plans = [_named(f"study-{number}", 1 if number == 2 else 3) for number in range(1, 5)]
+    for plan in plans:
+        analysed(plan, tmp_path, figures=False)
+    render([plan.name for plan in plans], tmp_path, tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    overview, *articles = text.partition("<article")[0], *text.split("<article")[1:]
+    for plan, article in zip(plans, articles[:4], strict=True):
+        told = article.count("What it does to the answer:")
+        words = f"{told} caveat{'s' * (told > 1)}"
+        assert told > 0
+        assert f'<a href="#{plan.name}-caveats">{words}</a>' in overview
+        assert f'<a href="#{plan.name}-caveats">{words}</a>' in article
+
+
+def _named(name: str, replicates: int) -> Plan:
+    plan = with_gpu(tiny_plan(factors=FACTORS, replicates=replicates, contrast="device"))
+    return plan.model_copy(update={"name": name})
+
+
+@pytest.mark.parametrize(("studies", "runs"), [(1, "study-1-runs"), (2, "all-runs")])
+def test_the_navigation_leads_to_all_runs_and_to_the_method(tmp_path: Path, studies: int, runs: str) -> None:
+    plans = [_named(f"study-{number}", 1) for number in range(1, studies + 1)]
+    for plan in plans:
+        analysed(plan, tmp_path, figures=False)
+    render([plan.name for plan in plans], tmp_path, tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    (nav,) = re.findall("<nav.*?</nav>", text, re.DOTALL)
+    links = {words: part for part, words in re.findall(r'<a href="#([^"]*)">(.*?)</a>', nav)}
+    assert (links["All runs"], links["Method"]) == (runs, "method")
+    assert all(f'id="{part}"' in text for part in links.values())
+    assert all(f'<a href="#{plan.name}-{part}">' in text for plan in plans for part in ("runs", "facts"))
+
+
+def test_a_page_of_two_studies_and_one_of_thirteen_are_small(tmp_path: Path) -> None:
+    """The example has 50 runs and 12. Each further study adds to a page what one more of 50 runs does."""
+    sizes = []
+    for studies in (["batch-size", "speedup"], ["batch-size", "speedup", "batch-size"]):
+        render(studies, ROOT / "docs/example-h200", tmp_path / "report.html")
+        sizes.append((tmp_path / "report.html").stat().st_size)
+    each = sizes[1] - sizes[0]
+    assert each > 0.05e6
+    assert sizes[0] < 0.6e6
+    assert sizes[0] + 11 * each < 2e6, each
+
+
+@pytest.mark.parametrize("folder", EXAMPLES, ids=lambda folder: folder.name)
+def test_the_committed_page_of_an_example_is_what_its_tables_give_now(tmp_path: Path, folder: Path) -> None:
+    """``make example`` writes it. Its list of pictures is left out: a list of them is made with the pictures alone."""
+    kept = (folder / "report.html").read_text(encoding="utf-8")
+    studies = re.findall('<article id="(?!claims-re-examined)([^"]*)"', kept)
+    render(studies, folder, tmp_path / "report.html", linked=folder)
+    pictures = re.compile("<p>Pictures beside this page:</p>.*?</ul>", re.DOTALL)
+    (tmp_path / "kept.html").write_text(pictures.sub("", kept), encoding="utf-8")
+    words = [Page(tmp_path / name).text.split() for name in ("report.html", "kept.html")]
+    assert words[0] == words[1]
 
 
 def test_a_page_of_a_thousand_runs_stays_below_a_megabyte(tmp_path: Path) -> None:

@@ -9,8 +9,13 @@
   };
   const row = (run) => document.getElementById(`run-${run}`);
   for (const line of all('tr[id^="run-"]')) line.dataset.run = line.id.slice(4);
-  const state = new URLSearchParams(location.hash.startsWith("#~") ? location.hash.slice(2) : location.hash.slice(1));
-  const remember = () => history.replaceState(null, "", `#${state}`.replaceAll("%2F", "/"));
+
+  // The address holds the run that is chosen, filters, sorting, and what is hidden. A part of the page is none of these.
+  const state = new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
+  const set = (name, value) => { if (value) state.set(name, value); else state.delete(name); };
+  const remember = () => { if (`${state}` || location.hash.includes("=")) history.replaceState(null, "", `#${state}`.replaceAll("%2F", "/")); };
+  addEventListener("hashchange", () => { if (location.hash.includes("=")) location.reload(); else remember(); });
+  const unfold = (part) => { for (let box = part; box; box = box.parentElement) if (box.tagName === "DETAILS") box.open = true; };
 
   // A run on hover and focus.
   const tip = make("div", { id: "tip", role: "tooltip", hidden: "" });
@@ -44,14 +49,9 @@
       const close = make("button", { type: "button" }, "Close");
       close.addEventListener("click", () => choose(null));
       const there = make("a", { href: `#run-${run}` }, "its row");
-      there.addEventListener("click", (event) => {
-        event.preventDefault();
-        for (let box = row(run); box; box = box.parentElement) if (box.tagName === "DETAILS") box.open = true;
-        row(run)?.scrollIntoView({ block: "center" });
-      });
       pin.replaceChildren(`${run.split("/").pop()}: `, there, ", ", link ? make("a", { href: link.href }, "its record") : "no record", close);
-      state.set("run", run);
-    } else state.delete("run");
+    }
+    set("run", run);
     remember();
   };
   for (const chart of all("svg.chart")) {
@@ -73,6 +73,8 @@
   for (const name of ["mouseout", "focusout"]) addEventListener(name, (event) => { if (run(event)) hide(); });
   addEventListener("keydown", (event) => { if (event.key === "Escape") { hide(); choose(null); } });
   addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href^='#']");
+    if (link) unfold(document.getElementById(decodeURIComponent(link.hash.slice(1))));
     const mark = event.target.closest?.("[data-run]");
     if (mark && !event.target.closest("a, button")) choose(mark.dataset.run);
   });
@@ -82,11 +84,15 @@
     const button = make("button", { type: "button", "data-series": key.dataset.series, "aria-pressed": "true" });
     button.append(...key.childNodes);
     key.replaceWith(button);
-    button.addEventListener("click", () => {
-      const shown = button.getAttribute("aria-pressed") !== "true";
+    const figure = button.closest("figure"), part = figure.closest("article");
+    const name = `${part.id}/${all("figure", part).indexOf(figure)}/${button.dataset.series}`;
+    const turn = (shown) => {
       button.setAttribute("aria-pressed", String(shown));
-      all(`.chart [data-kind="${button.dataset.series}"]`, button.closest("figure")).forEach((mark) => mark.classList.toggle("gone", !shown));
-    });
+      all(`.chart [data-kind="${button.dataset.series}"]`, figure).forEach((mark) => mark.classList.toggle("gone", !shown));
+      set(name, shown ? "" : "hidden");
+    };
+    if (state.get(name)) turn(false);
+    button.addEventListener("click", () => { turn(button.getAttribute("aria-pressed") !== "true"); remember(); });
   }
 
   // Tables: sort by a column, filter the rows.
@@ -96,33 +102,41 @@
     return Number.isNaN(number) ? text : number;
   };
   for (const table of all("table.sortable")) {
-    all("thead th", table).forEach((head, place) => {
+    const heads = all("thead th", table), name = `${table.id}-sort`;
+    const sort = (place, order) => {
+      const up = order === "ascending";
+      heads.forEach((head) => head.removeAttribute("aria-sort"));
+      heads[place].setAttribute("aria-sort", order);
+      const lines = [...table.tBodies[0].rows];
+      lines.sort((one, other) => {
+        const [a, b] = [value(one, place), value(other, place)];
+        const found = typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1;
+        return up ? found : -found;
+      });
+      table.tBodies[0].append(...lines);
+      set(name, `${place} ${order}`);
+    };
+    heads.forEach((head, place) => {
       const button = make("button", { type: "button" }, head.textContent.trim());
       head.replaceChildren(button);
       button.addEventListener("click", () => {
-        const up = head.getAttribute("aria-sort") !== "ascending";
-        all("th[aria-sort]", table).forEach((other) => other.removeAttribute("aria-sort"));
-        head.setAttribute("aria-sort", up ? "ascending" : "descending");
-        const lines = [...table.tBodies[0].rows];
-        lines.sort((one, other) => {
-          const [a, b] = [value(one, place), value(other, place)];
-          const order = typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1;
-          return up ? order : -order;
-        });
-        table.tBodies[0].append(...lines);
+        sort(place, head.getAttribute("aria-sort") === "ascending" ? "descending" : "ascending");
+        remember();
       });
     });
+    const [place, order] = (state.get(name) ?? "").split(" ");
+    if (heads[place] && /^(a|de)scending$/.test(order)) { sort(Number(place), order); unfold(table); }
   }
   for (const box of all("input[data-filter]")) {
     const table = document.getElementById(box.getAttribute("aria-controls"));
     const apply = () => {
       const wanted = box.value.toLowerCase();
       for (const line of table.tBodies[0].rows) line.hidden = !line.textContent.toLowerCase().includes(wanted);
-      if (box.value) state.set(box.name, box.value); else state.delete(box.name);
+      set(box.name, box.value);
     };
     box.closest("label").hidden = false;
     box.value = state.get(box.name) ?? "";
-    if (box.value) apply();
+    if (box.value) { apply(); unfold(box); }
     box.addEventListener("input", () => { apply(); remember(); });
   }
   if (state.get("run")) choose(state.get("run"));
