@@ -14,6 +14,8 @@ from study.host.supervise import Spawned, lines_of
 
 JOB_MODULE = "study.training.job"
 """The module of a run's process; its function ``main`` is what a template calls."""
+RANKS_MODULE = "study.training.distributed.forked"
+"""The module whose ``main`` is called in its place for a run of several processes."""
 
 
 class Forked:
