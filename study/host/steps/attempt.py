@@ -33,7 +33,7 @@ from study.host.engine import container, lifetime
 from study.host.engine.engines import engine
 from study.host.engine.lifetime import End
 from study.host.engine.mounts import run_mounts, settings_inside
-from study.host.forked import JOB_MODULE, RANKS_MODULE, Forked, begin, template_of
+from study.host.forked import JOB_MODULE, Forked, begin, main_of, template_of
 from study.host.steps import watch
 from study.host.steps.ending import result_of
 from study.host.steps.left import discard_odd
@@ -175,7 +175,7 @@ def _on_the_host(
     kills, limits = oom_kills(), settings.limits
     process = begin(
         template_of(settings) if settings.process == "forked" else None,
-        f"{JOB_MODULE if settings.training.strategy == 'single' else RANKS_MODULE}:main",
+        main_of(settings),
         [str(job), str(scratch)],
         host_command(job, scratch),
         container.environment(settings.device, os.environ),
