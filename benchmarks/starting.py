@@ -2,10 +2,10 @@
 
     python -m benchmarks.starting --device cpu --pairs 10
 
-A tiny network trains on drawn digits, as the launcher starts it, without Snakemake, containers and the yardstick. The order of the
-sides is drawn in each round. Printed: the median of each side's seconds from the start of its process to its end, less
-those of its training, and what the training took; fresh over forked, as the median of the rounds with an exact 95%
-interval; and the state of the machine. A run of two processes on a CPU meets over gloo, on GPUs over nccl.
+A tiny network trains on drawn digits, as the launcher starts it, without Snakemake, containers and the yardstick. The
+order of the sides is drawn in each round. Printed: the median of each side's seconds from the start of its process to
+its end, less those of its training, and what the training took; fresh over forked, as the median of the rounds with an
+exact 95% interval; and the state of the machine. A run of two processes on a CPU meets over gloo, on GPUs over nccl.
 """
 
 import argparse
@@ -96,7 +96,8 @@ def line(processes: int, pairs: int, plans: dict[str, Plan], results: Path) -> s
         for side in plans
     ]
     return (
-        f"processes {processes}: {'; '.join(told)}; beyond, fresh over forked {ratio(beyond['fresh'], beyond['forked'])}; "
+        f"processes {processes}: {'; '.join(told)}; "
+        f"beyond, fresh over forked {ratio(beyond['fresh'], beyond['forked'])}; "
         f"training, fresh over forked {ratio(training['fresh'], training['forked'])}; "
         f"{usable_cpus()} CPUs, load {os.getloadavg()[0]:.1f}"
     )

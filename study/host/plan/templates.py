@@ -26,13 +26,7 @@ from study.host.forked import JOB_MODULE, template_of
 
 WAITING = 64
 """Requests that may wait at a template."""
-STEPS = [
-    "study.cli",
-    "study.host.steps.launch",
-    "study.host.steps.dataset",
-    "study.host.steps.weights",
-    "pyarrow.parquet",
-]
+STEPS = ["study.cli", "study.host.steps.launch", "study.host.steps.dataset", "study.host.steps.weights"]
 ANALYSIS = [
     "study.cli",
     "study.analysis.table.step",

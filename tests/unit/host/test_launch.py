@@ -6,7 +6,7 @@ import sys
 import threading
 from pathlib import Path
 
-import pandas as pd
+import numpy as np
 import pytest
 
 from study.artifacts.layout import Results
@@ -124,7 +124,7 @@ def test_a_run_that_was_made_elsewhere_meanwhile_keeps_its_record_and_its_sample
     samples.parent.mkdir(parents=True, exist_ok=True)
     samples.write_bytes(b"precious")
     before = record.read_bytes()
-    late = attempt.Attempt(read_record(record), pd.DataFrame({"seconds": [1.0]}))
+    late = attempt.Attempt(read_record(record), {"seconds": np.ones(1)})
     with pytest.raises(StudyError, match="exists already and is kept"):
         late.keep(record, samples)
     assert (record.read_bytes(), samples.read_bytes()) == (before, b"precious")

@@ -9,7 +9,6 @@ import pytest
 
 from study.config.settings import Settings
 from study.host.forked import JOB_MODULE, main_of
-
 from study.training import job
 from study.training.distributed import forked
 
