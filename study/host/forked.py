@@ -58,9 +58,13 @@ class Forked:
 
 
 def template_of(settings: Settings) -> str | None:
-    """Return the name of the template for such runs; None outside a start, and on systems without templates."""
-    start = os.environ.get(TEMPLATES)
-    return f"{start}.{settings.device}.{loops(settings)[-1]}" if start else None
+    """Return the name of the template for such runs; None outside a start, and on systems without templates.
+
+    A limit of CPUs is part of it: torch chooses its number of threads when it is imported.
+    """
+    start, cpus = os.environ.get(TEMPLATES), settings.limits.cpus
+    limit = f".{cpus}" if cpus else ""
+    return f"{start}.{settings.device}.{loops(settings)[-1]}{limit}" if start else None
 
 
 def main_of(settings: Settings) -> str:
