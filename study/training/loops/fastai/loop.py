@@ -253,9 +253,9 @@ def body_state(job: TrainingJob, learner: Learner) -> models.State:
 
 
 def layer_groups(learner: Learner) -> list[list[str]]:
-    """Return the names of the parameters in fastai's groups of one learning rate, without empty groups."""
+    """Return the names of the parameters in the groups of one rate of a learner that has trained; none is empty."""
     names = {id(parameter): name for name, parameter in learner.model.named_parameters()}
-    groups = [[names[id(parameter)] for parameter in group] for group in learner.splitter(learner.model)]
+    groups = [[names[id(parameter)] for parameter in group] for group in learner.opt.param_lists]
     return [group for group in groups if group]
 
 
