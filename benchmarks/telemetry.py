@@ -13,6 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
 import psutil
 
 from study.artifacts.telemetry import read_samples
@@ -37,7 +38,7 @@ def measure(path: Path, device: str, seconds: float) -> None:
         before = cpu_seconds(sampler)
         time.sleep(seconds)
         used, wall = cpu_seconds(sampler) - before, time.perf_counter() - begin
-    rate = 1 / read_samples(path)["seconds"].diff().median()
+    rate = 1 / np.median(np.diff(read_samples(path)["seconds"]))
     processes = len(psutil.pids())
     print(f"sampler: {used:.2f} s of CPU in {wall:.1f} s, {used / wall:.2%} of one core, {rate:.1f} samples a second")
     print(

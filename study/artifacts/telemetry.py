@@ -1,48 +1,73 @@
-"""The samples of telemetry as a file."""
+"""The samples of telemetry as a file.
 
+The launcher reads a sampler's and writes its own. Pandas and pyarrow are imported where they are needed: before a run
+is measured the launcher needs neither, and pandas takes it longer than all of this.
+"""
+
+from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 
 from study.artifacts.telemetry_columns import COLUMNS
 from study.base.errors import StudyError
 from study.base.files import whole
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+Samples = dict[str, NDArray[np.float64]]
+"""The values (n,) of each of ``COLUMNS``, of samples in order of time; NaN where unknown."""
 MOST_SAMPLES = 3 * 24 * 3600 * 10
 """Those of three days."""
 LARGEST_CSV = 200 * MOST_SAMPLES
 """Bytes of them in a sampler's CSV, which a user's code may have written, too."""
 
 
-def read_samples(csv: Path) -> pd.DataFrame:
-    """Return the samples of a sampler's CSV in order of time (columns ``COLUMNS``, float64); empty if it left none.
+def read_samples(csv: Path) -> Samples:
+    """Return the samples of a sampler's CSV; none if it left none.
 
     A file that cannot be read or has more than ``LARGEST_CSV`` bytes counts as none. The last line of a killed sampler
-    may be cut off, and is dropped.
+    may be cut off, and is dropped, as is a line that has not a value for each column.
     """
+    from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
+
     try:
         if csv.stat().st_size > LARGEST_CSV:
             raise ValueError("no sampler wrote it")
-        frame = pd.read_csv(csv, usecols=list(COLUMNS), dtype="float64", on_bad_lines="skip")
-    except (OSError, ValueError):
-        return pd.DataFrame({column: pd.Series(dtype="float64") for column in COLUMNS})
-    if not csv.read_bytes().endswith(b"\n"):
-        frame = frame.iloc[:-1]
-    return frame[list(COLUMNS)].sort_values("seconds", kind="stable", ignore_index=True)
+        content = csv.read_bytes()
+        table = read_csv(
+            BytesIO(content[: content.rfind(b"\n") + 1]),
+            ReadOptions(use_threads=False),
+            ParseOptions(invalid_row_handler=lambda row: "skip"),
+            ConvertOptions(column_types=dict.fromkeys(COLUMNS, "float64"), include_columns=COLUMNS),
+        )
+    except (OSError, ValueError, KeyError):
+        return {column: np.empty(0) for column in COLUMNS}
+    samples = {column: table.column(column).to_numpy().astype("float64") for column in COLUMNS}
+    order = np.argsort(samples["seconds"], kind="stable")
+    return {column: values[order] for column, values in samples.items()}
 
 
-def write_parquet(frame: pd.DataFrame, path: Path) -> None:
-    """Write samples (columns ``COLUMNS`` as from :func:`read_samples`) to the Parquet file ``path`` in one piece."""
+def write_parquet(samples: "Mapping[str, ArrayLike] | pd.DataFrame", path: Path) -> None:
+    """Write the values of ``COLUMNS`` to the Parquet file ``path`` in one piece."""
+    import pyarrow
+    from pyarrow import parquet
+
+    columns = {name: np.asarray(samples[name], dtype="float64") for name in COLUMNS}
+    table = pyarrow.table({name: pyarrow.array(values, from_pandas=True) for name, values in columns.items()})
     with whole(path) as temporary:
-        frame.to_parquet(temporary, engine="pyarrow", index=False)
+        parquet.write_table(table, temporary)
 
 
 LARGEST_VALUE = 1e18
 """No sample is larger: bytes and bits of a device are far below."""
 
 
-def read_parquet(path: Path) -> pd.DataFrame:
+def read_parquet(path: Path) -> "pd.DataFrame":
     """Return the samples (columns ``COLUMNS``, float64) in a file of :func:`write_parquet`.
 
     Raise :class:`StudyError` if they cannot be read.
@@ -53,9 +78,10 @@ def read_parquet(path: Path) -> pd.DataFrame:
         raise StudyError(f"they cannot be read ({type(error).__name__})") from None
 
 
-def from_parquet(content: bytes) -> pd.DataFrame:
+def from_parquet(content: bytes) -> "pd.DataFrame":
     """Return the samples in the content of a file, as :func:`read_parquet` does."""
-    from pyarrow import BufferReader  # with the parser of Parquet a tenth of a second, and few steps read samples
+    import pandas as pd
+    from pyarrow import BufferReader
     from pyarrow.parquet import ParquetFile
 
     try:
@@ -75,7 +101,8 @@ SLOWDOWNS = 0x8 | 0x20 | 0x40 | 0x80
 """Bits of ``gpu_throttle_reasons``: hardware, software thermal, hardware thermal, power brake (nvml.h)."""
 
 
-def throttled_percent(samples: pd.DataFrame) -> float | None:
+def throttled_percent(samples: Samples) -> float | None:
     """Return the share of samples in which a slowdown held the GPU's clock, in percent; None if none tells."""
-    reasons = samples["gpu_throttle_reasons"].replace([np.inf, -np.inf], np.nan).dropna().astype("int64")
-    return None if reasons.empty else float(100 * ((reasons & SLOWDOWNS) != 0).mean())
+    found = samples["gpu_throttle_reasons"]
+    reasons = found[np.isfinite(found)].astype("int64")
+    return float(100 * np.mean((reasons & SLOWDOWNS) != 0)) if len(reasons) else None

@@ -13,7 +13,9 @@ from study.config.settings import Settings, loops
 from study.host.supervise import Spawned, lines_of
 
 JOB_MODULE = "study.training.job"
-"""The module of a run's process; its function ``main`` is what a template calls."""
+"""The module of a run's process."""
+RANKS_MODULE = "study.training.distributed.forked"
+"""The module of the process of a run of several processes, if a template forks it."""
 
 
 class Forked:
@@ -56,9 +58,18 @@ class Forked:
 
 
 def template_of(settings: Settings) -> str | None:
-    """Return the name of the template for such runs; None outside a start, and on systems without templates."""
-    start = os.environ.get(TEMPLATES)
-    return f"{start}.{settings.device}.{loops(settings)[-1]}" if start else None
+    """Return the name of the template for such runs; None outside a start, and on systems without templates.
+
+    A limit of CPUs is part of it: torch chooses its number of threads when it is imported.
+    """
+    start, cpus = os.environ.get(TEMPLATES), settings.limits.cpus
+    limit = f".{cpus}" if cpus else ""
+    return f"{start}.{settings.device}.{loops(settings)[-1]}{limit}" if start else None
+
+
+def main_of(settings: Settings) -> str:
+    """Return the function that a template calls for such a run."""
+    return f"{JOB_MODULE if settings.training.strategy == 'single' else RANKS_MODULE}:main"
 
 
 def begin(

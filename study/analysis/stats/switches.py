@@ -24,6 +24,8 @@ Cell = tuple[int, ...]
 """The place of a setting's level of each switch among the study's levels, in the order of its factors."""
 RESOURCES = {"memory": ("peak_device_allocated_bytes", "peak_host_resident_bytes"), "energy": ("energy_joules",)}
 """Columns of which the first that is known is compared."""
+FEWEST_PAIRS = 2
+"""A change of a resource is a mean over this number of settings at least, where the switch has more than one."""
 
 
 class Effect(Strict):
@@ -39,6 +41,11 @@ class Effect(Strict):
     accuracy: float | None = Field(description="Difference of the accuracies, 0 to 1; above 0 at a better level.")
     memory: float | None = Field(description="Peak memory at `level` over that at `base`, of the device or the host.")
     energy: float | None = Field(description="Energy at `level` over that at `base`.")
+    known: dict[str, int] = Field(
+        {},
+        description="Number of `settings` with a value on both sides, over which the change of accuracy, memory or "
+        "energy is a mean; null stands there if they are too few. What no run of the group knows is not named.",
+    )
 
 
 class Interaction(Strict):
@@ -94,7 +101,8 @@ def _effects(
     for place, key, at in changes:
         pairs = _pairs(cells, place, at)
         if pairs:
-            changed = {name: _mean_difference(values, pairs) for name, values in means.items()}
+            known = {name: _known(values, pairs) for name, values in means.items() if values}
+            changed = {name: _mean_difference(means[name], both, len(pairs)) for name, both in known.items()}
             found.append(
                 Effect(
                     factor=key,
@@ -102,9 +110,10 @@ def _effects(
                     level=str(levels[key][at]),
                     settings=len(pairs),
                     times_as_fast=_interval(model, _difference(model, pairs), len(changes)),
-                    accuracy=changed["accuracy"],
-                    memory=_ratio(changed["memory"]),
-                    energy=_ratio(changed["energy"]),
+                    accuracy=changed.get("accuracy"),
+                    memory=_ratio(changed.get("memory")),
+                    energy=_ratio(changed.get("energy")),
+                    known={name: len(both) for name, both in known.items()},
                 )
             )
     return found
@@ -177,11 +186,16 @@ def _means(clean: pd.DataFrame) -> dict[str, dict[str, float]]:
     }
 
 
-def _mean_difference(values: Mapping[str, float], pairs: Sequence[tuple[str, str]]) -> float | None:
-    """Return the mean of what changes from the first to the second of ``pairs``; None where one is unknown."""
-    if not all(base in values and other in values for base, other in pairs):
+def _known(values: Mapping[str, float], pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return those of ``pairs`` of which both have a value: the energy of a short run is not known."""
+    return [(base, other) for base, other in pairs if base in values and other in values]
+
+
+def _mean_difference(values: Mapping[str, float], known: Sequence[tuple[str, str]], pairs: int) -> float | None:
+    """Return the mean of what changes from the first to the second of the ``known``; None if they are too few."""
+    if len(known) < min(FEWEST_PAIRS, pairs):
         return None
-    return float(np.mean([values[other] - values[base] for base, other in pairs]))
+    return float(np.mean([values[other] - values[base] for base, other in known]))
 
 
 def _ratio(log: float | None) -> float | None:

@@ -32,16 +32,23 @@ def _times(effect: Effect) -> str:
 
 
 def _beside(effect: Effect) -> str:
-    """Return what else changes with it, as far as it is known."""
-    told = []
-    if effect.accuracy is not None:
-        told.append(f"accuracy {100 * effect.accuracy:+.1f} points")
-    told += [
-        f"{name} {100 * (ratio - 1):+.0f}%"
-        for name, ratio in (("memory", effect.memory), ("energy", effect.energy))
-        if ratio is not None
+    """Return what else changes with it, as far as it is known, and in how many settings."""
+    told = [
+        _change(effect, "accuracy", None if effect.accuracy is None else f"{100 * effect.accuracy:+.1f} points"),
+        *(
+            _change(effect, name, None if ratio is None else f"{100 * (ratio - 1):+.0f}%")
+            for name, ratio in (("memory", effect.memory), ("energy", effect.energy))
+        ),
     ]
-    return f"; {', '.join(told)}" if told else ""
+    return "".join(f"{', ' if at else '; '}{words}" for at, words in enumerate(filter(None, told)))
+
+
+def _change(effect: Effect, name: str, change: str | None) -> str | None:
+    """Return the words about one quantity; None if no run of the group knows it."""
+    known = effect.known.get(name, effect.settings if change else 0)
+    if change is None:
+        return f"{name} not compared (known in {known} of {effect.settings} pairs)" if name in effect.known else None
+    return f"{name} {change}" + ("" if known == effect.settings else f" (in {known} of {effect.settings} pairs)")
 
 
 def interaction_sentence(found: Interaction) -> str:

@@ -1,6 +1,7 @@
 """The templates of a start: processes that have imported what its steps and runs need, and fork them.
 
-There is one for the steps around the runs, one for those of the analysis, and one for the runs of each device and loop.
+There is one for the steps around the runs, one for those of the analysis, and one for the runs of each device, loop and
+limit of CPUs.
 A template imports at the first request. Those that come first get one at once, so that the runs' template imports while
 data and weights are prepared. The others would disturb the runs before theirs.
 """
@@ -22,17 +23,12 @@ from study.base.processes import die_with
 from study.base.step import TEMPLATES
 from study.config.settings import Settings, loops
 from study.host.engine import container
+from study.host.engine.lifetime import allowed_cpus
 from study.host.forked import JOB_MODULE, template_of
 
 WAITING = 64
 """Requests that may wait at a template."""
-STEPS = [
-    "study.cli",
-    "study.host.steps.launch",
-    "study.host.steps.dataset",
-    "study.host.steps.weights",
-    "pyarrow.parquet",
-]
+STEPS = ["study.cli", "study.host.steps.launch", "study.host.steps.dataset", "study.host.steps.weights"]
 ANALYSIS = [
     "study.cli",
     "study.analysis.table.step",
@@ -59,7 +55,8 @@ def start_templates(plans: Sequence[Plan], pending: Sequence[tuple[str, str]], r
     runs = _forked_runs(plans, pending)
     for name, settings in runs.items():
         modules = [JOB_MODULE, f"study.training.loops.{loops(settings)[-1]}.loop"]
-        _start(name, modules, container.environment(settings.device, os.environ), results)
+        cpus = allowed_cpus(settings.limits.cpus) if settings.limits.cpus else None
+        _start(name, modules, container.environment(settings.device, os.environ), results, cpus)
     for name in [steps, *list(runs)[:1]]:
         with suppress(OSError), socket.socket(socket.AF_UNIX) as first:
             first.connect(f"\0{name}")
@@ -89,8 +86,14 @@ def _forked_runs(plans: Sequence[Plan], pending: Sequence[tuple[str, str]]) -> d
     return {name: settings for settings in runs if settings.process == "forked" and (name := template_of(settings))}
 
 
-def _start(name: str, modules: Sequence[str], environment: Mapping[str, str], results: Results) -> None:
-    """Start a template that listens at ``name``, which the kernel holds until the template ends.
+def _start(
+    name: str,
+    modules: Sequence[str],
+    environment: Mapping[str, str],
+    results: Results,
+    cpus: Sequence[int] | None = None,
+) -> None:
+    """Start a template that listens at ``name``, which the kernel holds until the template ends, on its ``cpus``.
 
     Without it, where it cannot be started, each step does its work in a process of its own.
     """
@@ -112,5 +115,12 @@ def _start(name: str, modules: Sequence[str], environment: Mapping[str, str], re
             stderr=output,
             pass_fds=[listening.fileno()],
             start_new_session=True,
-            preexec_fn=partial(die_with, os.getpid()),
+            preexec_fn=partial(_prepare, os.getpid(), cpus),
         )
+
+
+def _prepare(parent: int, cpus: Sequence[int] | None) -> None:
+    """End the template's process with its parent, and leave it its CPUs alone."""
+    die_with(parent)
+    if cpus:
+        os.sched_setaffinity(0, cpus)

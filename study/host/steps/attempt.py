@@ -13,8 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TextIO
 
-import pandas as pd
-
 from study.artifacts import telemetry
 from study.artifacts.image import Image, read
 from study.artifacts.layout import Results
@@ -24,6 +22,7 @@ from study.artifacts.plan import Plan
 from study.artifacts.record import JobResult, Record, plain_factors, sealed, without_paths
 from study.artifacts.run import CEILINGS, RESULT, TELEMETRY, Run
 from study.artifacts.start import Start
+from study.artifacts.telemetry import Samples
 from study.base.errors import StudyError
 from study.base.files import file_sha256, write_new
 from study.base.node import node
@@ -33,7 +32,7 @@ from study.host.engine import bring, container, lifetime
 from study.host.engine.engines import engine
 from study.host.engine.lifetime import End
 from study.host.engine.mounts import run_mounts, settings_inside
-from study.host.forked import JOB_MODULE, Forked, begin, template_of
+from study.host.forked import JOB_MODULE, Forked, begin, main_of, template_of
 from study.host.steps import watch
 from study.host.steps.ending import result_of
 from study.host.steps.left import discard_odd
@@ -49,10 +48,10 @@ LIMITS = {RESULT: 2**26, TELEMETRY: 2**30, CEILINGS: 2**16, TIMES: 1000}
 
 @dataclass(frozen=True)
 class Attempt:
-    """One try at a run: its record, and the samples of its telemetry (columns as in ``telemetry.COLUMNS``)."""
+    """One try at a run: its record, and the samples of its telemetry."""
 
     record: Record
-    samples: pd.DataFrame
+    samples: Samples
 
     def keep(self, record: Path, samples: Path) -> Record:
         """Write the samples and then the record to these paths, and return the record with both checksums.
@@ -62,7 +61,7 @@ class Attempt:
         kept = self.record
         if os.path.lexists(record):  # its samples stay, too
             raise StudyError(f"{record}: this record exists already and is kept")
-        if not self.samples.empty:
+        if len(self.samples["seconds"]):
             telemetry.write_parquet(self.samples, samples)
             kept = kept.model_copy(update={"telemetry_sha256": file_sha256(samples)})
         kept = sealed(kept)
@@ -134,7 +133,7 @@ def attempt(plan: Plan, run: Run, results: Path, start: Start, log: TextIO, titl
     return Attempt(record, samples)
 
 
-def _together(seen: Observed, before: watch.Before, processes_after: int | None, samples: pd.DataFrame) -> Observed:
+def _together(seen: Observed, before: watch.Before, processes_after: int | None, samples: Samples) -> Observed:
     """Return what others did during a run, with what only the moments before and after it and its samples tell."""
     device = watch.of_the_device(before.gpus)
     if device and processes_after:
@@ -176,7 +175,7 @@ def _on_the_host(
     kills, limits = oom_kills(), settings.limits
     process = begin(
         template_of(settings) if settings.process == "forked" else None,
-        f"{JOB_MODULE}:main",
+        main_of(settings),
         [str(job), str(scratch)],
         host_command(job, scratch),
         container.environment(settings.device, os.environ),

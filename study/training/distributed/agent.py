@@ -9,6 +9,7 @@ import json
 import os
 import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -36,8 +37,19 @@ def _own_address(endpoint: str) -> str:
     return own
 
 
-def main(job: str, scratch: str, node: int, nodes: int, processes: int, endpoint: str) -> int:
-    """Start this node's share of ``processes`` ranks, wait for them, and return the exit code."""
+def main(
+    job: str,
+    scratch: str,
+    node: int,
+    nodes: int,
+    processes: int,
+    endpoint: str,
+    rank: Callable[[str, str, str], int] | None = None,
+) -> int:
+    """Start this node's share of ``processes`` ranks, wait for them, and return the exit code.
+
+    A rank is a process forked from this one that calls ``rank``; without it, one that starts from nothing.
+    """
     config = LaunchConfig(
         min_nodes=nodes,
         max_nodes=nodes,
@@ -48,11 +60,16 @@ def main(job: str, scratch: str, node: int, nodes: int, processes: int, endpoint
         rdzv_endpoint=endpoint,
         rdzv_configs={"is_host": node == 0, "join_timeout": MEET_SECONDS, "timeout": MEET_SECONDS},
         logs_specs=DefaultLogsSpecs(log_dir=str(Path(scratch) / "agents")),  # else left in /tmp; ranks write to ours
+        start_method="fork",
         max_restarts=0,  # a run that lost a rank has failed: its samples are no longer those of one run
         local_addr=_own_address(endpoint),  # the host's name may resolve to nothing where there is no network
     )
+    told = (job, scratch, str(os.getpid()))
     try:
-        elastic_launch(config, sys.executable)("-m", "study.training.distributed.rank", job, scratch, str(os.getpid()))
+        if rank:
+            elastic_launch(config, rank)(*told)
+        else:
+            elastic_launch(config, sys.executable)("-m", "study.training.distributed.rank", *told)
     except ChildFailedError as error:
         codes = {rank: failure.exitcode for rank, failure in error.failures.items()}
         report_file(Path(scratch), node).write_text(json.dumps(codes), encoding="ascii")

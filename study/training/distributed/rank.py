@@ -6,6 +6,7 @@
 
 import multiprocessing
 import os
+import signal
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -15,7 +16,7 @@ import torch
 from study.artifacts.record import JobResult
 from study.artifacts.run import Job
 from study.artifacts.samples import Measurement
-from study.base.processes import die_with
+from study.base.processes import die_with, name_process
 from study.training.common import failed, leave, loop_of, prepare, read_inputs, seed_everything
 from study.training.distributed.ranks import result_file
 from study.training.loops.replicas import Replicas
@@ -44,6 +45,14 @@ def main(job_file: str, scratch: str, parent: str) -> int:
         end_at_once()
     torch.distributed.destroy_process_group()
     return 0
+
+
+def forked(job_file: str, scratch: str, parent: str) -> int:
+    """Do what :func:`main` does in a process that its agent has forked, whose handlers of signals it has."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
+    name_process("study-rank")
+    return main(job_file, scratch, parent)
 
 
 def train(job: Job, replicas: Replicas) -> Measurement:

@@ -7,10 +7,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from study.artifacts.record import JobResult
 from study.artifacts.run import Node
@@ -26,7 +27,37 @@ LOOPBACK = "127.0.0.1"
 NOBODY = "0"
 """In place of the process with which an agent ends: one on another machine ends with the command that started it."""
 SCHEDULERS = ("SLURM_", "SRUN_", "SBATCH_")
-Agent = subprocess.Popen[bytes]
+
+
+class Agent(Protocol):
+    """A launcher at work, as :class:`subprocess.Popen` shows a process."""
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code, negative for a signal; None before the end."""
+
+    def poll(self) -> int | None:
+        """Return the exit code; None before the end."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return the exit code. Raise :class:`subprocess.TimeoutExpired` if there is none after ``timeout`` seconds."""
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+
+
+class Waiting(Agent, Protocol):
+    """A launcher that does nothing yet."""
+
+    def begin(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Have it start its ranks in this environment."""
+
+
+waiting: list[Waiting] = []
+"""Launchers that this process forked before it started anything, one a node; empty if it starts them from nothing."""
 
 
 class RankFailed(StudyError):
@@ -70,9 +101,7 @@ def _started(job_file: Path, scratch: Path, nodes: int, count: int, on: Sequence
     try:
         for node in range(nodes):
             paths = [str(path.resolve()) for path in (job_file, scratch)] if on else [str(job_file), str(scratch)]
-            told = [*paths, *map(str, (node, nodes, count)), endpoint, NOBODY if on else str(os.getpid())]
-            command = [*(on[node].command if on else []), sys.executable, "-m", "study.training.distributed.agent"]
-            agents.append(subprocess.Popen([*command, *told], env=_environment(on)))
+            agents.append(_agent(node, on, [*paths, *map(str, (node, nodes, count)), endpoint]))
         yield agents
     finally:
         for agent in agents:
@@ -82,6 +111,16 @@ def _started(job_file: Path, scratch: Path, nodes: int, count: int, on: Sequence
                 agent.wait(END_SECONDS)
             agent.kill()  # the ranks of a killed agent die with it: see study.base.processes
             agent.wait()
+
+
+def _agent(node: int, on: Sequence[Node], told: Sequence[str]) -> Agent:
+    """Return the launcher of a node at work: one that waits for this, or a new process."""
+    if waiting:
+        agent = waiting.pop()
+        agent.begin(told, _environment(on))
+        return agent
+    command = [*(on[node].command if on else []), sys.executable, "-m", "study.training.distributed.agent"]
+    return subprocess.Popen([*command, *told, NOBODY if on else str(os.getpid())], env=_environment(on))
 
 
 def _environment(on: Sequence[Node]) -> dict[str, str]:

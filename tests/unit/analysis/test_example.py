@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from study.analysis.report.drawings import shares_of_best
 from study.analysis.stats.analysis import Analysis, Level, analyse, read_analysis
 from study.analysis.stats.findings import SetAsideRuns, Turn, UnequalCircumstances
+from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.parts import shares_of
 from study.analysis.stats.rows import level_rows
 from study.analysis.stats.usable import FIRST, counted, with_reasons
@@ -217,6 +219,51 @@ def test_the_pages_quote_the_times_of_three_ways_to_train(readme: str) -> None:
         others = " and ".join(label for label in group.indistinguishable if label != best)
         assert f"| {best} | {number(time.value)} {bounds} | {others} |" in page
         assert f"{number(time.value)} s {bounds}" in readme
+
+
+POINTS_AT_A_BATCH_SIZE, POINTS_OF_ALL = 0.04, 0.02
+"""Equivalence bounds of a difference of mean accuracies: at one batch size, and of the mean over the five. One of the
+206 images of validation is half a point."""
+
+
+def accuracies() -> dict[tuple[str, int], Array]:
+    """The accuracies (n,) of the second example's runs, one or more for each of five seeds, by way and batch size."""
+    study = ROOT / "docs" / "example-ways" / "ways"
+    plan = read_plan(study / "plan.json")
+    frame = table_files.read_table(plan, study / "records", study / "telemetry")[0]
+    frame = frame[frame["outcome"] == "ok"]
+    ways = frame["training.loop"] + " " + frame["training.optimizer_implementation"]
+    return {
+        (way, size): frame["accuracy"][(ways == way) & (frame["training.batch_size"] == size)].to_numpy(float)
+        for way in ways.unique()
+        for size in (16, 32, 64, 128, 256)
+    }
+
+
+def test_all_switches_on_reach_the_accuracy_of_the_plain_loop_at_each_batch_size() -> None:
+    """Two one-sided tests at 5% each (Schuirmann 1987): the 90% interval of the difference lies within the bound."""
+    found = accuracies()
+    for size in (16, 32, 64, 128, 256):
+        plain, fast = found["torch auto", size], found["torch fused", size]
+        assert len(plain) == len(fast) == 5
+        reach = stats.ttest_ind(fast, plain, equal_var=False).confidence_interval(0.90)
+        assert -POINTS_AT_A_BATCH_SIZE < reach.low < reach.high < POINTS_AT_A_BATCH_SIZE, size
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("torch fused", "torch auto"), ("torch fused", "fastai auto"), ("torch auto", "fastai auto")],
+)
+def test_the_three_ways_to_train_reach_one_mean_accuracy(one: str, other: str) -> None:
+    """As above; the degrees of freedom are the fewest that the variances' weights allow, those of one cell."""
+    found = accuracies()
+    sizes = [size for way, size in found if way == one]
+    pairs = [(found[one, size], found[other, size]) for size in sizes]
+    difference = np.mean([first.mean() - second.mean() for first, second in pairs])
+    error = np.sqrt(sum(side.var(ddof=1) / len(side) for pair in pairs for side in pair)) / len(pairs)
+    reach = stats.t.ppf(0.95, 4) * error
+    assert len(sizes) == 5
+    assert abs(difference) + reach < POINTS_OF_ALL
 
 
 def test_the_pages_quote_what_the_switches_buy(readme: str) -> None:

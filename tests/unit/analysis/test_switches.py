@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from study.analysis.stats import findings
@@ -13,7 +14,7 @@ from study.analysis.stats.caveats import warnings_of
 from study.analysis.stats.switches import Switches
 from study.analysis.table.rows import table
 from study.analysis.wording.ending import answer_line
-from study.analysis.wording.switches import switch_sentences
+from study.analysis.wording.switches import effect_sentence, switch_sentences
 from study.artifacts.record import Record
 from study.artifacts.run import Run
 from study.base.errors import StudyError
@@ -125,6 +126,48 @@ def test_a_setting_that_failed_leaves_its_pairs_out_and_the_rest_are_compared() 
     assert effects["bf16"].settings == 3
     assert effects["bf16"].times_as_fast.value == pytest.approx(2 * TOGETHER, rel=0.03)
     assert effects["channels_last"].settings == 3
+
+
+def with_energy(made: dict[str, Record], unknown: Callable[[Run], bool]) -> pd.DataFrame:
+    """Planted: bf16 takes half the energy and fused a fifth more, and it is not known of some runs."""
+    frame = table(PLAN, made)
+    joules = {
+        run.name: 100.0
+        * (0.5 if "bf16" in run.factors.values() else 1)
+        * (1.2 if "fused" in run.factors.values() else 1)
+        for run in PLAN.runs
+        if not unknown(run)
+    }
+    return frame.assign(energy_joules=frame["run"].map(joules))
+
+
+def test_energy_is_compared_where_it_is_known_on_both_sides_and_the_number_of_pairs_is_told() -> None:
+    """The energy of short runs is not known: here of all with channels_last."""
+    frame = with_energy(records(1), lambda run: run.factors["training.memory_format"] == "channels_last")
+    effects = {effect.level: effect for effect in only(analyse(PLAN.study, frame)).effects}
+    assert [effects[level].energy for level in ("bf16", "fused")] == pytest.approx([0.5, 1.2])
+    assert [effects[level].known["energy"] for level in ("bf16", "fused", "channels_last")] == [3, 2, 0]
+    assert [effects[level].known["memory"] for level in ("bf16", "fused", "channels_last")] == [6, 4, 6]
+    assert effects["channels_last"].energy is None
+    told = {level: effect_sentence(effect) for level, effect in effects.items()}
+    assert told["bf16"].endswith("memory +0%, energy -50% (in 3 of 6 pairs).")
+    assert told["channels_last"].endswith("memory +0%, energy not compared (known in 0 of 6 pairs).")
+
+
+def test_one_pair_is_too_few_for_a_mean_where_there_are_more_and_what_no_run_knows_is_not_named() -> None:
+    settings = {("auto", "contiguous"), ("bf16", "contiguous")}
+    frame = with_energy(
+        records(1),
+        lambda run: (
+            (run.factors["training.precision"], run.factors["training.memory_format"]) not in settings
+            or run.factors["training.optimizer_implementation"] != "auto"
+        ),
+    )
+    bf16 = only(analyse(PLAN.study, frame)).effects[0]
+    assert (bf16.energy, bf16.known["energy"]) == (None, 1)
+    nowhere = only(analysed(1)).effects[0]
+    assert (nowhere.energy, nowhere.known) == (None, {"accuracy": 6, "memory": 6})
+    assert "energy" not in effect_sentence(nowhere)
 
 
 def test_the_page_and_its_sentences_say_what_each_switch_buys(tmp_path: Path) -> None:

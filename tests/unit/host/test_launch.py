@@ -6,7 +6,8 @@ import sys
 import threading
 from pathlib import Path
 
-import pandas as pd
+import numpy as np
+import psutil
 import pytest
 
 from study.artifacts.layout import Results
@@ -18,12 +19,15 @@ from study.artifacts.stamp import write_stamp
 from study.artifacts.start import Start, StartedBlock, read_start, write_start
 from study.base.errors import StudyError
 from study.base.node import node
+from study.base.step import TEMPLATES
 from study.cli import main
 from study.host.engine import container
+from study.host.plan.templates import can_fork
 from study.host.steps import attempt, launch, watch
 from study.host.steps.machine_lock import alone_on_this_machine
 from tests.conftest import tiny_plan
 from tests.unit.artifacts.test_records import make_record
+from tests.unit.base.test_template import Template
 
 
 def fake(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
@@ -99,6 +103,50 @@ def test_a_kill_for_want_of_memory_is_told_from_another_kill(tmp_path: Path, mon
     assert record.outcome == "out_of_memory"
 
 
+HANGS = """
+import json, os, pathlib, signal, subprocess, time
+
+def main(job, scratch):
+    if json.loads(pathlib.Path(job).read_text())["run"]["settings"]["limits"]["timeout_seconds"] == 5:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        child = subprocess.Popen(["sleep", "3600"], start_new_session=True)
+        pathlib.Path("pids").write_text(f"{os.getpid()} {child.pid}")
+        time.sleep(3600)
+    result = {"outcome": "unavailable", "message": "unharmed"}
+    (pathlib.Path(scratch) / "result.json").write_text(json.dumps(result))
+"""
+
+
+@pytest.mark.skipif(not can_fork(), reason="this system has no templates")
+@pytest.mark.parametrize("started", ["forked", "fresh"])
+def test_a_run_that_hangs_is_ended_at_its_limit_and_recorded_and_the_next_one_is_unharmed(
+    started: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ignores SIGTERM, and it started a session of its own. The next one is forked from the same template."""
+    (tmp_path / "hangs.py").write_text(HANGS)
+    says = "import sys; sys.path.insert(0, ''); import hangs; hangs.main(*sys.argv[1:])"
+    monkeypatch.setattr(attempt, "main_of", lambda settings: "hangs:main")
+    monkeypatch.setattr(
+        attempt, "host_command", lambda job, scratch: [sys.executable, "-c", says, str(job), str(scratch)]
+    )
+    monkeypatch.setenv(TEMPLATES, f"test.{os.getpid()}.{tmp_path.name}")
+    template = Template(f"{os.environ[TEMPLATES]}.cpu.torch")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pids").touch()
+    try:
+        for seconds, outcome, words in ((5, "failed", "timed out after 5 s"), (300, "unavailable", "unharmed")):
+            plan = tiny_plan(limits={"timeout_seconds": seconds}, process=started)
+            launch.launch(plan, plan.runs[0], tmp_path / str(seconds), Start(), tmp_path / f"{seconds}.log", "")
+            record = read_record(tmp_path / str(seconds) / "tiny" / "records" / plan.runs[0].file)
+            assert (record.outcome, record.started_as) == (outcome, started)
+            assert words in str(record.message)
+            assert not any(psutil.pid_exists(int(pid)) for pid in (tmp_path / "pids").read_text().split())
+        assert template.process.poll() is None
+    finally:
+        template.process.kill()
+        template.process.wait()
+
+
 def test_a_run_with_a_record_is_not_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = tiny_plan()
     path = tmp_path / "tiny" / "records" / plan.runs[0].file
@@ -124,7 +172,7 @@ def test_a_run_that_was_made_elsewhere_meanwhile_keeps_its_record_and_its_sample
     samples.parent.mkdir(parents=True, exist_ok=True)
     samples.write_bytes(b"precious")
     before = record.read_bytes()
-    late = attempt.Attempt(read_record(record), pd.DataFrame({"seconds": [1.0]}))
+    late = attempt.Attempt(read_record(record), {"seconds": np.ones(1)})
     with pytest.raises(StudyError, match="exists already and is kept"):
         late.keep(record, samples)
     assert (record.read_bytes(), samples.read_bytes()) == (before, b"precious")

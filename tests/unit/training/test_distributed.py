@@ -4,11 +4,14 @@ import json
 import os
 import signal
 import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 import torch
 import yaml as pyyaml
@@ -16,12 +19,15 @@ from torch.utils.data import BatchSampler
 
 from study.analysis.table import files as table_files
 from study.analysis.table import rows
+from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan
 from study.artifacts.record import JobResult
-from study.artifacts.run import Run
+from study.artifacts.run import RESULT, Job, Run
 from study.artifacts.samples import Measurement, Memory, Replica
+from study.artifacts.weights import Weights
 from study.base import devices
 from study.base.errors import StudyError
+from study.base.files import write_whole
 from study.config.load import read_selection, read_study
 from study.config.settings import Settings
 from study.config.study import Study
@@ -368,6 +374,109 @@ def run_of(training: dict[str, Any], loader: dict[str, Any], count: int) -> Run:
 
 def curve(measured: Measurement) -> list[float | None]:
     return [loss for epoch in measured.epochs for loss in (epoch.train_loss, epoch.loss_sum, epoch.valid_loss)]
+
+
+FORKED = "import sys\nfrom study.training.distributed import forked\nforked.main(*sys.argv[1:])"
+MODEL = """
+import os, signal, time
+from pathlib import Path
+import psutil, torch
+
+class Net(torch.nn.Module):
+    def __init__(self, classes):
+        super().__init__()
+        self.head = torch.nn.Linear(28 * 28, classes)
+        self.steps = 0
+
+    def forward(self, images):
+        self.steps += self.training
+        if self.steps == 3:
+            Path(f"seen-{os.environ['RANK']}").write_text(" ".join(psutil.Process().cmdline()))
+            PLANTED
+        return self.head(images.flatten(1))
+"""
+
+
+class Launched:
+    """A run of two processes in a folder of its own, whose process a test starts as a template or an engine does."""
+
+    def __init__(self, folder: Path, planted: str = "pass") -> None:
+        self.folder = folder
+        (folder / "nets.py").write_text(MODEL.replace("PLANTED", planted))
+        self.run = plan_of(model={"name": "nets:Net"}, training={"strategy": "ddp", "processes": 2}).runs[0]
+        data = Results(folder / "results").data(self.run.dataset)
+        data.mkdir(parents=True)
+        draw(self.run, data.parent)
+        decided = Weights(
+            model="nets:Net", requested="none", kind="random", file=None, sha256=None, body_sha256="0", reason="asked"
+        )
+        write_whole(Results(folder / "results").weights("tiny", self.run.weights), decided.model_dump_json())
+        job = Job(run=self.run, study="tiny", results="results", seed=1, yardstick=False)
+        (folder / "job.json").write_text(job.model_dump_json())
+
+    def start(self, words: list[str]) -> "subprocess.Popen[bytes]":
+        """Its process; what is left of it afterwards has the folder as its own."""
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        return subprocess.Popen([sys.executable, *words, "job.json", "."], cwd=self.folder, env=environment)
+
+    def result(self, words: list[str]) -> JobResult:
+        """What it leaves."""
+        self.start(words).wait(300)
+        return JobResult.model_validate_json((self.folder / RESULT).read_text())
+
+    def left(self) -> list[psutil.Process]:
+        """What is still at work in its folder ten seconds later."""
+        latest = time.monotonic() + 10
+        while time.monotonic() < latest:
+            here = [one for one in psutil.process_iter(["cwd"]) if one.info["cwd"] == str(self.folder)]
+            if not (left := [one for one in here if one.pid != os.getpid()]):
+                break
+            time.sleep(0.1)
+        return left
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has templates")
+class TestForkedRanks:
+    """What a template has forked forks its ranks in turn."""
+
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A plan looks for the user's model in the working directory."""
+        monkeypatch.chdir(tmp_path)
+
+    def test_forked_and_fresh_ranks_train_alike_and_only_the_forked_are_the_process_of_the_run(
+        self, tmp_path: Path
+    ) -> None:
+        launched, found = Launched(tmp_path), {}
+        for words in (["-c", FORKED], ["-m", "study.training.job"]):
+            result = launched.result(words)
+            assert (result.outcome, result.message) == ("ok", None)
+            assert result.measurement
+            assert len(result.measurement.replicas) == 2
+            seen = {(tmp_path / f"seen-{rank}").read_text() for rank in range(2)}
+            found[words[0]] = (curve(result.measurement), seen)
+        assert found["-c"][0] == found["-m"][0]
+        assert found["-c"][1] == {" ".join([sys.executable, "-c", FORKED, "job.json", "."])}
+        assert all("study.training.distributed.rank" in seen for seen in found["-m"][1])
+        assert launched.left() == []
+
+    def test_a_rank_that_dies_is_named_and_the_other_is_ended_without_a_word(self, tmp_path: Path) -> None:
+        planted = "os.kill(os.getpid(), 9) if os.environ['RANK'] == '1' else time.sleep(3600)"
+        launched = Launched(tmp_path, planted)
+        result = launched.result(["-c", FORKED])
+        assert (result.outcome, result.message) == ("failed", "rank 1 of 2 was ended by SIGKILL")
+        assert not result_file(tmp_path, 0).exists()
+        assert launched.left() == []
+
+    def test_ranks_end_with_the_process_of_the_run(self, tmp_path: Path) -> None:
+        launched = Launched(tmp_path, "time.sleep(3600)")
+        process = launched.start(["-c", FORKED])
+        while not all((tmp_path / f"seen-{rank}").exists() for rank in range(2)):
+            assert process.poll() is None
+            time.sleep(0.1)
+        process.kill()
+        process.wait()
+        assert launched.left() == []
 
 
 class Ended:

@@ -19,6 +19,7 @@ from study.training.loops.torch import loop as torch_loop
 from tests.conftest import PlantedClock
 from tests.unit.training.test_loops import LOOPS, make_job, tiny_run, transfer_run
 from tests.unit.training.test_measure import step
+from tests.unit.training.test_switches import step_losses
 
 DECODING = 0.25
 """Planted seconds of the loader for each image; six images a batch."""
@@ -97,13 +98,15 @@ def test_the_loader_alone_fetches_everything_and_trains_nothing(tmp_path: Path) 
     assert all(e.loader_start_seconds > 0 for e in alone.epochs)
 
 
-def test_compilation_is_a_time_of_its_own_within_warm_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compilation_is_a_time_of_its_own_within_warm_up_and_changes_no_loss(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Training compiles in its first step and validation in its first pass, as long as that takes; no other step does.
     Nothing was compiled before: torch keeps what it compiled in a folder and in the process."""
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "compiled"))
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    body = "nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, classes))"
+    body = "nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, 8), nn.Tanh(), nn.Linear(8, classes))"
     (tmp_path / "small_enough.py").write_text(f"from torch import nn\ndef net(classes): return {body}\n")
     torch._dynamo.reset()
     training = {"epochs": 2, "batch_size": 8}
@@ -111,14 +114,18 @@ def test_compilation_is_a_time_of_its_own_within_warm_up(tmp_path: Path, monkeyp
     job = make_job(tmp_path, tiny_run(**values, training=training | {"compile": True}))
     before = torch_loop.compile_seconds()
     spent = [before]
-    measured = torch_loop.train(
-        replace(job, progress=lambda done, total, words: spent.append(torch_loop.compile_seconds()))
-    )
+    with step_losses() as compiled:
+        measured = torch_loop.train(
+            replace(job, progress=lambda done, total, words: spent.append(torch_loop.compile_seconds()))
+        )
     assert [after > earlier for earlier, after in pairwise(spent)] == [True, *[False] * 5, True, *[False] * 5]
     assert measured.steps[0].warm_up
     assert measured.compile_seconds == spent[-1] > before
     assert measured.flops["unfrozen"].flop_per_image > 0
-    eager = torch_loop.train(make_job(tmp_path, tiny_run(**values, training=training)))
+    with step_losses() as losses:
+        eager = torch_loop.train(make_job(tmp_path, tiny_run(**values, training=training)))
+    assert len(set(losses)) == len(losses) == 12
+    assert compiled == pytest.approx(losses, abs=1e-4 * losses[0])
     assert eager.compile_seconds is None
     assert eager.flops == measured.flops
 

@@ -1,15 +1,19 @@
 """The switches change how fast a step is, and nothing else: each follows the eager fp32 training from the same seed."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from fastai.optimizer import Optimizer
 from torch import nn
 
 from study.artifacts.samples import Measurement
 from study.base.errors import StudyError
 from study.training.loops.contract import TrainingJob
+from study.training.loops.fastai import loop as fastai_loop
 from study.training.loops.loaders import make_loaders
 from study.training.loops.moved import Start
 from study.training.loops.torch import loop as torch_loop
@@ -25,7 +29,8 @@ SWITCHES: dict[str, tuple[dict[str, Any], float]] = {
     "cudnn": ({"training": {"cudnn_benchmark_limit": 1}}, 1e-6),
     "bf16": ({"training": {"precision": "bf16", "memory_format": "channels_last"}}, 3e-2),
 }
-"""Settings, and how far a loss may lie from the eager one's, in units of the first loss."""
+"""Settings, and how far a loss may lie from the eager one's, in units of the first loss. Compiling takes 20 s of CPU:
+``training.compile`` is compared in ``test_phases``, whose subject is that time."""
 
 
 def losses(folder: Path, optimizer: str, **changes: Any) -> list[float]:
@@ -36,8 +41,9 @@ def losses(folder: Path, optimizer: str, **changes: Any) -> list[float]:
     return losses_of(make_job(folder, transfer_run(training=training, loader=loader)))[0]
 
 
-def losses_of(job: TrainingJob) -> tuple[list[float], Measurement]:
-    """The loss of every step of the plain loop, and what it measured."""
+@contextmanager
+def step_losses() -> Iterator[list[float]]:
+    """A list that gets the loss of every step of the plain loop."""
     found: list[float] = []
     stock = torch_loop.Trainer.train_epoch
 
@@ -48,9 +54,14 @@ def losses_of(job: TrainingJob) -> tuple[list[float], Measurement]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch_loop.Trainer, "train_epoch", told)
+        yield found
+
+
+def losses_of(job: TrainingJob) -> tuple[list[float], Measurement]:
+    """The loss of every step of the plain loop, and what it measured."""
+    with step_losses() as found, pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch_loop, "count_flops", lambda *_: {})  # it takes as long as the steps, and is no subject here
-        measured = torch_loop.train(job)
-    return found, measured
+        return found, torch_loop.train(job)
 
 
 @pytest.fixture(scope="module")
@@ -121,6 +132,25 @@ def test_a_training_whose_weights_did_not_move_fails(tmp_path: Path, monkeypatch
     job = make_job(tmp_path, transfer_run())
     with pytest.raises(StudyError, match=r"no weight from .* has moved"):
         torch_loop.train(job)
+
+
+@pytest.mark.parametrize(("still", "named"), [(slice(None), r"0\.0\.weight"), (slice(1), r"0\.0\.weight")])
+def test_a_fastai_training_of_which_a_group_did_not_move_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, still: slice, named: str
+) -> None:
+    """The optimizer forgets all groups of layers, or the first of the three."""
+    stock = Optimizer.step
+
+    def forgetful(self: Optimizer) -> None:
+        kept = [(weight, weight.detach().clone()) for group in self.param_lists[still] for weight in group]
+        stock(self)
+        with torch.no_grad():
+            for weight, value in kept:
+                weight.copy_(value)
+
+    monkeypatch.setattr(Optimizer, "step", forgetful)
+    with pytest.raises(StudyError, match=rf"no weight from {named} to .* has moved"):
+        fastai_loop.train(make_job(tmp_path, transfer_run("fastai", training={"freeze_epochs": 1, "epochs": 1})))
 
 
 def test_one_group_that_stood_still_is_named() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import psutil
 import pytest
@@ -67,12 +68,17 @@ def sampler(path: Path, pid: int) -> Iterator["subprocess.Popen[bytes]"]:
 
 
 def at_least(path: Path, samples: int) -> bool:
-    return eventually(lambda: len(read_samples(path)) >= samples)
+    return eventually(lambda: count(path) >= samples)
 
 
 def frame(seconds: list[float], **columns: Any) -> pd.DataFrame:
     values = pd.DataFrame({"seconds": seconds} | columns)
     return values.reindex(columns=list(COLUMNS)).astype("float64")
+
+
+def count(csv: Path) -> int:
+    """The number of samples that are read from a file."""
+    return len(read_samples(csv)["seconds"])
 
 
 def test_the_sampler_starts_without_pandas() -> None:
@@ -88,7 +94,7 @@ def test_a_sampler_sees_again_and_again_what_the_watched_process_holds(tmp_path:
         assert at_least(path, 15)
         process.terminate()
         assert process.wait() == 0
-    samples = read_samples(path)
+    samples = pd.DataFrame(read_samples(path))
     assert path.read_text().splitlines()[0].split(",") == list(COLUMNS)
     assert samples["seconds"].is_monotonic_increasing
     assert samples["seconds"].between(begin, time.time()).all()
@@ -139,7 +145,7 @@ def test_samples_stay_when_the_watched_process_is_killed_and_the_sampler_ends(tm
         assert eventually(lambda: process.poll() is not None)
         assert process.returncode == 0
     samples = read_samples(path)
-    assert len(samples) >= 5
+    assert len(samples["seconds"]) >= 5
     assert samples["process_resident_bytes"].min() > 150 * MIB
 
 
@@ -167,7 +173,7 @@ def test_a_sampler_that_is_killed_leaves_what_it_saw(tmp_path: Path) -> None:
     with python("print(1, flush=True); " + WAITS) as watched, sampler(path, watched.pid) as process:
         assert at_least(path, 5)
         process.kill()
-    assert len(read_samples(path)) >= 5
+    assert count(path) >= 5
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process of its parent's end at once")
@@ -186,7 +192,7 @@ def test_a_sampler_ends_with_the_process_that_started_it_and_watches_it(tmp_path
         assert not ended(pid)
         parent.kill()
     assert eventually(lambda: ended(pid))
-    assert len(read_samples(path)) >= 3
+    assert count(path) >= 3
 
 
 def test_sampling_stops_its_sampler_and_lets_errors_through(tmp_path: Path) -> None:
@@ -207,7 +213,7 @@ def test_a_sampler_that_cannot_start_stops_no_run(tmp_path: Path, monkeypatch: p
     with sampling(tmp_path / "samples.csv", 0):
         done = True
     assert done
-    assert read_samples(tmp_path / "samples.csv").empty
+    assert count(tmp_path / "samples.csv") == 0
 
 
 def test_children_count_and_are_looked_for_once_a_second() -> None:
@@ -414,9 +420,24 @@ def test_samples_are_read_back_without_a_line_that_was_cut_off(tmp_path: Path) -
     samples = read_samples(path)
     assert samples["seconds"].tolist() == [1.0, 2.0]
     assert samples["gpu_power_watts"].tolist() == [101.0, 102.0]
-    assert read_samples(tmp_path / "nothing.csv").columns.tolist() == list(COLUMNS)
+    assert list(read_samples(tmp_path / "nothing.csv")) == list(COLUMNS)
     path.write_text("")
-    assert read_samples(path).empty
+    assert count(path) == 0
+
+
+def test_lines_that_no_sampler_wrote_cost_the_others_nothing(tmp_path: Path) -> None:
+    """A user's code may have written to the file; samples of two samplers may lie in any order."""
+    path = tmp_path / "samples.csv"
+    late, early = (line({"seconds": second, "load_1min": second / 10}) for second in (2.0, 1.0))
+    path.write_text(",".join(COLUMNS) + "\n" + late + "1,2\n" + early)
+    samples = read_samples(path)
+    assert samples["seconds"].tolist() == [1.0, 2.0]
+    assert samples["load_1min"].tolist() == [0.1, 0.2]
+    assert bool(np.isnan(samples["gpu_power_watts"]).all())
+    words = b"x," * (len(COLUMNS) - 1) + b"x\n"
+    for content in (b"\xff\0\n\xfe\n", b"hello\nworld\n", ",".join(COLUMNS).encode(), path.read_bytes() + words):
+        path.write_bytes(content)
+        assert count(path) == 0
 
 
 def test_parquet_holds_the_same_samples_and_leaves_nothing_beside(tmp_path: Path) -> None:
@@ -432,7 +453,7 @@ def test_more_samples_than_a_sampler_takes_are_none(tmp_path: Path, monkeypatch:
     large = tmp_path / "samples.csv"
     with large.open("wb") as file:
         file.truncate(telemetry.LARGEST_CSV + 1)
-    assert read_samples(large).empty
+    assert count(large) == 0
     write_parquet(frame([1.0, 2.0, 3.0]), tmp_path / "run.parquet")
     monkeypatch.setattr(telemetry, "MOST_SAMPLES", 2)
     with pytest.raises(StudyError, match="there are more than 2"):
@@ -464,7 +485,7 @@ def test_a_summary_takes_means_and_peaks_of_its_window_alone() -> None:
     assert summary.max_gpu_temperature_celsius == 74
     assert summary.throttle_reasons == ["software power cap", "software thermal slowdown"]
     assert summary.gpu_energy.refused
-    assert summarise(read_samples(Path("/no/such/file")), 0.0, 10.0).samples == 0
+    assert summarise(frame([]), 0.0, 10.0).samples == 0
 
 
 def tenths(first: float, last: float) -> list[float]:

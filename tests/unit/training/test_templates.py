@@ -1,22 +1,67 @@
-"""What a template of runs imports leaves it fit to be forked."""
+"""What a template of runs imports leaves it fit to be forked, and what it calls is there."""
 
 import os
+import pkgutil
 import subprocess
 import sys
+from pathlib import Path
 
+import psutil
 import pytest
 
-from study.host.forked import JOB_MODULE
+from study.artifacts.layout import Results
+from study.base.cpus import usable_cpus
+from study.base.step import TEMPLATES
+from study.config.settings import Settings
+from study.host.engine import container
+from study.host.forked import JOB_MODULE, Forked, main_of, template_of
+from study.host.plan.templates import can_fork, start_templates
+from study.training import job
+from study.training.distributed import forked
+from tests.conftest import tiny_plan
+
+LOOPS = ("torch", "inference", "loader_alone")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has templates")
-@pytest.mark.parametrize("loop", ["torch", "inference", "loader_alone"])
-def test_a_template_of_runs_has_one_thread_and_has_started_no_gpu(loop: str) -> None:
-    """Of several threads only one would live on in a forked process, without the locks that the others held."""
+@pytest.mark.parametrize("module", [*(f"loops.{loop}.loop" for loop in LOOPS), "distributed.forked"])
+def test_a_template_of_runs_has_one_thread_and_has_started_no_gpu(module: str) -> None:
+    """Of several threads only one would live on in a forked process, without the locks that the others held. What
+    forks ranks is forked itself."""
     code = (
-        f"import os, {JOB_MODULE}, study.training.loops.{loop}.loop, torch\n"
+        f"import os, {JOB_MODULE}, study.training.{module}, torch\n"
         "print(len(os.listdir('/proc/self/task')), torch.cuda.is_initialized())"
     )
     variables = dict(os.environ) | {"OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["1", "False"]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "main"), [("single", job.main), ("ddp", forked.main), ("ddp_two_nodes", forked.main)]
+)
+def test_what_a_template_calls_forks_ranks_where_a_run_has_some(strategy: str, main: object) -> None:
+    settings = Settings.model_validate({"training": {"strategy": strategy, "processes": 2}})
+    assert pkgutil.resolve_name(main_of(settings)) is main
+
+
+@pytest.mark.skipif(not can_fork() or usable_cpus() < 2, reason="needs templates and two CPUs")
+def test_torch_has_the_threads_of_the_limit_in_a_forked_run_as_in_a_fresh_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """torch chooses their number when it is imported: a template on all CPUs would have chosen too many."""
+    monkeypatch.setenv(TEMPLATES, "")
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    plan = tiny_plan(limits={"cpus": 1})
+    settings, before = plan.runs[0].settings, set(psutil.Process().children())
+    try:
+        start_templates([plan], [(plan.name, plan.runs[0].name)], Results(tmp_path))
+        template, says = template_of(settings), "import torch; print(torch.get_num_threads())"
+        assert template is not None
+        process = Forked(template, "builtins:exec", [says], container.environment("cpu", os.environ))
+        assert list(process.lines) == ["1\n"]
+        assert process.wait() == 0
+    finally:
+        for one in set(psutil.Process().children()) - before:
+            one.kill()
+            one.wait()

@@ -252,6 +252,13 @@ def body_state(job: TrainingJob, learner: Learner) -> models.State:
     return body
 
 
+def layer_groups(learner: Learner) -> list[list[str]]:
+    """Return the names of the parameters in the groups of one rate of a learner that has trained; none is empty."""
+    names = {id(parameter): name for name, parameter in learner.model.named_parameters()}
+    groups = [[names[id(parameter)] for parameter in group] for group in learner.opt.param_lists]
+    return [group for group in groups if group]
+
+
 def check_start(job: TrainingJob, body_sha256: str) -> None:
     """Raise :class:`RuntimeError` if stock fastai did not load the weights that were decided.
 
@@ -303,8 +310,8 @@ def train(job: TrainingJob) -> Measurement:
         measure.recorder.clock.settle()
         fit_seconds = time.perf_counter() - started
     memory, trained = peak(job.device), measure.count.check()
-    start.check(learner.model, [list(start.values)])
-    names = measure.stages[: len(measure.reached)]
+    names, groups = measure.stages[: len(measure.reached)], layer_groups(learner)
+    start.check(learner.model, groups if "unfrozen" in names else groups[-1:])
     epochs, steps = epochs_of(measure.recorder.read(), measure.reached, names, job.replicas)
     return Measurement(
         setup_seconds=setup_seconds,
