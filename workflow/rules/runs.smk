@@ -14,9 +14,9 @@ ASKED = (
 )
 
 
-# What a run waits for. A name for these files would cost Snakemake a kilobyte a run, and a call of a function a dozen
-# looks at its parameters: with 10,000 runs both are felt (`python -m benchmarks.many_plans`).
-PREPARATION = (lambda wc: FLOW.needed(wc.study, wc.run, wc.key)) if FLOW.missing else []
+# What a run waits for. A name for these files would cost Snakemake a kilobyte a run, and a function that returns none
+# its calls: with 10,000 runs all of this is felt (`python -m benchmarks.many_plans`).
+PREPARATION = known(lambda wc: FLOW.needed(wc.study, wc.run, wc.key)) if FLOW.missing else []
 
 
 # One run is one process, alone on the machine: it takes every core. Every run waits for every missing preparation,
@@ -34,12 +34,12 @@ rule measure:
         "results/{study}/stamps/{run}.{key}",
     log:
         "results/logs/{study}/{run}.{key}.log",
-    priority: lambda wc: FLOW.order(wc.study, wc.run, wc.key)
+    priority: known(lambda wc: FLOW.order(wc.study, wc.run, wc.key))
     threads: 1 if ON_OTHER_MACHINES else workflow.resource_settings.cores or 1
     resources:
         **ASKED,
     params:
-        counter=lambda wc: FLOW.counter(wc.study, wc.run),
+        counter=known(lambda wc: FLOW.counter(wc.study, wc.run)),
     shell:
         "exec python -m study.base.step run results/{wildcards.study}/plan.json {wildcards.run}"
         " --counter {params.counter:q} --log {log}"
