@@ -164,13 +164,14 @@ def commands(root: Path, study: str) -> dict[str, list[str]]:
     }
 
 
-def cost(command: Sequence[str]) -> Cost:
-    """Run a command from the root of the repository, and return what it took. Exit where it fails."""
+def cost(command: Sequence[str], folder: Path = ROOT, ends: int = 0, quiet: bool = False) -> Cost:
+    """Run a command in ``folder``, and return what it took. Exit where it does not end with the code ``ends``."""
     begin = time.perf_counter()
-    process = subprocess.Popen(command, cwd=ROOT)
+    said = subprocess.DEVNULL if quiet else None
+    process = subprocess.Popen(command, cwd=folder, stdout=said, stderr=said)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
+    if process.returncode != ends:
         raise SystemExit(f"{' '.join(command)}: exit code {process.returncode}")
     return Cost(usage.ru_utime + usage.ru_stime, time.perf_counter() - begin, usage.ru_maxrss * 1024)
 

@@ -16,8 +16,8 @@ from study.base.processes import end_when_told
 Argument = tuple[tuple[str, ...], dict[str, Any]]
 Verb = Callable[[argparse.Namespace], str | None]
 
-SLOWER = 3
-"""Exit code of ``study gate`` for a slowdown: 1 is an error, and 2 a wrong command line."""
+NOT_PASSED = 3
+"""Exit code of ``study gate`` for a slowdown or a missing setting: 1 is an error, and 2 a wrong command line."""
 VERBS: list[tuple[Verb, tuple[Argument, ...]]] = []
 """The functions below, in their order, with their arguments."""
 
@@ -487,12 +487,12 @@ def compare(options: argparse.Namespace) -> None:
     argument("--study", action="append", default=[], help="only this study (repeatable; default: all that both have)"),
     argument("--junit", type=_free, metavar="FILE", help="write a test case for each study, as CI services read it"),
     argument(
-        "--history", type=_free, metavar="FILE", help="write the times of each start as CSV, as Apache Otava reads it"
+        "--history", type=Path, metavar="FOLDER", help="write a CSV of each study's starts, as Apache Otava reads it"
     ),
 )
 def gate(options: argparse.Namespace) -> None:
-    """Exit with 3 if a new result is slower than the spread of the baseline's starts explains; with 0 if not."""
-    from study.analysis.compare.gate import gate_folders, write_history, write_junit
+    """Exit with 3 if a new result is slower than the baseline's spread explains, or lacks a setting; with 0 if not."""
+    from study.analysis.compare.gate import gate_folders, write_histories, write_junit
     from study.artifacts.unbundle import as_folders
 
     with as_folders([options.baseline, options.new], partial(_say, log=None)) as (baseline, new):
@@ -500,12 +500,12 @@ def gate(options: argparse.Namespace) -> None:
     if options.junit:
         write_junit(gated, options.junit)
     if options.history:
-        write_history(gated, options.history)
+        write_histories(gated, options.history)
     for one in gated:
         _print(one.line)
-    if any(one.found.slower for one in gated):
+    if any(one.failed for one in gated):
         sys.stdout.flush()
-        sys.exit(SLOWER)
+        sys.exit(NOT_PASSED)
 
 
 @verb(

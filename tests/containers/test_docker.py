@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import psutil
@@ -27,6 +28,7 @@ from study.artifacts.record import JobResult, Record
 from study.base.errors import StudyError
 from study.base.files import ROOT, file_sha256, write_whole
 from study.base.step import TEMPLATES
+from study.config.sections import Device
 from study.config.settings import Settings
 from study.host.engine import client, container, lifetime, strays
 from study.host.engine.base import Engine
@@ -856,6 +858,12 @@ OLDER = ("certifi==2025.1.31", "ca78db4565a652026a4db2bcdf68f2fb589ea80d0be70e03
 """A package that no training needs, in another version, with the checksum of its wheel."""
 
 
+def packages(image: str, results: Path) -> dict[str, str]:
+    """The version of each package that an image holds, by its name."""
+    bill = json.loads(write_inventory(cast(Device, image), results).read_text(encoding="utf-8"))
+    return {part["name"]: part["version"] for part in bill["components"]}
+
+
 class TestTwoVersionsOfTheSoftware:
     def test_two_locks_are_built_run_in_the_same_blocks_and_compared(self, built: Built, contained: Checkout) -> None:
         # On an image that holds every package already a build installs the one that differs.
@@ -881,9 +889,25 @@ class TestTwoVersionsOfTheSoftware:
         assert images["old.lock"] != images["new.lock"]
         order = sorted(made, key=lambda record: record.started)
         assert [record.block for record in order] == [1, 1, 2, 2, 3, 3]
-        described = [read_image(path) for path in (contained.root / "results" / "images").glob("cpu-*.json")]
+        paths = [*(contained.root / "results" / "images").glob("cpu-????????.json")]
+        described = [read_image(path) for path in paths]
         assert {image.libraries["torch"] for image in described} == {built.cpu.libraries["torch"]}
         assert len({image.lock_sha256 for image in described}) == 2
+        held = [packages(path.stem, contained.root / "results") for path in paths]
+        versions = {name: {one.get(name) for one in held} for name in held[0].keys() | held[1].keys()}
+        newer = re.findall(r"^certifi==([\w.]+)", current, re.MULTILINE)
+        assert {name: of for name, of in versions.items() if len(of) > 1} == {
+            "certifi": {OLDER[0].partition("==")[2], *newer}
+        }
+        fit = json.loads(Results(contained.root / "results").fit("versions").read_text(encoding="utf-8"))
+        (contrast,) = [answer for answer in fit["answer"] if answer.get("contrast") == "image"]
+        assert (contrast["kind"], contrast["slower"], contrast["faster"]) == ("contrast", "old.lock", "new.lock")
+        (ratio,) = fit["ratios"]
+        assert contrast["least"]["ratio"] == contrast["most"]["ratio"] == ratio["ratio"]
+        assert ratio["ratio"]["value"] == pytest.approx(ratio["slower_seconds"] / ratio["faster_seconds"])
+        for level, side in (("old.lock", "slower_seconds"), ("new.lock", "faster_seconds")):
+            times = [one.measurement.fit_seconds for one in made if one.measurement and one.settings.image == level]
+            assert min(times) <= ratio[side] <= max(times)
         page = (contained.root / "results" / "report.html").read_text(encoding="utf-8")
         assert "old.lock" in page
         assert "used different images" not in page

@@ -1,6 +1,7 @@
 # The plans of this start. The logic is in study/host/plan/workflow.py, where it is tested.
 
 import sys
+from inspect import signature
 from pathlib import Path
 
 from snakemake.settings.types import DeploymentMethod
@@ -60,6 +61,12 @@ wildcard_constraints:
 def code(module):
     """Return the files that an analysis step needs, by its module: an edit of one makes the step's output again."""
     return [str(path) for path in closure(module, BASE)]
+
+
+def known(function):
+    """Return a function of a run that keeps its parameters: at each call Snakemake asks for them two or three times."""
+    function.__signature__ = signature(function)
+    return function
 
 
 def figures_of(study):

@@ -3,9 +3,14 @@ RESOURCES = ("slurm_partition", "constraint", "gres", "slurm_extra", "gpu", "nod
 ASKED = {name: asked(name) for name in RESOURCES} if ON_OTHER_MACHINES else {}
 
 
+# What a run waits for. A name for these files would cost Snakemake a kilobyte a run, and a function that returns none
+# its calls: with 10,000 runs all of this is felt (`python -m benchmarks.many_plans`).
+PREPARATION = known(lambda wc: FLOW.needed(wc.study, wc.run, wc.key)) if FLOW.missing else []
+
+
 # One run is one process, alone on the machine: it takes every core. Every run waits for every missing preparation,
-# because a run with preparing jobs of its own would break the seeded order. What exists is no input, and the plan is
-# a parameter: Snakemake calls a job failed if an input is newer (after the clock was set back). The output is a stamp,
+# because a run with preparing jobs of its own would break the seeded order. What exists is no input, and neither is
+# the plan: Snakemake calls a job failed if an input is newer (after the clock was set back). The output is a stamp,
 # because Snakemake deletes what it calls an output: a record, never. On another machine a run has the CPUs that
 # `set-threads` of a profile names. An executor makes the runs alone: what is before and after them needs the network, or
 # is quickly done.
@@ -13,20 +18,20 @@ ASKED = {name: asked(name) for name in RESOURCES} if ON_OTHER_MACHINES else {}
 
 rule measure:
     input:
-        preparation=lambda wc: FLOW.needed(wc.study, wc.run, wc.key),
+        PREPARATION,
     output:
         "results/{study}/stamps/{run}.{key}",
     log:
         "results/logs/{study}/{run}.{key}.log",
-    priority: lambda wc: FLOW.order(wc.study, wc.run, wc.key)
+    priority: known(lambda wc: FLOW.order(wc.study, wc.run, wc.key))
     threads: 1 if ON_OTHER_MACHINES else workflow.resource_settings.cores or 1
     resources:
         **ASKED,
     params:
-        plan="results/{study}/plan.json",
-        counter=lambda wc: FLOW.counter(wc.study, wc.run),
+        counter=known(lambda wc: FLOW.counter(wc.study, wc.run)),
     shell:
-        "exec python -m study.base.step run {params.plan:q} {wildcards.run:q} --counter {params.counter:q} --log {log:q}"
+        "exec python -m study.base.step run results/{wildcards.study}/plan.json {wildcards.run}"
+        " --counter {params.counter:q} --log {log}"
 
 
 # What each step of the analysis waits for, in the place of every stamp: Snakemake keeps every input of every job. The

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from study.analysis.compare.results import Same, same_work, studies_of
-from study.analysis.stats.comparison import LEAST_STARTS, Gate, Side, gate
-from study.analysis.words import number
+from study.analysis.stats.comparison import LEAST_STARTS, Gate, Side, gate, start_means
+from study.analysis.words import listed, number
 from study.base.errors import StudyError, printable
 from study.base.files import write_whole
 
@@ -23,23 +23,40 @@ class Gated:
     found: Gate
 
     @property
+    def missing(self) -> list[str]:
+        """The settings of the baseline of which the new result has no run that counts."""
+        return self.same.left_out[self.same.sides[0].name]
+
+    @property
+    def failed(self) -> bool:
+        """Whether the new result does not pass: what was not measured may be slower, too."""
+        return self.found.slower or bool(self.missing)
+
+    @property
+    def kind(self) -> str:
+        """The verdict in a word."""
+        return "SLOWER" if self.found.slower else "INCOMPLETE" if self.missing else "ok"
+
+    @property
     def line(self) -> str:
         """The verdict, and what it rests on."""
-        word, found = "SLOWER" if self.found.slower else "ok", self.found
-        return (
-            f"{word}: {self.same.study}: {number(found.ratio)} times the baseline; the limit is {number(found.limit)}, "
-            f"from {found.starts[0]} starts of the baseline; a slowdown of {number(found.found)} is found four times "
-            "in five"
+        found = self.found
+        told = (
+            f"{self.kind}: {self.same.study}: {number(found.ratio)} times the baseline; the limit is "
+            f"{number(found.limit)}, from {found.starts[0]} starts of the baseline; a slowdown of "
+            f"{number(found.found)} is found four times in five"
         )
+        return f"{told}; without a run that counts: {listed(self.missing)}" if self.missing else told
 
 
 def gate_folders(baseline: Path, new: Path, studies: Sequence[str]) -> list[Gated]:
-    """Return how each study of a new result stands against the baseline.
+    """Return how each study stands against the baseline: those of ``studies``, else all of the baseline.
 
-    Raise :class:`StudyError` if the work is not the same, or if the baseline has too few starts to tell chance.
+    Raise :class:`StudyError` if the new result lacks one, if the work is not the same, or if the baseline has too few
+    starts to tell chance.
     """
     gated = []
-    for study in studies_of([baseline, new], studies):
+    for study in studies_of([baseline, new], studies or studies_of([baseline], [])):
         same = same_work(study, [baseline, new])
         before, after = same.sides
         found = gate(before, after)
@@ -53,31 +70,32 @@ def gate_folders(baseline: Path, new: Path, studies: Sequence[str]) -> list[Gate
 
 
 def write_junit(gated: Sequence[Gated], path: Path) -> None:
-    """Write one test case for each study, failed where the new result is slower, as CI services read it."""
-    failed = sum(one.found.slower for one in gated)
+    """Write one test case for each study, failed where the new result does not pass, as CI services read it."""
+    failed = sum(one.failed for one in gated)
     suite = ElementTree.Element("testsuite", name="study gate", tests=str(len(gated)), failures=str(failed), errors="0")
     for one in gated:
         case = ElementTree.SubElement(suite, "testcase", classname="study.gate", name=one.same.study)
-        if one.found.slower:
-            ElementTree.SubElement(case, "failure", message=printable(one.line), type="slower")
+        if one.failed:
+            ElementTree.SubElement(case, "failure", message=printable(one.line), type=one.kind.lower())
         else:
             ElementTree.SubElement(case, "system-out").text = printable(one.line)
     write_whole(path, ElementTree.tostring(suite, encoding="unicode", xml_declaration=True))
 
 
-def write_history(gated: Sequence[Gated], path: Path) -> None:
-    """Write one row for each start: its time, its commit, and the geometric mean of the seconds of each setting.
+def write_histories(gated: Sequence[Gated], folder: Path) -> None:
+    """Write a CSV for each study: a row for each start in their order, with its time, its commit, and a column of the
+    seconds of each setting.
 
-    The starts of the baseline come first. Apache Otava reads such a file: ``time`` is its time column, ``commit`` an
-    attribute, and each other column a metric.
+    The seconds are geometric means, and what a start lacks is filled as the gate fills it: Apache Otava, which reads
+    such a file, refuses an empty cell. A start that is in both results is one row.
     """
-    parts = [_history(side, one.same.study) for one in gated for side in one.same.sides]
-    rows = pd.concat(parts).groupby(["time", "commit"], sort=True).first().reset_index()
-    write_whole(path, rows.to_csv(index=False))
+    folder.mkdir(parents=True, exist_ok=True)
+    for one in gated:
+        rows = pd.concat([_history(side, one.same.settings) for side in one.same.sides])
+        rows = rows.drop_duplicates(["time", "commit"]).sort_values("time", kind="stable")
+        write_whole(folder / f"{one.same.study}.csv", rows.to_csv(index=False))
 
 
-def _history(side: Side, study: str) -> pd.DataFrame:
-    logs = side.runs.assign(log=np.log(side.runs["seconds"]))
-    table = logs.pivot_table(index="start", columns="setting", values="log", aggfunc="mean", sort=False)
+def _history(side: Side, settings: Sequence[str]) -> pd.DataFrame:
     begun = side.runs.groupby("start", sort=False)[["started", "commit"]].min().rename(columns={"started": "time"})
-    return begun.join(pd.DataFrame({f"{study}: {setting}": np.exp(table[setting]) for setting in table}))
+    return begun.join(start_means(side)[list(settings)].apply(np.exp))

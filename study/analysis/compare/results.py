@@ -48,8 +48,8 @@ class Same:
 
     study: str
     total: Total
-    margin: float
-    """The first study's margin of equivalence."""
+    margins: dict[str, float]
+    """The margin of equivalence in the plan of each result."""
     settings: list[str]
     """Those that every result has, in the order of the study's levels."""
     sides: list[Side]
@@ -106,7 +106,7 @@ def same_work(study: str, folders: Sequence[Path]) -> Same:
     return Same(
         study=study,
         total=first.plan.study.total,
-        margin=first.plan.study.equivalence_margin,
+        margins={result.name: result.plan.study.equivalence_margin for result in results},
         settings=list(dict.fromkeys(label for key, label in labels.items() if key in shared)),
         sides=[
             _side(result, one, {key: labels[key] for key in shared}) for result, one in zip(results, keys, strict=True)

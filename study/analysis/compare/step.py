@@ -5,8 +5,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from study.analysis.compare.results import Same, same_work, studies_of
-from study.analysis.stats.comparison import Pair, Ranking, compare, rank
-from study.analysis.wording.comparison import differences_table, ranking_lines, reasons, settings_table, verdict_lines
+from study.analysis.stats.comparison import Margin, Pair, Ranking, compare, rank
+from study.analysis.wording.comparison import (
+    differences_table,
+    margin_line,
+    ranking_lines,
+    reasons,
+    settings_table,
+    verdict_lines,
+)
 from study.analysis.words import TOTALS, listed
 from study.base.strict import Strict
 
@@ -16,6 +23,7 @@ class Compared(Strict):
 
     study: str
     total: str
+    margin: Margin
     pairs: list[Pair]
     ranking: Ranking | None
     left_out: dict[str, list[str]]
@@ -30,12 +38,18 @@ def compare_folders(folders: Sequence[Path], studies: Sequence[str], margin: flo
     return [_compared(same_work(study, folders), margin) for study in studies_of(folders, studies)]
 
 
-def _compared(same: Same, margin: float | None) -> Compared:
+def _compared(same: Same, given: float | None) -> Compared:
     first, *others = same.sides
+    margin = Margin(
+        value=given or same.margins[first.name],
+        source="command_line" if given else "plan",
+        planned=same.margins,
+    )
     return Compared(
         study=same.study,
         total=same.total,
-        pairs=[compare(first, other, same.settings, margin or same.margin) for other in others],
+        margin=margin,
+        pairs=[compare(first, other, same.settings, margin.value) for other in others],
         ranking=rank(same.sides) if len(others) > 1 else None,
         left_out={name: left for name, left in same.left_out.items() if left},
         differs=same.differs,
@@ -56,6 +70,7 @@ def _lines(found: Compared) -> Iterator[str]:
         yield from verdict_lines(pair, TOTALS[found.total].replace(" (s)", ""))
         yield from settings_table(pair)
         yield from reasons(pair)
+    yield margin_line(found.margin)
     for name, left in found.left_out.items():
         yield f"Only in {name}, and not compared: {listed(list(itertools.islice(left, 12)))}."
     yield from differences_table(names, found.differs)

@@ -20,13 +20,13 @@ from scipy import stats
 from study.analysis.stats.equivalence import POWER
 from study.analysis.stats.log_model import CONFIDENCE, SIGNIFICANCE
 from study.analysis.stats.mixed_model import Array
+from study.analysis.stats.more_starts import More, more_starts
 from study.analysis.stats.usable import Estimate
 from study.base.strict import Strict
 
 ASSUMED_SPREAD = 0.05
 """Standard deviation of log seconds between starts, where a result has one start alone. A quiet machine is better; two
 shared ones were seen to be far worse."""
-MOST_STARTS = 100
 ROUNDS = 200
 """Rounds in which what a start lacks is filled: each takes most of what is left of the error."""
 PHASES = {
@@ -70,6 +70,7 @@ class Compared(Strict):
     runs: tuple[int, int] = Field(description="Runs of the first and of the second result.")
     accuracies: tuple[float | None, float | None]
     verdict: Verdict
+    more: More | None = Field(description="What is needed for a verdict; null where there is one.")
 
 
 class Pair(Strict):
@@ -81,9 +82,6 @@ class Pair(Strict):
     starts: tuple[int, int]
     assumed: bool = Field(description="Whether the spread between starts is assumed: a result has one start alone.")
     spread: float = Field(description="Standard deviation of log seconds between starts.")
-    starts_needed: int | None = Field(
-        description="Starts of each result with which four in five comparisons resolve the margin; null beyond 100."
-    )
     overall: Compared
     settings: list[Compared]
     phases: dict[str, float] = Field(
@@ -92,6 +90,17 @@ class Pair(Strict):
     states: dict[str, float] = Field(
         description="What the machine tells of itself: the second result's over the first's."
     )
+
+
+class Margin(Strict):
+    """The margin of equivalence, and whether it was stated before the data were there."""
+
+    value: float
+    source: Literal["plan", "command_line"] = Field(
+        description="plan: the study's file, by the plan of the first result, which a start writes before its runs. "
+        "command_line: `--margin`, after the data."
+    )
+    planned: dict[str, float] = Field(description="The margin in the plan of each result.")
 
 
 class Ranking(Strict):
@@ -111,15 +120,13 @@ def compare(first: Side, second: Side, settings: Sequence[str], margin: float) -
     )
     scatter = _scatter([a[one] for one in settings], [b[one] for one in settings])
     each = [_difference(a[one].to_numpy(), b[one].to_numpy(), scatter) for one in settings]
-    spread = overall.spread
     return Pair(
         first=first.name,
         second=second.name,
         margin=margin,
         starts=(len(a), len(b)),
         assumed=assumed,
-        spread=spread,
-        starts_needed=starts_needed(spread, margin),
+        spread=overall.spread,
         overall=_compared(None, overall, 1, margin, first.runs, second.runs),
         settings=[
             _compared(one, difference, len(settings), margin, *(_at(side, one) for side in (first, second)))
@@ -205,24 +212,22 @@ def start_means(side: Side) -> pd.DataFrame:
     return filled
 
 
-def starts_needed(spread: float, margin: float) -> int | None:
-    """Return the starts of each result with which a t test at 5% finds a ratio of 1 + margin with a power of 80%."""
-    for count in range(2, MOST_STARTS + 1):
-        degrees = 2 * count - 2
-        quantiles = float(stats.t.ppf((1 + CONFIDENCE) / 2, degrees) + stats.t.ppf(POWER, degrees))
-        if quantiles * spread * math.sqrt(2 / count) <= math.log1p(margin):
-            return count
-    return None
-
-
 @dataclass(frozen=True)
 class _Difference:
-    """A difference of mean log seconds, its standard error, and the degrees of freedom (None: a spread is assumed)."""
+    """A difference of mean log seconds, with the starts of each result and the spread between them.
+
+    The degrees of freedom are those of the spread; None: it is assumed.
+    """
 
     value: float
-    error: float
+    starts: tuple[int, int]
     degrees: int | None
     spread: float
+
+    @property
+    def error(self) -> float:
+        """Its standard error."""
+        return self.spread * math.sqrt(1 / self.starts[0] + 1 / self.starts[1])
 
     def reach(self, level: float) -> float:
         """Return the one-sided bound's distance at this confidence."""
@@ -250,8 +255,8 @@ def _scatter(first: "Sequence[pd.Series[float]]", second: "Sequence[pd.Series[fl
 
 def _difference(first: Array, second: Array, scatter: tuple[float, int]) -> _Difference:
     variance, degrees = scatter
-    error = math.sqrt(variance * (1 / len(first) + 1 / len(second)))
-    return _Difference(float(second.mean() - first.mean()), error, degrees or None, math.sqrt(variance))
+    starts = len(first), len(second)
+    return _Difference(float(second.mean() - first.mean()), starts, degrees or None, math.sqrt(variance))
 
 
 def _compared(
@@ -272,6 +277,9 @@ def _compared(
         runs=(len(first), len(second)),
         accuracies=(_mean(first["accuracy"]), _mean(second["accuracy"])),
         verdict=verdict,
+        more=more_starts(found.value, found.spread, found.starts, margin, tests)
+        if verdict == "not_enough_starts"
+        else None,
     )
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from study.analysis.stats.comparison import PHASES, STATES, Compared, Pair, Ranking, Verdict
+from study.analysis.stats.comparison import PHASES, STATES, Compared, Margin, Pair, Ranking, Verdict
+from study.analysis.stats.more_starts import MOST_MORE, More
 from study.analysis.words import agreeing, listed, number
 
 VERDICTS: dict[Verdict, str] = {
@@ -18,7 +19,7 @@ LEAST_SHARE = 0.05
 def verdict_lines(pair: Pair, total: str) -> list[str]:
     """Return the sentence that answers, and what it rests on."""
     found, between = pair.overall, f"{_interval(pair.overall)} times those of {pair.first}"
-    margin = f"{100 * pair.margin:.3g}%"
+    margin = _percent(pair.margin)
     said = {
         "faster": f"{pair.second} is faster than {pair.first}",
         "slower": f"{pair.second} is slower than {pair.first}",
@@ -36,17 +37,31 @@ def _starts(pair: Pair, margin: str) -> list[str]:
         if pair.assumed
         else f"{counts}, which differ among each other by {spread}."
     )
-    if pair.starts_needed is None:
-        return [f"{told} More than a hundred starts of each would be needed to tell a difference of {margin}."]
-    if pair.starts_needed > min(pair.starts):
-        return [
-            f"{told} {pair.starts_needed} starts of each tell a difference of {margin} in four of five comparisons."
-        ]
-    return [told]
+    more = pair.overall.more
+    return [told, *([] if more is None else [_more(more, margin)])]
 
 
-def _counted(starts: int) -> str:
-    return f"{starts} {agreeing(starts, 'start', 'starts')}"
+def _more(more: More, margin: str) -> str:
+    """Return how many more starts would tell, and what they would."""
+    aim = f"show that they are equivalent within {margin}" if more.test == "equivalence" else "show which is faster"
+    if more.starts is None:
+        return f"More than {MOST_MORE} more starts of each would be needed to {aim}."
+    return (
+        f"{_counted(more.starts, 'more ')} of each would {aim}, in four of five comparisons, if the ratio and the "
+        "spread stay as they are."
+    )
+
+
+def _verdict(found: Compared) -> str:
+    more = found.more
+    if more is None:
+        return VERDICTS[found.verdict]
+    count = f"{more.starts}" if more.starts else f"over {MOST_MORE}"
+    return f"{VERDICTS[found.verdict]}: {count} more of each"
+
+
+def _counted(starts: int, kind: str = "") -> str:
+    return f"{starts} {kind}{agreeing(starts, 'start', 'starts')}"
 
 
 def _interval(found: Compared) -> str:
@@ -58,6 +73,22 @@ def _bounds(found: Compared) -> str:
     return "no interval" if low is None or high is None else f"95%: {number(low)} to {number(high)}"
 
 
+def margin_line(margin: Margin) -> str:
+    """Return where the margin of equivalence comes from, and each plan that has another one."""
+    value = _percent(margin.value)
+    first, *_ = margin.planned
+    if margin.source == "command_line":
+        planned = listed([f"{_percent(one)} ({name})" for name, one in margin.planned.items()])
+        return f"The margin of {value} was given on the command line, after the data were there; planned: {planned}."
+    others = [f"{_percent(one)} ({name})" for name, one in margin.planned.items() if one != margin.value]
+    told = f"The margin of {value} is the study's own, by the plan of {first}, which a start writes before its runs"
+    return f"{told}; other plans have another: {listed(others)}." if others else f"{told}."
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g}%"
+
+
 def settings_table(pair: Pair) -> list[str]:
     """Return one row for each setting, aligned."""
     head = ("setting", "ratio", "all at once", "verdict", "runs", "accuracy")
@@ -66,7 +97,7 @@ def settings_table(pair: Pair) -> list[str]:
             str(found.setting),
             number(found.ratio.value),
             _bounds(found),
-            VERDICTS[found.verdict],
+            _verdict(found),
             " and ".join(map(str, found.runs)),
             " and ".join("-" if one is None else f"{one:.1%}" for one in found.accuracies),
         )

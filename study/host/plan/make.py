@@ -173,16 +173,16 @@ def _blocks(
     configurations: Sequence[Configuration], labels: Sequence[str], replicates: Sequence[int], seed: int
 ) -> list[Run]:
     """Return the runs: in each block every configuration that has a run left, in the block's own seeded order."""
-    first = [
-        Run(name="", block=0, position=0, **vars(configuration)) for configuration in configurations
-    ]  # checked once: a replicate differs from it in these three alone
+    # Checked once: a replicate differs in three values alone, and all share one set of the names of what was given.
+    first = [dict(Run(name="", block=0, position=0, **vars(configuration))) for configuration in configurations]
+    given = {*Run.model_fields}
     runs: list[Run] = []
     for block in range(1, max(replicates, default=0) + 1):
         order = [index for index, count in enumerate(replicates) if count >= block]
         random.Random(f"{seed}/{block}").shuffle(order)
         for index in order:
             own = {"name": f"{labels[index]}-r{block}", "block": block, "position": len(runs) + 1}
-            runs.append(first[index].model_copy(update=own))
+            runs.append(Run.model_construct(given, **(first[index] | own)))
     return runs
 
 

@@ -24,6 +24,7 @@ from study.artifacts.unbundle import as_folders, folder_of, unpack
 from study.base.errors import StudyError
 from study.cli import main
 from tests.conftest import ROOT, tiny_plan
+from tests.unit.analysis.test_comparison import of_devices, result, slower
 from tests.unit.artifacts.test_records import make_record
 
 EXAMPLE = ROOT / "docs" / "example-h200"
@@ -194,6 +195,8 @@ def test_bundles_are_compared_as_their_folders_are(
     words = ["compare", "--study", "speedup"]
     assert main([*words, *(str(tmp_path / name / "folder") for name in ("one", "two"))]) == 0
     of_folders = capsys.readouterr().out
+    assert of_folders.splitlines()[1].startswith("Not enough starts to tell two/folder from one/folder")
+    assert re.search(r"^\d+ more starts of each would show that they are equivalent within 5%", of_folders, re.M)
     assert main([*words, *(str(tmp_path / name / "results.zip") for name in ("one", "two"))]) == 0
     assert capsys.readouterr().out.replace("results.zip", "folder") == of_folders
     assert main([*words, str(tmp_path / "one/folder"), str(tmp_path / "two/results.zip")]) == 0
@@ -204,6 +207,28 @@ def test_bundles_are_compared_as_their_folders_are(
     )
     assert capsys.readouterr().out.startswith("ok: batch-size: 1.00 times the baseline")
     assert not list(scratch.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("kind", "verdict"),
+    [("same", "b.zip is equivalent to a.zip within 5%"), ("slower", "b.zip is slower than a.zip"),
+     ("device", "b.zip is faster than a.zip")],
+)  # fmt: skip
+def test_bundles_have_the_verdict_of_what_was_planted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, verdict: str
+) -> None:
+    """Of one machine, of one that is 5% slower, and of the example's CPU beside its H200."""
+    if kind == "device":
+        of_devices(tmp_path)
+    else:
+        plan = tiny_plan(replicates=4)
+        result(tmp_path / "a", plan, slower(1.0))
+        result(tmp_path / "b", plan, slower(1.05 if kind == "slower" else 1.0))
+    for name in ("a", "b"):
+        packed(tmp_path / name, tmp_path / f"{name}.zip")
+        shutil.rmtree(tmp_path / name)
+    assert main(["compare", *(str(tmp_path / f"{name}.zip") for name in ("a", "b"))]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith(verdict)
 
 
 @pytest.mark.parametrize(
