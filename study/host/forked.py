@@ -14,7 +14,7 @@ from study.host.supervise import Spawned, lines_of
 
 JOB_MODULE = "study.training.job"
 """The module of a run's process."""
-RANKS_MODULE = "study.training.distributed.forked"
+RANKS_MODULE = "study.training.forked"
 """The module of the process of a run of several processes, if a template forks it."""
 
 

@@ -16,15 +16,14 @@ from study.config.settings import Settings
 from study.host.engine import container
 from study.host.forked import JOB_MODULE, Forked, main_of, template_of
 from study.host.plan.templates import can_fork, start_templates
-from study.training import job
-from study.training.distributed import forked
+from study.training import forked, job
 from tests.conftest import tiny_plan
 
 LOOPS = ("torch", "inference", "loader_alone")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has templates")
-@pytest.mark.parametrize("module", [*(f"loops.{loop}.loop" for loop in LOOPS), "distributed.forked"])
+@pytest.mark.parametrize("module", [*(f"loops.{loop}.loop" for loop in LOOPS), "forked"])
 def test_a_template_of_runs_has_one_thread_and_has_started_no_gpu(module: str) -> None:
     """Of several threads only one would live on in a forked process, without the locks that the others held. What
     forks ranks is forked itself."""
