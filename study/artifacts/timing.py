@@ -290,6 +290,12 @@ class Timing(Strict):
     compile_seconds: Annotated[Seconds, Resource("compilation (s)", "number")] = Field(
         None, description="Time that torch.compile took in the whole run."
     )
+    decoder_difference: Annotated[
+        float | None, Unit("of 255"), Resource("pixels' mean distance from Pillow's, of 255", "number")
+    ] = Field(
+        None,
+        description="Mean distance of the pixels of training images from those that Pillow decodes; empty for Pillow.",
+    )
     settled: bool | None = Field(
         None, description="Whether each stage became steady; empty if no stage is long enough to tell."
     )

@@ -270,6 +270,7 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
         "synchronise_seconds": sum(epoch.synchronise_seconds for epoch in measured.epochs),
         "warm_up_extra_seconds": warm_up_extra(measured),
         "compile_seconds": measured.compile_seconds,
+        "decoder_difference": measured.decoder_difference.mean if measured.decoder_difference else None,
         "extreme_steps": extreme_steps([step.seconds for step in after_the_first(steady_steps(measured), measured)]),
         "settled": settled(measured.steps, [epoch.stage for epoch in measured.epochs]),
         "steady_images_per_second": full / step_seconds if step_seconds else None,

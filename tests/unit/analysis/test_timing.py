@@ -14,7 +14,7 @@ from study.analysis.table.rows import table, table_of, values_of
 from study.artifacts import timing
 from study.artifacts.plan import Plan
 from study.artifacts.record import DataUsed
-from study.artifacts.samples import Target
+from study.artifacts.samples import PixelDifference, Target
 from study.artifacts.timing import Timing
 from study.config.study import Total
 from tests.conftest import tiny_plan
@@ -161,3 +161,15 @@ def test_the_start_of_the_workers_is_within_the_wait_for_the_first_batch_that_it
 def test_no_row_of_the_page_adds_up_memory_that_processes_share() -> None:
     assert "peak_host_resident_bytes" in timing.resources()
     assert "peak_tree_resident_bytes" not in timing.resources()
+
+
+def test_how_far_a_decoders_pixels_lie_from_pillows_is_a_column(tmp_path: Path) -> None:
+    plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4, 8]})
+    pillow, other = (make_record(plan, number) for number in range(2))
+    assert other.measurement is not None
+    far = PixelDifference(images=16, mean=0.375, largest=36)
+    other = other.model_copy(update={"measurement": other.measurement.model_copy(update={"decoder_difference": far})})
+    frame = table(plan, dict(zip([run.name for run in plan.runs], (pillow, other), strict=True)))
+    assert pd.isna(frame["decoder_difference"][0])
+    assert frame["decoder_difference"][1] == 0.375
+    assert "decoder_difference" in timing.resources()
