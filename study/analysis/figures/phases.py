@@ -1,5 +1,6 @@
 """The parts of a time: a stacked bar for each level, a panel for each group."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +47,10 @@ TEXT_POINTS, SHARE_POINTS = 9, 8
 LETTER = 0.62
 """Width of a letter over the height of the text, rounded up."""
 LEAST_SHARE = 0.05
+MOST_UPRIGHT = 12
+"""Bars of a panel that stand side by side; more lie below each other, where each has room for its words."""
+LYING_WIDTH, LYING_HEIGHT = 8.0, 0.21
+"""Width of a panel of lying bars, their words included, and height for each of them."""
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
@@ -57,20 +62,33 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     panels = [(label, table) for label, table in tables if len(table)]
     if not panels:
         return None
-    columns = min(2, len(panels))
-    rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(columns * PANEL_WIDTH + LEGEND_WIDTH, rows * PANEL_HEIGHT))
-    grid: Any = figure.subplots(rows, columns, squeeze=False)
-    for axes in grid.flat[len(panels) :]:
-        axes.set_axis_off()
-    name = ", ".join(short_key(key) for key in keys_of(plan.study)[0] or ["device"])
-    for axes, (label, table) in zip(grid.flat, panels, strict=False):  # the last place may stay empty
-        _bars(axes, table)
-        axes.set(title=device_words(label), xlabel=name, ylabel=TOTALS[analysis.y])
-    handles, labels = grid.flat[0].get_legend_handles_labels()
+    counts, name = [len(table) for _, table in panels], ", ".join(map(short_key, keys_of(plan.study)[0] or ["device"]))
+    lying = max(counts) > MOST_UPRIGHT
+    figure, grid = _lying_panels(counts) if lying else _upright_panels(len(panels))
+    for axes, (label, table) in zip(grid, panels, strict=False):  # the last place may stay empty
+        (_lying if lying else _bars)(axes, table)
+        words = [name, TOTALS[analysis.y]]
+        axes.set(title=device_words(label), xlabel=words[lying], ylabel=words[not lying])
+    handles, labels = grid[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right upper", reverse=True, frameon=False)
     on_gpu = bool((frame["device"] == "cuda").any())
     return Drawn(figure, "Where the time goes", _caption(on_gpu, len(panels)), _alt(panels, name))
+
+
+def _upright_panels(count: int) -> tuple[Figure, list[Axes]]:
+    columns = min(2, count)
+    rows = -(-count // columns)
+    figure = Figure(figsize=(columns * PANEL_WIDTH + LEGEND_WIDTH, rows * PANEL_HEIGHT))
+    grid: Any = figure.subplots(rows, columns, squeeze=False)
+    for axes in grid.flat[count:]:
+        axes.set_axis_off()
+    return figure, list(grid.flat)
+
+
+def _lying_panels(bars: list[int]) -> tuple[Figure, list[Axes]]:
+    figure = Figure(figsize=(LYING_WIDTH + LEGEND_WIDTH, sum(1 + LYING_HEIGHT * count for count in bars)))
+    grid: Any = figure.subplots(len(bars), 1, squeeze=False, height_ratios=bars)
+    return figure, list(grid.flat)
 
 
 def _table(parts: dict[str, dict[str, float]]) -> pd.DataFrame:
@@ -78,27 +96,34 @@ def _table(parts: dict[str, dict[str, float]]) -> pd.DataFrame:
     return pd.DataFrame(list(parts.values()), index=[label.replace(", ", "\n") for label in parts])
 
 
-def _bars(axes: Axes, table: pd.DataFrame) -> None:
-    places = range(len(table))
-    bottom = pd.Series(0.0, index=table.index)
+def _stacked(bar: Callable[..., Any], table: pd.DataFrame) -> None:
+    """Draw a bar of pieces for each row by ``bar``, a method of the axes."""
+    start = pd.Series(0.0, index=table.index)
     for column in table:
         piece = PIECES[str(column)]
-        axes.bar(
-            places,
-            table[column],
-            BAR_WIDTH,
-            bottom,
-            color=piece.colour,
-            hatch=piece.hatch,
-            edgecolor="0.25",
-            linewidth=0.4,
-            label=piece.label,
-        )
-        bottom = bottom + table[column]
-    axes.set_xticks(places, list(table.index), rotation=_rotation(list(table.index)))
+        look = {"color": piece.colour, "hatch": piece.hatch, "edgecolor": "0.25", "linewidth": 0.4}
+        bar(range(len(table)), table[column], BAR_WIDTH, start, label=piece.label, **look)
+        start = start + table[column]
+
+
+def _bars(axes: Axes, table: pd.DataFrame) -> None:
+    _stacked(axes.bar, table)
+    axes.set_xticks(range(len(table)), list(table.index), rotation=_rotation(list(table.index)))
     axes.set_xlim(-0.6, len(table) - 0.4)
     axes.grid(visible=False, axis="x")
     _numbers(axes, table)
+
+
+def _lying(axes: Axes, table: pd.DataFrame) -> None:
+    """Draw the bars from the top down, each with its words before it and its total behind it."""
+    _stacked(axes.barh, table)
+    axes.set_yticks(range(len(table)), [label.replace("\n", ", ") for label in table.index], fontsize=TEXT_POINTS)
+    axes.set_ylim(len(table) - 0.4, -0.6)
+    axes.grid(visible=False, axis="y")
+    totals = table.sum(axis=1)
+    axes.set_xlim(0, 1.15 * totals.max())
+    for place, total in enumerate(totals):
+        axes.text(1.01 * total, place, f" {number(total)} s", ha="left", va="center", fontsize=TEXT_POINTS)
 
 
 def _numbers(axes: Axes, table: pd.DataFrame) -> None:
@@ -129,7 +154,7 @@ def _rotation(labels: list[str]) -> int:
 
 def _caption(on_gpu: bool, panels: int) -> str:
     text = (
-        "The parts of the time, from the bottom up as in the legend. A bar is as long as the mean of its setting in "
+        "The parts of the time, in the order of the legend from its bottom up. A bar is as long as the mean of its setting in "
         "the tables; its pieces have their shares of the time of all runs that count. A percentage inside a bar is the "
         "share of waiting for data in the whole bar, given from 5% up where it has room. Other is the time outside the "
         "steps: the epochs' ends, the start and the end of the loader's workers, the schedule's own work. "

@@ -267,6 +267,23 @@ def test_no_two_words_of_the_phases_overlap_or_leave_the_picture() -> None:
     assert_legible(drawn)
 
 
+def test_more_settings_than_can_stand_side_by_side_lie_below_each_other() -> None:
+    use_style()
+    switches: dict[str, Any] = {
+        "training.precision": ["auto", "bf16"],
+        "training.memory_format": ["contiguous", "channels_last"],
+        "training.optimizer_implementation": ["auto", "fused"],
+        "training.batch_size": [4, 8],
+    }
+    plan = plan_of(factors={"device": ["cpu"]} | switches, curve=None)
+    drawn = phases_of(plan, frame_of(plan))
+    (axes,) = panels(drawn)
+    assert len(axes.get_yticklabels()) == 16
+    bars = [bar for pieces in axes.containers for bar in pieces]
+    assert max(bar.get_x() + bar.get_width() for bar in bars) == pytest.approx(10)
+    assert_legible(drawn)
+
+
 def test_no_two_words_of_the_memory_overlap_or_leave_the_picture() -> None:
     use_style()
     plan = plan_of(factors=LOOPS | {"loader.workers": [0, 4], "training.batch_size": [2**power for power in range(12)]})
@@ -275,11 +292,23 @@ def test_no_two_words_of_the_memory_overlap_or_leave_the_picture() -> None:
     assert_legible(memory_of(plan, frame))
 
 
+def _named(ticks: list[Text]) -> list[Text]:
+    """The words of an axis: numbers beyond its end are not shown."""
+    return [tick for tick in ticks if not re.fullmatch(r"[\d.]*", tick.get_text())]
+
+
 def assert_legible(drawn: Drawn) -> None:
     drawn.figure.draw_without_rendering()  # lays it out
     words: list[Text] = []
     for axes in panels(drawn):
-        words += [*axes.texts, *axes.get_xticklabels(), axes.title, axes.xaxis.label, axes.yaxis.label]
+        words += [
+            *axes.texts,
+            *axes.get_xticklabels(),
+            *_named(axes.get_yticklabels()),
+            axes.title,
+            axes.xaxis.label,
+            axes.yaxis.label,
+        ]
         words += legend.get_texts() if (legend := axes.get_legend()) else []
     words += [text for legend in drawn.figure.legends for text in legend.get_texts()]
     boxes = [text.get_window_extent() for text in words]
