@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from textwrap import fill
 from typing import Any
 
 import pandas as pd
@@ -49,8 +50,8 @@ LETTER = 0.62
 LEAST_SHARE = 0.05
 MOST_UPRIGHT = 12
 """Bars of a panel that stand side by side; more lie below each other, where each has room for its words."""
-LYING_WIDTH, LYING_HEIGHT = 8.0, 0.21
-"""Width of a panel of lying bars, their words included, and height for each of them."""
+LYING_WIDTH, LYING_HEIGHT, LETTERS = 8.0, 0.21, 2.2
+"""Width of a panel of lying bars, their words included; height for each of them, and letters of upright text."""
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
@@ -67,7 +68,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     figure, grid = _lying_panels(counts) if lying else _upright_panels(len(panels))
     for axes, (label, table) in zip(grid, panels, strict=False):  # the last place may stay empty
         (_lying if lying else _bars)(axes, table)
-        words = [name, TOTALS[analysis.y]]
+        words = [fill(name, round(LETTERS * len(table))) if lying else name, TOTALS[analysis.y]]
         axes.set(title=device_words(label), xlabel=words[lying], ylabel=words[not lying])
     handles, labels = grid[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right upper", reverse=True, frameon=False)
@@ -154,8 +155,8 @@ def _rotation(labels: list[str]) -> int:
 
 def _caption(on_gpu: bool, panels: int) -> str:
     text = (
-        "The parts of the time, in the order of the legend from its bottom up. A bar is as long as the mean of its setting in "
-        "the tables; its pieces have their shares of the time of all runs that count. A percentage inside a bar is the "
+        "The parts of the time, in the order of the legend from its bottom up. A bar is as long as the mean of its "
+        "setting in the tables; its pieces have their shares of the time of all runs that count. A percentage inside a bar is the "
         "share of waiting for data in the whole bar, given from 5% up where it has room. Other is the time outside the "
         "steps: the epochs' ends, the start and the end of the loader's workers, the schedule's own work. "
         "A setting without a successful run has no bar."
