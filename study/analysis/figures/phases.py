@@ -156,9 +156,9 @@ def _rotation(labels: list[str]) -> int:
 def _caption(on_gpu: bool, panels: int) -> str:
     text = (
         "The parts of the time, in the order of the legend from its bottom up. A bar is as long as the mean of its "
-        "setting in the tables; its pieces have their shares of the time of all runs that count. A percentage inside a bar is the "
-        "share of waiting for data in the whole bar, given from 5% up where it has room. Other is the time outside the "
-        "steps: the epochs' ends, the start and the end of the loader's workers, the schedule's own work. "
+        "setting in the tables; its pieces have their shares of the time of all runs that count. A percentage inside a "
+        "bar is the share of waiting for data in the whole bar, given from 5% up where it has room. Other is the time "
+        "outside the steps: the epochs' ends, the start and the end of the loader's workers, the schedule's own work. "
         "A setting without a successful run has no bar."
     )
     if on_gpu:

@@ -20,6 +20,7 @@ INFERENCE = {"task": "inference"}
 TARGET = {"training.target_accuracy": 0.9}
 IDLE = {"loader.workers": 0}
 THREADS = {"loader.kind": "threads"}
+ON_DEVICE = {"loader.kind": "device"}
 CAPTURED = {"device": "cuda", "training.cuda_graph": True}
 SWITCHED = {
     "training.compile": True,
@@ -66,6 +67,9 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("loader.persistent_workers", IDLE | {"loader.persistent_workers": True}),
     ("loader.persistent_workers", THREADS | {"loader.persistent_workers": True}),
     ("loader.workers", THREADS | {"loader.workers": 0}),
+    ("loader.decoder", FASTAI | {"loader.decoder": "torchcodec"}),
+    ("loader.decoder", ON_DEVICE | {"loader.decoder": "torchcodec_cuda"}),
+    ("loader.decoder", {"device": "cuda", "loader.decoder": "torchcodec_cuda"}),
     ("training.cudnn_benchmark_limit", {"training.cudnn_benchmark": False, "training.cudnn_benchmark_limit": 0}),
 ]
 
