@@ -81,9 +81,10 @@ def _imported(path: Path) -> list[str]:
 
 
 def _is_installed(top: str) -> bool:
+    """Return whether an import of ``top`` finds it in every process: each has another ``__main__``."""
     try:
-        return importlib.util.find_spec(top) is not None
-    except ValueError:  # `__main__` and its like
+        return top != "__main__" and importlib.util.find_spec(top) is not None
+    except ValueError:  # a module that was not imported from anywhere
         return False
 
 
