@@ -228,7 +228,9 @@ def test_a_signal_to_snakemake_alone_ends_its_run_at_once_and_says_how_to_go_on(
 @pytest.mark.parametrize("command", [["study", "start", "--"], ["snakemake"]])
 def test_ctrl_c_before_the_first_step_is_one_sentence(at: str, command: list[str], checkout: Checkout) -> None:
     """It comes while the plan is made, and when it is there."""
-    append(checkout.root / at, "import os, signal; os.kill(os.getpid(), signal.SIGINT)")
+    # A shell's background job, such as a whole test run, ignores Ctrl-C, and so does all that it starts.
+    heard = "signal.signal(signal.SIGINT, signal.default_int_handler)"
+    append(checkout.root / at, f"import os, signal; {heard}; os.kill(os.getpid(), signal.SIGINT)")
     done = checkout.python(*command, "--cores", "1", "--config", "studies=[tiny]", "container=none")
     assert done.returncode in (130, -signal.SIGINT)
     last = done.stderr.splitlines()[-1]

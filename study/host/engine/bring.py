@@ -55,9 +55,13 @@ def bring_here(engine: Engine, image: Image, results: Path, log: TextIO) -> None
     """
     if engine.has_image(image.run_as):
         return
-    stored = engine.image(engine.bring(image.request, results, log))
+    lacking = f"images.{image.request.device}: {engine.name} lacks the image of the start"
+    try:
+        stored = engine.image(engine.bring(image.request, results, log))
+    except StudyError as error:
+        raise StudyError(f"{lacking}, and cannot bring it: {error}") from None
     if stored is None or stored.run_as != image.run_as:
-        raise StudyError(f"images.{image.request.device}: what {engine.name} has here is not the image of the start")
+        raise StudyError(f"{lacking}, and has another one in its place")
 
 
 def _known(label: str | None) -> str | None:
