@@ -276,7 +276,7 @@ class Timing(Strict):
         None, description="Wait for the first batch of an epoch, mean over the epochs."
     )
     loader_start_seconds: Annotated[Seconds, Resource("of that, workers' start (s)", "number")] = Field(
-        None, description="Time to start the loader's workers, mean over the epochs."
+        None, description="Time to start the loader's workers, mean over the epochs; empty without workers."
     )
     loader_end_seconds: Seconds = Field(
         None, description="Time from the last step until the loader has ended, summed over the epochs."

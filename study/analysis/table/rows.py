@@ -265,7 +265,8 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
         **phases,
         "other_seconds": measured.fit_seconds - valid_seconds - sum(phases.values()),
         "first_batch_seconds": fmean(first_batches(measured)),
-        "loader_start_seconds": fmean(epoch.loader_start_seconds for epoch in measured.epochs),
+        # Without a worker, as with images on the device, nothing starts.
+        "loader_start_seconds": fmean(e.loader_start_seconds for e in measured.epochs) if measured.workers else None,
         "loader_end_seconds": sum(epoch.loader_end_seconds for epoch in measured.epochs),
         "synchronise_seconds": sum(epoch.synchronise_seconds for epoch in measured.epochs),
         "warm_up_extra_seconds": warm_up_extra(measured),

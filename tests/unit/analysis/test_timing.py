@@ -150,9 +150,11 @@ def test_the_start_of_the_workers_is_within_the_wait_for_the_first_batch_that_it
     epoch = record.measurement.epochs[0].model_copy(update={"loader_start_seconds": 0.3})
     steps = [step.model_copy(update={"epoch": number, "data_wait_seconds": 0.4}) for number in (1, 2, 3)
              for step in record.measurement.steps]  # fmt: skip
-    measured = record.measurement.model_copy(update={"epochs": [epoch] * 3, "steps": steps})
-    row = table(plan, {record.run: record.model_copy(update={"measurement": measured})}).iloc[0]
-    assert (row["loader_start_seconds"], row["first_batch_seconds"]) == pytest.approx((0.3, 0.4))
+    for workers in (0, 2):
+        measured = record.measurement.model_copy(update={"epochs": [epoch] * 3, "steps": steps, "workers": workers})
+        row = table(plan, {record.run: record.model_copy(update={"measurement": measured})}).iloc[0]
+        assert row["first_batch_seconds"] == pytest.approx(0.4)
+        assert row["loader_start_seconds"] == pytest.approx(0.3) if workers else pd.isna(row["loader_start_seconds"])
     headings = [resource.heading for resource in timing.resources().values()]
     place = headings.index("first batch of an epoch (s)")
     assert headings[place + 1] == "of that, workers' start (s)"
