@@ -35,6 +35,17 @@ def test_the_page_does_not_scroll_sideways(page: Page, report: Report, name: str
     assert found[0] <= found[1] == width, probe(page, "wide()")
 
 
+@pytest.mark.parametrize(("width", "least"), [(1280, 200), (375, 340)])
+def test_the_overview_is_seen_whole_and_gives_its_questions_room(
+    page: Page, thirteen: Path, width: int, least: int
+) -> None:
+    page.viewport(width)
+    page.open(thirteen)
+    table = "document.querySelector('.overview')"
+    assert page.evaluate(f"{table}.scrollWidth <= {table}.parentElement.clientWidth")
+    assert page.evaluate(f"{table}.tBodies[0].rows[0].cells[0].clientWidth") >= least
+
+
 @pytest.mark.parametrize(("width", "height"), [(1280, 900), (375, 667)])
 def test_the_first_screen_of_two_studies_says_what_becomes_of_each_claim(
     page: Page, example: Path, width: int, height: int
