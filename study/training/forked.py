@@ -16,7 +16,7 @@ from pathlib import Path
 from study.artifacts.run import Job
 from study.base.processes import die_with, name_process
 from study.training import job
-from study.training.distributed import agent, rank, ranks
+from study.training.distributed import agent, rank
 
 
 class Launcher:
@@ -74,6 +74,5 @@ def main(job_file: str, scratch: str) -> None:
     Nodes on other machines have none here: what starts their launchers is a command.
     """
     told = Job.model_validate_json(Path(job_file).read_text(encoding="utf-8"))
-    if not told.nodes:
-        ranks.waiting.extend(Launcher() for _ in range(told.run.settings.training.nodes))
-    job.main(job_file, scratch)
+    launchers = [] if told.nodes else [Launcher() for _ in range(told.run.settings.training.nodes)]
+    job.main(job_file, scratch, launchers)

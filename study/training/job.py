@@ -6,8 +6,9 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -26,20 +27,30 @@ from study.training.measure.precision import fp32_in_use, has_tf32, set_fp32
 from study.training.measure.sampler import sampling
 from study.training.measure.stopwatch import Stopwatch
 
+if TYPE_CHECKING:
+    from study.training.distributed.ranks import Waiting
 
-def made_ready(job: Job, inputs: Inputs, job_file: Path, scratch: Path) -> Callable[[], Measurement]:
+
+def made_ready(
+    job: Job, inputs: Inputs, job_file: Path, scratch: Path, launchers: "Sequence[Waiting]"
+) -> Callable[[], Measurement]:
     """Return the prepared training of this run: in this process, or in those that torch's launcher starts."""
     settings = job.run.settings
     if settings.training.strategy != "single":
         from study.training.distributed.ranks import train_ranks
 
-        return lambda: train_ranks(job_file, scratch, settings, job.nodes)
+        return lambda: train_ranks(job_file, scratch, settings, job.nodes, launchers)
     training_job, train = prepare(job, inputs, torch.device(settings.device), Replicas()), loop_of(settings)
     return lambda: train(training_job)
 
 
-def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path()) -> JobResult:
-    """Train, and return every possible outcome as a result. Ranks leave their files in ``scratch``."""
+def execute(
+    job: Job, job_file: Path = Path("job.json"), scratch: Path = Path(), launchers: "Sequence[Waiting]" = ()
+) -> JobResult:
+    """Train, and return every possible outcome as a result. Ranks leave their files in ``scratch``.
+
+    ``launchers`` are those that wait for their ranks' start, one a node, if this process was forked.
+    """
     inputs: Inputs | None = None
     measured: Yardstick | None = None
     settings, watch = job.run.settings, Stopwatch()
@@ -52,7 +63,7 @@ def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path())
             return JobResult(outcome="unavailable", message=message, machine=describe(settings.device))
         seed_everything(job.seed, settings.training.threads)
         inputs = checked_inputs(job)
-        train, device = made_ready(job, inputs, job_file, scratch), torch.device(settings.device)
+        train, device = made_ready(job, inputs, job_file, scratch, launchers), torch.device(settings.device)
         set_fp32(settings.training.precision)
         watch.mark("inputs")
         # Outside every timed region, and before the window of peak memory opens.
@@ -113,13 +124,13 @@ def compile_afresh(folder: Path) -> None:
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
 
 
-def main(job_file: str, scratch: str) -> None:
+def main(job_file: str, scratch: str, launchers: "Sequence[Waiting]" = ()) -> None:
     """Execute the job file, and leave the result in ``scratch`` in one piece."""
     job = Job.model_validate_json(Path(job_file).read_text(encoding="utf-8"))
     compile_afresh(Path(scratch) / "compiled")
     settings = job.run.settings
     with sampling(Path(scratch) / TELEMETRY, settings.training.replicas if settings.device == "cuda" else 0):
-        result = execute(job, Path(job_file), Path(scratch))
+        result = execute(job, Path(job_file), Path(scratch), launchers)
     leave(result, Path(scratch) / RESULT)
     if job.ceilings and result.outcome != "unavailable":
         # The result is safe by now: a failure here costs only the ceilings.

@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import time
 from datetime import timedelta
 from pathlib import Path
 
@@ -27,6 +28,9 @@ LONGEST_WAIT = timedelta(minutes=10)
 
 A process that died is seen by its agent at once; this is for one that hangs.
 """
+SEEN_SECONDS = 1.0
+"""Seconds from a rank's failure to its end. A launcher that forks its ranks tells of one alone, the first that it sees:
+where a killed rank made the others fail, it has to be that one."""
 
 
 def main(job_file: str, scratch: str, parent: str) -> int:
@@ -42,6 +46,7 @@ def main(job_file: str, scratch: str, parent: str) -> int:
         leave(JobResult(outcome="ok", measurement=train(job, Replicas(rank, count, True, device))), target)
     except Exception as error:  # every outcome is a result, as in study.training.job
         leave(failed(error, settings), target)
+        time.sleep(SEEN_SECONDS)
         end_at_once()
     torch.distributed.destroy_process_group()
     return 0

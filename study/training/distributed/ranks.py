@@ -56,10 +56,6 @@ class Waiting(Agent, Protocol):
         """Have it start its ranks in this environment."""
 
 
-waiting: list[Waiting] = []
-"""Launchers that this process forked before it started anything, one a node; empty if it starts them from nothing."""
-
-
 class RankFailed(StudyError):
     """Raised when a process of the run ended before it had trained; the message says which process and how it ended."""
 
@@ -78,14 +74,17 @@ def report_file(scratch: Path, node: int) -> Path:
     return scratch / f"node-{node}.json"
 
 
-def train_ranks(job_file: Path, scratch: Path, settings: Settings, on: Sequence[Node] = ()) -> Measurement:
+def train_ranks(
+    job_file: Path, scratch: Path, settings: Settings, on: Sequence[Node] = (), waiting: Sequence[Waiting] = ()
+) -> Measurement:
     """Have every rank train, and return the first rank's measurement with the replica of each.
 
-    ``on`` are the machines of the nodes; without any all nodes are this machine. Raise :class:`RankFailed` if a rank
-    does not finish; the others are then ended.
+    ``on`` are the machines of the nodes; without any all nodes are this machine. ``waiting`` are launchers that this
+    process forked before it started anything, one a node; without any they start from nothing. Raise
+    :class:`RankFailed` if a rank does not finish; the others are then ended.
     """
     nodes, count = settings.training.nodes, settings.training.replicas
-    with _started(job_file, scratch, nodes, count, on) as agents:
+    with _started(job_file, scratch, nodes, count, on, waiting) as agents:
         codes = _ends(agents)
     results = _results(scratch, count)
     if any(codes) or any(result.measurement is None for result in results.values()) or len(results) < count:
@@ -95,13 +94,16 @@ def train_ranks(job_file: Path, scratch: Path, settings: Settings, on: Sequence[
 
 
 @contextmanager
-def _started(job_file: Path, scratch: Path, nodes: int, count: int, on: Sequence[Node]) -> Iterator[list[Agent]]:
+def _started(
+    job_file: Path, scratch: Path, nodes: int, count: int, on: Sequence[Node], waiting: Sequence[Waiting]
+) -> Iterator[list[Agent]]:
     """Yield the running agents; at the end no agent, and so no rank, is left."""
     endpoint, agents = f"{on[0].address if on else LOOPBACK}:{_free_port()}", []
     try:
         for node in range(nodes):
             paths = [str(path.resolve()) for path in (job_file, scratch)] if on else [str(job_file), str(scratch)]
-            agents.append(_agent(node, on, [*paths, *map(str, (node, nodes, count)), endpoint]))
+            told = [*paths, *map(str, (node, nodes, count)), endpoint]
+            agents.append(_told(waiting[node], told, on) if waiting else _new(node, told, on))
         yield agents
     finally:
         for agent in agents:
@@ -113,12 +115,14 @@ def _started(job_file: Path, scratch: Path, nodes: int, count: int, on: Sequence
             agent.wait()
 
 
-def _agent(node: int, on: Sequence[Node], told: Sequence[str]) -> Agent:
-    """Return the launcher of a node at work: one that waits for this, or a new process."""
-    if waiting:
-        agent = waiting.pop()
-        agent.begin(told, _environment(on))
-        return agent
+def _told(agent: Waiting, told: Sequence[str], on: Sequence[Node]) -> Agent:
+    """Return a launcher that waited, at work."""
+    agent.begin(told, _environment(on))
+    return agent
+
+
+def _new(node: int, told: Sequence[str], on: Sequence[Node]) -> Agent:
+    """Return the launcher of a node in a process that starts from nothing."""
     command = [*(on[node].command if on else []), sys.executable, "-m", "study.training.distributed.agent"]
     return subprocess.Popen([*command, *told, NOBODY if on else str(os.getpid())], env=_environment(on))
 
