@@ -1,6 +1,7 @@
 """What the Snakemake workflow catalogue asks of a repository, in the environment in which it asks."""
 
 import re
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -19,23 +20,29 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return environment(tmp_path_factory.mktemp("environment"), f"snakemake=={LEAST}", "snakefmt")
 
 
+@pytest.fixture(scope="module")
+def clone(tracked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clone of its own: a plan is written there, and other tests must find the tracked files alone."""
+    return shutil.copytree(tracked, tmp_path_factory.mktemp("catalogue") / "clone")
+
+
 @pytest.mark.timeout(900)
 @pytest.mark.xdist_group("catalogue")
 class TestWithTheLeastSnakemakeAndSnakefmtAlone:
-    def test_the_default_configuration_passes_the_lint(self, programs: Path, tracked: Path) -> None:
-        assert "your workflow is in a good condition" in said(programs / "snakemake", "--lint", cwd=tracked)
+    def test_the_default_configuration_passes_the_lint(self, programs: Path, clone: Path) -> None:
+        assert "your workflow is in a good condition" in said(programs / "snakemake", "--lint", cwd=clone)
 
-    def test_the_workflow_is_formatted(self, programs: Path, tracked: Path) -> None:
+    def test_the_workflow_is_formatted(self, programs: Path, clone: Path) -> None:
         files = [
-            tracked / "Snakefile",
-            tracked / "workflow" / "Snakefile",
-            *(tracked / "workflow" / "rules").glob("*.smk"),
+            clone / "Snakefile",
+            clone / "workflow" / "Snakefile",
+            *(clone / "workflow" / "rules").glob("*.smk"),
         ]
-        said(programs / "snakefmt", "--check", *map(str, files), cwd=tracked)
+        said(programs / "snakefmt", "--check", *map(str, files), cwd=clone)
 
-    def test_a_dry_run_plans_the_default_study(self, programs: Path, tracked: Path) -> None:
+    def test_a_dry_run_plans_the_default_study(self, programs: Path, clone: Path) -> None:
         arguments = ("--cores", "1", "--dry-run", "--config", "container=none")
-        assert "measure" in said(programs / "snakemake", *arguments, cwd=tracked)
+        assert "measure" in said(programs / "snakemake", *arguments, cwd=clone)
 
 
 def test_the_least_snakemake_is_one_number() -> None:
