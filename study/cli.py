@@ -354,10 +354,9 @@ def figures(options: argparse.Namespace) -> None:
 @verb(argument("--study", help="only the claims of this published study"))
 def claims(options: argparse.Namespace) -> None:
     """Print how far the published figures support each published claim."""
-    from study.analysis.published.claims import as_text, chosen, examine
-    from study.analysis.published.table import read_published
+    from study.analysis.published.claims import as_text, chosen, published_claims
 
-    _print(as_text(chosen(examine(read_published()), options.study)))
+    _print(as_text(chosen(published_claims(), options.study)))
 
 
 @verb(

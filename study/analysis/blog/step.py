@@ -7,8 +7,7 @@ from pathlib import Path
 from study.analysis.blog.post import Part, Picture, blog_name, last_start, post
 from study.analysis.figures.step import INDEX
 from study.analysis.now import made_now
-from study.analysis.published.claims import examine
-from study.analysis.published.table import read_published
+from study.analysis.published.claims import published_claims
 from study.analysis.stats.analysis import read_analysis
 from study.analysis.table.progress import Progress
 from study.artifacts.checked import read_records
@@ -37,7 +36,7 @@ def write_post(studies: Sequence[str], results: Path, output: Path, say: Callabl
                 write_whole(output / one.address, (made.figures(part.plan.name) / f"{one.name}.png").read_bytes())
     name = "-".join(progress.study for progress in shown)[:LONGEST]
     target = output / f"{last_start(parts):%Y-%m-%d}-{name}.md"
-    write_whole(target, post(parts, examine(read_published())))
+    write_whole(target, post(parts, published_claims()))
     return target
 
 

@@ -5,6 +5,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from matplotlib import rc_context
+
 from study.analysis.figures import drawn
 from study.analysis.figures.style import Drawn, use_style
 from study.analysis.stats.analysis import read_analysis
@@ -49,7 +51,9 @@ def _save(figures: dict[str, Drawn], folder: Path) -> None:
     index = []
     for name, figure in figures.items():
         figure.figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
-        figure.figure.set_layout_engine("none")  # it has its place: a second search takes as long as the drawing
+        # It has its place: a second search takes as long as the drawing, and "none" would leave one that is empty.
+        with rc_context({"figure.constrained_layout.use": False}):
+            figure.figure.set_layout_engine(None)
         figure.figure.savefig(folder / f"{name}.png", dpi=160)
         index.append({"name": name, "title": figure.title, "caption": figure.caption, "alt": figure.alt})
     (folder / INDEX).write_text(json.dumps(index, indent=1, ensure_ascii=False), encoding="utf-8")

@@ -1,6 +1,7 @@
 """The step ``report``: one self-contained page about every selected study."""
 
 import base64
+import functools
 import hashlib
 import os
 from collections.abc import Sequence
@@ -12,9 +13,8 @@ from markupsafe import Markup, escape
 from pydantic import TypeAdapter, ValidationError
 
 from study.analysis.charts.legend import legend_sign
-from study.analysis.published.claims import examine
+from study.analysis.published.claims import published_claims
 from study.analysis.published.claims.printed import Claim
-from study.analysis.published.table import read_published
 from study.analysis.report.context import StudyView, view
 from study.analysis.report.resources import resources
 from study.analysis.stats.analysis import read_analysis
@@ -52,6 +52,25 @@ OVERVIEW_FROM = 4
 
 def render(studies: list[str], results: Path, output: Path, linked: Path | None = None) -> None:
     """Write the report on ``studies`` to ``output``, in one piece; its links lead to ``linked``, else ``results``."""
+    claims = published_claims()
+    views = [_read(name, results, linked or results, output.parent, claims) for name in studies]
+    template = _templates().get_template
+    text = template("report.html.j2").render(
+        studies=views,
+        overview=len(views) >= OVERVIEW_FROM,
+        unfinished=None
+        if all(view.progress.whole for view in views)
+        else progress_sentence([v.progress for v in views]),
+        claims=claims,
+        style=template("report.css").render(),
+        script=template("report.js").render(),
+    )
+    write_whole(output, text)
+
+
+@functools.cache
+def _templates() -> Environment:
+    """Return the templates of the page with their filters; each is compiled once a process."""
     environment = Environment(
         loader=PackageLoader("study.analysis.report"),
         autoescape=True,
@@ -72,19 +91,7 @@ def render(studies: list[str], results: Path, output: Path, linked: Path | None 
         "claim_text": claim_text,
         "sha256": content_hash,
     }
-    claims = examine(read_published())
-    views = [_read(name, results, linked or results, output.parent, claims) for name in studies]
-    text = environment.get_template("report.html.j2").render(
-        studies=views,
-        overview=len(views) >= OVERVIEW_FROM,
-        unfinished=None
-        if all(view.progress.whole for view in views)
-        else progress_sentence([v.progress for v in views]),
-        claims=claims,
-        style=environment.get_template("report.css").render(),
-        script=environment.get_template("report.js").render(),
-    )
-    write_whole(output, text)
+    return environment
 
 
 def evidence_words(evidence: EvidenceWord) -> str:

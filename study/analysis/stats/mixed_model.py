@@ -140,11 +140,12 @@ class _Restricted:
         solved, determinant = self.solve(ratios, self.both)
         products = self.both.T @ solved
         gram, right = products[:-1, :-1], products[:-1, -1]
-        inverse: Array = np.linalg.pinv(gram, hermitian=True).astype(float)
+        values, vectors = np.linalg.eigh(gram)
+        kept = values > values[-1] * 1e-10
+        values, vectors = values[kept], vectors[:, kept]
+        inverse: Array = (vectors / values) @ vectors.T
         beta = inverse @ right
-        eigenvalues = np.linalg.eigvalsh(gram)
-        kept = eigenvalues[eigenvalues > eigenvalues.max() * 1e-10]
-        return inverse, beta, float(products[-1, -1] - right @ beta), determinant + float(np.log(kept).sum())
+        return inverse, beta, float(products[-1, -1] - right @ beta), determinant + float(np.log(values).sum())
 
     def deviance(self, ratios: Array) -> float:
         """Return -2 log restricted likelihood, but for a constant."""

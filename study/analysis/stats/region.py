@@ -20,10 +20,14 @@ from study.analysis.stats.log_means import LogMeans
 TAIL = 14.0
 """The z beyond the columns' own range from which one column is all but alone."""
 STARTS = np.linspace(-1.0, 1.0, 41)
-STEPS, STILL = 7, 1e-9
-"""The most steps of a descent, and the length of one that ends it."""
+STEPS, STILL = 7, 1e-12
+"""The most steps of a descent, and the gain in the sum of squares, of unit variance, below which it ends."""
 PART = 16
 """Parts into which a step of the grid is divided, again and again."""
+ROUNDS = 5
+"""Of that division: what is left of a step is a part in 30,000 around the best, and a part in a million at an end."""
+HALVINGS = 32
+"""Of the stretch of z, at most 120 long, in which an end of the region lies."""
 
 
 @dataclass(frozen=True)
@@ -87,9 +91,7 @@ def profile(law: Law, target: Target, parameters: Array) -> tuple[Array, Array]:
         return z, _squares(target, first, second, z[:, None])[:, 0]
     starts = _starts(second - first)
     squares = _squares(target, first, second, starts)
-    rows = np.arange(len(parameters))
-    best = squares.argmin(1)
-    return _descend(target, first, second, starts[rows, best], squares[rows, best])
+    return _descend(target, first, second, starts[np.arange(len(parameters)), squares.argmin(1)])
 
 
 def _starts(apart: Array) -> Array:
@@ -105,32 +107,43 @@ def _span(apart: Array) -> Array:
     return span
 
 
+def _residuals(target: Target, first: Array, second: Array, z: Array) -> Array:
+    """Return the residuals (..., m - 1) at z (..., 1), of unit variance and without correlation."""
+    found: Array = (target.logs - mixture(first, second, z)) @ target.whiten.T
+    return found
+
+
 def _squares(target: Target, first: Array, second: Array, z: Array) -> Array:
     """Return the sums of squared residuals (k, j) at z (k, j)."""
-    shapes = mixture(first[:, None], second[:, None], z[..., None])
-    squares: Array = (((target.logs - shapes) @ target.whiten.T) ** 2).sum(-1)
+    squares: Array = (_residuals(target, first[:, None], second[:, None], z[..., None]) ** 2).sum(-1)
     return squares
 
 
-def _descend(target: Target, first: Array, second: Array, z: Array, squares: Array) -> tuple[Array, Array]:
-    """Return z (k,) and squares (k,) after Gauss-Newton steps, each shortened until it gains."""
-    damping = np.ones(len(z))
+def _descend(target: Target, first: Array, second: Array, z: Array) -> tuple[Array, Array]:
+    """Return z (k,) and its squares (k,) after Gauss-Newton steps, each shortened until it gains."""
+    z, apart, damping = z[:, None], second - first, np.ones((len(z), 1))
+    residuals = _residuals(target, first, second, z)
+    squares = (residuals**2).sum(1, keepdims=True)
     for _ in range(STEPS):
-        residuals = (target.logs - mixture(first, second, z[:, None])) @ target.whiten.T
-        slopes = (share(z[:, None] + second - first) * (np.abs(z[:, None]) < LARGEST)) @ target.whiten.T
-        steepness = (slopes**2).sum(1)
-        step = np.where(steepness > 0, (residuals * slopes).sum(1) / np.maximum(steepness, 1e-300), 0.0)
+        slopes = (share(z + apart) * (np.abs(z) < LARGEST)) @ target.whiten.T
+        along = (residuals * slopes).sum(1, keepdims=True)
+        step = along / np.maximum((slopes**2).sum(1, keepdims=True), 1e-300)
         tried = np.clip(z + damping * np.clip(step, -2, 2), -LARGEST, LARGEST)
-        found = _squares(target, first, second, tried[:, None])[:, 0]
+        trial = _residuals(target, first, second, tried)
+        found = (trial**2).sum(1, keepdims=True)
         gains = found <= squares
-        z, squares = np.where(gains, tried, z), np.where(gains, found, squares)
+        z, squares, residuals = (
+            np.where(gains, tried, z),
+            np.where(gains, found, squares),
+            np.where(gains, trial, residuals),
+        )
         damping = np.where(gains, 1.0, damping / 4)
-        if np.abs(damping * step).max() < STILL:
+        if np.abs(damping * step * along).max() < STILL:
             break
-    return z, squares
+    return z[:, 0], squares[:, 0]
 
 
-def best_of(law: Law, target: Target, rounds: int = 7) -> Best:
+def best_of(law: Law, target: Target, rounds: int = ROUNDS) -> Best:
     """Return the best law of this kind; each round makes the grid of its parameter finer around the best value."""
     grid = law.grid(target.u)
     z, squares = profile(law, target, grid)
@@ -226,7 +239,7 @@ def _ends(law: Law, target: Target, best: Best, limit: float) -> tuple[float | N
 
 def _edge(law: Law, target: Target, inside: float, outside: float, limit: float) -> float:
     """Return the parameter between two at which the sum of squares crosses the limit."""
-    for _ in range(5):
+    for _ in range(ROUNDS):
         tried = np.linspace(inside, outside, PART + 1)
         beyond = profile(law, target, tried)[1] > limit
         beyond[[0, -1]] = False, True
@@ -238,20 +251,14 @@ def _edge(law: Law, target: Target, inside: float, outside: float, limit: float)
 def _spans(law: Law, target: Target, rows: Array, middle: Array, limit: float) -> Array:
     """Return z (r, 35) from end to end of the region at each parameter (r,); ``middle`` is the best one."""
     first, second = law.columns(target.u, rows)
-    span = _span(second - first)
-
-    def end(side: float) -> Array:
-        alone = np.full((len(rows), 1), side * LARGEST)
-        whole = _squares(target, first, second, alone)[:, 0] <= limit
-        inside, outside = middle, side * np.maximum(span, middle * side)
-        for _ in range(45):
-            half = (inside + outside) / 2
-            within = _squares(target, first, second, half[:, None])[:, 0] <= limit
-            inside, outside = np.where(within, half, inside), np.where(within, outside, half)
-        return np.where(whole, alone[:, 0], inside)
-
-    low, high = end(-1.0), end(1.0)
-    steps = np.linspace(0, 1, 33)
-    between = np.maximum(low, -span)[:, None] * (1 - steps) + np.minimum(high, span)[:, None] * steps
-    found: Array = np.column_stack([low, between, high])
-    return found
+    span, sides = _span(second - first)[:, None], np.array([-1.0, 1.0])
+    alone = np.broadcast_to(sides * LARGEST, (len(rows), 2))
+    whole = _squares(target, first, second, alone) <= limit
+    inside, outside = np.repeat(middle[:, None], 2, axis=1), sides * np.maximum(span, middle[:, None] * sides)
+    for _ in range(HALVINGS):
+        half = (inside + outside) / 2
+        within = _squares(target, first, second, half) <= limit
+        inside, outside = np.where(within, half, inside), np.where(within, outside, half)
+    low, high = np.where(whole, alone, inside).T[..., None]
+    between = np.maximum(low, -span) + (np.minimum(high, span) - np.maximum(low, -span)) * np.linspace(0, 1, 33)
+    return np.hstack([low, between, high])

@@ -1,8 +1,6 @@
-"""The published claims, each with what the figures printed beside it support.
+"""The published claims, each with what the figures beside it support. The wording of a claim is its substance."""
 
-Pure functions: a table of figures in, sentences out. The wording of a claim is its substance.
-"""
-
+import functools
 from collections.abc import Sequence
 
 import pandas as pd
@@ -10,8 +8,15 @@ import pandas as pd
 from study.analysis.published.claims.batch_size import examine_optimum
 from study.analysis.published.claims.devices import examine_speedup
 from study.analysis.published.claims.printed import SHARE, SPEEDUP, TIME, Claim, printed
+from study.analysis.published.table import read_published
 from study.analysis.wording.sources import citation
 from study.base.errors import StudyError
+
+
+@functools.cache
+def published_claims() -> tuple[Claim, ...]:
+    """Return every published claim, examined; their fits are made once a process."""
+    return tuple(examine(read_published()))
 
 
 def examine(frame: pd.DataFrame) -> list[Claim]:
