@@ -71,6 +71,12 @@ class Compared(Strict):
     accuracies: tuple[float | None, float | None]
     verdict: Verdict
     more: More | None = Field(description="What is needed for a verdict; null where there is one.")
+    phases: dict[str, float] = Field(
+        description="Seconds that each phase takes more in the second result, mean over the settings."
+    )
+    states: dict[str, float] = Field(
+        description="What the machine tells of itself: the second result's over the first's."
+    )
 
 
 class Pair(Strict):
@@ -84,12 +90,6 @@ class Pair(Strict):
     spread: float = Field(description="Standard deviation of log seconds between starts.")
     overall: Compared
     settings: list[Compared]
-    phases: dict[str, float] = Field(
-        description="Seconds that each phase takes more in the second result, mean over the settings."
-    )
-    states: dict[str, float] = Field(
-        description="What the machine tells of itself: the second result's over the first's."
-    )
 
 
 class Margin(Strict):
@@ -132,8 +132,6 @@ def compare(first: Side, second: Side, settings: Sequence[str], margin: float) -
             _compared(one, difference, len(settings), margin, *(_at(side, one) for side in (first, second)))
             for one, difference in zip(settings, each, strict=True)
         ],
-        phases=_phases(first.runs, second.runs),
-        states=_states(first.runs, second.runs),
     )
 
 
@@ -280,6 +278,8 @@ def _compared(
         more=more_starts(found.value, found.spread, found.starts, margin, tests)
         if verdict == "not_enough_starts"
         else None,
+        phases=_phases(first, second),
+        states=_states(first, second),
     )
 
 

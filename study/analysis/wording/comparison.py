@@ -115,20 +115,31 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def reasons(pair: Pair) -> list[str]:
-    """Return in which phases the difference lies, and what the machine tells of itself."""
+    """Return in which phases the difference lies, over all and at each setting, and what the machine tells."""
     told = []
-    whole = sum(pair.phases.values())
-    parts = sorted(pair.phases.items(), key=lambda item: -abs(item[1]))
-    named = [
-        f"{PHASES[name]} {seconds:+.3g} s"
-        for name, seconds in parts
-        if whole and abs(seconds) >= LEAST_SHARE * abs(whole)
-    ]
-    if named and pair.overall.verdict in ("faster", "slower"):
-        told.append(f"Where the difference lies, mean of a run: {listed(named)}.")
-    for name, ratio in pair.states.items():
+    if parts := _parts(pair.overall):
+        told.append(f"Where the difference lies, mean of a run: {parts}.")
+    for name, ratio in pair.overall.states.items():
         told.append(f"The {STATES[name]}: {number(ratio)} times that of {pair.first}.")
+    each = [(f"{found.setting}:", _parts(found)) for found in pair.settings if len(pair.settings) > 1]
+    if rows := [row for row in each if row[1]]:
+        told += [
+            "Where it lies at each setting that differs, with what the machine told of itself then:",
+            *aligned(rows),
+        ]
     return told
+
+
+def _parts(found: Compared) -> str:
+    """Return the phases in which a difference lies that is found, the longest first; nothing where none is."""
+    whole = sum(found.phases.values())
+    if found.verdict not in ("faster", "slower") or not whole:
+        return ""
+    parts = sorted(found.phases.items(), key=lambda item: -abs(item[1]))
+    named = [f"{PHASES[name]} {seconds:+.3g} s" for name, seconds in parts if abs(seconds) >= LEAST_SHARE * abs(whole)]
+    if found.setting is not None:
+        named += [f"{STATES[name]} {number(ratio)} times" for name, ratio in found.states.items()]
+    return listed(named)
 
 
 def ranking_lines(ranking: Ranking) -> list[str]:

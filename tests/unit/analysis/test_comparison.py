@@ -144,14 +144,29 @@ def test_a_phase_and_a_clock_that_changed_are_where_the_difference_lies() -> Non
     planted = {"backward_seconds": 1.5, "sm_clock_mhz": 1200.0}
     after = Side("after", before.runs.assign(seconds=before.runs["seconds"] + 1, **planted))
     found = Pair.model_validate_json(compare(before, after, SETTINGS, margin=0.05).model_dump_json())
-    assert found.phases == pytest.approx(dict.fromkeys(PHASES, 0.0) | {"backward_seconds": 1.0})
-    assert found.states == pytest.approx(dict.fromkeys(STATES, 1.0) | {"sm_clock_mhz": 0.8})
+    assert found.overall.phases == pytest.approx(dict.fromkeys(PHASES, 0.0) | {"backward_seconds": 1.0})
+    assert found.overall.states == pytest.approx(dict.fromkeys(STATES, 1.0) | {"sm_clock_mhz": 0.8})
+    told = "yardstick of the device 1.00 times, yardstick of the host 1.00 times and clock of the GPU 0.8 times"
     assert reasons(found) == [
         "Where the difference lies, mean of a run: backward +1 s.",
         "The yardstick of the device: 1.00 times that of before.",
         "The yardstick of the host: 1.00 times that of before.",
         "The clock of the GPU: 0.8 times that of before.",
+        "Where it lies at each setting that differs, with what the machine told of itself then:",
+        *(f"  {one}:  backward +1 s, {told}" for one in SETTINGS),
     ]
+
+
+def test_a_setting_that_alone_changed_is_told_with_its_phase_and_the_other_is_not() -> None:
+    """At the first setting the second result waits a second longer for its data; the machine is the same."""
+    rng = np.random.default_rng(1)
+    before = side("before", rng, 3, spread=0.001, noise=0.0)
+    before = Side("before", before.runs.assign(**dict.fromkeys(PHASES, 0.5)))
+    waits = (before.runs["setting"] == SETTINGS[0]).astype(float)
+    after = before.runs.assign(seconds=before.runs["seconds"] + waits, data_wait_seconds=0.5 + waits)
+    found = compare(before, Side("after", after), SETTINGS, margin=0.05)
+    assert [one.verdict for one in found.settings] == ["slower", "equivalent"]
+    assert reasons(found)[-1] == f"  {SETTINGS[0]}:  waiting for data +1 s"
 
 
 def test_equal_results_of_quiet_starts_are_equivalent() -> None:
