@@ -53,7 +53,7 @@ class Flops(Samples):
         return self.flop_per_image / self.bytes_per_image
 
 
-PHASES = ("data_wait", "transfer", "device_transform", "forward", "backward", "optimizer")
+PHASES = ("data_wait", "transfer", "graph_warm_up", "device_transform", "forward", "backward", "optimizer")
 WARM_UP_REPETITIONS = 3
 """Number of the yardstick's warm-up repetitions, before and again after the run."""
 
@@ -75,6 +75,11 @@ class Step(Samples):
     )
     data_wait_seconds: Seconds
     transfer_seconds: Seconds
+    graph_warm_up_seconds: Seconds = Field(
+        0.0,
+        description="Seconds in which a captured step is executed once before it is recorded. Records "
+        "without this field have them in `device_transform_seconds`.",
+    )
     device_transform_seconds: Seconds
     forward_seconds: Seconds
     backward_seconds: Seconds

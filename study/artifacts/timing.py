@@ -186,6 +186,9 @@ class Timing(Strict):
 
     data_wait_seconds: Seconds = Field(None, description="Waiting for data, summed over all steps.")
     transfer_seconds: Seconds = Field(None, description="Copies from host to device, summed over all steps.")
+    graph_warm_up_seconds: Seconds = Field(
+        None, description="Warm-up before the capture of steps as CUDA graphs, summed over all steps."
+    )
     device_transform_seconds: Seconds = Field(None, description="Transforms on the device, summed over all steps.")
     forward_seconds: Seconds = Field(None, description="Forward pass with the loss, summed over all steps.")
     backward_seconds: Seconds = Field(None, description="Backward pass, summed over all steps.")

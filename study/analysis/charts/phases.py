@@ -10,6 +10,7 @@ PIECES = {
     "model_seconds": "building the model",
     "data_wait_seconds": "waiting for data",
     "transfer_seconds": "host to device",
+    "graph_warm_up_seconds": "warm-up before capture",
     "device_transform_seconds": "transforms on the device",
     "forward_seconds": "forward",
     "backward_seconds": "backward",

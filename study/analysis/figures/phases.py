@@ -14,6 +14,7 @@ from study.analysis.stats.analysis import Analysis
 from study.analysis.stats.parts import CONSTRUCTION, parts_of
 from study.analysis.stats.rows import level_rows
 from study.analysis.stats.usable import keys_of
+from study.analysis.wording.parts import graph_warm_up_sentence
 from study.analysis.words import TOTALS, device_words, number, short_key
 from study.artifacts.plan import Plan
 
@@ -32,6 +33,7 @@ PIECES = {
     CONSTRUCTION: Piece("building the model", "#c9d6c4", "||||"),
     WAITING: Piece("waiting for data", "#f0b060"),
     "transfer_seconds": Piece("host to device", "#b388a8", "////"),
+    "graph_warm_up_seconds": Piece("warm-up before capture", "#d9d9d9", "++++"),
     "device_transform_seconds": Piece("transforms on the device", "#e9d5e4", "...."),
     "forward_seconds": Piece("forward", "#5b9bc8"),
     "backward_seconds": Piece("backward", COLOURS[0]),
@@ -63,6 +65,8 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     panels = [(label, table) for label, table in tables if len(table)]
     if not panels:
         return None
+    nowhere = [part for part in panels[0][1] if not any(table[part].any() for _, table in panels)]
+    panels = [(label, table.drop(columns=nowhere)) for label, table in panels]
     counts, name = [len(table) for _, table in panels], ", ".join(map(short_key, keys_of(plan.study)[0] or ["device"]))
     lying = max(counts) > MOST_UPRIGHT
     figure, grid = _lying_panels(counts) if lying else _upright_panels(len(panels))
@@ -73,7 +77,8 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     handles, labels = grid[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right upper", reverse=True, frameon=False)
     on_gpu = bool((frame["device"] == "cuda").any())
-    return Drawn(figure, "Where the time goes", _caption(on_gpu, len(panels)), _alt(panels, name))
+    caption = _caption(on_gpu, len(panels)) + graph_warm_up_sentence(frame)
+    return Drawn(figure, "Where the time goes", caption, _alt(panels, name))
 
 
 def _upright_panels(count: int) -> tuple[Figure, list[Axes]]:

@@ -13,6 +13,7 @@ from study.analysis.stats.parts import VALIDATION, parts_of, shares_of
 from study.analysis.stats.rows import Levelled, over_means
 from study.analysis.stats.usable import keys_of
 from study.analysis.wording.cards import REST
+from study.analysis.wording.parts import graph_warm_up_sentence
 from study.analysis.wording.switches import effect_label
 from study.analysis.words import device_words, listed, setting_words, short_key
 from study.artifacts.plan import Plan
@@ -98,6 +99,7 @@ def phases_chart(groups: Levelled, analysis: Analysis) -> Chart | None:
     )
     if any((rows["device"] == "cuda").any() for _, rows in groups):
         caption += " On a GPU the parts of a step are in the device's own timeline: it waits where it has no data."
+    caption += graph_warm_up_sentence(pd.concat([rows for _, rows in groups])) if panels else ""
     return phases.phases_chart(panels, "Where the time goes", caption)
 
 
@@ -111,6 +113,8 @@ def shares_of_best(plan: Plan, groups: Levelled, analysis: Analysis) -> tuple[st
             "waiting for data": share["data_wait_seconds"],
             "computing": share[["forward_seconds", "backward_seconds", "optimizer_seconds"]].sum(),
             "validation": share.get(VALIDATION, 0.0),
+            "warm-up before graphs are captured": share["graph_warm_up_seconds"],
+            "transforms on the device": share["device_transform_seconds"],
         }
         keys = keys_of(plan.study)[0]
         name = f"{short_key(keys[0])} {group.best}" if len(keys) == 1 else str(group.best)

@@ -32,6 +32,7 @@ ROUNDS = 200
 PHASES = {
     "data_wait_seconds": "waiting for data",
     "transfer_seconds": "copies to the device",
+    "graph_warm_up_seconds": "warm-up before graphs are captured",
     "device_transform_seconds": "transforms on the device",
     "forward_seconds": "forward",
     "backward_seconds": "backward",

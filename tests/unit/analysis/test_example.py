@@ -18,6 +18,7 @@ from study.analysis.stats.usable import FIRST, counted, with_reasons
 from study.analysis.table import files as table_files
 from study.analysis.table import rows
 from study.analysis.wording.cards import limit_card
+from study.analysis.wording.parts import graph_warm_up_sentence
 from study.analysis.words import listed, number
 from study.artifacts.plan import Plan, read_plan
 from study.artifacts.samples import PHASES
@@ -201,6 +202,14 @@ def test_phases_and_epochs_add_up_within_two_percent(frame: pd.DataFrame) -> Non
 def test_the_runs_were_executed_in_the_planned_order(plan: Plan, frame: pd.DataFrame) -> None:
     started = frame.dropna(subset=["started"]).sort_values("started")
     assert started["position"].is_monotonic_increasing
+
+
+def test_a_warm_up_that_old_records_count_as_transforms_is_said_until_they_have_a_part_for_it() -> None:
+    study = ROOT / "docs" / "example-ways" / "ways"
+    told = table_files.read_timings(study / "timings.csv", read_plan(study / "plan.json"))
+    assert "it is in the transforms on the device" in graph_warm_up_sentence(told)
+    assert graph_warm_up_sentence(told.assign(graph_warm_up_seconds=1.5)) == ""
+    assert graph_warm_up_sentence(told.assign(**{"training.cuda_graph": "no cuda graph"})) == ""
 
 
 def test_the_pages_quote_the_times_of_three_ways_to_train(readme: str) -> None:

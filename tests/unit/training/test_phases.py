@@ -16,6 +16,7 @@ from study.training.loops import decoding as loop_decoding
 from study.training.loops.fastai import loop as fastai_loop
 from study.training.loops.loader_alone import loop as loader_alone
 from study.training.loops.torch import loop as torch_loop
+from study.training.loops.torch.batch import Batch, Eager
 from tests.conftest import PlantedClock
 from tests.unit.training.test_loops import LOOPS, make_job, tiny_run, transfer_run
 from tests.unit.training.test_measure import step
@@ -43,6 +44,25 @@ def test_time_that_passes_in_the_loader_is_a_wait_for_data_and_nothing_else(
     for measured in LOOPS[loop](make_job(tmp_path, run)).steps:
         spent = {phase: getattr(measured, f"{phase}_seconds") for phase in PHASES}
         assert spent == dict.fromkeys(PHASES, 0.0) | {"data_wait": 6 * DECODING}
+
+
+def test_what_warms_up_before_a_capture_is_a_part_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: PlantedClock
+) -> None:
+    """A CPU captures nothing: its work pretends to warm up, at its first batch."""
+
+    class Warming(Eager):
+        def warm_up(self, batch: Batch) -> bool:
+            if cold := not warmed:
+                warmed.append(batch)
+                clock.pass_by(2.0)
+            return cold
+
+    warmed: list[Batch] = []
+    monkeypatch.setattr(torch_loop.Trainer, "make_work", lambda trainer: Warming(trainer.job.device))
+    first, *others = LOOPS["torch"](make_job(tmp_path, tiny_run("torch", dataset=SMALL))).steps
+    assert first.graph_warm_up_seconds == 2.0 and first.device_transform_seconds == 0.0
+    assert {one.graph_warm_up_seconds for one in others} == {0.0}
 
 
 @pytest.mark.parametrize("loop", ["torch", "fastai"])

@@ -38,6 +38,10 @@ class Eager:
         there = [values.to(self.device, non_blocking=True) for values in (images, labels)]
         return Batch(there[0], there[1], share)
 
+    def warm_up(self, batch: Batch) -> bool:
+        """Do nothing: no operation waits for a recording."""
+        return False
+
     def run(self, part: Part, batch: Batch) -> None:
         """Execute a part."""
         part(batch)
@@ -57,6 +61,8 @@ class Recorded(Batch):
 
     graphs: dict[str, torch.cuda.CUDAGraph] = field(default_factory=dict)
     gradients: list[torch.Tensor | None] = field(default_factory=list)
+    warm: bool = False
+    """Whether its parts have been executed once."""
 
 
 class Captured:
@@ -110,13 +116,20 @@ class Captured:
         for parameter, gradient in zip(self.parameters, gradients, strict=True):
             parameter.grad = gradient
 
+    def warm_up(self, batch: Batch) -> bool:
+        """Execute the parts once if the batch is new, and return whether it was: no recording can hold a search."""
+        assert isinstance(batch, Recorded)
+        cold, batch.warm = not batch.warm, True
+        if cold:
+            self._rehearse(batch)
+        return cold
+
     def run(self, part: Part, batch: Batch) -> None:
         """Replay a part, which is recorded first if it is new for the batch."""
         assert isinstance(batch, Recorded)
         name = part.__name__
         if name not in batch.graphs:
-            if not batch.graphs:
-                self._rehearse(batch)
+            self.warm_up(batch)
             batch.graphs[name] = self._recorded(part, batch)
             if batch is self.owner:
                 batch.gradients = [parameter.grad for parameter in self.parameters]

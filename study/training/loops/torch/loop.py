@@ -147,6 +147,8 @@ class Trainer:
         mark, work = self.recorder.mark, self.work
         batch = work.batch(images, labels, share, first)
         mark("transfer")
+        if work.warm_up(batch):
+            mark("graph_warm_up")
         work.run(self.transform, batch)
         mark("device_transform")
         work.run(self.forward, batch)
