@@ -265,12 +265,12 @@ class Timing(Strict):
     flop_per_byte: Annotated[float | None, Unit("FLOP/byte")] = Field(
         None, description="Arithmetic intensity; an upper bound, because the bytes are a lower bound."
     )
-    steady_images_per_second: Annotated[ImagesPerSecond, Resource("images/s, the median step alone", "number")] = Field(
-        None, description="Images of a full step over `step_seconds`."
-    )
-    flop_per_second: Annotated[float | None, Unit("FLOP/s"), Resource("GFLOP/s, the median step alone", "giga")] = (
-        Field(None, description="`flop_per_image` times `steady_images_per_second`.")
-    )
+    steady_images_per_second: Annotated[
+        ImagesPerSecond, Resource("images/s, the median step with its wait", "number")
+    ] = Field(None, description="Images of a full step over `step_seconds`.")
+    flop_per_second: Annotated[
+        float | None, Unit("FLOP/s"), Resource("GFLOP/s, the median step with its wait", "giga")
+    ] = Field(None, description="`flop_per_image` times `steady_images_per_second`.")
     ceiling_share: Annotated[
         float | None, Unit("ratio"), Resource("of a measured matrix product, the median step", "share")
     ] = Field(None, description="`flop_per_second` over that of a large matrix product on the same device.")

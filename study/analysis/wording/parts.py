@@ -14,6 +14,6 @@ def graph_warm_up_sentence(rows: pd.DataFrame) -> str:
     if not captured["graph_warm_up_seconds"].eq(0).any():
         return ""
     return (
-        " These records have no part for the warm-up before a step is captured as a CUDA graph: it is in the transforms "
-        "on the device."
+        " These records have no part for the warm-up before a step is captured as a CUDA graph: it is in the "
+        "transforms on the device."
     )
