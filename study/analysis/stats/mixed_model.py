@@ -4,6 +4,7 @@ The variances are those of restricted maximum likelihood (Patterson and Thompson
 coefficients is Kenward and Roger's (1997), which adds what the estimates of the variances miss in few observations.
 """
 
+import functools
 import itertools
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -32,14 +33,17 @@ class Groups:
     name: str
     places: NDArray[np.int64]
 
-    @property
+    @functools.cached_property
     def count(self) -> int:
         """Number of groups."""
         return int(self.places.max()) + 1
 
     def sums(self, values: Array) -> Array:
         """Return the sum over each group of rows, shape (groups, k), of ``values`` (n, k)."""
-        return np.column_stack([np.bincount(self.places, column, self.count) for column in values.T])
+        width = values.shape[1]
+        cells = self.places[:, None] * width + np.arange(width)
+        sums = np.bincount(cells.ravel(), values.ravel(), self.count * width)
+        return sums.astype(float, copy=False).reshape(self.count, width)
 
     def matrix(self) -> Array:
         """Return the indicators of the groups, shape (n, groups)."""
