@@ -13,7 +13,7 @@ from pydantic import Field
 from study.analysis.stats import gate, machine_change
 from study.analysis.stats.bottleneck import bottlenecks_of
 from study.analysis.stats.caveats import learning_caveats, set_aside_caveats, warnings_of
-from study.analysis.stats.contrasts import Ratio, contrasts_of, control_of, ratios_of
+from study.analysis.stats.contrasts import Ratio, contrasts_of, control_of, quotient_of, ratios_of
 from study.analysis.stats.curve import CurveFit, curve_of_model
 from study.analysis.stats.equivalence import Sensitivity, equivalent_to, sensitivity_of
 from study.analysis.stats.findings import (
@@ -26,6 +26,8 @@ from study.analysis.stats.findings import (
     NoRatio,
     NothingSucceeded,
     OnlyLevel,
+    Way,
+    Ways,
 )
 from study.analysis.stats.groups import Fits, GroupFit, groups_of
 from study.analysis.stats.log_model import DIFFERENCE, level_test
@@ -157,6 +159,7 @@ def analyse(study: Study, frame: pd.DataFrame) -> Analysis:
         switches=switches,
         answer=[
             *(found.combination for found in switches if found.combination),
+            *_ways(study, fitted, groups),
             *(_answers(study, groups, contrasts) or [NothingSucceeded(group=None)]),
             *bottlenecks_of(study, usable_runs(frame, y)),
             *([control_of(control)] if control else []),
@@ -332,9 +335,34 @@ def _level(
 
 def _answers(study: Study, groups: list[Group], contrasts: list[Contrast | NoRatio]) -> list[Answer]:
     """Return the answer of each group, and of each level of the contrast."""
+    return [*(_group_answer(group, _factor(study)) for group in groups), *contrasts]
+
+
+def _ways(study: Study, fitted: list[GroupFit], groups: list[Group]) -> list[Ways]:
+    """Return the fastest level of each group side by side, where no contrast and no switch compares the groups."""
+    bests = {place: group.best for place, group in enumerate(groups) if group.best}
+    if study.contrast or study.effects or len(bests) < 2:
+        return []
+    factor = _factor(study)
+    first, *others = sorted(bests, key=lambda place: fitted[place].times[bests[place]].value)
+
+    def way(place: int) -> Way:
+        ends = (place, bests[place]), (first, bests[first])
+        return Way(
+            group=groups[place].label,
+            factor=factor,
+            level=bests[place],
+            seconds=fitted[place].times[bests[place]].value,
+            times=None if place == first else quotient_of(fitted, *ends, study.total, len(others)),
+        )
+
+    return [Ways(ways=[*map(way, (first, *others))], without=[group.label for group in groups if not group.best])]
+
+
+def _factor(study: Study) -> str | None:
+    """Return the only factor in which the levels of a group differ; None where there are several."""
     keys = keys_of(study)[0]
-    factor = keys[0] if len(keys) == 1 else None
-    return [*(_group_answer(group, factor) for group in groups), *contrasts]
+    return keys[0] if len(keys) == 1 else None
 
 
 def _only_answer(group: Group, level: Level, time: Estimate) -> Answer:

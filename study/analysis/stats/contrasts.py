@@ -84,6 +84,34 @@ def ratios_of(study: Study, groups: Sequence[GroupFit], contrast: str) -> list[R
     return sorted(found, key=lambda ratio: (ratio.faster, ratio.x or 0))
 
 
+End = tuple[int, str]
+"""The place of a group among all, and one of its levels."""
+
+
+def quotient_of(groups: Sequence[GroupFit], slower: End, faster: End, y: str, tests: int) -> Estimate:
+    """Return the mean time of one level over that of one of another group, with the noise of their pairs in blocks.
+
+    The other levels of both groups are paired, too, for they tell of the noise. The bounds hold for ``tests`` such
+    quotients at once (Bonferroni). There are none where a mean is not determined, or without replicates.
+    """
+    (first, level), (second, other) = slower, faster
+    # From the level of the second group to that of the first one: the two in question meet.
+    partners = {name: name for name in groups[second].times} | {level: other, other: level}
+    sides = [
+        groups[first].clean.assign(group=first, pair=groups[first].clean["level"]),
+        groups[second].clean.assign(group=second, pair=groups[second].clean["level"].map(partners)),
+    ]
+    pairs = sides[0].merge(sides[1], on=["pair", "session", "session_block"], suffixes=("_a", "_b"))
+    times = groups[first].times[level].value, groups[second].times[other].value
+    if level not in set(pairs["pair"]):
+        return Estimate(value=times[0] / times[1], low=None, high=None)
+    levels, blocks, starts = (pairs[name].tolist() for name in ("pair", "session_block", "session"))
+    paired = fit_log_model((pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist(), levels, blocks, starts)
+    noise = _noise(pairs[pairs["pair"] == level], groups, paired, level)
+    confidence = 1 - (1 - CONFIDENCE) / 2 / tests
+    return _estimate(times, noise, float(stats.t.ppf(confidence, noise[1])) if noise else None)
+
+
 def _sides(groups: Sequence[GroupFit], study: Study, contrast: str) -> dict[str, pd.DataFrame]:
     """Return the runs that count at each level of the contrast, as the study lists these, with the place of their
     group; a level without such a run is left out."""
@@ -173,7 +201,7 @@ Noise = tuple[float, float]
 """The standard error of a log ratio, and its degrees of freedom."""
 
 
-def _ends(at: pd.DataFrame) -> list[tuple[int, str]]:
+def _ends(at: pd.DataFrame) -> list[End]:
     """Return the group's place and the level of the two sides of a setting."""
     return [(int(at[f"group_{side}"].iloc[0]), str(at[f"level_{side}"].iloc[0])) for side in "ab"]
 

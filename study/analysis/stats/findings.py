@@ -264,8 +264,38 @@ class Combination(Strict):
     times_as_fast: Estimate = Field(description="Time of `base` over that of `best`.")
 
 
+class Way(Strict):
+    """The fastest level of a group."""
+
+    group: str
+    factor: str | None = Field(description="Null where the levels differ in several factors.")
+    level: str
+    seconds: float
+    times: Estimate | None = Field(
+        description="Its time over that of the fastest of all, with bounds that hold for all groups at once; null for "
+        "that one itself."
+    )
+
+
+class Ways(Strict):
+    """The fastest level of each group beside those of the others, the fastest of all first."""
+
+    kind: Literal["ways"] = "ways"
+    ways: list[Way] = Field(min_length=2)
+    without: list[str] = Field(description="Groups that have no answer of their own.")
+
+
 Answer = Annotated[
-    Combination | NothingSucceeded | OnlyLevel | CannotSay | Fastest | Contrast | NoRatio | Bottleneck | NullControl,
+    Ways
+    | Combination
+    | NothingSucceeded
+    | OnlyLevel
+    | CannotSay
+    | Fastest
+    | Contrast
+    | NoRatio
+    | Bottleneck
+    | NullControl,
     Field(discriminator="kind"),
 ]
 """One statement of the answer."""

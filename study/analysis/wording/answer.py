@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import singledispatch
+from itertools import zip_longest
 
 from study.analysis.stats import findings
 from study.analysis.stats.findings import Answer, Difference, RatioAt, Setting
@@ -43,12 +44,39 @@ def _nothing_succeeded(answer: findings.NothingSucceeded) -> str:
 
 
 @answer_sentence.register
+def _ways(answer: findings.Ways) -> str:
+    first, *others = zip(way_names(answer), answer.ways, strict=True)
+    told = [f"{name} takes {number(way.times.value)} times{_interval(way.times)}" for name, way in others if way.times]
+    text = f"The fastest of all is {first[0]}, {number(first[1].seconds)} s; {listed(told)} as long."
+    return text + (f" {on_device(listed(answer.without))} there is no answer." if answer.without else "")
+
+
+def way_names(answer: findings.Ways) -> list[str]:
+    """Return the fastest level of each group in words, without what all groups share."""
+    groups = [way.group.split(", ") for way in answer.ways]
+    even = len({len(parts) for parts in groups}) == 1
+    shared = [even and len(set(parts)) == 1 for parts in zip(*groups, strict=False)]
+    return [
+        ", ".join(
+            [
+                *(device_words(part) for part, same in zip_longest(parts, shared) if not same),
+                _level(way.factor, way.level),
+            ]
+        )
+        for parts, way in zip(groups, answer.ways, strict=True)
+    ]
+
+
+def _interval(times: Estimate) -> str:
+    return "" if times.low is None or times.high is None else f" (95%: {number(times.low)} to {number(times.high)})"
+
+
+@answer_sentence.register
 def _combination(answer: findings.Combination) -> str:
     times = answer.times_as_fast
-    bounds = "" if times.low is None or times.high is None else f" (95%: {number(times.low)} to {number(times.high)})"
     return (
-        f"{on_device(answer.group)} {answer.best} trains {number(times.value)} times{bounds} as fast as the first "
-        "level of every switch."
+        f"{on_device(answer.group)} {answer.best} trains {number(times.value)} times{_interval(times)} as fast as the "
+        "first level of every switch."
     )
 
 

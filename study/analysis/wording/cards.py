@@ -8,7 +8,7 @@ from typing import Literal
 from study.analysis.stats import findings
 from study.analysis.stats.findings import Answer, RatioAt
 from study.analysis.stats.usable import Estimate
-from study.analysis.wording.answer import answer_sentence, known_ties
+from study.analysis.wording.answer import answer_sentence, known_ties, way_names
 from study.analysis.words import (
     accuracy_words,
     agreeing,
@@ -74,6 +74,15 @@ def _heading(text: str, group: str | None, several: bool) -> str:
 @card.register
 def _nothing_succeeded(answer: findings.NothingSucceeded, several: bool) -> Card:
     return Card(_heading("Answer", answer.group, several), "cannot_say", "No answer yet", answer_sentence(answer))
+
+
+@card.register
+def _ways(answer: findings.Ways, several: bool) -> Card:
+    bounds = [way.times for way in answer.ways if way.times]
+    evidence: EvidenceWord = "established" if all(bound.low and bound.low > 1 for bound in bounds) else "tied"
+    if any(bound.low is None for bound in bounds):
+        evidence = "cannot_say"
+    return Card("Fastest of all", evidence, way_names(answer)[0], answer_sentence(answer))
 
 
 @card.register
