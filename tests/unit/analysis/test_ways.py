@@ -34,7 +34,7 @@ def measured(
         factors=factors | {"training.batch_size": [16, 32, 64]},
         curve={"x": "training.batch_size", "y": "fit_seconds"}, **values,
     )  # fmt: skip
-    rows = []
+    rows: list[dict[str, Any]] = []
     for block in range(blocks):
         state = rng.normal(0, 0.1) + (0.7 if broken and block == 1 else 0.0)
         for (loop, layout), times in TIMES.items():
