@@ -21,6 +21,8 @@ Magnitude = Annotated[float, Field(ge=-1e12, le=1e12)]
 """A frequency, a power or a share that a machine tells."""
 Whole = Annotated[int, Field(ge=0, le=2**53)]
 """A number of things, which a table of floats holds exactly."""
+Several = Annotated[int, Field(ge=1, le=2**53)]
+"""The same where there is one at least."""
 
 
 class Ceiling(Strict):
@@ -30,7 +32,7 @@ class Ceiling(Strict):
 
     best: Rate = Field(description="The largest sample.")
     samples: list[Rate] = Field(min_length=1, description="Every sample, in the order in which they were taken.")
-    calls_per_sample: Whole = Field(ge=1, description="Number of calls in one sample; the sample is their mean rate.")
+    calls_per_sample: Several = Field(description="Number of calls in one sample; the sample is their mean rate.")
 
     @model_validator(mode="after")
     def _the_best_is_a_sample(self) -> Self:
@@ -44,7 +46,7 @@ class Ceilings(Strict):
 
     device: Literal["cpu", "cuda"]
     precision: Precision
-    threads: Whole = Field(ge=1, description="Number of CPU threads that torch used.")
+    threads: Several = Field(description="Number of CPU threads that torch used.")
     matmul_fp32_precision: str = Field(
         description="torch's setting for the arithmetic of fp32 matrix products, as found."
     )
@@ -55,8 +57,8 @@ class Ceilings(Strict):
         description="Arithmetic of the measured product: `ieee`, `tf32`, `bf16` or `fp16`. For fp32 it is the "
         "faster of the two settings, because a step may use both and must not exceed its ceiling."
     )
-    product_side: Whole = Field(ge=1, description="Number of rows and of columns of the square matrices.")
-    copy_bytes: Whole = Field(ge=1, description="Bytes that one copy reads; it writes the same number.")
+    product_side: Several = Field(description="Number of rows and of columns of the square matrices.")
+    copy_bytes: Several = Field(description="Bytes that one copy reads; it writes the same number.")
     product_flop_per_second: Ceiling
     copy_bytes_per_second: Ceiling = Field(description="Bytes read plus bytes written, per second.")
 

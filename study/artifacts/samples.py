@@ -18,6 +18,8 @@ Images = Annotated[int, Field(ge=1, le=2**40)]
 """A number of images, whose sum over every epoch is a :data:`Count`, too."""
 Amount = Annotated[float, Field(ge=0, le=1e24)]
 """FLOPs or bytes: sums, products and ratios of them are finite."""
+Moved = Annotated[float, Field(ge=1e-6, le=1e24)]
+"""Bytes that something divides by. A second bound beside an alias's own would not hold: pydantic keeps the last."""
 Loss = Annotated[float, Field(ge=-1e100, le=1e100)]
 Epochal = Annotated[float, Field(ge=0, le=1e11)]
 """Seconds since 1970 UTC."""
@@ -38,9 +40,7 @@ class Flops(Samples):
     backward_flop_per_image: Amount = Field(
         description="FLOPs of the backward pass, with the parameters frozen that the stage freezes."
     )
-    bytes_per_image: Amount = Field(
-        ge=1e-6, description="Lower bound of the bytes moved; see `measure.arithmetic.least_bytes`."
-    )
+    bytes_per_image: Moved = Field(description="Lower bound of the bytes moved; see `measure.arithmetic.least_bytes`.")
 
     @property
     def flop_per_image(self) -> float:

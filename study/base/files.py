@@ -37,6 +37,26 @@ def json_sha256(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
+def check_plain(path: Path, largest: int) -> None:
+    """Raise :class:`StudyError` if ``path`` is there and is no file, or has more than ``largest`` bytes.
+
+    A pipe may never begin, and a device never end.
+    """
+    if path.exists() and not path.is_file():
+        raise StudyError("it is not a file")
+    if path.exists() and path.stat().st_size > largest:
+        raise StudyError(f"it has more than {largest >> 20} MiB")
+
+
+def read_text(path: Path, largest: int) -> str:
+    """Return the text of a file of at most ``largest`` bytes. Raise :class:`StudyError` if it is no such file."""
+    check_plain(path, largest)
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise StudyError("it is not text in UTF-8") from None
+
+
 def file_sha256(path: Path) -> str:
     """Return the SHA-256 of the file's content, in hex."""
     with path.open("rb") as file:

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from study.base.errors import StudyError
 from study.base.explain import explain_first
+from study.base.files import read_text
 
 LARGEST = 2**30
 """Bytes of the largest file that is read whole: the plan of a million runs."""
@@ -31,15 +32,7 @@ class Strict(BaseModel):
     @classmethod
     def of_file(cls, path: Path) -> Self:
         """Return the value in a JSON file. Raise :class:`StudyError` with the first key that is not valid."""
-        if path.exists() and not path.is_file():  # a pipe or a device may have no end
-            raise StudyError("it is not a file")
-        if path.exists() and path.stat().st_size > LARGEST:
-            raise StudyError(f"it has more than {LARGEST >> 30} GiB")
-        try:
-            text = path.read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            raise StudyError("it is not text in UTF-8") from None
-        return cls.of_text(text)
+        return cls.of_text(read_text(path, LARGEST))
 
     @classmethod
     def of_text(cls, text: str) -> Self:

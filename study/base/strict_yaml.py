@@ -12,10 +12,12 @@ from typing import Any
 import yaml
 
 from study.base.errors import StudyError
+from study.base.files import read_text
 
 DEEPEST = 20
 """Levels of lists and mappings within each other."""
-LARGEST = 2**63 - 1
+LARGEST, LARGEST_FILE = 2**63 - 1, 2**20
+"""The largest whole number that a value may be, and the most bytes of a file that people write."""
 UNFIT = re.compile("[\0\ud800-\udfff]")
 """Characters that no file's name has, and half characters, which no file can hold."""
 SHOWN = 100
@@ -101,9 +103,12 @@ def parse(text: str, source: str) -> Any:
 def read(path: Path) -> Any:
     """Return the value of the YAML file ``path``."""
     try:
-        return parse(path.read_text(encoding="utf-8"), path.name)
-    except (OSError, UnicodeDecodeError) as error:
-        raise StudyError(f"{path.name}: cannot be read: {error.__class__.__name__}") from None
+        text = read_text(path, LARGEST_FILE)
+    except OSError as error:
+        raise StudyError(f"{path.name}: cannot be read: {error.strerror}") from None
+    except StudyError as error:
+        raise StudyError(f"{path.name}: cannot be read: {error}") from None
+    return parse(text, path.name)
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
@@ -127,6 +132,8 @@ def parse_leaves(value: Any, source: str) -> Any:
         raise StudyError(f"{source}: {shown(value)} is not allowed")
     if not isinstance(value, str):
         return value
+    if UNFIT.search(value):
+        raise StudyError(f"{source}: {shown(value)} is not text")
     try:
         parsed = parse(value, source)
     except StudyError:

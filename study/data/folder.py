@@ -75,10 +75,12 @@ def class_files(folder: Path) -> dict[str, list[Path]]:
 
 
 def _why_no_image(folder: Path, path: Path) -> str | None:
-    """Return why the file's name is not that of an image, or None if it is."""
+    """Return why a path cannot be that of an image, or None if it can."""
     name = str(path.relative_to(folder))
     if name != as_text(name):
         return "its name is no UTF-8"
+    if not path.is_file():
+        return "it is not a file"
     return None if path.suffix.lower() in SUFFIXES else f"its suffix {path.suffix!r} is not that of an image"
 
 
@@ -125,4 +127,5 @@ def _subfolders(folder: Path) -> list[Path]:
 
 
 def _visible(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if not path.name.startswith(".") and path.is_file())
+    """Return what a folder holds that is no folder: links that lead nowhere, pipes and devices, too."""
+    return sorted(path for path in folder.rglob("*") if not path.name.startswith(".") and not path.is_dir())

@@ -8,7 +8,10 @@ from typing import TextIO
 import pandas as pd
 
 from study.base.errors import StudyError
+from study.base.files import check_plain
 
+LARGEST = 2**28
+"""Bytes of a table: a million runs have a tenth of it."""
 OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs"}
 
 
@@ -18,12 +21,14 @@ def read_csv(path: Path) -> pd.DataFrame:
     Cells are separated by commas; the first line that is not blank names the columns.
     """
     try:
+        check_plain(path, LARGEST)
+    except StudyError as error:
+        raise StudyError(f"{path}: cannot be read as a table: {error}") from None
+    try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = list(_rows(file, path.name))
     except FileNotFoundError:
         raise StudyError(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise StudyError(f"{path}: not a file but a folder") from None
     except UnicodeDecodeError:
         raise StudyError(f"{path.name}: cannot be read as a table: it is not text in UTF-8") from None
     if not rows:

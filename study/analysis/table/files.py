@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from study.analysis.table import telemetry as telemetry_table
+from study.analysis.table.any_csv import LARGEST
 from study.analysis.table.rows import KEYS, Sampled, Values, ceilings_of, table_of, values_of
 from study.artifacts.checked import Refused, each_record, read_records, read_samples
 from study.artifacts.layout import Results
@@ -18,7 +19,7 @@ from study.artifacts.samples import Measurement
 from study.artifacts.shelf import Aside, read_record
 from study.artifacts.timing import Timing, dtype, kind
 from study.base.errors import StudyError
-from study.base.files import write_whole
+from study.base.files import check_plain, write_whole
 from study.config.study import Study, shown
 
 ASIDE: dict[Aside, str] = {"disturbed": "disturbed", "broken": "broken block"}
@@ -112,6 +113,10 @@ def read_csv(path: Path, study: Study) -> pd.DataFrame:
     """
     text = [key for key, levels in study.factors.items() if any(isinstance(level, str) for level in levels)]
     types: dict[str, Any] = dict.fromkeys(text, str) | {name: dtype(name) for name in Timing.model_fields}
+    try:
+        check_plain(path, LARGEST)
+    except StudyError as error:
+        raise StudyError(f"{path.name}: cannot be read as a table ({error})") from None
     try:
         frame = pd.read_csv(path, dtype=types, keep_default_na=False, na_values=[""], compression=None)
     except (OSError, ValueError) as error:

@@ -3,7 +3,7 @@
 import itertools
 import json
 import random
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,6 +27,8 @@ from study.host.plan import keys, process_count
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
+MOST_RUNS = 10**6
+"""Ten times what was tried (``benchmarks.many_plans``)."""
 ON_A_CPU_ALONE = ("fp32_onnx", "int8")
 """Precisions of inference that this project cannot execute on a GPU."""
 
@@ -62,7 +64,7 @@ def make_plan(
     """
     counts = counts or {device: int(not reason) for device, reason in absent.items()}
     shared = _Shared(name, place, _processes_before(earlier), machines)
-    combined = list(_combinations(name, study))
+    combined = list(_few_enough(name, _combinations(name, study)))
     configurations = [_configuration(settings, list(study.factors), shared, absent, counts) for settings, _ in combined]
     _check_curve(name, study)
     labels = unique([label(item.factors, study) for item in configurations], [item.factors for item in configurations])
@@ -87,6 +89,16 @@ def _combinations(name: str, study: Study) -> Iterator[tuple[Settings, int]]:
         levels = dict(zip(study.factors, combination, strict=True))
         if runs := study.runs_of(levels):
             yield check_settings(with_values(base, levels), f"study {name}"), runs
+
+
+def _few_enough(name: str, combined: Iterable[tuple[Settings, int]]) -> Iterator[tuple[Settings, int]]:
+    """Yield the combinations with their replicates. Raise :class:`StudyError` once their runs are too many."""
+    runs = 0
+    for settings, replicates in combined:
+        runs += replicates
+        if runs > MOST_RUNS:
+            raise StudyError(f"study {name}: more than {MOST_RUNS} runs, replicates included: fewer can be planned")
+        yield settings, replicates
 
 
 class _Shared:

@@ -1,6 +1,7 @@
 """``python -m study fit FILE.csv``: what a table that nobody here made determines."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -162,7 +163,10 @@ def test_a_table_that_cannot_be_used_is_one_line(
 
 def test_what_is_no_text_file_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "binary.csv").write_bytes(b"batch_size,seconds\n\xff\xfe,1\n")
-    for name, words in ((".", "not a file but a folder"), ("none.csv", "no such file"), ("binary.csv", "not text in")):
+    os.mkfifo(tmp_path / "pipe.csv")
+    (tmp_path / "endless.csv").symlink_to("/dev/zero")
+    others = [(name, "it is not a file") for name in (".", "pipe.csv", "endless.csv")]
+    for name, words in (*others, ("none.csv", "no such file"), ("binary.csv", "not text in")):
         assert main(["fit", str(tmp_path / name)]) == 1
         error = capsys.readouterr().err
         assert words in error

@@ -1,17 +1,23 @@
 import getpass
+import importlib
 import json
 import os
+import pkgutil
 import socket
 import stat
 from pathlib import Path
 
 import jsonschema
 import pytest
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import BaseModel, ValidationError
 
+import study.artifacts
+import study.config
 from study.artifacts.machine import Machine
 from study.artifacts.plan import Plan
 from study.artifacts.record import JobResult, Record, Software, without_paths
-from study.artifacts.samples import PHASES, Epoch, Measurement, Memory, Step
+from study.artifacts.samples import PHASES, Epoch, Flops, Measurement, Memory, Step
 from study.artifacts.shelf import next_session, read_record, retire
 from study.artifacts.weights import Weights
 from study.base.errors import StudyError
@@ -212,3 +218,25 @@ def test_a_result_without_a_measurement_needs_no_machine() -> None:
     result = JobResult.model_validate_json(left)
     assert (result.outcome, result.message) == ("failed", "planted")
     assert (result.measurement, result.machine) == (None, None)
+
+
+def test_no_field_has_two_bounds_of_one_side_of_which_only_the_last_would_hold() -> None:
+    """``Amount`` allows zero, and a field of it that asked for more had let zero pass: a report divided by it."""
+    for package in (study.artifacts, study.config):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+    models, left = set[type[BaseModel]](), [BaseModel]
+    while left:
+        left += (found := left.pop().__subclasses__())
+        models.update(one for one in found if one.__module__.startswith("study."))
+    assert len(models) > 40
+    for model in models:
+        for name, field in model.model_fields.items():
+            sides = [type(bound) for bound in field.metadata if isinstance(bound, Ge | Gt | Le | Lt)]
+            assert len(sides) == len(set(sides)), f"{model.__name__}.{name}"
+
+
+def test_a_step_that_moves_no_bytes_is_refused() -> None:
+    values = {"images": 1, "forward_flop_per_image": 1, "backward_flop_per_image": 1, "bytes_per_image": 0}
+    with pytest.raises(ValidationError, match="bytes_per_image"):
+        Flops.model_validate(values)

@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,11 @@ MAIN = OWN | {"model.name": "__main__:make"}
         (MAIN, ["model.name", "'__main__:make'", "there is no __main__.py"]),
         ({"training.epochs": list(range(1, 2001)), "seed": list(range(1000))}, ["factors", "4000000 combinations"]),
         (OWN | {"model.weights": "imagenet"}, ["model.weights", "'imagenet'", "none, or the path"]),
+        (
+            {"training.epochs": list(range(1, 201)), "seed": list(range(11)), "replicates": 1000},
+            ["study tiny", "more than 1000000 runs"],
+        ),
+        ({"dataset.source": "folder", "dataset.path": "\udcff\udcfe"}, ["dataset.path", "is not text"]),
         ({"time": "fit_minutes"}, ["time", "'fit_minutes'", "'epoch_seconds'"]),
         ({"time": "epoch_seconds"}, ["time", "'epoch_seconds'", "curve.y"]),
     ],
@@ -129,6 +135,17 @@ def test_bad_input_is_one_line_that_names_the_key_and_the_value(
     assert "\n" not in str(caught.value)
     for word in words:
         assert word in str(caught.value)
+
+
+def test_a_study_that_is_no_file_of_text_is_one_line_and_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+    (tmp_path / "endless.yaml").symlink_to("/dev/zero")
+    (tmp_path / "huge.yaml").write_text("title: " + "x" * 2**20)
+    (tmp_path / "other.yaml").write_text("title: x", encoding="utf-16")
+    words = {"pipe": "it is not a file", "endless": "it is not a file", "huge": "more than 1 MiB", "other": "UTF-8"}
+    for name, reason in words.items():
+        with pytest.raises(StudyError, match=f"^{name}.yaml: cannot be read: .*{reason}"):
+            strict_yaml.read_mapping(tmp_path / f"{name}.yaml")
 
 
 @pytest.mark.parametrize(

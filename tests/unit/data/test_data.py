@@ -195,6 +195,17 @@ def test_a_class_whose_files_have_other_endings_is_an_error_that_names_it(photos
         look(dataset(source="folder", path=str(photos)))
 
 
+def test_what_is_no_file_at_all_is_left_out_with_that_reason(photos: Path) -> None:
+    """A pipe has no end, and a link to a photograph may lead nowhere: each was left out without a word."""
+    first = sorted(photos.iterdir())[0]
+    os.mkfifo(first / "pipe.png")
+    (first / "gone.jpg").symlink_to(first / "nowhere.jpg")
+    (first / "loop.jpg").symlink_to(first / "loop.jpg")
+    (first / "endless.jpg").symlink_to("/dev/zero")
+    left_out = {Path(item.name).name: item.reason for item in make(own(photos), photos).left_out}
+    assert left_out == dict.fromkeys(("pipe.png", "gone.jpg", "loop.jpg", "endless.jpg"), "it is not a file")
+
+
 def test_an_image_beyond_the_limit_is_left_out_for_what_its_header_says(photos: Path) -> None:
     first = sorted(photos.iterdir())[0]
     for name, width in (("most.png", 10_000), ("more.png", 10_001)):
