@@ -143,6 +143,20 @@ def test_the_numbers_of_the_first_epoch_are_seen_on_a_phone(page: Page, example:
     assert len(set(page.evaluate(groups))) == len(page.evaluate(groups)) > 10
 
 
+@pytest.mark.parametrize("name", ["example", "thirteen", "switches"])
+@pytest.mark.parametrize("width", [1280, 768, 375])
+def test_no_card_stands_alone_beside_an_empty_row(page: Page, report: Report, name: str, width: int) -> None:
+    page.viewport(width)
+    page.open(report(name))
+    rows = page.evaluate(
+        "[...document.querySelectorAll('.cards')].filter(list => list.checkVisibility()).map(list =>"
+        "Object.values(Object.groupBy([...list.children], card => card.offsetTop)).map(row =>"
+        "list.getBoundingClientRect().right - row.at(-1).getBoundingClientRect().right))"
+    )
+    assert len(rows) > 0
+    assert all(abs(rest) < 1 for row in rows for rest in row)
+
+
 @pytest.mark.parametrize("name", ["example", "thirteen"])
 def test_every_link_of_the_navigation_is_seen_on_a_phone(page: Page, report: Report, name: str) -> None:
     page.viewport(375, 700)
