@@ -132,6 +132,18 @@ def test_no_word_of_a_table_is_broken(page: Page, report: Report, name: str, wid
     assert probe(page, "broken()") == []
 
 
+@pytest.mark.parametrize("name", ["example", "switches"])
+def test_an_interval_stands_in_one_line_on_a_phone(page: Page, report: Report, name: str) -> None:
+    page.viewport(375, 700)
+    page.open(report(name))
+    lines: list[float] = page.evaluate(
+        "[...document.querySelectorAll('.levels .whole')].map(told =>"
+        "told.getBoundingClientRect().height / parseFloat(getComputedStyle(told).lineHeight))"
+    )
+    assert len(lines) > 5
+    assert max(lines) < 1.5
+
+
 def test_the_numbers_of_the_first_epoch_are_seen_on_a_phone(page: Page, example: Path) -> None:
     page.viewport(375, 700)
     page.open(example)

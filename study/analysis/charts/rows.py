@@ -11,7 +11,8 @@ from study.analysis.charts.svg import LINE, lines_of, paragraph, width_of
 
 GAP = 10.0
 """Pixels between a name and the marks."""
-MOST_LINES = 2
+COLUMNS = ((0.4, 1), (0.3, 2), (0.4, 2))
+"""Shares of the width that the names may take, each with the lines of one name, the best first."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,12 @@ class Place:
 
 
 def column(names: Sequence[str], width: int, kind: str = "", least: float = 0.0) -> Column:
-    """Return the narrowest column that holds all names; ``least`` is the width of what follows them."""
+    """Return the first column that holds all names; ``least`` is the width of what follows them."""
     words = [word for name in names for word in name.split()]
-    for share in (0.3, 0.4):
+    for share, most in COLUMNS:
         room = share * width - GAP
         lines = [lines_of(name, room, kind) for name in names]
-        if max(map(len, lines)) <= MOST_LINES and all(width_of(word, kind) <= room for word in words):
+        if max(map(len, lines)) <= most and all(width_of(word, kind) <= room for word in words):
             longest = max(width_of(line, kind) for one in lines for line in one)
             return Column(max(longest + 4, least) + GAP, room, beside=True, kind=kind)
     return Column(least + GAP, float(width), beside=False, kind=kind)
