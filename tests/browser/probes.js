@@ -127,13 +127,27 @@
     // Each box that can scroll, scrolled to its end: whether names of rows stay, whether they hide the rest, and whether
     // a row's accuracy can be seen together with its name.
     scrolled: () => [...document.querySelectorAll(".scroll")].filter((box) => box.scrollWidth > box.clientWidth).map((box) => {
-      const edges = box.getBoundingClientRect(), rows = [...box.querySelectorAll("tr")].filter((row) => row.cells[0].tagName === "TH");
+      const edges = box.getBoundingClientRect(), rows = [...box.querySelectorAll("tr")].filter((row) => row.cells[0].tagName === "TH" && row.cells[0].colSpan === 1);
       const name = (row) => row.cells[0].getBoundingClientRect();
       box.scrollLeft = box.scrollWidth;
       const stays = rows.every((row) => Math.abs(name(row).left - edges.left) < 2), hides = rows.some((row) => name(row).width > 0.7 * edges.width);
       const place = [...rows[0].cells].findIndex((head) => head.innerText.trim() === "accuracy"), cell = () => rows[1].cells[place].getBoundingClientRect();
       if (place > 0) box.scrollLeft += cell().right - edges.right;
       return { name: box.getAttribute("aria-label"), stays, hides, accuracy: place > 0 ? name(rows[1]).right <= cell().left + 1 : null };
+    }),
+
+    // The words of tables that go on in another line. A name may be broken after a hyphen or an underscore.
+    broken: () => [...document.querySelectorAll("th, td")].filter(shown).flatMap((cell) => {
+      const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), found = [];
+      while (walker.nextNode()) {
+        for (const word of walker.currentNode.data.matchAll(/[^\s_-]+/g)) {
+          const range = document.createRange();
+          range.setStart(walker.currentNode, word.index);
+          range.setEnd(walker.currentNode, word.index + word[0].length);
+          if (new Set([...range.getClientRects()].map((box) => box.top)).size > 1) found.push(word[0]);
+        }
+      }
+      return found;
     }),
 
     // The lines in which a word stands before one that it follows. Letters from right to left are one word.

@@ -1,10 +1,15 @@
 """How each page reads: on a desk and a phone, light and dark, and without its script."""
 
+import io
+import re
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import pytest
+from matplotlib.image import imread
 
 from tests.browser.chromium import Page
 from tests.browser.conftest import FOLDERS, LONG, PAGES, probe
@@ -86,6 +91,110 @@ def test_the_first_column_stays_where_a_table_scrolls_on_a_phone_and_accuracy_is
     outside = "[...document.querySelectorAll('table')].filter(one => !one.closest('.scroll'))"
     assert page.evaluate(f"{outside}.filter(one => one.scrollWidth > innerWidth - 32).length") == 0
     assert page.evaluate(f"{outside}.every(one => one.className === 'levels')")
+
+
+@pytest.mark.parametrize("name", ["example", "switches"])
+def test_every_table_is_seen_whole_on_a_desk(page: Page, report: Report, name: str) -> None:
+    page.open(report(name))
+    probe(page, "openDetails()")
+    cut = "[...document.querySelectorAll('.scroll')].filter(box => box.scrollWidth > box.clientWidth)"
+    assert page.evaluate(f"{cut}.map(box => box.getAttribute('aria-label'))") == []
+    assert page.evaluate("document.querySelectorAll('.scroll').length") > 5
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_edge_of_a_table_is_shaded_as_long_as_more_of_it_lies_behind(
+    page: Page, example: Path, scheme: Literal["light", "dark"]
+) -> None:
+    page.viewport(375, 700)
+    page.media(scheme)
+    page.open(example)
+    probe(page, "openDetails()")
+    box = "document.querySelector('.scroll:has(#batch-size-runs)')"
+    assert page.evaluate(f"{box}.scrollWidth > {box}.clientWidth")
+    shades = []
+    for left in (0, 5000):
+        page.evaluate(f"{box}.scrollLeft = {left}")
+        right, top = page.evaluate(f"(b => [b.right, b.top + scrollY])({box}.getBoundingClientRect())")
+        pixels = imread(io.BytesIO(page.screenshot(top, 400)))[:, :, :3]
+        edge = np.abs(pixels[:, int(right) - 40 : int(right) - 1] - pixels[0, 2]).max(axis=2)
+        shades.append(float(np.median(edge, axis=0).max()))  # over the lines, for most of them have no letter there
+    assert shades[0] > 0.1
+    assert shades[1] < 0.002
+
+
+@pytest.mark.parametrize("name", ["example", "switches"])
+@pytest.mark.parametrize("width", [1280, 768, 375])
+def test_no_word_of_a_table_is_broken(page: Page, report: Report, name: str, width: int) -> None:
+    page.viewport(width)
+    page.open(report(name))
+    probe(page, "openDetails()")
+    assert probe(page, "broken()") == []
+
+
+@pytest.mark.parametrize("name", ["example", "switches"])
+def test_an_interval_stands_in_one_line_on_a_phone(page: Page, report: Report, name: str) -> None:
+    page.viewport(375, 700)
+    page.open(report(name))
+    lines: list[float] = page.evaluate(
+        "[...document.querySelectorAll('.levels .whole')].map(told =>"
+        "told.getBoundingClientRect().height / parseFloat(getComputedStyle(told).lineHeight))"
+    )
+    assert len(lines) > 5
+    assert max(lines) < 1.5
+
+
+def test_the_numbers_of_the_first_epoch_are_seen_on_a_phone(page: Page, example: Path) -> None:
+    page.viewport(375, 700)
+    page.open(example)
+    probe(page, "openDetails()")
+    cells = "[...document.querySelectorAll('.scroll[aria-label^=\"Epoch\"] td:nth-child(2)')]"
+    assert page.evaluate(f"{cells}.length") > 20
+    assert page.evaluate(f"Math.max(...{cells}.map(cell => cell.getBoundingClientRect().right))") < 375 - 16
+    groups = "[...document.querySelectorAll('.scroll[aria-label^=\"Epoch\"] tr.group')].map(row => row.innerText)"
+    assert len(set(page.evaluate(groups))) == len(page.evaluate(groups)) > 10
+
+
+@pytest.mark.parametrize("name", ["example", "thirteen", "switches"])
+@pytest.mark.parametrize("width", [1280, 768, 375])
+def test_no_card_stands_alone_beside_an_empty_row(page: Page, report: Report, name: str, width: int) -> None:
+    page.viewport(width)
+    page.open(report(name))
+    rows = page.evaluate(
+        "[...document.querySelectorAll('.cards')].filter(list => list.checkVisibility()).map(list =>"
+        "Object.values(Object.groupBy([...list.children], card => card.offsetTop)).map(row =>"
+        "list.getBoundingClientRect().right - row.at(-1).getBoundingClientRect().right))"
+    )
+    assert len(rows) > 0
+    assert all(abs(rest) < 1 for row in rows for rest in row)
+
+
+@pytest.mark.parametrize("name", ["example", "thirteen"])
+def test_every_link_of_the_navigation_is_seen_on_a_phone(page: Page, report: Report, name: str) -> None:
+    page.viewport(375, 700)
+    page.open(report(name))
+    links = "[...document.querySelectorAll('nav a')].map(link => link.getBoundingClientRect())"
+    assert page.evaluate(f"Math.max(...{links}.map(box => box.right))") <= 375 - 16
+    page.evaluate("scrollTo(0, 3000)")  # many lines of links would hide what is read
+    assert page.evaluate(f"Math.max(...{links}.map(box => box.bottom))") < 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_two_parts_of_a_bar_have_no_colours_that_look_alike(
+    page: Page, switches: Path, scheme: Literal["light", "dark"]
+) -> None:
+    page.media(scheme)
+    page.open(switches)
+    probe(page, "openDetails()")
+    legends: list[list[str]] = page.evaluate(
+        "[...document.querySelectorAll('.legend')].map(legend =>"
+        "[...legend.querySelectorAll('rect')].map(box => getComputedStyle(box).fill))"
+    )
+    assert max(map(len, legends)) == 10
+    for legend in legends:
+        colours = [np.array([int(one) for one in re.findall(r"\d+", fill)][:3]) for fill in legend]
+        far = [float(np.linalg.norm(one - other)) for one, other in combinations(colours, 2)]
+        assert min(far, default=99.0) > 40
 
 
 def test_a_users_words_are_text_and_move_no_others(page: Page, hostile: Path) -> None:

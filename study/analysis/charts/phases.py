@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
-from study.analysis.charts.svg import Chart, Scale, drawn, element, grid, linear, width_of, words
+from study.analysis.charts.rows import Place, column, placed
+from study.analysis.charts.svg import LINE, Chart, Scale, drawn, element, grid, linear, lines_of, paragraph, words
 from study.analysis.words import number
 
-ROW, HEAD, FOOT, BAR = 26, 30, 26, 16
+ROW, HEAD, FOOT, BAR = 26, 12, 26, 16
 PIECES = {
     "model_seconds": "building the model",
     "data_wait_seconds": "waiting for data",
@@ -57,18 +58,19 @@ def phases_chart(groups: list[Bars], title: str, caption: str, pieces: dict[str,
     if not shown:
         return None
     totals = [sum(bar.pieces.values()) for group in shown for bar in group.bars]
-    left_words = max(width_of(bar.label) for group in shown for bar in group.bars) + 12
 
     def draw(width: int) -> tuple[float, list[str]]:
-        left = min(0.3 * width, left_words)
-        scale = linear(totals, left, width - 66.0)
+        names = column([bar.label for group in shown for bar in group.bars], width, "strong")
+        scale = linear(totals, names.left, width - 66.0)
         top, parts = 0.0, []
         for group in shown:
-            parts.append(words(group.title, 0, top + 17, "title", room=float(width)))
-            bottom = top + HEAD + ROW * len(group.bars)
-            parts += grid(scale, top + HEAD - 4, bottom, " s")
-            for place, bar in enumerate(group.bars):
-                parts += _bar(bar, scale, top + HEAD + ROW * place + ROW / 2, left, pieces)
+            heading = lines_of(group.title, width, "title") if group.title else []
+            parts += [paragraph(heading, 0, top + 17, "title")] if heading else []
+            top += HEAD + (LINE * len(heading) + 3 if heading else 0)
+            places, bottom = placed([bar.label for bar in group.bars], names, top, ROW)
+            parts += grid(scale, top - 4, bottom, " s")
+            for place, bar in zip(places, group.bars, strict=True):
+                parts += _bar(bar, scale, place, pieces)
             top = bottom + FOOT
         return top, parts
 
@@ -78,8 +80,8 @@ def phases_chart(groups: list[Bars], title: str, caption: str, pieces: dict[str,
     return Chart(title, wide, narrow, caption, seen)
 
 
-def _bar(bar: Bar, scale: Scale, y: float, left: float, pieces: dict[str, str]) -> list[str]:
-    parts = [words(bar.label, left - 8, y + 4, "strong", "end", left - 10)]
+def _bar(bar: Bar, scale: Scale, place: Place, pieces: dict[str, str]) -> list[str]:
+    parts, y = [place.name], place.middle
     begin, total = 0.0, sum(bar.pieces.values())
     for key in pieces:
         seconds = bar.pieces.get(key, 0.0)

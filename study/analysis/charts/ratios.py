@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from study.analysis.charts.marks import diamond, dot, interval
-from study.analysis.charts.svg import Chart, Scale, drawn, element, grid, logarithmic, width_of, words
+from study.analysis.charts.rows import Place, column, placed
+from study.analysis.charts.svg import Chart, Scale, drawn, element, grid, logarithmic, words
 from study.analysis.words import number
 
-ROW, HEAD, FOOT = 30, 40, 24
+ROW, HEAD, CLAIM, FOOT = 30, 12, 28, 24
 
 
 @dataclass(frozen=True)
@@ -26,20 +27,21 @@ def ratios_chart(rows: list[Measured], claimed: float | None, title: str, captio
         return None
     values = [value for row in rows for value in (row.value, row.low, row.high, row.published) if value]
     values += [1.0, *([claimed] if claimed else [])]
-    label_width = max(width_of(row.label) for row in rows) + 14
+    head = HEAD + (CLAIM if claimed else 0)
 
     def draw(width: int) -> tuple[float, list[str]]:
-        left = min((0.34 if width < 500 else 0.4) * width, label_width)
-        scale = logarithmic(values, left, width - 62.0)
-        bottom = HEAD + ROW * len(rows)
-        parts = grid(scale, HEAD - 8, bottom, "x")
+        labels = [row.label for row in rows]
+        names = column(labels, width)
+        places, bottom = placed(labels, names, head, ROW)
+        scale = logarithmic(values, names.left, width - 62.0)
+        parts = [*grid(scale, head - 8, bottom, "x"), _as_long(scale, head - 8, bottom)]
         if claimed:
             x = scale(claimed)
-            parts.append(element("line", x1=x, x2=x, y1=HEAD - 8, y2=bottom, class_="mark claim", data_kind="claim"))
+            parts.append(element("line", x1=x, x2=x, y1=head - 8, y2=bottom, class_="mark claim", data_kind="claim"))
             anchor = "end" if x > width - 110 else "middle"
-            parts.append(words(f"claimed: {number(claimed)}", x, HEAD - 14, "small", anchor))
-        for place, row in enumerate(rows):
-            parts += _row(row, scale, HEAD + ROW * place + ROW / 2, left, width)
+            parts.append(words(f"claimed: {number(claimed)}", x, head - 14, "small", anchor))
+        for place, row in zip(places, rows, strict=True):
+            parts += _row(row, scale, place, width)
         return bottom + FOOT, parts
 
     wide, narrow = drawn(draw, title)
@@ -49,8 +51,13 @@ def ratios_chart(rows: list[Measured], claimed: float | None, title: str, captio
     return Chart(title, wide, narrow, caption, series)
 
 
-def _row(row: Measured, scale: Scale, y: float, left: float, width: int) -> list[str]:
-    parts = [words(row.label, left - 10, y + 4, "", "end", left - 12)]
+def _as_long(scale: Scale, top: float, bottom: float) -> str:
+    """Return the line of the ratio 1: on one side of it a time is longer, on the other it is shorter."""
+    return element("line", x1=scale(1.0), x2=scale(1.0), y1=top, y2=bottom, class_="one")
+
+
+def _row(row: Measured, scale: Scale, place: Place, width: int) -> list[str]:
+    parts, y = [place.name], place.middle
     told = number(row.value)
     if row.low is not None and row.high is not None:
         told += f", 95%: {number(row.low)} to {number(row.high)}"

@@ -1,8 +1,9 @@
 """SVG as text: elements, escaped letters, axes, and a chart in its two widths."""
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from itertools import pairwise
 
@@ -10,8 +11,10 @@ from study.analysis.writing import in_place
 
 WIDE, NARROW = 720, 340
 """Widths of a chart in pixels, for a desk and for a phone."""
-LETTER = 0.58
-"""Width of a letter over the height of the text, rounded up."""
+LETTER, STRONG = 0.58, 0.62
+"""Width of a letter over the height of the text, rounded up, and of a bold one."""
+LINE = 15.0
+"""Pixels from a line of letters to the next."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,8 @@ class Chart:
     caption: str
     series: dict[str, str]
     """Words of each kind of mark by its name, for the legend."""
+    tones: Mapping[str, str] = field(default_factory=dict)
+    """Words of the colours that say more of a mark; they hide nothing."""
 
 
 def element(name: str, *children: str, **attributes: object) -> str:
@@ -42,16 +47,41 @@ def _text(value: object) -> str:
 
 def words(text: str, x: float, y: float, kind: str = "", anchor: str | None = None, room: float | None = None) -> str:
     """Return letters with their baseline at ``y``; what has no ``room`` (pixels) is cut, and shown whole on hover."""
-    size = 11 if "small" in kind else 13
-    most = None if room is None else max(3, int(room / (size * LETTER)))
+    most = None if room is None else _letters(room, kind)
     cut = text if most is None or len(text) <= most else text[: most - 1] + "…"
     whole = [] if cut == text else [element("title", escape(in_place(text)))]
     return element("text", escape(in_place(cut)), *whole, x=x, y=y, class_=kind or None, text_anchor=anchor)
 
 
-def width_of(text: str, size: float = 13) -> float:
+def paragraph(lines: Sequence[str], x: float, y: float, kind: str = "", anchor: str | None = None) -> str:
+    """Return lines of letters below each other, the first with its baseline at ``y``, as one text."""
+    if len(lines) == 1:
+        return words(lines[0], x, y, kind, anchor)
+    spans = [
+        element("tspan", escape(in_place(line)), x=x, y=y + LINE * place if place else None)
+        for place, line in enumerate(lines)
+    ]
+    space = element("tspan", " ", font_size=0)  # it parts the words of two lines, and moves no line
+    return element("text", space.join(spans), x=x, y=y, class_=kind or None, text_anchor=anchor)
+
+
+def lines_of(text: str, room: float, kind: str = "") -> list[str]:
+    """Return a text in lines for ``room`` (pixels), broken at its spaces, or within a word that is longer."""
+    return textwrap.wrap(text, _letters(room, kind), break_on_hyphens=False) or [""]
+
+
+def width_of(text: str, kind: str = "") -> float:
     """Return the width of letters in pixels, rounded up."""
-    return len(text) * size * LETTER
+    return len(text) * _letter(kind)
+
+
+def _letter(kind: str) -> float:
+    bold = "strong" in kind or "title" in kind
+    return (11 if "small" in kind else 13) * (STRONG if bold else LETTER)
+
+
+def _letters(room: float, kind: str) -> int:
+    return max(3, int(room / _letter(kind)))
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,23 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from study.analysis.charts.marks import cross, diamond, dot, interval
-from study.analysis.charts.svg import Chart, Scale, drawn, element, grid, time_scale, width_of, words
+from study.analysis.charts.rows import GAP, Column, Place, column, placed
+from study.analysis.charts.svg import (
+    LINE,
+    Chart,
+    Scale,
+    drawn,
+    element,
+    grid,
+    lines_of,
+    paragraph,
+    time_scale,
+    width_of,
+    words,
+)
 from study.analysis.words import number
 
-ROW, HEAD, FOOT = 38, 30, 24
+ROW, HEAD, FOOT, NOTE = 38, 15, 24, 13
 SPREAD = 8
 """Largest distance of a dot from the middle of its row, in pixels."""
 
@@ -19,6 +32,8 @@ SERIES = {
     "mean": "mean and 95% interval",
     "published": "published, on other hardware",
 }
+TONES = {"best": "smallest mean of the candidates", "doubt": "no candidate for the fastest"}
+"""What the colours of a mean say."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +84,12 @@ def times_chart(panels: list[Panel], title: str, caption: str) -> Chart | None:
     together = [value for panel in shown for value in _values(panel)]
 
     def draw(width: int) -> tuple[float, list[str]]:
+        notes = max(width_of(row.note, "small") for panel in shown for row in panel.rows)
+        labels = [row.label for panel in shown for row in panel.rows]
+        names = column(labels, width, "strong", min(0.34 * width, notes))
         top, parts = 0.0, []
         for panel in shown:
-            height, drawing = _panel(panel, width, together if shared else _values(panel))
+            height, drawing = _panel(panel, names, width, together if shared else _values(panel))
             parts.append(element("g", *drawing, transform=f"translate(0 {top:g})"))
             top += height
         return top, parts
@@ -80,7 +98,15 @@ def times_chart(panels: list[Panel], title: str, caption: str) -> Chart | None:
     kinds = {dot.kind for panel in shown for row in panel.rows for dot in row.dots} | {"mean"}
     kinds |= {"published"} if any(row.published for panel in shown for row in panel.rows) else set()
     note = " Each panel has a scale of its own." if len(shown) > 1 and not shared else ""
-    return Chart(title, wide, narrow, caption + note, {key: SERIES[key] for key in SERIES if key in kinds})
+    tones = {_tone(row) for panel in shown for row in panel.rows if row.mean}
+    return Chart(
+        title,
+        wide,
+        narrow,
+        caption + note,
+        {key: SERIES[key] for key in SERIES if key in kinds},
+        {key: TONES[key] for key in TONES if key in tones},
+    )
 
 
 def _values(panel: Panel) -> list[float]:
@@ -92,29 +118,24 @@ def _values(panel: Panel) -> list[float]:
     return [value for value in every if value]
 
 
-def _panel(panel: Panel, width: int, values: list[float]) -> tuple[float, list[str]]:
+def _panel(panel: Panel, names: Column, width: int, values: list[float]) -> tuple[float, list[str]]:
     """Return height and elements of a panel: its title, its rows, and the axis below them."""
-    left = min(0.3 * width, max(width_of(row.label) for row in panel.rows) + 14)
-    left = max(left, min(0.34 * width, max(width_of(row.note, 11) for row in panel.rows) + 14))
-    scale = time_scale(values, left, width - (70 if width < 500 else 76))
-    bottom = HEAD + ROW * len(panel.rows)
-    parts = [
-        words(panel.title, 0, 17, "title", room=width - 40.0),
-        words("mean", float(width), 17, "small soft", "end"),
-    ]
-    parts += grid(scale, HEAD - 4, bottom, " s")
-    for place, row in enumerate(panel.rows):
-        parts += _row(row, scale, HEAD + ROW * place + ROW / 2, left, width)
+    heading = lines_of(panel.title, width - 40.0, "title")
+    top = HEAD + LINE * len(heading)
+    places, bottom = placed([row.label for row in panel.rows], names, top, ROW, NOTE)
+    scale = time_scale(values, names.left, width - (70 if width < 500 else 76))
+    parts = [paragraph(heading, 0, 17, "title"), words("mean", float(width), 17, "small soft", "end")]
+    parts += grid(scale, top - 4, bottom, " s")
+    for place, row in zip(places, panel.rows, strict=True):
+        parts += _row(row, scale, place, names.left, width)
     return bottom + FOOT, parts
 
 
-def _row(row: Row, scale: Scale, y: float, left: float, width: int) -> list[str]:
-    tone = "doubt" if row.doubtful else "best" if row.best else "plain"
-    parts = [
-        words(row.label, left - 10, y - 1, "strong", "end", left - 12),
-        words(row.note, left - 10, y + 13, f"small {'warn' if row.doubtful else 'soft'}", "end", left - 12),
-    ]
-    parts += [_dot(dot, scale, y, place, tone) for place, dot in enumerate(row.dots)]
+def _row(row: Row, scale: Scale, place: Place, left: float, width: int) -> list[str]:
+    tone, y = _tone(row), place.middle
+    note = f"small {'warn' if row.doubtful else 'soft'}"
+    parts = [place.name, words(row.note, left - GAP, place.under, note, "end", left - GAP)]
+    parts += [_dot(dot, scale, y, at, tone) for at, dot in enumerate(row.dots)]
     if row.published:
         parts.append(diamond(scale(row.published), y, f"published: {number(row.published)} s"))
     if row.mean:
@@ -123,6 +144,10 @@ def _row(row: Row, scale: Scale, y: float, left: float, width: int) -> list[str]
             words(f"{number(row.mean)} s", float(width), y + 4, f"strong {'warn' if row.doubtful else ''}", "end")
         )
     return parts
+
+
+def _tone(row: Row) -> str:
+    return "doubt" if row.doubtful else "best" if row.best else "plain"
 
 
 def _dot(run: Dot, scale: Scale, y: float, place: int, tone: str) -> str:

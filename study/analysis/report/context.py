@@ -21,7 +21,7 @@ from study.analysis.report.drawings import (
     shares_of_best,
     switch_charts,
 )
-from study.analysis.report.epochs import EpochRow, epoch_rows, padded, published_epochs
+from study.analysis.report.epochs import EpochGroup, epoch_rows, grouped, published_epochs
 from study.analysis.report.facts import facts_of, primers_of
 from study.analysis.report.levels import LevelTable, level_tables
 from study.analysis.report.life import life_chart, life_sentence, wall_seconds, with_gaps
@@ -82,7 +82,7 @@ class StudyView:
     total: str
     rate: str
     facts: list[tuple[str, str]]
-    epochs: list[EpochRow]
+    epochs: list[EpochGroup]
     runs: list[dict[str, Any]]
     beside: list[Series]
     published: str | None
@@ -195,12 +195,12 @@ def _present(*charts: Chart | None) -> list[Chart]:
     return [chart for chart in charts if chart]
 
 
-def _epochs(plan: Plan, records: dict[str, Record], names: Collection[str]) -> list[EpochRow]:
+def _epochs(plan: Plan, records: dict[str, Record], names: Collection[str]) -> list[EpochGroup]:
     """Return our epochs, and those that the document beside the study prints."""
     study = plan.study
     ours = [] if study.total in TOTALS_OF_INFERENCE else epoch_rows(plan, records, names)
     theirs = published_epochs(study.published, read_published()) if ours and study.published else []
-    return padded([*ours, *theirs])
+    return grouped([*ours, *theirs])
 
 
 def _runs(plan: Plan, frame: pd.DataFrame, y: str) -> list[dict[str, Any]]:

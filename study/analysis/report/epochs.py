@@ -25,6 +25,14 @@ class EpochRow:
     """None where an epoch was not measured."""
 
 
+@dataclass(frozen=True)
+class EpochGroup:
+    """All quantities of one setting, whose name then stands once."""
+
+    setting: str
+    rows: list[EpochRow]
+
+
 PUBLISHED = {"time": "training (s)", "loss_sum": "training loss, sum over steps"}
 """Quantities of an epoch in ``published.csv``, by the end of the metric's name."""
 QUANTITIES = (
@@ -68,10 +76,14 @@ def published_epochs(study: str, published: pd.DataFrame) -> list[EpochRow]:
     return rows
 
 
-def padded(rows: list[EpochRow]) -> list[EpochRow]:
-    """Return the rows, each with a cell for every epoch of the longest."""
+def grouped(rows: list[EpochRow]) -> list[EpochGroup]:
+    """Return the rows by their settings, each with a cell for every epoch of the longest."""
     longest = max((len(row.cells) for row in rows), default=0)
-    return [EpochRow(row.setting, row.quantity, row.cells + [None] * (longest - len(row.cells))) for row in rows]
+    groups: dict[str, EpochGroup] = {}
+    for row in rows:
+        padded = EpochRow(row.setting, row.quantity, row.cells + [None] * (longest - len(row.cells)))
+        groups.setdefault(row.setting, EpochGroup(row.setting, [])).rows.append(padded)
+    return list(groups.values())
 
 
 def _cell(name: str, values: list[float]) -> str | None:

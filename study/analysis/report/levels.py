@@ -15,6 +15,8 @@ class LevelRow:
 
     label: str
     time: str
+    interval: str
+    """In brackets, for a line of its own where there is no room; empty where there is none."""
     times_best: str
     accuracy: str
     verdict: str
@@ -41,13 +43,12 @@ def level_tables(analysis: Analysis) -> list[LevelTable]:
 def _row(level: Level, group: Group) -> LevelRow:
     best = next((one.time.value for one in group.levels if one.label == group.best and one.time), None)
     time = level.time
-    told = NONE
-    if time:
-        bounds = "" if time.low is None or time.high is None else f" ({number(time.low)} to {number(time.high)})"
-        told = f"{number(time.value)}{bounds}"
     return LevelRow(
         label=level.label,
-        time=told,
+        time=number(time.value) if time else NONE,
+        interval=""
+        if time is None or time.low is None or time.high is None
+        else f"({number(time.low)} to {number(time.high)})",
         times_best=f"{time.value / best:.2f}x" if time and best else NONE,
         accuracy=f"{100 * level.accuracy:.1f}%" if level.accuracy is not None else NONE,
         verdict=level_verdict(level, group),

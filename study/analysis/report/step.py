@@ -4,6 +4,7 @@ import base64
 import functools
 import hashlib
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
@@ -87,6 +88,7 @@ def _templates() -> Environment:
         "evidence": evidence_words,
         "sign": legend_sign,
         "prose": prose,
+        "breakable": breakable,
         "document": document,
         "claim_text": claim_text,
         "sha256": content_hash,
@@ -110,6 +112,11 @@ def prose(text: str) -> Markup:
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in enumerate(parts)
     )
+
+
+def breakable(name: str) -> Markup:
+    """Return a name that a line may end in after a hyphen or an underscore, and nowhere else."""
+    return Markup("<wbr>").join(map(escape, re.findall(r"[^-_]*[-_]+|[^-_]+$", in_place(name))))
 
 
 def _finalize(value: object) -> object:

@@ -5,7 +5,11 @@ import re
 import numpy as np
 import pytest
 
-from study.analysis.charts.svg import linear
+from study.analysis.charts.legend import legend_sign
+from study.analysis.charts.phases import Bar, Bars, phases_chart
+from study.analysis.charts.ratios import Measured, ratios_chart
+from study.analysis.charts.svg import Chart, linear
+from study.analysis.charts.times import Panel, Row, times_chart
 from study.analysis.published.beside import beside
 from study.analysis.published.table import read_published
 from study.analysis.report.drawings import main_chart
@@ -26,6 +30,86 @@ def test_an_axis_has_two_numbers_at_least_and_room_for_each(width: int) -> None:
         ticks = linear([highest], 0, width).ticks()
         assert 2 <= len(ticks) <= 1 + width / 25
         assert ticks[0] == 0
+
+
+NAMES = (
+    "16",
+    "channels_last + cuda graph + fused",
+    "channels_last + cuda graph + fused + device",
+    "bf16 + channels_last + cuda graph + fused + device",
+    "folder/" + "letters" * 12 + "/one",
+    "folder/" + "letters" * 12 + "/two",
+)
+TITLE = "GPU, torch, channels_last, cuda graph, fused, device, by batch size"
+
+
+def times_of(names: tuple[str, ...], best: str = "", doubtful: str = "") -> Chart:
+    rows = tuple(Row(name, "85% accurate", name == doubtful, name == best, (), 2.0, 1.0, 3.0) for name in names)
+    return present(times_chart([Panel(TITLE, rows)], "Every run", ""))
+
+
+def parts_of(names: tuple[str, ...], title: str = TITLE) -> Chart:
+    bars = tuple(Bar(name, {"forward_seconds": 1.0}) for name in names)
+    return present(phases_chart([Bars(title, bars)], "Where the time goes", ""))
+
+
+def ratios_of(names: tuple[str, ...], claimed: float | None = None) -> Chart:
+    return present(ratios_chart([Measured(name, 1.5, 1.2, 2.0) for name in names], claimed, "The ratios", ""))
+
+
+def present(chart: Chart | None) -> Chart:
+    assert chart is not None
+    return chart
+
+
+def texts(drawing: str) -> list[str]:
+    """What a reader sees of each text, its spaces left out: a long word goes on in the next line."""
+    seen = re.findall("<text.*?</text>", re.sub("<title>.*?</title>", "", drawing))
+    return [re.sub(r"<[^>]*>|\s", "", text) for text in seen]
+
+
+@pytest.mark.parametrize("names", [NAMES, NAMES[:4], NAMES[:1]])
+def test_every_row_of_a_chart_and_every_panel_has_its_whole_name(names: tuple[str, ...]) -> None:
+    """Three rows whose names begin alike would else read alike."""
+    for chart in (times_of(names), parts_of(names), ratios_of(names)):
+        for drawing in (chart.wide, chart.narrow):
+            assert [text for text in texts(drawing) if text in {re.sub(r"\s", "", name) for name in names}] == [
+                re.sub(r"\s", "", name) for name in names
+            ]
+            if chart.title != "The ratios":
+                assert re.sub(r"\s", "", TITLE) in texts(drawing)
+    assert times_of(NAMES[:1]).wide.count("<tspan") == 0  # a name that has room stands in one line
+
+
+def test_no_line_of_a_name_lies_on_one_of_another() -> None:
+    for chart in (times_of(NAMES[:4]), parts_of(NAMES[:4]), ratios_of(NAMES[:4])):
+        for drawing in (chart.wide, chart.narrow):
+            further = [float(y) for y in re.findall('<tspan[^>]* y="([^"]*)"', drawing)]
+            assert further
+            assert further == sorted(set(further))
+
+
+def test_the_ratio_one_has_a_line_of_its_own() -> None:
+    chart = ratios_of(NAMES[:2])
+    for drawing in (chart.wide, chart.narrow):
+        (x,) = re.findall('<line x1="([^"]*)"[^>]*class="one"', drawing)
+        assert f'<line x1="{x}" x2="{x}"' in drawing.partition('class="one"')[0]  # on the line of the axis
+
+
+def test_a_chart_without_a_title_or_a_claim_has_no_empty_band_above() -> None:
+    for chart in (parts_of(NAMES[:1], title=""), ratios_of(NAMES[:1])):
+        for drawing in (chart.wide, chart.narrow):
+            assert min(float(y) for y in re.findall('y1="([^"]*)"', drawing)) <= 12
+    assert "claimed: 1.5" in re.sub("<[^>]*>", "", ratios_of(NAMES[:1], claimed=1.5).wide)
+
+
+def test_the_legend_names_the_colours_of_the_means_that_are_there_and_none_that_hides_nothing() -> None:
+    assert list(times_of(("a", "b")).tones) == []
+    assert list(times_of(("a", "b"), best="a").tones) == ["best"]
+    tones = times_of(("a", "b"), best="a", doubtful="b")
+    assert list(tones.tones) == ["best", "doubt"]
+    assert all(f'class="mean {tone}"' in legend_sign(tone) for tone in tones.tones)
+    assert not set(tones.tones) & set(tones.series)
 
 
 def test_a_part_that_takes_no_time_is_not_named_as_one_that_takes_some() -> None:

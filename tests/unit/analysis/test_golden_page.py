@@ -340,20 +340,23 @@ def page(results: Path) -> str:
 
 
 class Words(HTMLParser):
-    """The text of a page: a line for each row of a table, and for each other element."""
+    """The text of a page: a line for each row of a table, and for each other element that does not only part words."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
         self.parts: list[str] = []
-        self.style = False
+        self.style = self.cell = False
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.style = tag == "style"
-        self.parts.append(" | " if tag in ("td", "th") else "\n")
+        self.cell = tag in ("td", "th") or (self.cell and tag == "span")
+        if tag not in ("tspan", "wbr") and not (self.cell and tag == "span"):
+            self.parts.append(" | " if self.cell else "\n")
 
     def handle_endtag(self, tag: str) -> None:
         self.style = False
+        self.cell = self.cell and tag not in ("td", "th")
 
     def handle_data(self, data: str) -> None:
         if not self.style:
