@@ -170,7 +170,9 @@ def published_chart(series: Series) -> Chart | None:
     ]
     if len(rows) < 2:
         return None
-    title = f"{series.words.removesuffix(' (s)').capitalize()} relative to {series.base}"
+    base = f"{series.setting} {series.base}" if series.base.isdecimal() else series.base
+    title = f"{series.words.removesuffix(' (s)').capitalize()} relative to {base}"
+    title += f", {series.ours_with}" if series.ours_with else ""
     return ratios.ratios_chart(
         rows, None, title, "The same ratio here, with its 95% interval, and as it was published."
     )
