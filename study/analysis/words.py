@@ -66,6 +66,16 @@ def setting_words(setting: Mapping[str, str | float]) -> str:
     )
 
 
+LOADERS = {"workers": "with a loader", "device": "with the images on the device"}
+
+
+def at_setting(setting: Mapping[str, str | float]) -> str:
+    """Return a setting, to follow a number: ``with a loader``, ``at batch size 64``; nothing where it is empty."""
+    loader = LOADERS.get(str(setting.get("loader.kind")), "")
+    rest = setting_words({key: level for key, level in setting.items() if key != "loader.kind" or not loader})
+    return f"{loader}{' ' * bool(loader and rest)}{f'at {rest}' if rest else ''}"
+
+
 def total_words(total: str) -> str:
     """Return the time that a study compares, in words without its unit."""
     return TOTALS[total].replace(" (s)", "")

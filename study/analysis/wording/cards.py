@@ -1,6 +1,6 @@
 """The verdicts of the first screen: a heading, an evidence word, a few words of answer, and one or two sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Literal
@@ -12,11 +12,11 @@ from study.analysis.wording.answer import answer_sentence, known_ties
 from study.analysis.words import (
     accuracy_words,
     agreeing,
+    at_setting,
     briefly,
     device_words,
     listed,
     number,
-    setting_words,
     short_key,
 )
 
@@ -50,10 +50,16 @@ class Card:
     """Whether it is on a published claim."""
 
 
-def cards(answers: Sequence[Answer]) -> list[Card]:
-    """Return a card for each statement of a study's answer; several groups are told apart in the headings."""
+def cards(answers: Sequence[Answer], unknown: Collection[str] = ()) -> list[Card]:
+    """Return a card for each statement of a study's answer; several groups are told apart in the headings.
+
+    ``unknown`` are the reasons for which means of the study are not determined.
+    """
     several = len({answer.group for answer in answers if hasattr(answer, "group")}) > 1
-    return [card(answer, several) for answer in answers]
+    return [
+        contrast_card(answer, unknown) if isinstance(answer, findings.Contrast) else card(answer, several)
+        for answer in answers
+    ]
 
 
 def first_cards(cards: Sequence[Card]) -> list[Card]:
@@ -160,20 +166,23 @@ def _bounds(time: Estimate) -> str:
     return "" if time.low is None or time.high is None else f" (95%: {number(time.low)} to {number(time.high)})"
 
 
-@card.register
-def _contrast(answer: findings.Contrast, several: bool) -> Card:
+def contrast_card(answer: findings.Contrast, unknown: Collection[str] = ()) -> Card:
+    """Return the card of a contrast; ``unknown`` as above."""
     least, most = answer.least, answer.most
     heading = f"{_side(answer.contrast, answer.slower)} over {_side(answer.contrast, answer.faster)}"
     one = least == most
     told = f"{number(least.ratio.value)} times" if one else _range(least, most)
-    text = " ".join(_ratio(ratio) for ratio in ([least] if one else [least, most]))
-    doubts = answer.explained or answer.unclear
-    bounds = [ratio.together for ratio in (least, most)]
-    if doubts or any(bound.low is None for bound in bounds):
-        why = "The machine changed meanwhile." if doubts else "Too few clean runs for an interval."
-        return Card(heading, "cannot_say", told, f"{text} {why}")
+    shown = [least] if one else [least, most]
+    text = listed([_ratio(ratio) for ratio in shown])
+    bounds = [ratio.together for ratio in shown]
+    if answer.explained or answer.unclear:
+        return Card(heading, "cannot_say", told, f"{text}. The machine changed meanwhile.")
+    if any(bound.low is None for bound in bounds):
+        none = "no interval" if all(bound.low is None for bound in bounds) else "an interval for one of them alone"
+        why = "fewer than three clean runs" if set(unknown) <= {"few_runs"} else "a mean is not determined"
+        return Card(heading, "cannot_say", told, f"{text}, {none}: {why}.")
     sure = all((bound.low or 0) > 1 or (bound.high or 2) < 1 for bound in bounds)
-    return Card(heading, "established" if sure else "tied", told, text)
+    return Card(heading, "established" if sure else "tied", told, f"{text}.")
 
 
 def _side(contrast: str, level: str) -> str:
@@ -185,10 +194,9 @@ def _range(least: RatioAt, most: RatioAt) -> str:
 
 
 def _ratio(ratio: RatioAt) -> str:
-    at = setting_words(ratio.at)
-    place = f" at {at}" if at else ""
     times = f"{number(ratio.slower_seconds)} s over {number(ratio.faster_seconds)} s"
-    return f"{number(ratio.ratio.value)} times{place}{_bounds(ratio.together)}: {times}."
+    bounds = "" if ratio.together.low is None else f"{_bounds(ratio.together)[2:-1]}; "
+    return f"{number(ratio.ratio.value)} times {at_setting(ratio.at)}".rstrip() + f" ({bounds}{times})"
 
 
 @card.register

@@ -50,6 +50,7 @@ def examine_optimum(shares: Sequence[Printed], times: Sequence[Printed]) -> Clai
         lines=tuple(row.line for row in shares),
         place=place_words([row.table for row in shares], [row.line for row in shares]),
         batch_size=float(size),
+        rest=(min(rest), max(rest)) if rest else None,
         device=best.device,
     )
 

@@ -1,0 +1,50 @@
+"""What the pages of the examples say: one treatment of each quantity, and sentences that a first reader understands."""
+
+import functools
+import re
+from html import unescape
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from study.analysis.report.step import render
+from study.analysis.stats.analysis import read_analysis
+from study.analysis.stats.findings import Contrast
+from study.analysis.wording.cards import cards
+from tests.conftest import ROOT
+
+EXAMPLE = ROOT / "docs" / "example-h200"
+
+
+@functools.cache
+def told(example: str, *studies: str) -> str:
+    """The words of an example's page as its tables give it now, each part of the page a line."""
+    with TemporaryDirectory() as folder:
+        render(list(studies), ROOT / "docs" / example, Path(folder) / "report.html")
+        page = (Path(folder) / "report.html").read_text(encoding="utf-8")
+    page = re.sub(r"<(script|style|svg)\b.*?</\1>", "", page, flags=re.DOTALL)
+    parts = re.split(r"</(?:p|li|tr|h\d|summary|caption|span|dd|dt|figcaption)>", page)
+    return "\n".join(" ".join(unescape(re.sub(r"<[^>]+>", " ", part)).split()) for part in parts)
+
+
+def test_a_ratio_without_an_interval_on_its_card_has_none_in_the_table() -> None:
+    """Adjusted for the machine it had one, of two pairs."""
+    page = told("example-h200", "batch-size", "speedup")
+    table = page.partition("Ratios of times, paired within blocks at ")[2] or page.partition("Ratios in numbers")[2]
+    table = table.partition("Caveats")[0]
+    assert "45.3 over 6.35 7.14 none 3072 each" in table
+    assert "adjusted" not in table
+
+
+def test_the_card_of_a_ratio_says_what_its_numbers_are_and_why_there_is_no_interval() -> None:
+    analysis = read_analysis(EXAMPLE / "speedup" / "fit.json")
+    answers = [answer for answer in analysis.answer if isinstance(answer, Contrast)]
+    numbers = (
+        "7.14 times with a loader (45.3 s over 6.35 s) and 17.5 times with the images on the device (38.0 s over "
+        "2.18 s), no interval: "
+    )
+    for unknown, why in (
+        ({"few_runs"}, "fewer than three clean runs."),
+        ({"outside_runs"}, "a mean is not determined."),
+    ):
+        (card,) = cards(answers, {unknown})
+        assert card.text == numbers + why
