@@ -175,8 +175,8 @@ def _unfinished(progress: Progress) -> list[str]:
 def _cards(plan: Plan, groups: Levelled, analysis: Analysis) -> list[Card]:
     """Return the verdicts of the study itself: the answer, and what takes the time of the setting that it names."""
     best = shares_of_best(plan, groups, analysis)
-    unknown = {level.undetermined for group in analysis.groups for level in group.levels if level.undetermined}
-    return [*cards(analysis.answer, unknown), *([limit_card(*best)] if best else [])]
+    told = cards(analysis.answer, analysis.groups, plan.study.learning.margin)
+    return [*told, *([limit_card(*best)] if best else [])]
 
 
 def _against(analysis: Analysis, found: Sequence[ClaimVerdict], series: Sequence[Series]) -> list[Chart]:

@@ -1,11 +1,12 @@
 """The verdicts of the first screen: a heading, an evidence word, a few words of answer, and one or two sentences."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Literal
 
 from study.analysis.stats import findings
+from study.analysis.stats.analysis import Group
 from study.analysis.stats.findings import Answer, RatioAt
 from study.analysis.stats.usable import Estimate
 from study.analysis.wording.answer import answer_sentence, known_ties
@@ -33,7 +34,7 @@ SIGNS: dict[EvidenceWord, tuple[str, str]] = {
 """The sign and the words of each; a sign tells without colour."""
 FEW, SHORT = 3, 40
 REST, SEEN = "the rest", 0.005
-"""What is left of the named parts of a time, and the share from which a part is named."""
+"""What is left of the named parts of a time, and the share from which a part, or a difference in accuracy, is named."""
 
 
 @dataclass(frozen=True)
@@ -50,16 +51,36 @@ class Card:
     """Whether it is on a published claim."""
 
 
-def cards(answers: Sequence[Answer], unknown: Collection[str] = ()) -> list[Card]:
+def cards(answers: Sequence[Answer], groups: Sequence[Group] = (), margin: float = 0.0) -> list[Card]:
     """Return a card for each statement of a study's answer; several groups are told apart in the headings.
 
-    ``unknown`` are the reasons for which means of the study are not determined.
+    ``groups`` tell what stands behind the answer; ``margin`` is the accuracy by which a setting may fall short.
     """
     several = len({answer.group for answer in answers if hasattr(answer, "group")}) > 1
-    return [
-        contrast_card(answer, unknown) if isinstance(answer, findings.Contrast) else card(answer, several)
-        for answer in answers
-    ]
+    unknown = {level.undetermined for group in groups for level in group.levels if level.undetermined}
+    found = []
+    for answer in answers:
+        if isinstance(answer, findings.Contrast):
+            found.append(contrast_card(answer, unknown))
+            continue
+        told = card(answer, several)
+        if isinstance(answer, findings.Fastest) and not answer.machine:
+            less = [accuracy_sentence(group, answer.level, margin) for group in groups if group.label == answer.group]
+            told = replace(told, text=" ".join([told.text, *filter(None, less)]))
+        found.append(told)
+    return found
+
+
+def accuracy_sentence(group: Group, chosen: str, margin: float) -> str:
+    """Return by how much a chosen level's accuracy lies below the best one's; nothing where it does not."""
+    known = {level.label: level.accuracy for level in group.levels if level.accuracy is not None}
+    best = max(known, key=known.__getitem__, default=chosen)
+    less = known[best] - known[chosen] if chosen in known else 0.0
+    if less < SEEN:
+        return ""
+    limit = f"the study's limit of {100 * margin:g} points"
+    where = f"within {limit}" if less <= margin else f"more than {limit}, but not by more than the noise between runs"
+    return f"Its accuracy is {100 * less:.1f} points below that of {best} ({known[best]:.0%}): {where}."
 
 
 def first_cards(cards: Sequence[Card]) -> list[Card]:
@@ -167,7 +188,7 @@ def _bounds(time: Estimate) -> str:
 
 
 def contrast_card(answer: findings.Contrast, unknown: Collection[str] = ()) -> Card:
-    """Return the card of a contrast; ``unknown`` as above."""
+    """Return the card of a contrast; ``unknown`` are the reasons for which means of the study are not determined."""
     least, most = answer.least, answer.most
     heading = f"{_side(answer.contrast, answer.slower)} over {_side(answer.contrast, answer.faster)}"
     one = least == most

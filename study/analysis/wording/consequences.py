@@ -10,6 +10,10 @@ AGAIN = "Close other programs and run again."
 MORE = "Raise `replicates` and start again: what was measured counts."
 
 CONSEQUENCES: dict[str, tuple[str, str]] = {
+    "decoded_before": (
+        "Part of the gain of `loader.kind: device` is work that its clock does not count.",
+        "Take it for images that, decoded, fit into the device's memory and are trained on for many epochs.",
+    ),
     "not_learned": (
         "They are no candidates for the fastest: speed counts only at equal learning.",
         "Give them more epochs or another learning rate (`training.epochs`, `training.learning_rate_rule`).",
@@ -48,10 +52,6 @@ CONSEQUENCES: dict[str, tuple[str, str]] = {
     "waits_for_data": (
         "The times are the loader's more than the device's.",
         "Use more `loader.workers`, or `loader.kind: device`.",
-    ),
-    "decoded_before": (
-        "The gain of `loader.kind: device` is also that of work which its clock does not count.",
-        "Take it for images that, decoded, fit into the device's memory and are trained on for many epochs.",
     ),
     "mixed_software": ("A difference may be a library's.", "Measure all settings with one image or lock."),
     "several_starts": (

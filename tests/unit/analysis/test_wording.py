@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from study.analysis.report.step import render
 from study.analysis.stats.analysis import read_analysis
 from study.analysis.stats.findings import Contrast
-from study.analysis.wording.cards import cards
+from study.analysis.wording.cards import accuracy_sentence, cards
 from tests.conftest import ROOT
 
 EXAMPLE = ROOT / "docs" / "example-h200"
@@ -42,9 +42,29 @@ def test_the_card_of_a_ratio_says_what_its_numbers_are_and_why_there_is_no_inter
         "7.14 times with a loader (45.3 s over 6.35 s) and 17.5 times with the images on the device (38.0 s over "
         "2.18 s), no interval: "
     )
-    for unknown, why in (
-        ({"few_runs"}, "fewer than three clean runs."),
-        ({"outside_runs"}, "a mean is not determined."),
-    ):
-        (card,) = cards(answers, {unknown})
+    for unknown, why in (("few_runs", "fewer than three clean runs."), ("outside_runs", "a mean is not determined.")):
+        levels = [level.model_copy(update={"undetermined": unknown}) for level in analysis.groups[0].levels]
+        (card,) = cards(answers, [analysis.groups[0].model_copy(update={"levels": levels})])
         assert card.text == numbers + why
+
+
+def test_the_card_says_how_far_the_chosen_settings_accuracy_lies_below_the_best_and_what_limit_that_meets() -> None:
+    group = read_analysis(EXAMPLE / "batch-size" / "fit.json").groups[0]  # 64 is the fastest
+
+    def beside(accuracy: float) -> str:
+        known = {"64": 0.85, "32": accuracy}
+        levels = [level.model_copy(update={"accuracy": known.get(level.label)}) for level in group.levels]
+        return accuracy_sentence(group.model_copy(update={"levels": levels}), "64", 0.02)
+
+    assert beside(0.851) == beside(0.8) == ""
+    assert beside(0.86) == "Its accuracy is 1.0 points below that of 32 (86%): within the study's limit of 2 points."
+    assert beside(0.88) == (
+        "Its accuracy is 3.0 points below that of 32 (88%): more than the study's limit of 2 points, but not by more "
+        "than the noise between runs."
+    )
+    assert "Its accuracy is 1.3 points below that of 16 (86%)" in told("example-ways", "ways")
+
+
+def test_that_a_gain_is_also_work_off_the_clock_comes_first_among_the_caveats() -> None:
+    caveats = told("example-switches", "switches-gpu").partition("Caveats, most important first")[2].strip()
+    assert caveats.startswith("With loader.kind: device the images are decoded before the clock starts")
