@@ -80,7 +80,7 @@ def accuracy_sentence(group: Group, chosen: str, margin: float) -> str:
         return ""
     limit = f"the study's limit of {100 * margin:g} points"
     where = f"within {limit}" if less <= margin else f"more than {limit}, but not by more than the noise between runs"
-    return f"Its accuracy is {100 * less:.1f} points below that of {best} ({known[best]:.0%}): {where}."
+    return f"{chosen} is {100 * less:.1f} points less accurate than {best} ({known[best]:.0%}): {where}."
 
 
 def first_cards(cards: Sequence[Card]) -> list[Card]:

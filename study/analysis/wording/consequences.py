@@ -37,7 +37,7 @@ CONSEQUENCES: dict[str, tuple[str, str]] = {
         "Intervals are wider without them, and fewer than three clean runs of a setting give no answer.",
         "Raise `replicates`, and start again on a quiet machine.",
     ),
-    "refused_records": ("These runs count in no number.", "`python -m study retry STUDY`, then start again."),
+    "refused_records": ("These runs are missing from every mean.", "`python -m study retry STUDY`, then start again."),
     "disturbed_runs": ("Their times may be too long.", AGAIN),
     "mixed_weights": ("Accuracies of the runs cannot be compared.", "`python -m study retry STUDY --weights`"),
     "mixed_images": ("Settings saw different images.", "`python -m study retry STUDY --outcome ok`"),
@@ -50,13 +50,13 @@ CONSEQUENCES: dict[str, tuple[str, str]] = {
     "busy_machine": ("Times may be too long.", AGAIN),
     "throttled": ("Times hold for this cooling and power limit.", "Cool the GPU, or say so with the number."),
     "waits_for_data": (
-        "The times are the loader's more than the device's.",
+        "There the times are the loader's more than the device's.",
         "Use more `loader.workers`, or `loader.kind: device`.",
     ),
     "mixed_software": ("A difference may be a library's.", "Measure all settings with one image or lock."),
     "several_starts": (
         "The machine may have changed in between; starts are part of the model.",
-        "Nothing, if blocks are whole.",
+        "Nothing, if no block was broken off.",
     ),
     "several_machines": (
         "A start on each machine is a start of its own in the model.",
@@ -64,11 +64,14 @@ CONSEQUENCES: dict[str, tuple[str, str]] = {
     ),
     "unavailable": ("Nothing is said about these settings.", "Start again on a machine that can make them."),
     "unrepeated_training": ("A difference in accuracy may be chance.", "Compare accuracies over seeds."),
-    "broken_blocks": ("None: such a block is measured anew as a whole.", "Start again."),
-    "never_steady": ("The step time of these runs is none of a steady state.", "Train longer."),
+    "broken_blocks": ("None: the whole block is measured again.", "Start again."),
+    "never_steady": ("In a longer training their steps may be faster or slower.", "Train longer."),
     "no_steady_step": ("There is no steady step time to compare.", "Train longer."),
     "whole_batch": ("One step an epoch: the time is that of starting.", "Use more images or smaller batches."),
-    "slow_steps": ("Means hold these steps; medians do not.", "Nothing, if they are few."),
+    "slow_steps": (
+        "Training times contain these steps. Median step times leave them out.",
+        "Nothing, if they are few.",
+    ),
     "above_ceiling": ("Shares of the ceiling are not valid.", "Measure the ceiling again on a quiet machine."),
     "refused_samples": ("Memory and energy of these runs are not shown.", "`python -m study retry STUDY`"),
 }

@@ -6,10 +6,14 @@ from html import unescape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from study.analysis.report.notes import _said
 from study.analysis.report.step import render
+from study.analysis.stats import findings
 from study.analysis.stats.analysis import read_analysis
 from study.analysis.stats.findings import Contrast
 from study.analysis.wording.cards import accuracy_sentence, cards
+from study.analysis.wording.caveats import caveat_sentence
+from study.analysis.wording.consequences import ranked
 from tests.conftest import ROOT
 
 EXAMPLE = ROOT / "docs" / "example-h200"
@@ -57,14 +61,60 @@ def test_the_card_says_how_far_the_chosen_settings_accuracy_lies_below_the_best_
         return accuracy_sentence(group.model_copy(update={"levels": levels}), "64", 0.02)
 
     assert beside(0.851) == beside(0.8) == ""
-    assert beside(0.86) == "Its accuracy is 1.0 points below that of 32 (86%): within the study's limit of 2 points."
+    assert beside(0.86) == "64 is 1.0 points less accurate than 32 (86%): within the study's limit of 2 points."
     assert beside(0.88) == (
-        "Its accuracy is 3.0 points below that of 32 (88%): more than the study's limit of 2 points, but not by more "
+        "64 is 3.0 points less accurate than 32 (88%): more than the study's limit of 2 points, but not by more "
         "than the noise between runs."
     )
-    assert "Its accuracy is 1.3 points below that of 16 (86%)" in told("example-ways", "ways")
+    assert "64 is 1.4 points less accurate than 16 (86%)" in told("example-ways", "ways")
 
 
 def test_that_a_gain_is_also_work_off_the_clock_comes_first_among_the_caveats() -> None:
     caveats = told("example-switches", "switches-gpu").partition("Caveats, most important first")[2].strip()
     assert caveats.startswith("With loader.kind: device the images are decoded before the clock starts")
+
+
+def test_software_that_differs_is_told_without_what_is_the_same() -> None:
+    caveat = findings.MixedSoftware(software=["Python 3.12.3, torch 2.11.0, commit 9bf", "Python 3.12.3, torch 2.11.0"])
+    assert caveat_sentence(caveat) == "The runs used different software: commit 9bf against none."
+
+
+def test_a_record_that_does_not_fit_is_not_counted() -> None:
+    caveat = findings.RefusedRecords(files=["a.json"], reason="key")
+    assert caveat_sentence(caveat).startswith("This record does not fit and is not counted: a.json (key).")
+
+
+def test_no_caveat_says_its_effect_twice() -> None:
+    starts = findings.SeveralStarts(starts=2)
+    waits = findings.WaitsForData(device="cuda", batch_sizes=[64])
+    for caveat in (starts, waits):
+        (warned,) = ranked([caveat])
+        assert warned.effect.split(";")[0].rstrip(".") not in " ".join(warned.what)
+    assert caveat_sentence(starts) == "The runs come from 2 starts of the pipeline."
+    assert "validation apart" in caveat_sentence(waits)
+
+
+def test_a_change_that_is_rounded_to_nothing_has_no_sign() -> None:
+    page = told("example-switches", "switches-gpu")
+    assert "accuracy unchanged, memory +12%" in page
+    assert not re.search(r"[-+]0(\.0)?(%| points)", page)
+
+
+def test_the_number_of_caveats_is_that_of_the_list() -> None:
+    page = told("example-h200", "batch-size", "speedup")
+    assert "10 caveats" in page
+    assert "6 caveats" in page
+
+
+def test_a_loop_that_is_a_factor_is_named_with_all_its_levels() -> None:
+    assert "resnet18, fastai and torch loop" in told("example-h200", "batch-size", "speedup")
+
+
+def test_a_network_that_is_not_there_is_told_in_plain_words() -> None:
+    said = _said("ImageNet weights are not available: [Errno -2] Name or service not known")
+    assert said == "ImageNet weights are not available: the server's name was not found, as without a network"
+
+
+def test_the_cause_of_no_answer_has_its_setting_as_its_subject() -> None:
+    page = told("example-h200", "batch-size", "speedup")
+    assert "it cannot be said which is the fastest: loader device has fewer than three clean runs." in page
