@@ -120,6 +120,11 @@ def number(value: float) -> str:
     return f"{value:.{max(0, 3 - whole)}f}" if whole else f"{value:.3g}"
 
 
+def three_digits(value: float) -> str:
+    """Return ``number`` with its last zeros, for numbers that stand below each other: ``0.600`` below ``0.581``."""
+    return f"{value:#.3g}" if 1e-4 <= abs(value) < 0.9995 else number(value)
+
+
 def plain(value: float) -> str:
     """Return a figure as it was printed, without digits that floating point adds."""
     return f"{value:.10g}"

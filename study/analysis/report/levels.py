@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from study.analysis.stats.analysis import Analysis, Group, Level
 from study.analysis.wording.levels import level_verdict
-from study.analysis.words import device_words, number
+from study.analysis.words import device_words, three_digits
 
 NONE = "\N{EN DASH}"
 
@@ -43,8 +43,10 @@ def _row(level: Level, group: Group) -> LevelRow:
     time = level.time
     told = NONE
     if time:
-        bounds = "" if time.low is None or time.high is None else f" ({number(time.low)} to {number(time.high)})"
-        told = f"{number(time.value)}{bounds}"
+        bounds = (
+            "" if time.low is None or time.high is None else f" ({three_digits(time.low)} to {three_digits(time.high)})"
+        )
+        told = f"{three_digits(time.value)}{bounds}"
     return LevelRow(
         label=level.label,
         time=told,

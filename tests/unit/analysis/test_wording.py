@@ -6,6 +6,8 @@ from html import unescape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
+
 from study.analysis.report.notes import _said
 from study.analysis.report.step import render
 from study.analysis.stats import findings
@@ -14,8 +16,10 @@ from study.analysis.stats.findings import Contrast
 from study.analysis.wording.cards import accuracy_sentence, cards
 from study.analysis.wording.caveats import caveat_sentence
 from study.analysis.wording.consequences import ranked
+from study.analysis.words import three_digits
 from tests.conftest import ROOT
 
+METHOD = ROOT / "study" / "analysis" / "report" / "templates" / "method.html.j2"
 EXAMPLE = ROOT / "docs" / "example-h200"
 
 
@@ -118,3 +122,23 @@ def test_a_network_that_is_not_there_is_told_in_plain_words() -> None:
 def test_the_cause_of_no_answer_has_its_setting_as_its_subject() -> None:
     page = told("example-h200", "batch-size", "speedup")
     assert "it cannot be said which is the fastest: loader device has fewer than three clean runs." in page
+
+
+def test_a_chart_without_an_interval_promises_none() -> None:
+    page = told("example-h200", "batch-size", "speedup")
+    chart = page.partition("The ratios, and the published claim")[2].partition("Ratios in numbers")[0]
+    assert "measured here, no interval" in chart
+    assert "95%" not in chart
+
+
+def test_times_that_stand_below_each_other_have_as_many_digits() -> None:
+    assert [three_digits(value) for value in (0.6, 0.581, 0.67, 0.9999, 4.19, 0.00012)] == [
+        "0.600", "0.581", "0.670", "1.00", "4.19", "0.000120"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "word", ["launch-bound", "primer", "start", "block", "yardstick", "frozen", "AICc", "roofline", "P(fastest)"]
+)
+def test_the_method_explains_the_words_of_the_page(word: str) -> None:
+    assert f"<b>{word}</b>" in METHOD.read_text(encoding="utf-8")
