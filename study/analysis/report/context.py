@@ -112,7 +112,7 @@ def view(
     those of the other records.
     """
     study, frame = plan.study, with_reasons(plan.study, frame)
-    caveats = ranked(analysis.warnings)
+    caveats = ranked(analysis.warnings, analysis.groups)
     groups = level_rows(study, frame, analysis)
     series = beside(study, frame, read_published(), means_of(groups)) if study.published else []
     charts = [*switch_charts(analysis), *_present(main_chart(plan, groups, analysis, series))]

@@ -3,8 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from study.analysis.stats.analysis import Group
+from study.analysis.stats.caveats import WAITING_LIMIT
 from study.analysis.stats.findings import Caveat, Unsuccessful
 from study.analysis.wording.caveats import caveat_sentence
+from study.analysis.words import MOST_NAMED, briefly, listed, on_device
 
 AGAIN = "Close other programs and run again."
 MORE = "Raise `replicates` and start again: what was measured counts."
@@ -88,13 +91,34 @@ class Warned:
     todo: str
 
 
-def ranked(caveats: Sequence[Caveat]) -> list[Warned]:
-    """Return the caveats by kind, the most important first."""
-    kinds = sorted({_kind(caveat) for caveat in caveats}, key=lambda kind: RANK[kind])
-    return [
-        Warned(tuple(caveat_sentence(caveat) for caveat in caveats if _kind(caveat) == kind), *CONSEQUENCES[kind])
-        for kind in kinds
-    ]
+def ranked(caveats: Sequence[Caveat], groups: Sequence[Group] = ()) -> list[Warned]:
+    """Return the caveats by kind, the most important first; ``groups`` tell which settings wait for data."""
+    told: dict[str, list[str]] = {}
+    for caveat in sorted(caveats, key=lambda caveat: RANK[_kind(caveat)]):
+        told.setdefault(_kind(caveat), []).append(caveat_sentence(caveat))
+    if "waits_for_data" in told:
+        told["waits_for_data"] += waiting_settings(groups)
+    return [Warned(tuple(sentences), *CONSEQUENCES[kind]) for kind, sentences in told.items()]
+
+
+def waiting_settings(groups: Sequence[Group]) -> list[str]:
+    """Return a sentence on the settings of each group that wait at least half of their time, if others do not."""
+    found = []
+    for group in groups:
+        waits = {level.label: (level.data_wait_share or 0.0) >= WAITING_LIMIT for level in group.levels}
+        names, others = [name for name in waits if waits[name]], [name for name in waits if not waits[name]]
+        if names and (others or len(groups) > 1):
+            found.append(f"{on_device(group.label)} these wait so long: {_waiting(names, others)}.")
+    return found
+
+
+def _waiting(names: Sequence[str], others: Sequence[str]) -> str:
+    """Return the settings by name, or many of them by the switch that all of the others have and none of them has."""
+    if len(names) <= MOST_NAMED or not others:
+        return briefly(names)
+    shared = set.intersection(*(set(name.split(" + ")) for name in others))
+    mark = sorted(shared.difference(*(name.split(" + ") for name in names)))
+    return f"the {len(names)} settings without {listed(mark)}" if mark else briefly(names)
 
 
 def _kind(caveat: Caveat) -> str:

@@ -229,7 +229,7 @@ def test_the_claims_of_the_selected_studies_stand_open_and_the_others_folded(
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     section = text[text.index('id="claims-re-examined"') :]
     assert text.count("Claims re-examined") == 1
-    summary = f"{len(claims) - opened} published claims of studies that are not selected here"
+    summary = f"{len(claims) - opened} published claims about which no study on this page says anything"
     before, _, after = section.partition(summary)
     assert before.count("<h3>") == opened
     assert after.count("<h3>") == len(claims) - opened

@@ -142,3 +142,10 @@ def test_times_that_stand_below_each_other_have_as_many_digits() -> None:
 )
 def test_the_method_explains_the_words_of_the_page(word: str) -> None:
     assert f"<b>{word}</b>" in METHOD.read_text(encoding="utf-8")
+
+
+def test_the_settings_that_wait_for_data_are_named() -> None:
+    assert "On the GPU these wait so long: the 16 settings without device." in told("example-switches", "switches-gpu")
+    assert "On the GPU with fastai these wait so long: 64, 128 and 256." in told(
+        "example-h200", "batch-size", "speedup"
+    )
