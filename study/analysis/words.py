@@ -66,6 +66,16 @@ def setting_words(setting: Mapping[str, str | float]) -> str:
     )
 
 
+LOADERS = {"workers": "with a loader", "device": "with the images on the device"}
+
+
+def at_setting(setting: Mapping[str, str | float]) -> str:
+    """Return a setting, to follow a number: ``with a loader``, ``at batch size 64``; nothing where it is empty."""
+    loader = LOADERS.get(str(setting.get("loader.kind")), "")
+    rest = setting_words({key: level for key, level in setting.items() if key != "loader.kind" or not loader})
+    return f"{loader}{' ' * bool(loader and rest)}{f'at {rest}' if rest else ''}"
+
+
 def total_words(total: str) -> str:
     """Return the time that a study compares, in words without its unit."""
     return TOTALS[total].replace(" (s)", "")
@@ -108,6 +118,11 @@ def number(value: float) -> str:
     rounded = abs(float(f"{value:.3g}"))  # 0.9999 is 1.00, and 9.999 is 10.0
     whole = len(str(int(rounded))) if rounded >= 1 else 0
     return f"{value:.{max(0, 3 - whole)}f}" if whole else f"{value:.3g}"
+
+
+def three_digits(value: float) -> str:
+    """Return ``number`` with its last zeros, for numbers that stand below each other: ``0.600`` below ``0.581``."""
+    return f"{value:#.3g}" if 1e-4 <= abs(value) < 0.9995 else number(value)
 
 
 def plain(value: float) -> str:

@@ -15,7 +15,7 @@ from study.analysis.stats.usable import Estimate, estimate, model_of, usable_run
 from study.analysis.wording.sources import place_words
 from study.analysis.words import device_words, listed, short_key
 from study.config.settings import get
-from study.config.study import Study
+from study.config.study import Study, shown
 
 METRICS: dict[str, tuple[str, str, float]] = {
     "fit_time": ("training time (s)", "fit_seconds", 1.0),
@@ -35,6 +35,8 @@ NAMES = {"fp16_amp": "fp16", "small": "lab2_small", "medium": "lab2_medium", "la
 """Published levels with another name here; the second lab printed the sizes of its networks only."""
 SETS = {"cifar10": (60_000, 32), "mnist": (70_000, 28), "birds-woodland": (1030, 192)}
 """Number of images in a published data set, and the image size in pixels that the documents trained on."""
+UNPRINTED: dict[str, dict[str, str]] = {"batch-size": {"training.loop": "fastai"}}
+"""By published study: the levels of all its figures that its text or its code names, and no column of its tables."""
 CONDITIONS = {
     "device": "device",
     "model": "model.name",
@@ -70,6 +72,8 @@ class Series:
     words: str
     setting: str
     """The conditions in which the rows differ."""
+    ours_with: str
+    """The levels of the study's other factors at which our runs stand beside these rows, in words; else empty."""
     rows: tuple[Row, ...]
     base: str | None
     """Label of the row that the ratios are over, the first that was measured here; None if a metric has no ratios."""
@@ -114,6 +118,7 @@ def _series(study: Study, usable: pd.DataFrame, rows: pd.DataFrame, metric: str,
         metric=metric,
         words=words,
         setting=setting,
+        ours_with=_ours_with(study, rows) if measured and metric != "parameters" else "",
         rows=tuple(_rows(rows, labels, matched, base, values)),
         base=None if base is None else labels[base],
         differs=tuple(_differs(study, usable, rows) if measured and metric != "parameters" else []),
@@ -183,13 +188,13 @@ def _column(study: Study, metric: str) -> str:
 
 
 def conditions_of(row: "pd.Series[Any]") -> dict[str, Any]:
-    """Return the printed conditions of a published row, as dotted keys with their levels."""
+    """Return the conditions of a published row that its document names, as dotted keys with their levels."""
     found: dict[str, Any] = {}
     for name, key in CONDITIONS.items():
         if pd.notna(row[name]):
             level = row[name]
             found[key] = int(level) if isinstance(level, float) else NAMES.get(str(level), str(level))
-    return found | strategy_of(_text(row["strategy"]))
+    return UNPRINTED.get(str(row["study"]), {}) | found | strategy_of(_text(row["strategy"]))
 
 
 def strategy_of(printed: str) -> dict[str, str]:
@@ -216,9 +221,21 @@ def _matching(
             return rows.iloc[:0]
     for key in keys:
         level = conditions.get(key, _own(study, key))
-        if key in rows and (key in conditions or level in map(str, study.factors[key])):
+        if key in rows and (key in conditions or level in _levels(study, key)):
             rows = rows[rows[key].astype(str).str.removesuffix(".0") == str(level)]
     return rows
+
+
+def _ours_with(study: Study, rows: pd.DataFrame) -> str:
+    """Return the levels at which a study's own factors are held beside the rows: ``fastai, contiguous``."""
+    conditions = [conditions_of(row) for _, row in rows.iterrows()]
+    told = []
+    for key in study.compared:
+        levels = {str(row.get(key, _own(study, key))) for row in conditions}
+        if len(study.factors[key]) > 1 and len(levels) == 1 and levels <= set(_levels(study, key)):
+            level = levels.pop()
+            told.append(f"{short_key(key)} {level}" if level.isdecimal() else device_words(level))
+    return ", ".join(told)
 
 
 def _labels(rows: pd.DataFrame) -> tuple[str, list[str]]:
@@ -343,14 +360,20 @@ def _hardware(usable: pd.DataFrame, published: list[str]) -> list[str]:
 
 
 def _here(study: Study, key: str) -> str:
-    return ", ".join(str(level) for level in study.factors.get(key, [_own(study, key)]))
+    return ", ".join(_levels(study, key) if key in study.factors else [str(_own(study, key))])
 
 
 def _own(study: Study, key: str) -> str | None:
+    """Return the study's own level of a key as its table of timings shows it; None where it has no such key."""
     try:
-        return str(get(study, key))
+        return str(shown(study, key, get(study, key)))
     except AttributeError:
         return None
+
+
+def _levels(study: Study, key: str) -> list[str]:
+    """Return the levels of a factor as the table of timings shows them."""
+    return [str(shown(study, key, level)) for level in study.factors[key]]
 
 
 def _comparable(study: Study, metric: str, rows: pd.DataFrame) -> str:

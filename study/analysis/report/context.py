@@ -112,7 +112,7 @@ def view(
     those of the other records.
     """
     study, frame = plan.study, with_reasons(plan.study, frame)
-    caveats = ranked(analysis.warnings)
+    caveats = ranked(analysis.warnings, analysis.groups)
     groups = level_rows(study, frame, analysis)
     series = beside(study, frame, read_published(), means_of(groups)) if study.published else []
     charts = [*switch_charts(analysis), *_present(main_chart(plan, groups, analysis, series))]
@@ -175,7 +175,8 @@ def _unfinished(progress: Progress) -> list[str]:
 def _cards(plan: Plan, groups: Levelled, analysis: Analysis) -> list[Card]:
     """Return the verdicts of the study itself: the answer, and what takes the time of the setting that it names."""
     best = shares_of_best(plan, groups, analysis)
-    return [*cards(analysis.answer), *([limit_card(*best)] if best else [])]
+    told = cards(analysis.answer, analysis.groups, plan.study.learning.margin)
+    return [*told, *([limit_card(*best)] if best else [])]
 
 
 def _against(analysis: Analysis, found: Sequence[ClaimVerdict], series: Sequence[Series]) -> list[Chart]:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pandas as pd
 
@@ -134,10 +135,14 @@ def ratios_chart(analysis: Analysis, claimed: float | None) -> Chart | None:
         )
         for ratio in analysis.ratios
     ]
-    caption = "Ratios of times, paired within blocks, with 95% intervals, on a logarithmic axis."
-    return ratios.ratios_chart(
-        rows, claimed, "The ratios, and the published claim" if claimed else "The ratios", caption
-    )
+    known = any(row.low is not None for row in rows)
+    caption = f"Ratios of times, paired within blocks, {'with 95% intervals, ' * known}on a logarithmic axis."
+    title = "The ratios, and the published claim" if claimed else "The ratios"
+    chart = ratios.ratios_chart(rows, claimed, title, caption)
+    if known or chart is None:
+        return chart
+    caption += " There are too few clean runs for an interval."
+    return replace(chart, caption=caption, series=chart.series | {"measured": "measured here, no interval"})
 
 
 def switch_charts(analysis: Analysis) -> list[Chart]:
@@ -174,7 +179,9 @@ def published_chart(series: Series) -> Chart | None:
     ]
     if len(rows) < 2:
         return None
-    title = f"{series.words.removesuffix(' (s)').capitalize()} relative to {series.base}"
+    base = f"{series.setting} {series.base}" if series.base.isdecimal() else series.base
+    title = f"{series.words.removesuffix(' (s)').capitalize()} relative to {base}"
+    title += f", {series.ours_with}" if series.ours_with else ""
     return ratios.ratios_chart(
         rows, None, title, "The same ratio here, with its 95% interval, and as it was published."
     )

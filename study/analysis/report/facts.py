@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 
-from study.analysis.words import bytes_words, short_key
+from study.analysis.words import bytes_words, listed, short_key
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
+from study.base.durations import counted
 from study.config.sections import Training
-from study.config.study import TOTALS_OF_INFERENCE, shown
+from study.config.settings import get
+from study.config.study import TOTALS_OF_INFERENCE, Study, shown
 
 
 def facts_of(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
@@ -16,11 +18,11 @@ def facts_of(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
     most = "at most " if training.target_accuracy else ""
     stages = f"{training.freeze_epochs} frozen and {most}{training.epochs} unfrozen epochs"
     stages = stages if training.freeze_epochs else f"{most}{training.epochs} epoch(s)"
-    name = ", ".join(map(str, study.factors.get("model.name", [study.model.name])))
+    name, loop = (_levels(study, key) for key in ("model.name", "training.loop"))
     facts.append(
         (
             "Job",
-            f"{name}, {training.loop} loop, {stages}, {study.dataset.image_size} px{_training(training)}",
+            f"{name}, {loop} loop, {stages}, {study.dataset.image_size} px{_training(training)}",
         )
     )
     if study.total in TOTALS_OF_INFERENCE:
@@ -61,6 +63,11 @@ def facts_of(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
     return facts
 
 
+def _levels(study: Study, key: str) -> str:
+    """Return the levels of a key, which may be a factor, in words."""
+    return listed([str(level) for level in study.factors.get(key, [get(study, key)])])
+
+
 PROCESSES = {
     "forked": "each run forked from a process that had imported torch and done nothing else",
     "fresh": "each run started from nothing",
@@ -71,7 +78,7 @@ def primers_of(records: dict[str, Record], primers: Sequence[Record]) -> list[tu
     """Return the number and the times of the primers on the devices of these records."""
     used = {record.settings.device for record in records.values() if record.primed}
     seconds = [f"{primer.process_seconds:.1f}" for primer in primers if primer.settings.device in used]
-    told = f"{len(seconds)} run(s), one at each start on each device, of {', '.join(seconds)} s; in no number"
+    told = f"{counted(len(seconds), 'run')}, one at each start on each device, of {', '.join(seconds)} s; not counted"
     return [("Primers", told)] if seconds else []
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from study.analysis.stats.analysis import Analysis, Group, Level
 from study.analysis.wording.levels import level_verdict
-from study.analysis.words import device_words, number
+from study.analysis.words import device_words, three_digits
 
 NONE = "\N{EN DASH}"
 
@@ -45,10 +45,10 @@ def _row(level: Level, group: Group) -> LevelRow:
     time = level.time
     return LevelRow(
         label=level.label,
-        time=number(time.value) if time else NONE,
+        time=three_digits(time.value) if time else NONE,
         interval=""
         if time is None or time.low is None or time.high is None
-        else f"({number(time.low)} to {number(time.high)})",
+        else f"({three_digits(time.low)} to {three_digits(time.high)})",
         times_best=f"{time.value / best:.2f}x" if time and best else NONE,
         accuracy=f"{100 * level.accuracy:.1f}%" if level.accuracy is not None else NONE,
         verdict=level_verdict(level, group),

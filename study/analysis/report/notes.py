@@ -1,5 +1,6 @@
 """What the page says of a study's runs before any number: how many there are, of what, and on which machine."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
@@ -8,7 +9,7 @@ from study.analysis.words import device_words
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.weights import fell_back
-from study.base.durations import duration_words
+from study.base.durations import counted, duration_words
 from study.config.networks import is_transfer
 from study.config.study import Study
 
@@ -96,10 +97,17 @@ def origins(records: Sequence[Record]) -> list[str]:
         who = "Every run starts" if len(random) == len(weighted) else f"{len(random)} of {len(weighted)} runs start"
         sought = any(record.weights and fell_back(record.weights) for record in random)
         notes.append(
-            f"{who} from random weights ({reason}): the times are valid, the accuracies are not those of transfer "
-            "learning." + (again if sought else "")
+            f"{who} from random weights ({_said(reason)}): the times are valid, the accuracies are not those of "
+            "transfer learning." + (again if sought else "")
         )
     return notes
+
+
+def _said(reason: str) -> str:
+    """Return a reason without the number of an error, and a name that was not found in plain words."""
+    told = re.sub(r"\[Errno -?\d+\] ", "", reason)
+    unknown = "Name or service not known|Temporary failure in name resolution|nodename nor servname provided.*"
+    return re.sub(unknown, "the server's name was not found, as without a network", told)
 
 
 def oddities(records: Mapping[str, Record], refused_aside: Mapping[str, str]) -> list[str]:
@@ -107,7 +115,7 @@ def oddities(records: Mapping[str, Record], refused_aside: Mapping[str, str]) ->
     left = {record.data.left_out for record in records.values() if record.data and record.data.left_out}
     bare = sum(record.record_sha256 is None for record in records.values())
     return [
-        *([f"{max(left)} file(s) of the data were left out; the manifest lists each with the reason."] if left else []),
+        *([f"The data leave out {counted(max(left), 'file')}: the manifest names each reason."] if left else []),
         *(f"{name}, set aside before, does not fit: {why}." for name, why in refused_aside.items()),
-        *([f"{bare} record(s) carry no checksum of their own: an edit would not show."] if bare else []),
+        *([f"Without a checksum of their own: {counted(bare, 'record')}. An edit would not show."] if bare else []),
     ]

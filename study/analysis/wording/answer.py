@@ -91,20 +91,30 @@ def _cannot_say(answer: findings.CannotSay) -> str:
         reason: [level for level in answer.reasons if answer.reasons[level] == reason]
         for reason in dict.fromkeys(answer.reasons.values())
     }
-    told = "; ".join(f"{briefly(_levels(answer.factor, names))}: {WHY[reason]}" for reason, names in levels.items())
+    told = "; ".join(
+        f"{briefly(_levels(answer.factor, names))} {_why(reason, len(names))}" for reason, names in levels.items()
+    )
     todo = _more_runs(answer.more_runs) if answer.more_runs else TRAIN
     what = "how long it takes" if answer.only else "which is the fastest"
     return f"{on_device(answer.group)} it cannot be said {what}: {told}. To decide it, {todo}."
 
 
 WHY = {
-    "few_runs": "fewer than three clean runs",
-    "one_block": "all runs in one block",
-    "outside_runs": "the mean lies outside its own runs, which met another state of the machine than the others'",
-    "wide_interval": "the interval of the mean is wider than a factor of ten",
-    "not_learned": "not shown to have learned",
-    "censored": "the target accuracy was missed",
+    "few_runs": ("has", "have", "fewer than three clean runs"),
+    "one_block": ("has", "have", "all runs in one block"),
+    "outside_runs": ("has", "have", "a mean outside the own runs, which met another state of the machine"),
+    "wide_interval": ("has", "have", "an interval of the mean wider than a factor of ten"),
+    "not_learned": ("is", "are", "not shown to have learned"),
+    "censored": ("missed", "missed", "the target accuracy"),
 }
+"""What stands in the way of an answer: the verb after one name, after several, and the rest."""
+
+
+def _why(reason: str, count: int) -> str:
+    one, many, rest = WHY[reason]
+    return f"{agreeing(count, one, many)} {rest}"
+
+
 TRAIN = "let the settings train until all have learned (`training.epochs`)"
 
 

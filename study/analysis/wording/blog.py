@@ -69,10 +69,11 @@ def method(plan: Plan, records: Iterable[Record]) -> list[tuple[str, str]]:
     }
     frozen = f"{training.freeze_epochs} frozen and " if training.freeze_epochs else ""
     models = listed([str(name) for name in study.factors.get("model.name", [study.model.name])])
+    loops = listed([str(name) for name in study.factors.get("training.loop", [training.loop])])
     levels = [f"{short_key(key)} {listed([str(shown(study, key, x)) for x in v])}" for key, v in study.factors.items()]
     return [
         *([("Images", "; ".join(images))] if images else []),
-        ("Training", f"{models}, {training.loop} loop, {frozen}{training.epochs} epoch(s)"),
+        ("Training", f"{models}, {loops} loop, {frozen}{training.epochs} epoch(s)"),
         *([("Compared", "; ".join(levels))] if levels else []),
         ("Order", f"{study.runs_a_setting} run(s) of each setting, in randomised complete blocks (seed {study.seed})"),
     ]

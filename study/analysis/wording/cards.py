@@ -1,22 +1,23 @@
 """The verdicts of the first screen: a heading, an evidence word, a few words of answer, and one or two sentences."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Literal
 
 from study.analysis.stats import findings
+from study.analysis.stats.analysis import Group
 from study.analysis.stats.findings import Answer, RatioAt
 from study.analysis.stats.usable import Estimate
 from study.analysis.wording.answer import answer_sentence, known_ties, way_names
 from study.analysis.words import (
     accuracy_words,
     agreeing,
+    at_setting,
     briefly,
     device_words,
     listed,
     number,
-    setting_words,
     short_key,
 )
 
@@ -33,7 +34,7 @@ SIGNS: dict[EvidenceWord, tuple[str, str]] = {
 """The sign and the words of each; a sign tells without colour."""
 FEW, SHORT = 3, 40
 REST, SEEN = "the rest", 0.005
-"""What is left of the named parts of a time, and the share from which a part is named."""
+"""What is left of the named parts of a time, and the share from which a part, or a difference in accuracy, is named."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,36 @@ class Card:
     """Whether it is on a published claim."""
 
 
-def cards(answers: Sequence[Answer]) -> list[Card]:
-    """Return a card for each statement of a study's answer; several groups are told apart in the headings."""
+def cards(answers: Sequence[Answer], groups: Sequence[Group] = (), margin: float = 0.0) -> list[Card]:
+    """Return a card for each statement of a study's answer; several groups are told apart in the headings.
+
+    ``groups`` tell what stands behind the answer; ``margin`` is the accuracy by which a setting may fall short.
+    """
     several = len({answer.group for answer in answers if hasattr(answer, "group")}) > 1
-    return [card(answer, several) for answer in answers]
+    unknown = {level.undetermined for group in groups for level in group.levels if level.undetermined}
+    found = []
+    for answer in answers:
+        if isinstance(answer, findings.Contrast):
+            found.append(contrast_card(answer, unknown))
+            continue
+        told = card(answer, several)
+        if isinstance(answer, findings.Fastest) and not answer.machine:
+            less = [accuracy_sentence(group, answer.level, margin) for group in groups if group.label == answer.group]
+            told = replace(told, text=" ".join([told.text, *filter(None, less)]))
+        found.append(told)
+    return found
+
+
+def accuracy_sentence(group: Group, chosen: str, margin: float) -> str:
+    """Return by how much a chosen level's accuracy lies below the best one's; nothing where it does not."""
+    known = {level.label: level.accuracy for level in group.levels if level.accuracy is not None}
+    best = max(known, key=known.__getitem__, default=chosen)
+    less = known[best] - known[chosen] if chosen in known else 0.0
+    if less < SEEN:
+        return ""
+    limit = f"the study's limit of {100 * margin:g} points"
+    where = f"within {limit}" if less <= margin else f"more than {limit}, but not by more than the noise between runs"
+    return f"{chosen} is {100 * less:.1f} points less accurate than {best} ({known[best]:.0%}): {where}."
 
 
 def first_cards(cards: Sequence[Card]) -> list[Card]:
@@ -169,20 +196,23 @@ def _bounds(time: Estimate) -> str:
     return "" if time.low is None or time.high is None else f" (95%: {number(time.low)} to {number(time.high)})"
 
 
-@card.register
-def _contrast(answer: findings.Contrast, several: bool) -> Card:
+def contrast_card(answer: findings.Contrast, unknown: Collection[str] = ()) -> Card:
+    """Return the card of a contrast; ``unknown`` are the reasons for which means of the study are not determined."""
     least, most = answer.least, answer.most
     heading = f"{_side(answer.contrast, answer.slower)} over {_side(answer.contrast, answer.faster)}"
     one = least == most
     told = f"{number(least.ratio.value)} times" if one else _range(least, most)
-    text = " ".join(_ratio(ratio) for ratio in ([least] if one else [least, most]))
-    doubts = answer.explained or answer.unclear
-    bounds = [ratio.together for ratio in (least, most)]
-    if doubts or any(bound.low is None for bound in bounds):
-        why = "The machine changed meanwhile." if doubts else "Too few clean runs for an interval."
-        return Card(heading, "cannot_say", told, f"{text} {why}")
+    shown = [least] if one else [least, most]
+    text = listed([_ratio(ratio) for ratio in shown])
+    bounds = [ratio.together for ratio in shown]
+    if answer.explained or answer.unclear:
+        return Card(heading, "cannot_say", told, f"{text}. The machine changed meanwhile.")
+    if any(bound.low is None for bound in bounds):
+        none = "no interval" if all(bound.low is None for bound in bounds) else "an interval for one of them alone"
+        why = "fewer than three clean runs" if set(unknown) <= {"few_runs"} else "a mean is not determined"
+        return Card(heading, "cannot_say", told, f"{text}, {none}: {why}.")
     sure = all((bound.low or 0) > 1 or (bound.high or 2) < 1 for bound in bounds)
-    return Card(heading, "established" if sure else "tied", told, text)
+    return Card(heading, "established" if sure else "tied", told, f"{text}.")
 
 
 def _side(contrast: str, level: str) -> str:
@@ -194,10 +224,9 @@ def _range(least: RatioAt, most: RatioAt) -> str:
 
 
 def _ratio(ratio: RatioAt) -> str:
-    at = setting_words(ratio.at)
-    place = f" at {at}" if at else ""
     times = f"{number(ratio.slower_seconds)} s over {number(ratio.faster_seconds)} s"
-    return f"{number(ratio.ratio.value)} times{place}{_bounds(ratio.together)}: {times}."
+    bounds = "" if ratio.together.low is None else f"{_bounds(ratio.together)[2:-1]}; "
+    return f"{number(ratio.ratio.value)} times {at_setting(ratio.at)}".rstrip() + f" ({bounds}{times})"
 
 
 @card.register

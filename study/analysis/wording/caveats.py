@@ -8,6 +8,7 @@ from study.analysis.stats.equivalence import Sensitivity
 from study.analysis.stats.findings import Caveat, SetAsideRun
 from study.analysis.stats.usable import FIRST
 from study.analysis.words import agreeing, device_words, evidence_words, listed, number, short_key
+from study.base.durations import counted
 
 FEW_RUNS = 4
 """Runs up to this number are named, more are counted."""
@@ -27,9 +28,9 @@ def _unsuccessful(caveat: findings.Unsuccessful) -> str:
 
 @caveat_sentence.register
 def _refused_records(caveat: findings.RefusedRecords) -> str:
-    these = agreeing(len(caveat.files), "This record does not fit and counts", "These records do not fit and count")
+    these = agreeing(len(caveat.files), "This record does not fit and is", "These records do not fit and are")
     return (
-        f"{these} in no number: {_files(caveat.files)} ({caveat.reason}). To measure again, move such records aside "
+        f"{these} not counted: {_files(caveat.files)} ({caveat.reason}). To measure again, move such records aside "
         "with `python -m study retry`."
     )
 
@@ -48,20 +49,21 @@ def _files(names: Sequence[str]) -> str:
 
 @caveat_sentence.register
 def _disturbed_runs(caveat: findings.DisturbedRuns) -> str:
-    kinds = listed([f"{evidence_words(kind)} in {count} record(s)" for kind, count in caveat.kinds.items()])
-    told = f"Others disturbed {_runs(caveat.runs)} ({kinds})."
+    kinds = listed([f"{evidence_words(kind)} in {counted(count, 'record')}" for kind, count in caveat.kinds.items()])
+    told = f"Other work on the machine disturbed {_runs(caveat.runs)} ({kinds})."
     if not caveat.measured_again:
         return told
     times = f"{caveat.measured_again} of them {agreeing(caveat.measured_again, 'was', 'were')} measured once more"
     still = f"; disturbed again: {_runs(caveat.disturbed_again)}" if caveat.disturbed_again else ""
-    return f"{told} {times}, and the second record takes the place of the first{still}."
+    first = agreeing(caveat.measured_again, "first is a cross", "firsts are crosses")
+    return f"{told} {times}: the second record counts, and the {first} in the charts{still}."
 
 
 @caveat_sentence.register
 def _broken_blocks(caveat: findings.BrokenBlocks) -> str:
     return (
-        f"A start was broken off in block {listed(list(map(str, caveat.blocks)))}: {caveat.records} record(s) are kept "
-        "and count in no number, for such a block is measured anew as a whole."
+        f"A start was broken off in block {listed(list(map(str, caveat.blocks)))}: "
+        f"{agreeing(caveat.records, '1 record is', f'{caveat.records} records are')} kept and not counted."
     )
 
 
@@ -90,12 +92,12 @@ def _not_learned(caveat: findings.NotLearned) -> str:
 
 @caveat_sentence.register
 def _few_replicates(caveat: findings.FewReplicates) -> str:
-    return f"{caveat.replicates} run(s) for each setting: an interval is worth reading from three on."
+    return f"{counted(caveat.replicates, 'run')} of each setting: an interval is worth reading from three on."
 
 
 @caveat_sentence.register
 def _several_starts(caveat: findings.SeveralStarts) -> str:
-    return f"The runs come from {caveat.starts} starts of the pipeline; the machine may have changed in between."
+    return f"The runs come from {caveat.starts} starts of the pipeline."
 
 
 @caveat_sentence.register
@@ -105,7 +107,13 @@ def _several_machines(caveat: findings.SeveralMachines) -> str:
 
 @caveat_sentence.register
 def _mixed_software(caveat: findings.MixedSoftware) -> str:
-    return f"The runs used different software: {'; '.join(caveat.software)}."
+    return f"The runs used different software: {' against '.join(_apart(caveat.software))}."
+
+
+def _apart(lists: Sequence[str]) -> list[str]:
+    """Return of each list, its items parted by commas, those that not all of the lists have."""
+    parts = [text.split(", ") for text in lists]
+    return [", ".join(item for item in own if not all(item in other for other in parts)) or "none" for own in parts]
 
 
 @caveat_sentence.register
@@ -147,20 +155,20 @@ def _unequal_circumstances(caveat: findings.UnequalCircumstances) -> str:
 
 @caveat_sentence.register
 def _shared_gpu(caveat: findings.SharedGpu) -> str:
-    return f"Other processes computed on the GPU when {caveat.runs} run(s) began."
+    return f"Other processes computed on the GPU when {counted(caveat.runs, 'run')} began."
 
 
 @caveat_sentence.register
 def _busy_machine(caveat: findings.BusyMachine) -> str:
     return (
-        f"The machine was busy with other work ({caveat.percent:g}% of its CPUs or more) when {caveat.runs} run(s) "
-        "began."
+        f"The machine was busy with other work ({caveat.percent:g}% of its CPUs or more) when "
+        f"{counted(caveat.runs, 'run')} began."
     )
 
 
 @caveat_sentence.register
 def _throttled(caveat: findings.Throttled) -> str:
-    return f"The GPU's clock was held down in {caveat.runs} run(s): {listed(caveat.reasons)}."
+    return f"The GPU's clock was held down in {counted(caveat.runs, 'run')}: {listed(caveat.reasons)}."
 
 
 @caveat_sentence.register
@@ -181,11 +189,7 @@ def _machine_changed(caveat: findings.MachineChanged) -> str:
 
 @caveat_sentence.register
 def _separate_starts(caveat: findings.SeparateStarts) -> str:
-    return (
-        f"These sets of {short_key(caveat.factor)} share no block of runs ({'; '.join(map(listed, caveat.sets))}): a "
-        "difference between the sets may be the machine's. To measure them together, move their records aside with "
-        "`python -m study retry --outcome ok`."
-    )
+    return f"These sets of {short_key(caveat.factor)} share no block of runs: {'; '.join(map(listed, caveat.sets))}."
 
 
 @caveat_sentence.register
@@ -239,8 +243,8 @@ def _no_steady_step(caveat: findings.NoSteadyStep) -> str:
 @caveat_sentence.register
 def _waits_for_data(caveat: findings.WaitsForData) -> str:
     return (
-        f"On {_device(caveat.device)} training waits for data at least half of the time at batch size "
-        f"{_sizes(caveat.batch_sizes)}: these times are the loader's more than the device's."
+        f"On {_device(caveat.device)} training waits for data at least half of its time at batch size "
+        f"{_sizes(caveat.batch_sizes)}, validation apart: the median over all runs of a size."
     )
 
 
@@ -252,7 +256,7 @@ def _never_steady(caveat: findings.NeverSteady) -> str:
 @caveat_sentence.register
 def _slow_steps(caveat: findings.SlowSteps) -> str:
     return (
-        f"Some steps took at least 50% longer than the median step of their run: {caveat.steps} step(s) in "
+        f"Some steps took at least 50% longer than the median step of their run: {counted(caveat.steps, 'step')} in "
         f"{_runs(caveat.runs)}."
     )
 
@@ -261,7 +265,7 @@ def _slow_steps(caveat: findings.SlowSteps) -> str:
 def _above_ceiling(caveat: findings.AboveCeiling) -> str:
     return (
         f"{_runs(caveat.runs)} computed faster than the measured matrix product, by up to {caveat.share:.1f}x: the "
-        "machine was slower when that was measured, and shares of it are not valid."
+        "machine was slower when that was measured."
     )
 
 
@@ -294,7 +298,8 @@ def _spreads(found: Sensitivity) -> str:
     names = {"noise": "runs of a block", "block": "blocks of a start", "start": "starts"}
     apart = [f"{names[name]} differ by {100 * spread:.2g}%" for name, spread in found.spreads.items()]
     return (
-        f"{listed(apart)[0].upper()}{listed(apart)[1:]}: more blocks narrow a ratio, more starts a setting's own time."
+        f"{listed(apart)[0].upper()}{listed(apart)[1:]}. More blocks give a ratio a narrower interval; more starts "
+        "give the time of a setting a narrower one."
     )
 
 

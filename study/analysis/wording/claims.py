@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from study.analysis.stats.findings import Setting
-from study.analysis.words import device_words, listed, number, on_device, plain, setting_words
+from study.analysis.words import agreeing, at_setting, device_words, listed, number, on_device, plain
 
 if TYPE_CHECKING:
     from study.analysis.published.claims.measured import ClaimVerdict, FastestHere, RatioHere
@@ -12,7 +11,8 @@ if TYPE_CHECKING:
 
 LONGEST = 40
 """Letters of a headline."""
-LOADERS = {"workers": "with a loader", "device": "with the images on the device"}
+OPEN = "Not confirmed"
+"""The head of a headline that no evidence word says."""
 WHY_NOT = {
     "not_learned": "did not learn as others did, and is no candidate",
     "censored": "missed the target accuracy, and is no candidate",
@@ -30,7 +30,7 @@ def claim_title(claim: "Claim") -> str:
 
 
 def claim_headline(verdict: "ClaimVerdict") -> str:
-    """Return the verdict in 40 letters or fewer; its first word is the evidence."""
+    """Return the verdict in 40 letters or fewer; its head is the evidence."""
     full, short = _ratio_headline(verdict) if verdict.claim.ratio is not None else _fastest_headline(verdict)
     return full if len(full) <= LONGEST else short
 
@@ -38,7 +38,8 @@ def claim_headline(verdict: "ClaimVerdict") -> str:
 def claim_words(verdict: "ClaimVerdict") -> tuple[str, str]:
     """Return the headline without the evidence, which a card shows by itself, and the text."""
     headline = claim_headline(verdict)
-    told = headline.partition(": ")[2] or headline
+    head, _, rest = headline.partition(": ")
+    told = headline if head == OPEN else rest or headline
     return f"{told[0].upper()}{told[1:]}", claim_text(verdict)
 
 
@@ -54,16 +55,16 @@ def ratio_sentence(verdict: "ClaimVerdict") -> str:
     if not verdict.ratios:
         return f"Whether the published {claimed} holds cannot be said: the two times were not both measured."
     if not told:
-        ours = listed([f"{number(one.value)} {_at(one.at)}".rstrip() for one in verdict.ratios])
+        ours = listed([f"{number(one.value)} {at_setting(one.at)}".rstrip() for one in verdict.ratios])
         return (
             f"The published {claimed} is neither confirmed nor contradicted: no interval is narrow enough for {ours}."
         )
-    bounds = listed([_bounds(one) + (f" {_at(one.at)}" if len(told) > 1 else "") for one in told])
+    bounds = listed([_bounds(one) + (f" {at_setting(one.at)}" if len(told) > 1 else "") for one in told])
     holds = [one for one in told if one.within]
     if len(told) == 1:
         return f"The published {claimed} lies {'within' if holds else 'outside'} the interval, {bounds}."
     if holds and len(holds) < len(told):
-        places = listed([_at(one.at) for one in holds])
+        places = listed([at_setting(one.at) for one in holds])
         return f"The published {claimed} lies in the interval {places} alone; the intervals are {bounds}."
     return f"The published {claimed} lies in {_each(len(told), bool(holds))}: {bounds}."
 
@@ -104,13 +105,16 @@ def _ratio_text(verdict: "ClaimVerdict") -> list[str]:
     ours = "; ".join(_ratio(one, place == 0) for place, one in enumerate(verdict.ratios))
     claimed, told = plain(verdict.claim.ratio or 0), [one for one in verdict.ratios if one.within is not None]
     holds = [one for one in told if one.within]
+    if all(one.low is None for one in verdict.ratios):
+        each = listed([f"{number(one.value)} times {at_setting(one.at)}".rstrip() for one in verdict.ratios])
+        ours = f"{each}, {'both ' * (len(verdict.ratios) == 2)}without an interval"
     if not told:
         return [f"{ours}.", f"{claimed} is neither confirmed nor contradicted.", TODO]
     if len(told) == 1:
-        where = "this interval" if len(verdict.ratios) == 1 else f"the interval {_at(told[0].at)}"
+        where = "this interval" if len(verdict.ratios) == 1 else f"the interval {at_setting(told[0].at)}"
         return [f"{ours}.", f"{claimed} lies {'within' if holds else 'outside'} {where}."]
     if holds and len(holds) < len(told):
-        return [f"{ours}.", f"{claimed} lies in the interval {listed([_at(one.at) for one in holds])} alone."]
+        return [f"{ours}.", f"{claimed} lies in the interval {listed([at_setting(one.at) for one in holds])} alone."]
     return [f"{ours}.", f"{claimed} lies in {_each(len(told), bool(holds))}."]
 
 
@@ -118,18 +122,11 @@ def _ratio(one: "RatioHere", first: bool) -> str:
     """Return a ratio with its interval and its setting; the first names the interval's level."""
     words = f"{number(one.value)} times"
     words += " (no interval)" if one.low is None else f" ({'95%: ' * first}{_bounds(one)})"
-    return f"{words} {_at(one.at)}".rstrip()
+    return f"{words} {at_setting(one.at)}".rstrip()
 
 
 def _bounds(one: "RatioHere") -> str:
     return "none" if one.low is None or one.high is None else f"{number(one.low)} to {number(one.high)}"
-
-
-def _at(setting: Setting) -> str:
-    """Return a setting, to follow a ratio: ``with a loader``, ``at batch size 64``."""
-    loader = LOADERS.get(str(setting.get("loader.kind")), "")
-    rest = setting_words({key: level for key, level in setting.items() if key != "loader.kind" or not loader})
-    return f"{loader}{' ' * bool(loader and rest)}{f'at {rest}' if rest else ''}"
 
 
 def _fastest_headline(verdict: "ClaimVerdict") -> tuple[str, str]:
@@ -137,7 +134,7 @@ def _fastest_headline(verdict: "ClaimVerdict") -> tuple[str, str]:
     size, held = _size(verdict.claim), [one for one in verdict.groups if one.standing in ("alone", "among")]
     others = list(dict.fromkeys(name for one in held for name in one.candidates if name != size))
     if verdict.evidence == "tied":
-        return f"Tied: it may be, and so may {listed(others)}", f"Tied: it is one of {len(others) + 1}"
+        return f"{OPEN}: {listed(others)} may be as fast", f"{OPEN}: {len(others)} others may be as fast"
     told = [one for one in verdict.groups if one.standing not in ("undecided", "not_measured")]
     absent = f": no run on {device_words(verdict.claim.device or '', article=True)}"
     return {
@@ -157,7 +154,23 @@ def _fastest_text(verdict: "ClaimVerdict") -> list[str]:
     for one in verdict.groups:
         alike.setdefault(_stands(_size(verdict.claim), one), []).append(one)
     found = [f"{_places(groups)} {words}." for words, groups in alike.items()]
-    return [*found, *([TODO] if verdict.evidence == "cannot_say" else [])]
+    return [*found, *_shares(verdict), *([TODO] if verdict.evidence == "cannot_say" else [])]
+
+
+def _shares(verdict: "ClaimVerdict") -> list[str]:
+    """Return whether the others reach the share of its speed that is claimed; nothing where that cannot be said."""
+    if verdict.claim.rest is None or not verdict.shares:
+        return []
+    found, claimed = (
+        [one.percent for one in verdict.shares],
+        " to ".join(f"{plain(one)}%" for one in verdict.claim.rest),
+    )
+    here = " to ".join(dict.fromkeys(f"{number(one)}%" for one in (min(found), max(found))))
+    outside = sorted({one.size for one in verdict.shares if one.outside}, key=float)
+    if outside:
+        lie = agreeing(len(outside), "lies", "lie")
+        return [f"The others reach {here} of its speed, and not {claimed}: {listed(outside)} {lie} outside (95%)."]
+    return [f"The others reach {here} of its speed, which does not contradict {claimed}."]
 
 
 def _places(groups: Sequence["FastestHere"]) -> str:
@@ -173,7 +186,7 @@ def _stands(size: str, one: "FastestHere") -> str:
     if one.standing == "alone":
         return f"{size} alone may be the fastest (95%)"
     if one.standing == "among":
-        return f"{size} may be the fastest, and so may {listed(others)} (95%)"
+        return f"{size} cannot be told from {listed(others)} (95%)"
     if one.standing == "slower":
         return f"{size} is slower by more than the noise{may}"
     if one.standing == "undecided":

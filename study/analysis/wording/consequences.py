@@ -3,13 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from study.analysis.stats.analysis import Group
+from study.analysis.stats.caveats import WAITING_LIMIT
 from study.analysis.stats.findings import Caveat, Unsuccessful
 from study.analysis.wording.caveats import caveat_sentence
+from study.analysis.words import MOST_NAMED, briefly, listed, on_device
 
 AGAIN = "Close other programs and run again."
 MORE = "Raise `replicates` and start again: what was measured counts."
 
 CONSEQUENCES: dict[str, tuple[str, str]] = {
+    "decoded_before": (
+        "Part of the gain of `loader.kind: device` is work that its clock does not count.",
+        "Take it for images that, decoded, fit into the device's memory and are trained on for many epochs.",
+    ),
     "not_learned": (
         "They are no candidates for the fastest: speed counts only at equal learning.",
         "Give them more epochs or another learning rate (`training.epochs`, `training.learning_rate_rule`).",
@@ -33,7 +40,7 @@ CONSEQUENCES: dict[str, tuple[str, str]] = {
         "Intervals are wider without them, and fewer than three clean runs of a setting give no answer.",
         "Raise `replicates`, and start again on a quiet machine.",
     ),
-    "refused_records": ("These runs count in no number.", "`python -m study retry STUDY`, then start again."),
+    "refused_records": ("These runs are missing from every mean.", "`python -m study retry STUDY`, then start again."),
     "disturbed_runs": ("Their times may be too long.", AGAIN),
     "mixed_weights": ("Accuracies of the runs cannot be compared.", "`python -m study retry STUDY --weights`"),
     "mixed_images": ("Settings saw different images.", "`python -m study retry STUDY --outcome ok`"),
@@ -46,17 +53,13 @@ CONSEQUENCES: dict[str, tuple[str, str]] = {
     "busy_machine": ("Times may be too long.", AGAIN),
     "throttled": ("Times hold for this cooling and power limit.", "Cool the GPU, or say so with the number."),
     "waits_for_data": (
-        "The times are the loader's more than the device's.",
+        "There the times are the loader's more than the device's.",
         "Use more `loader.workers`, or `loader.kind: device`.",
-    ),
-    "decoded_before": (
-        "The gain of `loader.kind: device` is also that of work which its clock does not count.",
-        "Take it for images that, decoded, fit into the device's memory and are trained on for many epochs.",
     ),
     "mixed_software": ("A difference may be a library's.", "Measure all settings with one image or lock."),
     "several_starts": (
         "The machine may have changed in between; starts are part of the model.",
-        "Nothing, if blocks are whole.",
+        "Nothing, if no block was broken off.",
     ),
     "several_machines": (
         "A start on each machine is a start of its own in the model.",
@@ -64,11 +67,14 @@ CONSEQUENCES: dict[str, tuple[str, str]] = {
     ),
     "unavailable": ("Nothing is said about these settings.", "Start again on a machine that can make them."),
     "unrepeated_training": ("A difference in accuracy may be chance.", "Compare accuracies over seeds."),
-    "broken_blocks": ("None: such a block is measured anew as a whole.", "Start again."),
-    "never_steady": ("The step time of these runs is none of a steady state.", "Train longer."),
+    "broken_blocks": ("None: the whole block is measured again.", "Start again."),
+    "never_steady": ("In a longer training their steps may be faster or slower.", "Train longer."),
     "no_steady_step": ("There is no steady step time to compare.", "Train longer."),
     "whole_batch": ("One step an epoch: the time is that of starting.", "Use more images or smaller batches."),
-    "slow_steps": ("Means hold these steps; medians do not.", "Nothing, if they are few."),
+    "slow_steps": (
+        "Training times contain these steps. Median step times leave them out.",
+        "Nothing, if they are few.",
+    ),
     "above_ceiling": ("Shares of the ceiling are not valid.", "Measure the ceiling again on a quiet machine."),
     "refused_samples": ("Memory and energy of these runs are not shown.", "`python -m study retry STUDY`"),
 }
@@ -85,13 +91,34 @@ class Warned:
     todo: str
 
 
-def ranked(caveats: Sequence[Caveat]) -> list[Warned]:
-    """Return the caveats by kind, the most important first."""
-    kinds = sorted({_kind(caveat) for caveat in caveats}, key=lambda kind: RANK[kind])
-    return [
-        Warned(tuple(caveat_sentence(caveat) for caveat in caveats if _kind(caveat) == kind), *CONSEQUENCES[kind])
-        for kind in kinds
-    ]
+def ranked(caveats: Sequence[Caveat], groups: Sequence[Group] = ()) -> list[Warned]:
+    """Return the caveats by kind, the most important first; ``groups`` tell which settings wait for data."""
+    told: dict[str, list[str]] = {}
+    for caveat in sorted(caveats, key=lambda caveat: RANK[_kind(caveat)]):
+        told.setdefault(_kind(caveat), []).append(caveat_sentence(caveat))
+    if "waits_for_data" in told:
+        told["waits_for_data"] += waiting_settings(groups)
+    return [Warned(tuple(sentences), *CONSEQUENCES[kind]) for kind, sentences in told.items()]
+
+
+def waiting_settings(groups: Sequence[Group]) -> list[str]:
+    """Return a sentence on the settings of each group that wait at least half of their time, if others do not."""
+    found = []
+    for group in groups:
+        waits = {level.label: (level.data_wait_share or 0.0) >= WAITING_LIMIT for level in group.levels}
+        names, others = [name for name in waits if waits[name]], [name for name in waits if not waits[name]]
+        if names and (others or len(groups) > 1):
+            found.append(f"{on_device(group.label)} these wait so long: {_waiting(names, others)}.")
+    return found
+
+
+def _waiting(names: Sequence[str], others: Sequence[str]) -> str:
+    """Return the settings by name, or many of them by the switch that all of the others have and none of them has."""
+    if len(names) <= MOST_NAMED or not others:
+        return briefly(names)
+    shared = set.intersection(*(set(name.split(" + ")) for name in others))
+    mark = sorted(shared.difference(*(name.split(" + ") for name in names)))
+    return f"the {len(names)} settings without {listed(mark)}" if mark else briefly(names)
 
 
 def _kind(caveat: Caveat) -> str:

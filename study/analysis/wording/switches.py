@@ -34,13 +34,18 @@ def _times(effect: Effect) -> str:
 def _beside(effect: Effect) -> str:
     """Return what else changes with it, as far as it is known, and in how many settings."""
     told = [
-        _change(effect, "accuracy", None if effect.accuracy is None else f"{100 * effect.accuracy:+.1f} points"),
+        _change(effect, "accuracy", None if effect.accuracy is None else _signed(100 * effect.accuracy, 1, " points")),
         *(
-            _change(effect, name, None if ratio is None else f"{100 * (ratio - 1):+.0f}%")
+            _change(effect, name, None if ratio is None else _signed(100 * (ratio - 1), 0, "%"))
             for name, ratio in (("memory", effect.memory), ("energy", effect.energy))
         ),
     ]
     return "".join(f"{', ' if at else '; '}{words}" for at, words in enumerate(filter(None, told)))
+
+
+def _signed(value: float, digits: int, unit: str) -> str:
+    """Return a change with its sign; one that is rounded to zero has none."""
+    return f"{value:+.{digits}f}{unit}" if round(value, digits) else "unchanged"
 
 
 def _change(effect: Effect, name: str, change: str | None) -> str | None:

@@ -93,7 +93,7 @@ def _zigzag(verdict: findings.Zigzag) -> str:
 @verdict_sentence.register
 def _other_law(verdict: findings.OtherLaw) -> str:
     values = verdict.coefficients
-    missing = f"The power law's exponent is no finding: {_doubt(verdict)}."
+    missing = f"The power law's exponent says nothing here: {_doubt(verdict)}."
     if verdict.misses is not None:
         missing = f"Yet this law misses a mean by {100 * verdict.misses:.2g}%, more than the noise. {missing}"
     if verdict.law == "inverse":

@@ -8,6 +8,7 @@ import pytest
 
 from study.analysis.published.beside import beside, conditions_of, varied
 from study.analysis.published.table import read_published
+from study.analysis.report.drawings import published_chart
 from study.config.load import read_selection, read_study
 from study.config.study import Study
 from tests.conftest import ROOT, study_values
@@ -84,6 +85,44 @@ def test_a_factor_that_was_not_published_is_taken_at_the_studys_own_value() -> N
         assert set(ours) == {"16", "64"}
         assert all(estimate.value == pytest.approx(10) for estimate in ours.values())
         assert [line.runs for line in series.rows] == [2, 0, 2, 0, 0]
+
+
+def test_the_runs_that_do_the_published_work_stand_beside_it_though_the_study_has_switches_and_another_loop() -> None:
+    study = study_of(
+        "batch-size",
+        factors={
+            "training.loop": ["fastai", "torch"],
+            "training.cuda_graph": [False, True],
+            "training.batch_size": [16, 64, 256],
+        },
+        only=[
+            {"training.loop": "fastai", "training.cuda_graph": False},
+            {"training.loop": "torch", "training.cuda_graph": True},
+        ],
+        training={"loop": "torch"},
+    )
+    ways = (("fastai", "no cuda graph", 10.0), ("torch", "cuda graph", 1.0))
+    frame = as_timings(
+        [
+            row("cuda", size, block, seconds, **{"training.loop": loop, "training.cuda_graph": graph})
+            for size in (16, 64, 256)
+            for loop, graph, seconds in ways
+            for block in range(2)
+        ]
+    )
+    series, *_ = beside(study, frame, read_published())
+    assert [line.ours and line.ours.value for line in series.rows][:3] == [pytest.approx(10), None, pytest.approx(10)]
+    assert series.ours_with == "fastai, no cuda graph"
+    drawn = published_chart(series)
+    assert drawn is not None
+    assert drawn.title == "Training time relative to batch size 16, fastai, no cuda graph"
+
+
+def test_a_loop_that_differs_from_the_documents_is_said() -> None:
+    study = study_of("batch-size", factors={"training.batch_size": [16, 64]}, training={"loop": "torch"})
+    frame = as_timings([row("cuda", size, block, 1.0) for size in (16, 64) for block in range(2)])
+    series, *_ = beside(study, frame, read_published())
+    assert "loop: fastai there, torch here" in series.differs
 
 
 def test_what_was_not_measured_here_is_shown_and_said_to_be_so() -> None:

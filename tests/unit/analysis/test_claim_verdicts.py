@@ -22,7 +22,7 @@ from study.analysis.stats.analysis import Analysis, Group, Level, read_analysis
 from study.analysis.stats.findings import Setting
 from study.analysis.stats.usable import Estimate
 from study.analysis.wording.cards import SIGNS
-from study.analysis.wording.claims import LONGEST, claim_headline, claim_text, claim_title, ratio_sentence
+from study.analysis.wording.claims import LONGEST, claim_headline, claim_text, claim_title, claim_words, ratio_sentence
 from study.artifacts.plan import read_plan
 from study.base.files import ROOT
 from study.config.load import read_selection, read_study
@@ -160,12 +160,15 @@ def test_the_examples_two_clean_runs_leave_the_ratio_open_and_its_optimum_tied()
         ("The GPU is 9.97 times as fast as the CPU", "cannot_say"),
     ]
     assert [claim_headline(one) for one in found] == [
-        "Tied: it may be, and so may 32",
+        "Not confirmed: 32 may be as fast",
         "Cannot say: 7.14 and 17.5, no interval",
     ]
     assert claim_text(found[0]) == (
-        "On the GPU with fastai and on the GPU with torch 64 may be the fastest, and so may 32 (95%)."
+        "On the GPU with fastai and on the GPU with torch 64 cannot be told from 32 (95%). The others reach 65.7% to "
+        "105% of its speed, and not 63.3% to 76%: 32 and 128 lie outside (95%)."
     )
+    assert claim_words(found[0])[0].startswith("Not confirmed: ")  # the evidence beside it says no such thing
+    assert claim_words(found[1])[0] == "7.14 and 17.5, no interval"
     assert "9.97 is neither confirmed nor contradicted" in ratio_sentence(found[1]).replace("The published ", "")
 
 
@@ -173,7 +176,7 @@ def test_the_examples_two_clean_runs_leave_the_ratio_open_and_its_optimum_tied()
     ("changes", "standing", "evidence", "words"),
     [
         ({"indistinguishable": ["64"]}, "alone", "established", "64 alone may be the fastest (95%)."),
-        ({"indistinguishable": ["16", "32", "64"]}, "among", "tied", "and so may 16 and 32 (95%)."),
+        ({"indistinguishable": ["16", "32", "64"]}, "among", "tied", "64 cannot be told from 16 and 32 (95%)."),
         ({"indistinguishable": ["32"], "best": "32"}, "slower", "contradicted", "64 is slower by more than the noise"),
         ({"unfair": {"64": "not_learned"}}, "not_learned", "contradicted", "64 did not learn as others did"),
         ({"unfair": {"64": "censored"}}, "censored", "contradicted", "64 missed the target accuracy"),
@@ -191,6 +194,25 @@ def test_a_claimed_batch_size_stands_where_the_group_says(
     assert (group.standing, verdict.evidence) == (standing, evidence)
     assert words in claim_text(verdict)
     assert len(claim_headline(verdict)) <= LONGEST
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (14.3, "The others reach 69.9% of its speed, which does not contradict 63.3% to 76%."),
+        (10.2, "The others reach 98.0% of its speed, and not 63.3% to 76%: 32 lies outside (95%)."),
+        (12.9, "The others reach 77.5% of its speed, which does not contradict 63.3% to 76%."),
+    ],
+)
+def test_the_speed_of_the_other_sizes_is_judged_by_its_interval(seconds: float, words: str) -> None:
+    levels = [level("64", 10.0, 1.05), level("32", seconds, 1.05)]
+    assert words in claim_text(optimum(levels=levels, indistinguishable=["64"]))
+
+
+def test_ratios_without_an_interval_say_so_once() -> None:
+    assert claim_text(speedup((None, None), (None, None))).startswith(
+        "7.14 times with a loader and 17.5 times with the images on the device, both without an interval. 9.97 is"
+    )
 
 
 def test_what_a_cpu_measured_says_nothing_of_a_claim_about_a_gpu() -> None:

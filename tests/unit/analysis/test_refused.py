@@ -106,7 +106,7 @@ def test_records_without_a_checksum_are_counted_in_one_sentence(plan: Plan, file
     for run in plan.runs[:3]:
         path = files.record("tiny", run.file)
         path.write_text(json.dumps(json.loads(path.read_text()) | {"record_sha256": None}))
-    assert "3 record(s) carry no checksum of their own: an edit would not show." in analysed(files)
+    assert "Without a checksum of their own: 3 records. An edit would not show." in analysed(files)
 
 
 def test_a_damaged_record_that_was_set_aside_is_named(plan: Plan, files: Results) -> None:

@@ -150,8 +150,8 @@ def test_energy_is_compared_where_it_is_known_on_both_sides_and_the_number_of_pa
     assert [effects[level].known["memory"] for level in ("bf16", "fused", "channels_last")] == [6, 4, 6]
     assert effects["channels_last"].energy is None
     told = {level: effect_sentence(effect) for level, effect in effects.items()}
-    assert told["bf16"].endswith("memory +0%, energy -50% (in 3 of 6 pairs).")
-    assert told["channels_last"].endswith("memory +0%, energy not compared (known in 0 of 6 pairs).")
+    assert told["bf16"].endswith("memory unchanged, energy -50% (in 3 of 6 pairs).")
+    assert told["channels_last"].endswith("memory unchanged, energy not compared (known in 0 of 6 pairs).")
 
 
 def test_one_pair_is_too_few_for_a_mean_where_there_are_more_and_what_no_run_knows_is_not_named() -> None:

@@ -7,7 +7,7 @@ from statistics import median
 from study.analysis.published.claims.printed import NO_NOISE, Claim, Printed, agrees, notes, ratio, used
 from study.analysis.published.sources import SOURCES
 from study.analysis.stats.curve import CurveFit, fit_curve
-from study.analysis.stats.log_model import DIFFERENCE, fit_log_model
+from study.analysis.stats.log_model import DIFFERENCE, SIGNIFICANCE, fit_log_model
 from study.analysis.stats.optimum import Optimum, may_be_fastest, optimum_of
 from study.analysis.wording.sources import place_words
 from study.analysis.wording.verdict import verdict_sentence
@@ -50,6 +50,7 @@ def examine_optimum(shares: Sequence[Printed], times: Sequence[Printed]) -> Clai
         lines=tuple(row.line for row in shares),
         place=place_words([row.table for row in shares], [row.line for row in shares]),
         batch_size=float(size),
+        rest=(min(rest), max(rest)) if rest else None,
         device=best.device,
     )
 
@@ -100,10 +101,11 @@ def _depth(name: str, rows: Sequence[Printed]) -> str:
     fastest, *others = sorted(rows, key=lambda row: row.value)
     ordered = sorted(rows, key=lambda row: row.batch_size or 0)
     ends = [f"{number(end.value - fastest.value)} s below {end.batch_size:g}" for end in (ordered[0], ordered[-1])]
-    return (
-        f"In the {name} {fastest.batch_size:g} is the fastest, {plain(fastest.value)} s: {listed(ends)}, the ends of "
-        f"the curve, and {number(others[0].value - fastest.value)} s below {others[0].batch_size:g}, the next fastest."
-    )
+    first = f"In the {name} {fastest.batch_size:g} is the fastest, {plain(fastest.value)} s: {listed(ends)}"
+    if others[0] in (ordered[0], ordered[-1]):
+        return f"{first}, the ends of the curve; {others[0].batch_size:g} is the next fastest."
+    next_one = f"{number(others[0].value - fastest.value)} s below {others[0].batch_size:g}, the next fastest"
+    return f"{first}, the ends of the curve, and {next_one}."
 
 
 def _nearest_end(rows: Sequence[Printed]) -> float:
@@ -151,7 +153,7 @@ def _laws(found: _Found) -> list[str]:
     sentences = [f"Of {listed(names)} alone: {text}" for text, names in alone.items()]
     fit = found.together
     if len(found.alone) > 1 and fit.differs_p is not None:
-        power = "" if fit.power.reported else " The exponent of the published power law is no finding."
+        power = "" if fit.power.reported else " They do not determine the exponent of the published power law."
         sentences.append(
             f"Together, each run a block (p = {number(fit.differs_p)}): {verdict_sentence(fit.verdict)}{power}"
         )
@@ -163,10 +165,10 @@ def _fastest(optimum: Optimum | None) -> list[str]:
     if optimum is None:
         return ["The data do not show which batch size is the fastest: none was run again."]
     most, share = max(optimum.best_probability.items(), key=lambda item: item[1])
-    return [
-        f"{listed(optimum.indistinguishable)} may be the fastest (95%); with "
-        f"the noise that the means have, {most} is the fastest with probability {share:.2f}."
-    ]
+    likely = f"{most} is the fastest with probability {share:.2f}"
+    if most in optimum.indistinguishable and len(optimum.indistinguishable) > 1 and share < 1 - SIGNIFICANCE:
+        likely += ", which is less than the 95% that would rule the others out"
+    return [f"{listed(optimum.indistinguishable)} may be the fastest (95%): by the noise of the means {likely}."]
 
 
 def _verdict(size: str, tables: Tables, found: _Found) -> str:

@@ -8,7 +8,7 @@ from statistics import median
 from study.analysis.published.claims.printed import NO_NOISE, Claim, Printed, agrees, four, notes, ratio, used
 from study.analysis.published.sources import SOURCES
 from study.analysis.wording.sources import place_words
-from study.analysis.words import listed, number, plain
+from study.analysis.words import interval, listed, number, plain
 
 
 def examine_speedup(claim: Printed, times: Sequence[Printed], epochs: Sequence[Printed]) -> Claim:
@@ -82,10 +82,12 @@ def _again(claim: Printed, cpu: Printed, gpus: Sequence[Printed]) -> list[str]:
         runs = [row.value, *(twin.value for twin in twins)]
         both = ratio([cpu.value], runs)
         if both.low is not None and both.high is not None:
+            told = interval(both.low, both.high)
+            bounds = f"is {told} (95%)" if told else f"says nothing: {len(runs)} runs are too few"
             sentences.append(
                 f"{row.on} took {plain(row.value)} s, and {listed([plain(run) for run in runs[1:]])} s when it was run "
-                f"again. Over their geometric mean the ratio is {number(both.value)}; by the noise between them, taken "
-                f"for the CPU's too, it lies anywhere from {number(both.low)} to {number(both.high)} (95%)."
+                f"again. Over their geometric mean the ratio is {number(both.value)}; its interval by the noise "
+                f"between them, taken for the CPU's too, {bounds}."
             )
     return sentences
 

@@ -48,6 +48,16 @@ class FastestHere:
 
 
 @dataclass(frozen=True)
+class ShareHere:
+    """The speed of another batch size in one group, as a percentage of that of the claimed one."""
+
+    size: str
+    percent: float
+    outside: bool
+    """Whether the whole 95% interval lies outside the claimed percentages."""
+
+
+@dataclass(frozen=True)
 class ClaimVerdict:
     """A published claim, and what a study says of it."""
 
@@ -57,6 +67,8 @@ class ClaimVerdict:
     """Of a claimed ratio."""
     groups: tuple[FastestHere, ...] = ()
     """Of a claimed batch size: the groups on the claim's device."""
+    shares: tuple[ShareHere, ...] = ()
+    """What the other batch sizes reach of its speed there, where the means of both are determined."""
     reduced: bool = False
     """Whether the study was measured at its reduced size, which does less work than the document."""
 
@@ -83,7 +95,9 @@ def _verdict(claim: Claim, study: Study, analysis: Analysis) -> ClaimVerdict | N
         own = [group for group in analysis.groups if claim.device in group.label.split(", ")]
         groups = tuple(_standing(f"{claim.batch_size:g}", group) for group in own)
         evidence = evidence_of_fastest([group.standing for group in groups])
-        return ClaimVerdict(claim, evidence, groups=groups, reduced=reduced)
+        told = [group for group, here in zip(own, groups, strict=True) if here.standing in (*HELD, "slower")]
+        shares = tuple(share for group in told for share in _shares(claim, group))
+        return ClaimVerdict(claim, evidence, groups=groups, shares=shares, reduced=reduced)
     return None
 
 
@@ -177,6 +191,19 @@ def _over(slower: Estimate, faster: Estimate) -> Estimate:
     down = math.hypot(math.log(slower.value / slower.low), math.log(faster.high / faster.value))
     up = math.hypot(math.log(slower.high / slower.value), math.log(faster.value / faster.low))
     return Estimate(value=value, low=value * math.exp(-down), high=value * math.exp(up))
+
+
+def _shares(claim: Claim, group: Group) -> Iterator[ShareHere]:
+    """Yield the share of the claimed batch size's speed that each other one reaches, if the claim says what it is."""
+    times = {level.label: level.time for level in group.levels if level.time and not level.undetermined}
+    own = times.pop(f"{claim.batch_size:g}", None)
+    if claim.rest is None or own is None:
+        return
+    low, high = claim.rest
+    for size, time in times.items():
+        share = _over(own, time)
+        if share.low is not None and share.high is not None:
+            yield ShareHere(size, 100 * share.value, 100 * share.high < low or 100 * share.low > high)
 
 
 def _standing(size: str, group: Group) -> FastestHere:

@@ -95,6 +95,8 @@ class Claim:
     """Those of the GPU's run."""
     batch_size: float | None = None
     """The batch size that is claimed to be the fastest."""
+    rest: tuple[float, float] | None = None
+    """The smallest and the largest percentage of its speed that the other sizes are claimed to reach."""
     device: str | None = None
     """The device on which it is."""
 

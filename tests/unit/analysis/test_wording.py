@@ -1,0 +1,151 @@
+"""What the pages of the examples say: one treatment of each quantity, and sentences that a first reader understands."""
+
+import functools
+import re
+from html import unescape
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from study.analysis.report.notes import _said
+from study.analysis.report.step import render
+from study.analysis.stats import findings
+from study.analysis.stats.analysis import read_analysis
+from study.analysis.stats.findings import Contrast
+from study.analysis.wording.cards import accuracy_sentence, cards
+from study.analysis.wording.caveats import caveat_sentence
+from study.analysis.wording.consequences import ranked
+from study.analysis.words import three_digits
+from tests.conftest import ROOT
+
+METHOD = ROOT / "study" / "analysis" / "report" / "templates" / "method.html.j2"
+EXAMPLE = ROOT / "docs" / "example-h200"
+
+
+@functools.cache
+def told(example: str, *studies: str) -> str:
+    """The words of an example's page as its tables give it now, each part of the page a line."""
+    with TemporaryDirectory() as folder:
+        render(list(studies), ROOT / "docs" / example, Path(folder) / "report.html")
+        page = (Path(folder) / "report.html").read_text(encoding="utf-8")
+    page = re.sub(r"<(script|style|svg)\b.*?</\1>", "", page, flags=re.DOTALL)
+    parts = re.split(r"</(?:p|li|tr|h\d|summary|caption|span|dd|dt|figcaption)>", page)
+    return "\n".join(" ".join(unescape(re.sub(r"<[^>]+>", " ", part)).split()) for part in parts)
+
+
+def test_a_ratio_without_an_interval_on_its_card_has_none_in_the_table() -> None:
+    """Adjusted for the machine it had one, of two pairs."""
+    page = told("example-h200", "batch-size", "speedup")
+    table = page.partition("Ratios of times, paired within blocks at ")[2] or page.partition("Ratios in numbers")[2]
+    table = table.partition("Caveats")[0]
+    assert "45.3 over 6.35 7.14 none 3072 each" in table
+    assert "adjusted" not in table
+
+
+def test_the_card_of_a_ratio_says_what_its_numbers_are_and_why_there_is_no_interval() -> None:
+    analysis = read_analysis(EXAMPLE / "speedup" / "fit.json")
+    answers = [answer for answer in analysis.answer if isinstance(answer, Contrast)]
+    numbers = (
+        "7.14 times with a loader (45.3 s over 6.35 s) and 17.5 times with the images on the device (38.0 s over "
+        "2.18 s), no interval: "
+    )
+    for unknown, why in (("few_runs", "fewer than three clean runs."), ("outside_runs", "a mean is not determined.")):
+        levels = [level.model_copy(update={"undetermined": unknown}) for level in analysis.groups[0].levels]
+        (card,) = cards(answers, [analysis.groups[0].model_copy(update={"levels": levels})])
+        assert card.text == numbers + why
+
+
+def test_the_card_says_how_far_the_chosen_settings_accuracy_lies_below_the_best_and_what_limit_that_meets() -> None:
+    group = read_analysis(EXAMPLE / "batch-size" / "fit.json").groups[0]  # 64 is the fastest
+
+    def beside(accuracy: float) -> str:
+        known = {"64": 0.85, "32": accuracy}
+        levels = [level.model_copy(update={"accuracy": known.get(level.label)}) for level in group.levels]
+        return accuracy_sentence(group.model_copy(update={"levels": levels}), "64", 0.02)
+
+    assert beside(0.851) == beside(0.8) == ""
+    assert beside(0.86) == "64 is 1.0 points less accurate than 32 (86%): within the study's limit of 2 points."
+    assert beside(0.88) == (
+        "64 is 3.0 points less accurate than 32 (88%): more than the study's limit of 2 points, but not by more "
+        "than the noise between runs."
+    )
+    assert "64 is 1.4 points less accurate than 16 (86%)" in told("example-ways", "ways")
+
+
+def test_that_a_gain_is_also_work_off_the_clock_comes_first_among_the_caveats() -> None:
+    caveats = told("example-switches", "switches-gpu").partition("Caveats, most important first")[2].strip()
+    assert caveats.startswith("With loader.kind: device the images are decoded before the clock starts")
+
+
+def test_software_that_differs_is_told_without_what_is_the_same() -> None:
+    caveat = findings.MixedSoftware(software=["Python 3.12.3, torch 2.11.0, commit 9bf", "Python 3.12.3, torch 2.11.0"])
+    assert caveat_sentence(caveat) == "The runs used different software: commit 9bf against none."
+
+
+def test_a_record_that_does_not_fit_is_not_counted() -> None:
+    caveat = findings.RefusedRecords(files=["a.json"], reason="key")
+    assert caveat_sentence(caveat).startswith("This record does not fit and is not counted: a.json (key).")
+
+
+def test_no_caveat_says_its_effect_twice() -> None:
+    starts = findings.SeveralStarts(starts=2)
+    waits = findings.WaitsForData(device="cuda", batch_sizes=[64])
+    for caveat in (starts, waits):
+        (warned,) = ranked([caveat])
+        assert warned.effect.split(";")[0].rstrip(".") not in " ".join(warned.what)
+    assert caveat_sentence(starts) == "The runs come from 2 starts of the pipeline."
+    assert "validation apart" in caveat_sentence(waits)
+
+
+def test_a_change_that_is_rounded_to_nothing_has_no_sign() -> None:
+    page = told("example-switches", "switches-gpu")
+    assert "accuracy unchanged, memory +12%" in page
+    assert not re.search(r"[-+]0(\.0)?(%| points)", page)
+
+
+def test_the_number_of_caveats_is_that_of_the_list() -> None:
+    page = told("example-h200", "batch-size", "speedup")
+    assert "10 caveats" in page
+    assert "6 caveats" in page
+
+
+def test_a_loop_that_is_a_factor_is_named_with_all_its_levels() -> None:
+    assert "resnet18, fastai and torch loop" in told("example-h200", "batch-size", "speedup")
+
+
+def test_a_network_that_is_not_there_is_told_in_plain_words() -> None:
+    said = _said("ImageNet weights are not available: [Errno -2] Name or service not known")
+    assert said == "ImageNet weights are not available: the server's name was not found, as without a network"
+
+
+def test_the_cause_of_no_answer_has_its_setting_as_its_subject() -> None:
+    page = told("example-h200", "batch-size", "speedup")
+    assert "it cannot be said which is the fastest: loader device has fewer than three clean runs." in page
+
+
+def test_a_chart_without_an_interval_promises_none() -> None:
+    page = told("example-h200", "batch-size", "speedup")
+    chart = page.partition("The ratios, and the published claim")[2].partition("Ratios in numbers")[0]
+    assert "measured here, no interval" in chart
+    assert "95%" not in chart
+
+
+def test_times_that_stand_below_each_other_have_as_many_digits() -> None:
+    assert [three_digits(value) for value in (0.6, 0.581, 0.67, 0.9999, 4.19, 0.00012)] == [
+        "0.600", "0.581", "0.670", "1.00", "4.19", "0.000120"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "word", ["launch-bound", "primer", "start", "block", "yardstick", "frozen", "AICc", "roofline", "P(fastest)"]
+)
+def test_the_method_explains_the_words_of_the_page(word: str) -> None:
+    assert f"<b>{word}</b>" in METHOD.read_text(encoding="utf-8")
+
+
+def test_the_settings_that_wait_for_data_are_named() -> None:
+    assert "On the GPU these wait so long: the 16 settings without device." in told("example-switches", "switches-gpu")
+    assert "On the GPU with fastai these wait so long: 64, 128 and 256." in told(
+        "example-h200", "batch-size", "speedup"
+    )
