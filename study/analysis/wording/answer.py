@@ -161,14 +161,25 @@ def _beside(answer: findings.Fastest) -> list[str]:
         if not (answer.left_out or answer.unfair or answer.missing):
             who = "every other setting is"
         told.append(f"{who} slower by more than the noise between runs")
-    if left_out := [level for level in answer.left_out if level not in tied]:
-        told.append(f"the time of {briefly(left_out)} is not determined")
+    told += left_out_sentences(answer)
     if answer.missing:
         told.append(f"{briefly(answer.missing)} {agreeing(len(answer.missing), 'has', 'have')} no run that counts")
     for reason, words in (("not_learned", "not shown to have learned as well"), ("censored", "missed the target")):
         if names := [level for level, why in answer.unfair.items() if why == reason]:
             told.append(f"no candidate{'s' * (len(names) > 1)}, because {words}: {briefly(names)}")
     return told or ["no other setting can be compared with it"]
+
+
+def left_out_sentences(answer: findings.Fastest) -> list[str]:
+    """Return what is known of the levels whose own times are not determined, beside those that are said to be tied."""
+    others = [level for level in answer.left_out if level not in known_ties(answer)]
+    told = []
+    if behind := [level for level in others if level not in answer.tied]:
+        verb = agreeing(len(behind), "is", "are")
+        told.append(f"{briefly(behind)} {verb} slower, too: the runs do not determine by how much")
+    if unknown := [level for level in others if level in answer.tied]:
+        told.append(f"the time of {briefly(unknown)} is not determined")
+    return told
 
 
 def _seconds(time: Estimate) -> str:

@@ -9,7 +9,7 @@ from study.analysis.stats import findings
 from study.analysis.stats.analysis import Group
 from study.analysis.stats.findings import Answer, RatioAt
 from study.analysis.stats.usable import Estimate
-from study.analysis.wording.answer import answer_sentence, known_ties, way_names
+from study.analysis.wording.answer import answer_sentence, known_ties, left_out_sentences, way_names
 from study.analysis.words import (
     accuracy_words,
     agreeing,
@@ -187,8 +187,9 @@ def _others(answer: findings.Fastest, tied: Sequence[str]) -> list[str]:
         told.append(f"Avoid {briefly(lost)}: not shown to have learned as well.")
     if missed:
         told.append(f"Avoid {briefly(missed)}: the target accuracy was missed.")
-    if unknown := [level for level in (*answer.left_out, *answer.missing) if level not in tied]:
-        told.append(f"Of {briefly(unknown)} nothing can be said.")
+    told += [f"{text[0].upper()}{text[1:]}." for text in left_out_sentences(answer)]
+    if answer.missing:
+        told.append(f"{briefly(answer.missing)} {agreeing(len(answer.missing), 'has', 'have')} no run that counts.")
     return told
 
 

@@ -120,7 +120,7 @@ def test_a_part_that_takes_no_time_is_not_named_as_one_that_takes_some() -> None
 @pytest.mark.parametrize(
     ("tied", "name", "told"),
     [
-        (["2", "8"], "0 (or 2)", "2 may be as fast: the difference is within noise. Of 8 nothing can be said."),
+        (["2", "8"], "0 (or 2)", "2 may be as fast: the difference is within noise. The time of 8 is not determined."),
         (["8"], "0 (or 8)", "8 may be as fast: the difference is within noise."),
     ],
 )

@@ -149,6 +149,13 @@ ANSWERS: list[Answer] = [
     findings.NothingSucceeded(group=None),
     findings.NothingSucceeded(group="cpu"),
     findings.OnlyLevel(group="cuda, fp32", time=TIME),
+    findings.Ways(
+        ways=[
+            findings.Way(group="cuda, torch", factor=BATCH, level="64", seconds=2.5, times=None),
+            findings.Way(group="cuda, fastai", factor=BATCH, level="32", seconds=6.0, times=TIME),
+        ],
+        without=["cpu, torch"],
+    ),
     findings.Combination(group="cpu", base="auto, contiguous", best="bf16, channels_last", times_as_fast=TIME),
     findings.NoRatio(contrast="device", slower="cpu", faster="cuda"),
     findings.NoRatio(contrast="training.precision", slower="fp32", faster="bf16"),
