@@ -115,7 +115,10 @@ def shares_of_best(plan: Plan, groups: Levelled, analysis: Analysis) -> tuple[st
             "computing": share[["forward_seconds", "backward_seconds", "optimizer_seconds"]].sum(),
             "validation": share.get(VALIDATION, 0.0),
             "warm-up before graphs are captured": share["graph_warm_up_seconds"],
-            "transforms on the device": share["device_transform_seconds"],
+            # Where records have no part for the warm-up, it is in the transforms.
+            "transforms, with the warm-up before graphs are captured"
+            if graph_warm_up_sentence(rows)
+            else "transforms on the device": share["device_transform_seconds"],
         }
         keys = keys_of(plan.study)[0]
         name = f"{short_key(keys[0])} {group.best}" if len(keys) == 1 else str(group.best)

@@ -356,7 +356,8 @@ def _ways(study: Study, fitted: list[GroupFit], groups: list[Group]) -> list[Way
             times=None if place == first else quotient_of(fitted, *ends, study.total, len(others)),
         )
 
-    return [Ways(ways=[*map(way, (first, *others))], without=[group.label for group in groups if not group.best])]
+    ways = [*map(way, (first, *others))]
+    return [Ways(base=groups[0].label, ways=ways, without=[group.label for group in groups if not group.best])]
 
 
 def _factor(study: Study) -> str | None:

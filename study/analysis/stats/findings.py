@@ -281,6 +281,7 @@ class Ways(Strict):
     """The fastest level of each group beside those of the others, the fastest of all first."""
 
     kind: Literal["ways"] = "ways"
+    base: str = Field(description="The study's first group: the others are named by what they do otherwise.")
     ways: list[Way] = Field(min_length=2)
     without: list[str] = Field(description="Groups that have no answer of their own.")
 

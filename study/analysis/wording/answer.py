@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import singledispatch
-from itertools import zip_longest
 
 from study.analysis.stats import findings
 from study.analysis.stats.findings import Answer, Difference, RatioAt, Setting
@@ -45,26 +44,33 @@ def _nothing_succeeded(answer: findings.NothingSucceeded) -> str:
 
 @answer_sentence.register
 def _ways(answer: findings.Ways) -> str:
-    first, *others = zip(way_names(answer), answer.ways, strict=True)
-    told = [f"{name} takes {number(way.times.value)} times{_interval(way.times)}" for name, way in others if way.times]
-    text = f"The fastest of all is {first[0]}, {number(first[1].seconds)} s; {listed(told)} as long."
-    return text + (f" {on_device(listed(answer.without))} there is no answer." if answer.without else "")
+    first = answer.ways[0]
+    return f"The fastest of all is {way_name(answer, first)}, {number(first.seconds)} s; {others_sentence(answer)}"
 
 
-def way_names(answer: findings.Ways) -> list[str]:
-    """Return the fastest level of each group in words, without what all groups share."""
-    groups = [way.group.split(", ") for way in answer.ways]
-    even = len({len(parts) for parts in groups}) == 1
-    shared = [even and len(set(parts)) == 1 for parts in zip(*groups, strict=False)]
-    return [
-        ", ".join(
-            [
-                *(device_words(part) for part, same in zip_longest(parts, shared) if not same),
-                _level(way.factor, way.level),
-            ]
-        )
-        for parts, way in zip(groups, answer.ways, strict=True)
+def others_sentence(answer: findings.Ways) -> str:
+    """Return how much longer the best of the other groups take, and which group has no answer."""
+    told = [
+        f"{way_name(answer, way)} takes {number(way.times.value)} times{_interval(way.times)}"
+        for way in answer.ways
+        if way.times
     ]
+    lost = f" {on_device(listed(answer.without))} there is no answer." if answer.without else ""
+    return f"{listed(told)} as long.{lost}"
+
+
+def way_name(answer: findings.Ways, way: findings.Way) -> str:
+    """Return the fastest level of a group, after what the group does otherwise than the study's first.
+
+    The first is named by what no other group shares with it; a group that nothing tells by its name.
+    """
+    base, own = answer.base.split(", "), way.group.split(", ")
+    if way.group == answer.base:
+        others = [one.group.split(", ") for one in answer.ways if one.group != way.group]
+        kept = [part for place, part in enumerate(own) if all(part not in other[place : place + 1] for other in others)]
+    else:
+        kept = [part for place, part in enumerate(own) if part not in base[place : place + 1]]
+    return ", ".join([*map(device_words, kept or own), _level(way.factor, way.level)])
 
 
 def _interval(times: Estimate) -> str:

@@ -9,7 +9,7 @@ from study.analysis.stats import findings
 from study.analysis.stats.analysis import Group
 from study.analysis.stats.findings import Answer, RatioAt
 from study.analysis.stats.usable import Estimate
-from study.analysis.wording.answer import answer_sentence, known_ties, left_out_sentences, way_names
+from study.analysis.wording.answer import answer_sentence, known_ties, left_out_sentences, others_sentence, way_name
 from study.analysis.words import (
     accuracy_words,
     agreeing,
@@ -105,11 +105,12 @@ def _nothing_succeeded(answer: findings.NothingSucceeded, several: bool) -> Card
 
 @card.register
 def _ways(answer: findings.Ways, several: bool) -> Card:
-    bounds = [way.times for way in answer.ways if way.times]
+    first, bounds = answer.ways[0], [way.times for way in answer.ways if way.times]
     evidence: EvidenceWord = "established" if all(bound.low and bound.low > 1 for bound in bounds) else "tied"
     if any(bound.low is None for bound in bounds):
         evidence = "cannot_say"
-    return Card("Fastest of all", evidence, way_names(answer)[0], answer_sentence(answer))
+    text = f"{number(first.seconds)} s; {others_sentence(answer)}"
+    return Card("Fastest of all", evidence, way_name(answer, first), text)
 
 
 @card.register

@@ -150,6 +150,7 @@ ANSWERS: list[Answer] = [
     findings.NothingSucceeded(group="cpu"),
     findings.OnlyLevel(group="cuda, fp32", time=TIME),
     findings.Ways(
+        base="cuda, fastai",
         ways=[
             findings.Way(group="cuda, torch", factor=BATCH, level="64", seconds=2.5, times=None),
             findings.Way(group="cuda, fastai", factor=BATCH, level="32", seconds=6.0, times=TIME),
