@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from study.analysis.table.files import read_table, write_csv
+from study.analysis.words import agreeing
 from study.artifacts.plan import read_plan
 
 
@@ -14,6 +15,10 @@ def write_timings(plan: Path, records: Path, telemetry: Path, output: Path) -> s
     planned = read_plan(plan)
     frame, refused = read_table(planned, records, telemetry)
     write_csv(frame, output)
+    if not refused:
+        return None
+    these = agreeing(refused, "record does not fit and is", "records do not fit and are")
     return (
-        f"{planned.name}: {refused} record(s) do not fit and are not used; the report names them" if refused else None
+        f"{planned.name}: {refused} {these} not used; the report says which and why. "
+        f"To measure again: python -m study retry {planned.name}"
     )

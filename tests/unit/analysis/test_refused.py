@@ -89,7 +89,10 @@ def test_refused_records_are_named_by_file_and_key_and_the_others_are_analysed(
     ]
     assert all(f"{path.name} ({key}: " in page for path, key in ((copied, "run"), (edited, "record_sha256")))
     assert "2 of 4 CPU runs" in page
-    assert capsys.readouterr().err == "tiny: 2 record(s) do not fit and are not used; the report names them\n"
+    assert capsys.readouterr().err == (
+        "tiny: 2 records do not fit and are not used; the report says which and why. "
+        "To measure again: python -m study retry tiny\n"
+    )
     assert {path: path.read_bytes() for path in files.records("tiny").iterdir()} == before
 
 
