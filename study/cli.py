@@ -119,11 +119,13 @@ def argument(*names: str, **settings: Any) -> Argument:
 
 
 def _free(text: str) -> Path:
-    """Return the path of a file to be written. Refuse that of a measurement: none is ever replaced."""
+    """Return the path of a file to be written. Refuse that of a measurement, and of what is there and is no file."""
     from study.artifacts.shelf import is_measurement
 
     if is_measurement(Path(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not allowed: a measurement lies there; name another file")
+    if not text or (Path(text).exists() and not Path(text).is_file()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed: it is no file; name a file to write")
     return Path(text)
 
 

@@ -402,3 +402,16 @@ def test_a_stream_that_the_caller_closed_is_no_error(closed: str) -> None:
     command = f"exec {sys.executable} -m study fit docs/example-h200/batch-size/timings.csv --x training.batch_size"
     done = subprocess.run(["sh", "-c", f"{command} --y fit_seconds {closed}"], cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("target", ["", ".", "pipe", "/dev/null"])
+def test_what_is_no_file_is_refused_as_a_target_before_any_work(
+    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A pipe would be waited for without end, and a device replaced by a file."""
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    for option in ("--output", "--log"):
+        with pytest.raises(SystemExit, match="2"):
+            main(["report", option, target])
+        assert f"{target!r} is not allowed: it is no file; name a file to write" in capsys.readouterr().err
