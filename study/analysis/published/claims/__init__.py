@@ -2,21 +2,26 @@
 
 import functools
 from collections.abc import Sequence
+from pathlib import Path
 
 import pandas as pd
 
+from study.analysis.published import table
 from study.analysis.published.claims.batch_size import examine_optimum
 from study.analysis.published.claims.devices import examine_speedup
 from study.analysis.published.claims.printed import SHARE, SPEEDUP, TIME, Claim, printed
-from study.analysis.published.table import read_published
 from study.analysis.wording.sources import citation
 from study.base.errors import StudyError
 
 
-@functools.cache
 def published_claims() -> tuple[Claim, ...]:
     """Return every published claim, examined; their fits are made once a process."""
-    return tuple(examine(read_published()))
+    return _claims_in(table.FILE)
+
+
+@functools.cache
+def _claims_in(file: Path) -> tuple[Claim, ...]:
+    return tuple(examine(pd.read_csv(file)))
 
 
 def examine(frame: pd.DataFrame) -> list[Claim]:
