@@ -124,8 +124,9 @@ def _free(text: str) -> Path:
 
     if is_measurement(Path(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not allowed: a measurement lies there; name another file")
-    if not text or (os.path.exists(text) and not os.path.isfile(text)):
-        raise argparse.ArgumentTypeError(f"{text!r} is not allowed: it is no file; name a file to write")
+    with suppress(OSError):  # a name that is too long is refused where it is written
+        if not text or (Path(text).exists() and not Path(text).is_file()):
+            raise argparse.ArgumentTypeError(f"{text!r} is not allowed: it is no file; name a file to write")
     return Path(text)
 
 
