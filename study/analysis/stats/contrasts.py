@@ -48,7 +48,7 @@ class Ratio(Strict):
         "an extreme of several ratios is read with these."
     )
     adjusted: Estimate | None = Field(
-        description="With the machine's change accounted for; null where it did not change."
+        description="With the machine's change accounted for; null where it did not change, or without bounds above."
     )
     follows_machine: bool | None = Field(
         description="Whether these ratios are shown to follow the yardstick; null where it did not change."
@@ -185,7 +185,7 @@ def _ratios(
                 faster=sides[1],
                 ratio=_estimate(times, noises[level], None),
                 together=_estimate(times, noises[level], critical),
-                adjusted=estimate(adjusted.mean(level)) if adjusted and adjusted.spare > 0 else None,
+                adjusted=estimate(adjusted.mean(level)) if adjusted and adjusted.spare > 0 and noises[level] else None,
                 follows_machine=_follows(adjusted),
                 bootstrap=contrast_bootstrap(at[f"{y}_a"] / at[f"{y}_b"]),
                 slower_seconds=times[0],

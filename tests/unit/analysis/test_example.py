@@ -181,7 +181,7 @@ def test_the_readme_quotes_the_speedup_with_its_times(readme: str) -> None:
     workers, device = analysis.ratios
     assert [ratio.at for ratio in analysis.ratios] == [{"loader.kind": "workers"}, {"loader.kind": "device"}]
     for ratio in (workers, device):
-        assert (ratio.ratio.low, ratio.ratio.high) == (None, None)
+        assert (ratio.ratio.low, ratio.ratio.high, ratio.adjusted) == (None, None, None)
         said = (
             f"{number(ratio.ratio.value)} times that on the GPU ({number(ratio.slower_seconds)} s over "
             f"{number(ratio.faster_seconds)} s)"
