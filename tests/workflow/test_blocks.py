@@ -90,7 +90,7 @@ class TestABlockIsMadeWholeOrNotBegun:
         assert before.items() <= shared.records().items()
         assert sessions(shared) == [1, 1, 3, 3]
         assert (shared.root / "results/tiny/records/broken" / lost).read_bytes() == kept
-        assert "A start was broken off in block 2: 1 record(s) are kept" in page(shared)
+        assert "A start was broken off in block 2: 1 record is kept and not counted." in page(shared)
         table = timings(shared)
         assert table["set_aside"].fillna("").tolist() == [*[""] * 4, "broken block"]
         assert table["primed"].tolist() == [False, False, True, True, False]
@@ -101,7 +101,7 @@ class TestABlockIsMadeWholeOrNotBegun:
         primer = Record.model_validate_json(path.read_text(encoding="utf-8"))
         assert (primer.outcome, primer.settings.device, primer.session) == ("ok", "cpu", 3)
         assert primer.measurement
-        assert f"1 run(s), one at each start on each device, of {primer.process_seconds:.1f} s" in page(shared)
+        assert f"1 run, one at each start on each device, of {primer.process_seconds:.1f} s" in page(shared)
         numbers = [results / "tiny" / name for name in ("timings.csv", "fit.json")]
         before = [path.read_bytes() for path in numbers]
         for file in (*(results / "primers").iterdir(), *numbers, results / "report.html"):
@@ -125,6 +125,6 @@ def test_runs_beside_a_noisy_neighbour_are_marked_and_measured_again(ready: Chec
     table = timings(ready)
     assert table["set_aside"].fillna("").tolist() == ["", "", "disturbed", "disturbed"]
     assert all("others_cpu_percent" in marks for marks in table["disturbed"][2:])
-    assert "2 of them were measured once more, and the second record takes the place of the first" in page(ready)
+    assert "2 of them were measured once more: the second record counts, and the firsts are crosses in the charts" in page(ready)
     (group,) = json.loads((ready.root / "results/tiny/fit.json").read_text(encoding="utf-8"))["groups"]
     assert [level["runs"] for level in group["levels"]] == [1, 1]

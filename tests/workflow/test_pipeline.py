@@ -221,7 +221,7 @@ def test_a_signal_to_snakemake_alone_ends_its_run_at_once_and_says_how_to_go_on(
     ready.good("time_budget_minutes=0")
     assert ready.records() == {}  # the block was broken off, and is set aside
     page = (ready.root / "results" / "report.html").read_text(encoding="utf-8")
-    assert "A start was broken off in block 1: 1 record(s) are kept" in page
+    assert "A start was broken off in block 1: 1 record is kept and not counted." in page
 
 
 @pytest.mark.parametrize("at", ["study/host/plan/make.py", "workflow/rules/report.smk"])
@@ -368,7 +368,7 @@ def test_photographs_of_a_user_with_odd_files_and_names(checkout: Checkout) -> N
     assert manifest["classes"] == sorted(["oiseau é", "森 's"])
     assert [item["name"] for item in manifest["left_out"]] == ["oiseau é/broken one.jpg"]
     page = (checkout.root / "results" / "report.html").read_text(encoding="utf-8")
-    assert "1 file(s) of the data were left out" in page
+    assert "The data leave out 1 file: the manifest names each reason." in page
     assert "random: random weights were asked for" in page
     for content in checkout.records().values():
         assert read(content).settings.dataset.path == photos.name
