@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from study.analysis.table.files import read_table, write_csv
-from study.analysis.words import agreeing
 from study.artifacts.plan import read_plan
 
 
@@ -17,7 +16,7 @@ def write_timings(plan: Path, records: Path, telemetry: Path, output: Path) -> s
     write_csv(frame, output)
     if not refused:
         return None
-    these = agreeing(refused, "record does not fit and is", "records do not fit and are")
+    these = "record does not fit and is" if refused == 1 else "records do not fit and are"
     return (
         f"{planned.name}: {refused} {these} not used; the report says which and why. "
         f"To measure again: python -m study retry {planned.name}"
