@@ -51,7 +51,7 @@ def _ways(answer: findings.Ways) -> str:
 def others_sentence(answer: findings.Ways) -> str:
     """Return how much longer the best of the other groups take, and which group has no answer."""
     told = [
-        f"{way_name(answer, way)} takes {number(way.times.value)} times{_interval(way.times)}"
+        f"{way_name(answer, way)} takes {number(way.times.value)} times{interval_words(way.times)}"
         for way in answer.ways
         if way.times
     ]
@@ -73,7 +73,8 @@ def way_name(answer: findings.Ways, way: findings.Way) -> str:
     return ", ".join([*map(device_words, kept or own), _level(way.factor, way.level)])
 
 
-def _interval(times: Estimate) -> str:
+def interval_words(times: Estimate) -> str:
+    """Return the interval of a time or a ratio, to follow its value; nothing where there is none."""
     return "" if times.low is None or times.high is None else f" (95%: {number(times.low)} to {number(times.high)})"
 
 
@@ -81,8 +82,8 @@ def _interval(times: Estimate) -> str:
 def _combination(answer: findings.Combination) -> str:
     times = answer.times_as_fast
     return (
-        f"{on_device(answer.group)} {answer.best} trains {number(times.value)} times{_interval(times)} as fast as the "
-        "first level of every switch."
+        f"{on_device(answer.group)} {answer.best} trains {number(times.value)} times{interval_words(times)} as fast as "
+        "the first level of every switch."
     )
 
 
@@ -190,9 +191,7 @@ def left_out_sentences(answer: findings.Fastest) -> list[str]:
 
 def _seconds(time: Estimate) -> str:
     """Return a time with its interval."""
-    if time.low is None or time.high is None:
-        return f"{number(time.value)} s"
-    return f"{number(time.value)} s (95%: {number(time.low)} to {number(time.high)})"
+    return f"{number(time.value)} s{interval_words(time)}"
 
 
 def _level(factor: str | None, level: str) -> str:

@@ -8,8 +8,14 @@ from typing import Literal
 from study.analysis.stats import findings
 from study.analysis.stats.analysis import Group
 from study.analysis.stats.findings import Answer, RatioAt
-from study.analysis.stats.usable import Estimate
-from study.analysis.wording.answer import answer_sentence, known_ties, left_out_sentences, others_sentence, way_name
+from study.analysis.wording.answer import (
+    answer_sentence,
+    interval_words,
+    known_ties,
+    left_out_sentences,
+    others_sentence,
+    way_name,
+)
 from study.analysis.words import (
     accuracy_words,
     agreeing,
@@ -124,7 +130,7 @@ def _combination(answer: findings.Combination, several: bool) -> Card:
 
 @card.register
 def _only_level(answer: findings.OnlyLevel, several: bool) -> Card:
-    text = f"{_bounds(answer.time)}{accuracy_words(answer.accuracy)}. Nothing is compared.".lstrip()
+    text = f"{interval_words(answer.time)}{accuracy_words(answer.accuracy)}. Nothing is compared.".lstrip()
     return Card(_heading("Time", answer.group, several), "measured", f"{number(answer.time.value)} s", text)
 
 
@@ -152,7 +158,7 @@ def _fastest(answer: findings.Fastest, several: bool) -> Card:
     if answer.machine:
         return Card(heading, "cannot_say", "No answer yet", _machine(answer), "the machine changed")
     name = f"{short_key(answer.factor)} {answer.level}" if answer.factor else answer.level
-    told = [f"{number(answer.time.value)} s{_bounds(answer.time)}{accuracy_words(answer.accuracy)}."]
+    told = [f"{number(answer.time.value)} s{interval_words(answer.time)}{accuracy_words(answer.accuracy)}."]
     tied = known_ties(answer)
     open_levels = [level for level in tied if level not in answer.equivalent]
     same = [level for level in tied if level in answer.equivalent]
@@ -194,10 +200,6 @@ def _others(answer: findings.Fastest, tied: Sequence[str]) -> list[str]:
     return told
 
 
-def _bounds(time: Estimate) -> str:
-    return "" if time.low is None or time.high is None else f" (95%: {number(time.low)} to {number(time.high)})"
-
-
 def contrast_card(answer: findings.Contrast, unknown: Collection[str] = ()) -> Card:
     """Return the card of a contrast; ``unknown`` are the reasons for which means of the study are not determined."""
     least, most = answer.least, answer.most
@@ -227,7 +229,7 @@ def _range(least: RatioAt, most: RatioAt) -> str:
 
 def _ratio(ratio: RatioAt) -> str:
     times = f"{number(ratio.slower_seconds)} s over {number(ratio.faster_seconds)} s"
-    bounds = "" if ratio.together.low is None else f"{_bounds(ratio.together)[2:-1]}; "
+    bounds = "" if ratio.together.low is None else f"{interval_words(ratio.together)[2:-1]}; "
     return f"{number(ratio.ratio.value)} times {at_setting(ratio.at)}".rstrip() + f" ({bounds}{times})"
 
 
