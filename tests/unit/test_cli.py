@@ -411,7 +411,7 @@ def test_what_is_no_file_is_refused_as_a_target_before_any_work(
     """A pipe would be waited for without end, and a device replaced by a file."""
     monkeypatch.chdir(tmp_path)
     os.mkfifo("pipe")
-    for option in ("--output", "--log"):
+    for verb, option in [("report", "--output"), ("report", "--log"), ("bundle", "--output")]:
         with pytest.raises(SystemExit, match="2"):
-            main(["report", option, target])
+            main([verb, option, target])
         assert f"{target!r} is not allowed: it is no file; name a file to write" in capsys.readouterr().err

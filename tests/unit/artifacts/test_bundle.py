@@ -245,7 +245,6 @@ def test_bundles_have_the_verdict_of_what_was_planted(
         (["bundle", "other", "--results", "results"], "results: no study 'other'; allowed: tiny"),
         (["bundle", "--results", "empty"], "empty/plan.json: cannot be read"),
         (["bundle", "--results", "planned"], "planned: no run is there yet; a bundle holds the records of one or more"),
-        (["bundle", "--results", "results", "--output", "empty"], "empty: cannot be written: there is something else"),
     ],
 )
 def test_what_is_wrong_with_a_bundle_is_one_line(
