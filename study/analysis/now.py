@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from study.analysis.figures.step import write_figures
 from study.analysis.stats.step import write_fit
 from study.analysis.table.files import read_table, write_csv
 from study.analysis.table.progress import Progress, progress_of
@@ -23,7 +22,7 @@ from study.base.errors import StudyError
 def made_now(
     studies: Sequence[str], results: Path, say: Callable[[str], None]
 ) -> Iterator[tuple[Results, list[Progress]]]:
-    """Yield a temporary folder of results with tables, fits and figures, and how far each of its studies is.
+    """Yield a temporary folder of results with tables and fits, and how far each of its studies is.
 
     By default the studies are those selected. ``say`` gets the lines for the terminal: first how far the studies are. A
     study without a plan is left out with a line. Raise :class:`StudyError` if no study has a record.
@@ -36,8 +35,6 @@ def made_now(
         found = _gather_all(dict.fromkeys(studies or selected(results)), files, made, say)
         for name in (progress.study for progress in found):
             write_fit(made.plan(name), made.timings(name), made.fit(name))
-            inputs = (made.plan(name), made.timings(name), made.fit(name))
-            write_figures(*inputs, made.records(name), made.telemetry_folder(name), made.figures(name))
         yield made, found
 
 

@@ -99,7 +99,7 @@ FACTORS = {"device": ["cpu", "cuda"], "training.batch_size": [2, 4, 8]}
 def undecided(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A study of one run a setting, which can conclude nothing."""
     results = tmp_path_factory.mktemp("undecided")
-    analysed(tiny_plan(factors=FACTORS, replicates=1), results, figures=False)
+    analysed(tiny_plan(factors=FACTORS, replicates=1), results)
     return results / "report.html"
 
 
@@ -109,7 +109,7 @@ def thirteen(tmp_path_factory: pytest.TempPathFactory) -> Path:
     results = tmp_path_factory.mktemp("thirteen")
     plans = [_named(f"study-{number}") for number in range(1, 14)]
     for plan in plans:
-        analysed(plan, results, figures=False)
+        analysed(plan, results)
     render([plan.name for plan in plans], results, results / "report.html")
     return results / "report.html"
 
@@ -134,7 +134,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, (title, question) in names.items():
         plan = tiny_plan(title=title, question=question, **changes).model_copy(update={"name": name})
         slow = plan.runs[0].name.rsplit("-r", 1)[0]
-        analysed(plan, results, times={slow: 5.0}, figures=False)
+        analysed(plan, results, times={slow: 5.0})
     render([*names], results, results / "report.html")
     return results / "report.html"
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from study.analysis.blog.post import Part, Picture, blog_name, last_start, post
-from study.analysis.figures.step import INDEX
+from study.analysis.figures.step import INDEX, write_figures
 from study.analysis.now import made_now
 from study.analysis.published.claims import published_claims
 from study.analysis.stats.analysis import read_analysis
@@ -43,6 +43,8 @@ def write_post(studies: Sequence[str], results: Path, output: Path, say: Callabl
 def _part(progress: Progress, made: Results) -> Part:
     name = progress.study
     plan = read_plan(made.plan(name))
+    inputs = (made.plan(name), made.timings(name), made.fit(name), made.records(name), made.telemetry_folder(name))
+    write_figures(*inputs, made.figures(name))
     return Part(
         plan=plan,
         records=list(read_records(plan, made.records(name)).counted.values()),

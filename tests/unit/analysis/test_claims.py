@@ -204,7 +204,7 @@ def test_the_command_prints_what_the_report_shows(
     assert main(["claims"]) == 0
     said = capsys.readouterr().out
     assert said.strip() == as_text(claims)
-    analysed(tiny_plan(replicates=2), tmp_path, figures=False)
+    analysed(tiny_plan(replicates=2), tmp_path)
     page = " ".join(Page(tmp_path / "report.html").text.split())
     for claim in claims:
         assert claim.verdict in said
@@ -225,7 +225,7 @@ def test_the_command_shows_one_study_or_names_those_that_it_knows(capsys: pytest
 def test_the_claims_of_the_selected_studies_stand_open_and_the_others_folded(
     published: str | None, opened: int, tmp_path: Path, claims: list[Claim]
 ) -> None:
-    analysed(tiny_plan(replicates=2, published=published), tmp_path, figures=False)
+    analysed(tiny_plan(replicates=2, published=published), tmp_path)
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     section = text[text.index('id="claims-re-examined"') :]
     assert text.count("Claims re-examined") == 1

@@ -74,7 +74,7 @@ def test_the_page_shows_where_the_whole_time_goes(plan: Plan, tmp_path: Path) ->
     for name, record in records(plan).items():
         run = next(run for run in plan.runs if run.name == name)
         write_new(tmp_path / plan.name / "records" / run.file, record.model_dump_json())
-    finish(plan, tmp_path, figures=False)
+    finish(plan, tmp_path)
     page = (tmp_path / "report.html").read_text()
     assert "Where a run's whole time goes" in page.replace("&#39;", "'")
     assert "40% of that was training with its validation." in page

@@ -32,7 +32,7 @@ def analysed(
     results: Path,
     times: dict[str, float] | None = None,
     outcomes: dict[str, str] | None = None,
-    figures: bool = True,
+    figures: bool = False,
 ) -> Analysis:
     """Records of the plan's runs, and all that follows from them, under ``results``."""
     for number, run in enumerate(plan.runs):
@@ -45,7 +45,7 @@ def analysed(
     return finish(plan, results, figures)
 
 
-def finish(plan: Plan, results: Path, figures: bool = True) -> Analysis:
+def finish(plan: Plan, results: Path, figures: bool = False) -> Analysis:
     """All that follows from the records that are there. ``figures``: whether they are drawn, which takes longest."""
     folder = results / plan.name
     write_plans([plan], results)
@@ -85,7 +85,7 @@ class Page(HTMLParser):
 
 
 def test_the_report_is_one_file_that_asks_the_network_for_nothing(tmp_path: Path) -> None:
-    analysed(tiny_plan(factors=FACTORS, replicates=3), tmp_path)
+    analysed(tiny_plan(factors=FACTORS, replicates=3), tmp_path, figures=True)
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     page = Page(tmp_path / "report.html")
     assert "src" not in {name for _, attributes in page.tags for name in attributes}
@@ -110,7 +110,7 @@ def test_the_report_is_one_file_that_asks_the_network_for_nothing(tmp_path: Path
 
 
 def test_every_link_within_the_page_leads_to_a_part_of_it(tmp_path: Path) -> None:
-    analysed(tiny_plan(factors=FACTORS, replicates=3), tmp_path, figures=False)
+    analysed(tiny_plan(factors=FACTORS, replicates=3), tmp_path)
     tags = Page(tmp_path / "report.html").tags
     parts = [attributes["id"] for _, attributes in tags if "id" in attributes]
     assert len(parts) == len(set(parts))
@@ -123,7 +123,7 @@ def test_every_link_within_the_page_leads_to_a_part_of_it(tmp_path: Path) -> Non
 def test_a_claim_is_open_however_many_verdicts_there_are(tmp_path: Path) -> None:
     """Six loaders are six answers, which fill the room for cards."""
     factors = {"device": ["cuda"], "loader.workers": [0, 1, 2, 3, 4, 5, 6], "training.batch_size": [8, 16]}
-    analysed(with_gpu(tiny_plan(factors=factors, replicates=3, published="batch-size")), tmp_path, figures=False)
+    analysed(with_gpu(tiny_plan(factors=factors, replicates=3, published="batch-size")), tmp_path)
     text = Page(tmp_path / "report.html").text
     assert text.index("Claim: Batch size 64 is the optimum") < text.index("more verdicts")
 
@@ -131,7 +131,7 @@ def test_a_claim_is_open_however_many_verdicts_there_are(tmp_path: Path) -> None
 def test_a_table_of_all_studies_tells_the_number_of_caveats_of_each(tmp_path: Path) -> None:
     plans = [_named(f"study-{number}", 1 if number == 2 else 3) for number in range(1, 5)]
     for plan in plans:
-        analysed(plan, tmp_path, figures=False)
+        analysed(plan, tmp_path)
     render([plan.name for plan in plans], tmp_path, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     overview, *articles = text.partition("<article")[0], *text.split("<article")[1:]
@@ -152,7 +152,7 @@ def _named(name: str, replicates: int) -> Plan:
 def test_the_navigation_leads_to_all_runs_and_to_the_method(tmp_path: Path, studies: int, runs: str) -> None:
     plans = [_named(f"study-{number}", 1) for number in range(1, studies + 1)]
     for plan in plans:
-        analysed(plan, tmp_path, figures=False)
+        analysed(plan, tmp_path)
     render([plan.name for plan in plans], tmp_path, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     (nav,) = re.findall("<nav.*?</nav>", text, re.DOTALL)
@@ -191,7 +191,7 @@ def test_a_page_of_a_thousand_runs_stays_below_a_megabyte(tmp_path: Path) -> Non
     for replicates in (10, 30):
         folder = tmp_path / str(replicates)
         folder.mkdir()
-        analysed(tiny_plan(factors={"training.batch_size": [4, 8]}, replicates=replicates), folder, figures=False)
+        analysed(tiny_plan(factors={"training.batch_size": [4, 8]}, replicates=replicates), folder)
         sizes.append((folder / "report.html").stat().st_size)
     each = (sizes[1] - sizes[0]) / 40
     assert sizes[0] + 980 * each < 1e6, each
@@ -199,7 +199,7 @@ def test_a_page_of_a_thousand_runs_stays_below_a_megabyte(tmp_path: Path) -> Non
 
 def test_every_run_is_a_dot_that_leads_to_its_row_and_its_record(tmp_path: Path) -> None:
     plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4, 8]}, replicates=3)
-    analysed(plan, tmp_path, figures=False)
+    analysed(plan, tmp_path)
     tags = Page(tmp_path / "report.html").tags
     runs = {f"tiny/{run.name}" for run in plan.runs}
     dots = [attributes for tag, attributes in tags if tag in ("circle", "path") and "data-run" in attributes]
@@ -218,7 +218,7 @@ def test_one_quantity_has_one_number_on_the_page_and_in_its_pictures(tmp_path: P
     for place, run in enumerate(plan.runs):
         record = make_record(plan, place, fit_seconds=SCALES[run.settings.training.batch_size] * times[run.block - 1])
         write_new(tmp_path / "tiny" / "records" / run.file, record.model_dump_json())
-    analysis = finish(plan, tmp_path, figures=False)
+    analysis = finish(plan, tmp_path)
     geometric, arithmetic = float(np.exp(np.log(times).mean())), float(np.mean(times))
     page = Page(tmp_path / "report.html").text.partition("Cost, diagnostics")[0]
     frame = read_csv(tmp_path / "tiny" / "timings.csv", plan.study)
@@ -244,7 +244,7 @@ def test_an_accuracy_is_the_one_of_its_level_beside_a_ratio_and_in_the_last_epoc
             measured = record.measurement.model_copy(update={"epochs": [epoch]})
             record = record.model_copy(update={"measurement": measured})
         write_new(tmp_path / "tiny" / "records" / run.file, record.model_dump_json())
-    analysis = finish(plan, tmp_path, figures=False)
+    analysis = finish(plan, tmp_path)
     levels = [group.levels[0].accuracy for group in analysis.groups]
     assert levels == pytest.approx([0.86, 0.83])
     (ratio,) = analysis.ratios
@@ -280,7 +280,7 @@ def test_the_report_gives_question_answer_interval_and_what_ran(tmp_path: Path) 
         for d, base in (("cpu", 10.0), ("cuda", 1.0))
         for b, t in ((2, base * 2), (4, base), (8, base * 1.5))
     }
-    analysis = analysed(plan, tmp_path, times)
+    analysis = analysed(plan, tmp_path, times, figures=True)
     page = Page(tmp_path / "report.html")
     assert "Does the pipeline work?" in page.text
     assert "On the CPU the fastest is batch size 4, 10.0 s" in page.text
@@ -308,7 +308,7 @@ def test_the_report_shows_parameters_and_every_epochs_time_and_losses(tmp_path: 
             tmp_path / "tiny" / "records" / run.file,
             record.model_copy(update={"measurement": measured}).model_dump_json(),
         )
-    finish(plan, tmp_path, figures=False)
+    finish(plan, tmp_path)
     page = (tmp_path / "report.html").read_text(encoding="utf-8").replace("–", "none")  # noqa: RUF001
     text = re.sub(r"(<[^>]*>|\s)+", " ", page)
     assert "parameters 62,006 62,006" in text
@@ -321,7 +321,7 @@ def test_the_report_shows_parameters_and_every_epochs_time_and_losses(tmp_path: 
 
 def test_the_losses_that_a_document_printed_stand_among_ours_epoch_by_epoch(tmp_path: Path) -> None:
     plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4, 8]}, published="cifar10-cnn")
-    analysed(plan, tmp_path, figures=False)
+    analysed(plan, tmp_path)
     page = (tmp_path / "report.html").read_text(encoding="utf-8").replace("–", "none")  # noqa: RUF001
     text = re.sub(r"(<[^>]*>|\s)+", " ", page)
     (printed,) = re.findall(
@@ -342,7 +342,7 @@ def test_a_line_ends_within_a_name_after_a_hyphen_or_an_underscore_alone() -> No
 
 def test_what_many_processes_share_is_told_and_nothing_of_it_where_one_trains(tmp_path: Path) -> None:
     plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4, 8]})
-    analysed(plan, tmp_path, figures=False)
+    analysed(plan, tmp_path)
     assert "processes that train" not in (tmp_path / "report.html").read_text(encoding="utf-8")
     frame = read_csv(tmp_path / "tiny" / "timings.csv", plan.study)
     frame = frame.assign(replicas=2, global_batch_size=8, replica_batch_size=4, peak_all_device_allocated_bytes=2**30)
@@ -370,7 +370,7 @@ def test_speedup_pairs_within_blocks(tmp_path: Path) -> None:
 
 def test_failures_and_absent_devices_are_shown_and_the_rest_is_analysed(tmp_path: Path) -> None:
     plan = tiny_plan(factors=FACTORS, replicates=3)
-    analysis = analysed(plan, tmp_path, outcomes={"bs8-cpu": "out_of_memory"})
+    analysis = analysed(plan, tmp_path, outcomes={"bs8-cpu": "out_of_memory"}, figures=True)
     assert [level.runs for level in analysis.groups[0].levels] == [3, 3, 0]
     lost = {one.outcome: one for one in only(findings.Unsuccessful, analysis.warnings)}
     assert len(lost["unavailable"].runs) == 9
@@ -383,12 +383,12 @@ def test_failures_and_absent_devices_are_shown_and_the_rest_is_analysed(tmp_path
 
 
 def test_a_study_in_which_nothing_succeeded_still_has_a_report(tmp_path: Path) -> None:
-    analysed(tiny_plan(replicates=2), tmp_path, outcomes={"bs4-cpu": "failed", "bs8-cpu": "failed"})
+    analysed(tiny_plan(replicates=2), tmp_path, outcomes={"bs4-cpu": "failed", "bs8-cpu": "failed"}, figures=True)
     assert "On the CPU no run has succeeded." in Page(tmp_path / "report.html").text
 
 
 def test_a_study_on_an_absent_device_alone_still_has_a_report(tmp_path: Path) -> None:
-    analysed(tiny_plan(factors={"device": ["cuda"], "training.batch_size": [4]}), tmp_path)
+    analysed(tiny_plan(factors={"device": ["cuda"], "training.batch_size": [4]}), tmp_path, figures=True)
     text = Page(tmp_path / "report.html").text
     assert "No run has succeeded yet" in text
     assert "no GPU in this test" in text
@@ -398,7 +398,7 @@ def test_records_of_a_device_that_is_away_stay_in_the_report(tmp_path: Path) -> 
     """Measured on a machine with a GPU, looked at on one without."""
     plan = tiny_plan(factors=FACTORS, replicates=3, contrast="device")
     here = with_gpu(plan)
-    analysed(here, tmp_path, figures=False)
+    analysed(here, tmp_path)
     frame = table(plan, read_all(plan, tmp_path / "tiny" / "records"))
     assert set(frame["outcome"]) == {"ok"}
     assert len(analyse(plan.study, frame).ratios) == 3
@@ -447,7 +447,7 @@ def test_levels_measured_in_starts_of_their_own_are_warned_of(tmp_path: Path) ->
 def test_three_factors_draw_a_line_for_each_of_the_others(tmp_path: Path) -> None:
     factors = {"device": ["cpu", "cuda"], "training.drop_last": [True, False], "training.batch_size": [2, 4]}
     plan = with_gpu(tiny_plan(factors=factors, replicates=2, contrast="device"))
-    analysis = analysed(plan, tmp_path)
+    analysis = analysed(plan, tmp_path, figures=True)
     assert {str(ratio.at["training.drop_last"]) for ratio in analysis.ratios} == {"drop last", "no drop last"}
     assert (tmp_path / "tiny" / "figures" / "speedup.svg").is_file()
 
@@ -494,7 +494,7 @@ def test_warnings_stand_beside_the_number(tmp_path: Path) -> None:
 def test_the_same_records_give_the_same_page(tmp_path: Path) -> None:
     plan = tiny_plan(replicates=2)
     for name in ("a", "b"):
-        analysed(plan, tmp_path / name)
+        analysed(plan, tmp_path / name, figures=True)
     assert (tmp_path / "a" / "report.html").read_bytes() == (tmp_path / "b" / "report.html").read_bytes()
 
 

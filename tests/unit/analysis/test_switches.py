@@ -173,7 +173,7 @@ def test_one_pair_is_too_few_for_a_mean_where_there_are_more_and_what_no_run_kno
 def test_the_page_and_its_sentences_say_what_each_switch_buys(tmp_path: Path) -> None:
     for run in PLAN.runs:
         write_new(tmp_path / PLAN.name / "records" / run.file, records(1)[run.name].model_dump_json())
-    found = finish(PLAN, tmp_path, figures=False)
+    found = finish(PLAN, tmp_path)
     page = (tmp_path / "report.html").read_text()
     assert "What each switch buys, CPU" in page
     assert "Best combination" in page
