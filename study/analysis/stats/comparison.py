@@ -203,7 +203,7 @@ def start_means(side: Side) -> pd.DataFrame:
     What a start lacks is filled with the sum of the effects of its setting and of the start, found by least squares.
     """
     logs = side.runs.assign(log=np.log(side.runs["seconds"]))
-    table = logs.pivot_table(index="start", columns="setting", values="log", aggfunc="mean", sort=False)
+    table = logs.groupby(["start", "setting"], sort=False)["log"].mean().unstack()
     filled = table.fillna(table.mean())
     for _ in range(ROUNDS if table.isna().any(axis=None) else 0):
         states = filled.mean(axis=1) - filled.to_numpy().mean()
@@ -294,7 +294,10 @@ def _at(side: Side, setting: str) -> pd.DataFrame:
 
 def _phases(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, float]:
     """Return how much longer each phase takes in the second result, where both know all phases."""
-    columns = [name for name in PHASES if first[name].notna().all() and second[name].notna().all()]
+    known = first[list(PHASES)].notna().all() & second[list(PHASES)].notna().all()
+    columns = [name for name in PHASES if known[name]]
+    if not columns:
+        return {}
     a, b = (runs.groupby("setting")[columns].mean().mean() for runs in (first, second))
     return {name: float(b[name] - a[name]) for name in columns}
 

@@ -133,8 +133,7 @@ def with_true_shares(frame: pd.DataFrame) -> pd.DataFrame:
 
 def usable_runs(frame: pd.DataFrame, y: str) -> pd.DataFrame:
     """Return the runs that count, with columns ``session_block`` (session and replicate) and ``pace``."""
-    frame = counted(frame)
-    usable = frame[(frame["outcome"] == "ok") & frame[y].notna()]
+    usable = frame[frame["set_aside"].isna() & (frame["outcome"] == "ok") & frame[y].notna()]
     session = usable["session"].astype(int).astype(str)
     usable = usable.assign(session_block=session + "." + usable["block"].astype(int).astype(str))
     return machine_change.with_machine(usable)
