@@ -10,9 +10,13 @@ def level_verdict(level: Level, group: Group) -> str:
         return listed([name.replace("_", " ") for name in level.outcomes]) if level.outcomes else "no run"
     if level.label in group.unfair:
         return {"not_learned": "did not learn as well", "censored": "missed the target"}[group.unfair[level.label]]
-    if level.undetermined or (group.best is None and len(group.levels) > 1):
+    several = len(group.levels) > 1
+    if several and group.best is None:
         return "cannot say"
-    if len(group.levels) == 1:
+    if level.undetermined:
+        behind = several and level.label not in group.indistinguishable
+        return "slower, no interval" if behind else "cannot say"
+    if not several:
         return ""
     if level.label == group.best:
         return "smallest mean" if len(group.indistinguishable) > 1 else "fastest"

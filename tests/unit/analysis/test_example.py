@@ -18,6 +18,7 @@ from study.analysis.stats.usable import FIRST, counted, with_reasons
 from study.analysis.table import files as table_files
 from study.analysis.table import rows
 from study.analysis.wording.cards import limit_card
+from study.analysis.wording.levels import level_verdict
 from study.analysis.wording.parts import graph_warm_up_sentence
 from study.analysis.words import listed, number
 from study.artifacts.plan import Plan, read_plan
@@ -300,3 +301,13 @@ def test_the_pages_quote_what_the_switches_buy(readme: str) -> None:
     ):
         gain = gains[level]
         assert form.format(*(number(value) for value in (gain.value, gain.low, gain.high) if value is not None)) in page
+
+
+def test_a_table_and_its_card_agree_on_a_setting_whose_time_is_not_determined() -> None:
+    (group,) = read_analysis(ROOT / "docs" / "example-switches" / "switches-gpu" / "fit.json").groups
+    told = {level.label: level_verdict(level, group) for level in group.levels if level.undetermined}
+    assert told == {
+        "fused": "slower, no interval",
+        "cuda graph + device": "slower, no interval",
+        "channels_last + device": "did not learn as well",
+    }
