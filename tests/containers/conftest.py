@@ -5,7 +5,9 @@ import os
 import pwd
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -70,6 +72,8 @@ def contained(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Checkou
 
 
 SOCKET = Path("/var/run/docker.sock")
+SYSTEM_PYTHON = "/usr/bin/python3.11"
+"""Debian's, of the version that the tests' packages are built for."""
 
 
 @pytest.fixture
@@ -79,15 +83,28 @@ def anothers(built: Built) -> Iterator[Checkout]:
         pytest.skip("only root can start a pipeline as another user")
     nobody = pwd.getpwnam("nobody")
     caller: dict[str, Any] = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": [SOCKET.stat().st_gid]}
-    try:
-        subprocess.run([sys.executable, "-c", "import snakemake"], cwd="/", check=True, capture_output=True, **caller)
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("the interpreter of these tests lies where no other user can enter")
+    packages = {"PYTHONPATH": sysconfig.get_path("purelib")}
+    # The tests' own interpreter may lie in root's home, where no other user can enter.
+    for interpreter in (sys.executable, SYSTEM_PYTHON):
+        with suppress(OSError, subprocess.CalledProcessError):
+            command = [interpreter, "-c", "import snakemake, pandas, pydantic_core"]
+            subprocess.run(command, cwd="/", env=os.environ | packages, check=True, capture_output=True, **caller)
+            break
+    else:
+        pytest.skip("no interpreter that another user can start has the packages of these tests")
     with TemporaryDirectory() as folder:
         checkout = copy_checkout(Path(folder).resolve() / ODD)
-        checkout.caller, checkout.variables = caller, {"HOME": folder}
+        # A step of a pipeline starts the `python` of the PATH.
+        (checkout.root.parent / "bin").mkdir()
+        (checkout.root.parent / "bin" / "python").symlink_to(interpreter)
+        path = {"PATH": f"{folder}/bin{os.pathsep}{os.environ['PATH']}"}
+        checkout.caller, checkout.interpreter, checkout.variables = (
+            caller,
+            interpreter,
+            {"HOME": folder} | packages | path,
+        )
         for path in (Path(folder), Path(checkout.temporary.name), *Path(folder).rglob("*")):
-            os.chown(path, nobody.pw_uid, nobody.pw_gid)
+            os.chown(path, nobody.pw_uid, nobody.pw_gid, follow_symlinks=False)
         yield checkout
 
 

@@ -113,6 +113,7 @@ class Checkout:
     sockets lie there."""
     caller: dict[str, Any] = field(default_factory=dict)
     """User, group and further groups of what it starts, in the words of ``subprocess``; none for those of the tests."""
+    interpreter: str = sys.executable
 
     def environment(self) -> dict[str, str]:
         """The environment without what a test runner adds, and without a GPU."""
@@ -133,7 +134,7 @@ class Checkout:
 
     def python(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """Run ``python -m`` with these arguments."""
-        return self.run([sys.executable, "-m", *arguments])
+        return self.run([self.interpreter, "-m", *arguments])
 
     def study(self, name: str, **changes: Any) -> None:
         """Write a study file."""
@@ -143,7 +144,7 @@ class Checkout:
     def command(self, *config: str, extra: Sequence[str] = ()) -> list[str]:
         """Snakemake as a user calls it."""
         return [
-            sys.executable,
+            self.interpreter,
             "-m",
             "snakemake",
             "--cores",
