@@ -97,12 +97,8 @@ def anothers(built: Built) -> Iterator[Checkout]:
         # A step of a pipeline starts the `python` of the PATH.
         (checkout.root.parent / "bin").mkdir()
         (checkout.root.parent / "bin" / "python").symlink_to(interpreter)
-        path = {"PATH": f"{folder}/bin{os.pathsep}{os.environ['PATH']}"}
-        checkout.caller, checkout.interpreter, checkout.variables = (
-            caller,
-            interpreter,
-            {"HOME": folder} | packages | path,
-        )
+        variables = {"HOME": folder, "PATH": f"{folder}/bin{os.pathsep}{os.environ['PATH']}"} | packages
+        checkout.caller, checkout.interpreter, checkout.variables = caller, interpreter, variables
         for path in (Path(folder), Path(checkout.temporary.name), *Path(folder).rglob("*")):
             os.chown(path, nobody.pw_uid, nobody.pw_gid, follow_symlinks=False)
         yield checkout
