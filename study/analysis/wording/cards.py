@@ -71,7 +71,9 @@ def cards(answers: Sequence[Answer], groups: Sequence[Group] = (), margin: float
             continue
         told = card(answer, several)
         if isinstance(answer, findings.Fastest) and not answer.machine:
-            less = [accuracy_sentence(group, answer.level, margin) for group in groups if group.label == answer.group]
+            own = [group for group in groups if group.label == answer.group]
+            less = [accuracy_sentence(group, answer.level, margin) for group in own]
+            less += [tied_accuracy_sentence(group, known_ties(answer), margin) for group in own]
             told = replace(told, text=" ".join([told.text, *filter(None, less)]))
         found.append(told)
     return found
@@ -79,7 +81,7 @@ def cards(answers: Sequence[Answer], groups: Sequence[Group] = (), margin: float
 
 def accuracy_sentence(group: Group, chosen: str, margin: float) -> str:
     """Return by how much a chosen level's accuracy lies below the best one's; nothing where it does not."""
-    known = {level.label: level.accuracy for level in group.levels if level.accuracy is not None}
+    known = _accuracies(group)
     best = max(known, key=known.__getitem__, default=chosen)
     less = known[best] - known[chosen] if chosen in known else 0.0
     if less < SEEN:
@@ -87,6 +89,24 @@ def accuracy_sentence(group: Group, chosen: str, margin: float) -> str:
     limit = f"the study's limit of {100 * margin:g} points"
     where = f"within {limit}" if less <= margin else f"more than {limit}, but not by more than the noise between runs"
     return f"{chosen} is {100 * less:.1f} points less accurate than {best} ({known[best]:.0%}): {where}."
+
+
+def tied_accuracy_sentence(group: Group, tied: Sequence[str], margin: float) -> str:
+    """Return which levels that may be as fast lie below the best accuracy by more than the limit; nothing if none."""
+    known = _accuracies(group)
+    best = max(known, key=known.__getitem__, default="")
+    points = {level: 100 * (known[best] - known[level]) for level in tied if level in known}
+    far = {level: less for level, less in points.items() if less > 100 * max(margin, SEEN)}
+    if not far:
+        return ""
+    least, most = (f"{edge(far.values()):.1f}" for edge in (min, max))
+    span = least if least == most else f"{least} to {most}"
+    verb = agreeing(len(far), "is", "are")
+    return f"Of those that may be as fast, {briefly(list(far))} {verb} {span} points less accurate than {best}."
+
+
+def _accuracies(group: Group) -> dict[str, float]:
+    return {level.label: level.accuracy for level in group.levels if level.accuracy is not None}
 
 
 def first_cards(cards: Sequence[Card]) -> list[Card]:

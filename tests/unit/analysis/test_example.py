@@ -17,7 +17,7 @@ from study.analysis.stats.rows import level_rows
 from study.analysis.stats.usable import FIRST, counted, with_reasons
 from study.analysis.table import files as table_files
 from study.analysis.table import rows
-from study.analysis.wording.cards import limit_card
+from study.analysis.wording.cards import limit_card, tied_accuracy_sentence
 from study.analysis.wording.levels import level_verdict
 from study.analysis.wording.parts import graph_warm_up_sentence
 from study.analysis.words import listed, number
@@ -311,3 +311,13 @@ def test_a_table_and_its_card_agree_on_a_setting_whose_time_is_not_determined() 
         "cuda graph + device": "slower, no interval",
         "channels_last + device": "did not learn as well",
     }
+
+
+def test_a_setting_that_may_be_as_fast_is_told_with_the_accuracy_that_it_lacks() -> None:
+    groups = read_analysis(ROOT / "docs" / "example-ways" / "ways" / "fit.json").groups
+    told = [
+        tied_accuracy_sentence(group, [one for one in group.indistinguishable if one != group.best], 0.02)
+        for group in groups
+    ]
+    assert "Of those that may be as fast, 64 is 3.2 points less accurate than 32." in told
+    assert tied_accuracy_sentence(groups[0], ["16", "32"], 1.0) == ""
