@@ -7,7 +7,7 @@ VENV := .venv/bin/python
 CORES ?= 1
 
 .DEFAULT_GOAL := study
-.PHONY: study published report images images-archive host env dev check test test-pipelines test-rest test-containers test-gpu test-repeat example \
+.PHONY: study published report images images-archive host env dev check check-types check-tests test test-pipelines test-rest test-containers test-gpu test-repeat example \
   lint lint-types format schema docs lock audit sbom clean help
 
 study: host  ## Run the selected studies, and print the answer and the report's address
@@ -84,10 +84,15 @@ PARALLEL := -n $(WORKERS) --dist loadgroup
 HOST_TESTS := $(addprefix tests/unit/,base config artifacts host analysis)
 TIMED = begin=$$(date +%s); trap 'echo "make $@: $$(($$(date +%s) - begin)) s"' EXIT
 
+# All three at once: the tests wait here and there for a process or a limit, and leave a core to the others then.
 check: dev  ## Check style and types of the host side and the analysis, and run their tests, without torch
-	@$(TIMED); $(MAKE) --no-print-directory lint && \
-	  $(VENV) -m mypy --follow-imports=silent $(addprefix study/,base config artifacts data host analysis) $(HOST_TESTS) && \
-	  $(PYTEST) $(PARALLEL) --without-torch $(HOST_TESTS) $(ARGS)
+	@$(TIMED); $(MAKE) --no-print-directory --jobs 3 check-tests lint check-types
+
+check-types: dev
+	$(VENV) -m mypy --follow-imports=silent $(addprefix study/,base config artifacts data host analysis) $(HOST_TESTS)
+
+check-tests: dev
+	$(PYTEST) $(PARALLEL) --without-torch $(HOST_TESTS) $(ARGS)
 
 PIPELINE := tests/workflow/test_pipeline.py::TestOneStudyFromStartToEnd::test_the_first_start_measures_every_run_in_the_planned_order
 test: dev env  ## Check style and all types, and run every test but those of many pipelines, of containers and of a GPU

@@ -91,6 +91,8 @@ def shown(value: Any) -> str:
 
 def parse(text: str, source: str) -> Any:
     """Return the value that ``text`` holds. ``source`` names it in the error."""
+    if len(text) > LARGEST_FILE:
+        raise StudyError(f"{source}: {len(text)} characters are more than the {LARGEST_FILE} that are allowed")
     try:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of SafeLoader
     except yaml.YAMLError as error:

@@ -44,7 +44,7 @@ def _part(progress: Progress, made: Results) -> Part:
     name = progress.study
     plan = read_plan(made.plan(name))
     inputs = (made.plan(name), made.timings(name), made.fit(name), made.records(name), made.telemetry_folder(name))
-    write_figures(*inputs, made.figures(name))
+    write_figures(*inputs, made.figures(name), svg=False)  # a post shows PNG
     return Part(
         plan=plan,
         records=list(read_records(plan, made.records(name)).counted.values()),

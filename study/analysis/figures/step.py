@@ -20,14 +20,16 @@ KINDS = (".svg", ".png", ".snakemake_timestamp")
 """Endings of the files in a folder of figures beside its index; the last is Snakemake's own file."""
 
 
-def write_figures(plan: Path, timings: Path, fit: Path, records: Path, telemetry: Path, output: Path) -> None:
-    """Draw what the study of ``plan`` has figures for into the folder ``output``."""
+def write_figures(
+    plan: Path, timings: Path, fit: Path, records: Path, telemetry: Path, output: Path, *, svg: bool = True
+) -> None:
+    """Draw what the study of ``plan`` has figures for into the folder ``output``; without ``svg`` as PNG alone."""
     use_style()
     planned = read_plan(plan)
-    save(drawn(planned, read_timings(timings, planned), read_analysis(fit), records, telemetry), output)
+    save(drawn(planned, read_timings(timings, planned), read_analysis(fit), records, telemetry), output, svg)
 
 
-def save(figures: dict[str, Drawn], folder: Path) -> None:
+def save(figures: dict[str, Drawn], folder: Path, svg: bool = True) -> None:
     """Save figures by name as SVG and PNG, and list them in ``index.json``; the folder appears whole or not at all.
 
     Raise :class:`StudyError` if ``folder`` holds other files: it is replaced as a whole.
@@ -40,20 +42,21 @@ def save(figures: dict[str, Drawn], folder: Path) -> None:
         temporary = Path(tempfile.mkdtemp(prefix=".figures-", dir=folder.parent))
         try:
             temporary.chmod(0o755)
-            _save(figures, temporary)
+            _save(figures, temporary, svg)
             shutil.rmtree(folder, ignore_errors=True)
             temporary.rename(folder)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _save(figures: dict[str, Drawn], folder: Path) -> None:
+def _save(figures: dict[str, Drawn], folder: Path, svg: bool) -> None:
     index = []
     for name, figure in figures.items():
-        figure.figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
-        # It has its place: a second search takes as long as the drawing, and "none" would leave one that is empty.
-        with rc_context({"figure.constrained_layout.use": False}):
-            figure.figure.set_layout_engine(None)
+        if svg:
+            figure.figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+            # It has its place: a second search takes as long as the drawing, and "none" would leave one that is empty.
+            with rc_context({"figure.constrained_layout.use": False}):
+                figure.figure.set_layout_engine(None)
         figure.figure.savefig(folder / f"{name}.png", dpi=160)
         index.append({"name": name, "title": figure.title, "caption": figure.caption, "alt": figure.alt})
     (folder / INDEX).write_text(json.dumps(index, indent=1, ensure_ascii=False), encoding="utf-8")
