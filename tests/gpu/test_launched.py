@@ -98,7 +98,8 @@ def test_a_gpu_alone_is_not_flagged_and_its_energy_and_ceilings_are_known(tmp_pa
     time.sleep(2)
     training = {"batch_size": 32, "epochs": 60, "freeze_epochs": 0}
     dataset = {"source": "generated", "images": 600, "image_size": 128}
-    plan = gpu_plan(tmp_path, dataset=dataset, training=training, loader={"kind": "device"})
+    ceilings = {"ceilings": True}
+    plan = gpu_plan(tmp_path, dataset=dataset, training=training, loader={"kind": "device"}, instruments=ceilings)
     frame = table(plan, tmp_path)
     assert not [one for one in warnings_of(plan.study, frame, "fit_seconds", None) if isinstance(one, SharedGpu)]
     row = frame.iloc[0]

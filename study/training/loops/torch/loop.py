@@ -62,7 +62,7 @@ class Trainer:
         # A wrapper around the same parameters: their names, and so the groups, are the eager model's.
         self.whole = cast(nn.Module, torch.compile(self.eager)) if settings.training.compile else self.eager
         self.model = self.whole
-        self.work = self.make_work()
+        self.work: Eager | Captured = self.make_work()
         self.loss = nn.CrossEntropyLoss()
         self.scaler = torch.amp.GradScaler(device.type, enabled=settings.training.precision == "fp16")
         self.recorder = StepRecorder(clock_for(device))
@@ -244,6 +244,8 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
     reached = fit(trainer)
     fit_seconds = time.perf_counter() - started
     memory, trained = peak(job.device), trainer.count.check()
+    # Graphs end here: a process that is forked later, as a loader's workers are, dies where its collector finds one.
+    trainer.work = Eager(job.device)
     names = stage_names(job.settings)[: len(reached)]
     trainer.start.check(trainer.eager, trainer.groups if "unfrozen" in names else trainer.groups[-1:])
     epochs, steps = epochs_of(trainer.recorder.read(), reached, names, job.replicas)
