@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from math import prod
 from typing import Any
 
 from study.analysis.stats.gate import WIDEST
@@ -50,6 +51,26 @@ def device_words(label: str, article: bool = False) -> str:
     if device not in names:
         return label
     return f"the {names[device]}{' with ' if comma else ''}{rest}" if article else names[device] + comma + rest
+
+
+def group_names(labels: Sequence[str]) -> dict[str, str]:
+    """Return a short label of each group of a study by its label, which is its levels; nothing for a group alone.
+
+    Levels that all groups share are left out. Where levels change together, so that not every combination is a group, a
+    group is named by what it does otherwise than the first, and the first by what no other shares with it.
+    """
+    split = [label.split(", ") for label in labels]
+    if len(set(labels)) < 2 or len({len(own) for own in split}) > 1:
+        return {label: label for label in labels} if len(set(labels)) > 1 else {}
+    varied = [levels for levels in zip(*split, strict=True) if len(set(levels)) > 1]
+    every = [list(own) for own in zip(*varied, strict=True)]
+    base, *others = every
+    if prod(len(set(levels)) for levels in varied) > len(labels):
+        alone = [level for place, level in enumerate(base) if all(level != own[place] for own in others)]
+        every = [alone, *([level for level, first in zip(own, base, strict=True) if level != first] for own in others)]
+    if not all(every) or len(set(map(tuple, every))) < len(every):
+        return {label: label for label in labels}
+    return {label: ", ".join(own) for label, own in zip(labels, every, strict=True)}
 
 
 def on_device(label: str) -> str:

@@ -73,6 +73,17 @@ def setting_keys(model: type[BaseModel] = Keys, prefix: str = "") -> list[str]:
     return keys
 
 
+def description(key: str) -> str:
+    """Return what the models say of the dotted ``key``."""
+    *sections, leaf = key.split(".")
+    model: type[BaseModel] = Keys
+    for section in sections:
+        inner = model.model_fields[section].annotation
+        assert isinstance(inner, type) and issubclass(inner, BaseModel)
+        model = inner
+    return model.model_fields[leaf].description or ""
+
+
 def get(settings: BaseModel, key: str) -> Any:
     """Return the value at the dotted ``key`` of ``settings``."""
     return attrgetter(key)(settings)

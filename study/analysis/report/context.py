@@ -22,11 +22,12 @@ from study.analysis.report.drawings import (
     switch_charts,
 )
 from study.analysis.report.epochs import EpochGroup, epoch_rows, grouped, published_epochs
-from study.analysis.report.facts import facts_of, primers_of
+from study.analysis.report.facts import facts_of, glossary, primers_of
 from study.analysis.report.levels import LevelTable, level_tables
 from study.analysis.report.life import life_chart, life_sentence, wall_seconds, with_gaps
 from study.analysis.report.notes import counts, oddities, origins, reduced, summary
 from study.analysis.stats.analysis import Analysis
+from study.analysis.stats.findings import DecodedBefore
 from study.analysis.stats.rows import Levelled, level_rows, means_of
 from study.analysis.stats.usable import counted, with_reasons
 from study.analysis.table.progress import Progress, progress_of
@@ -68,6 +69,8 @@ class StudyView:
     open_caveats: list[Warned]
     more_caveats: list[Warned]
     oddities: list[str]
+    glossary: list[tuple[str, str]]
+    """What each factor of the study is, where a setting is named by several levels."""
     tables: list[LevelTable]
     main: Chart | None
     why: list[Chart]
@@ -124,7 +127,7 @@ def view(
         name=plan.name,
         title=study.title,
         question=study.question,
-        summary=summary(plan, records, wall_seconds(frame)),
+        summary=summary(plan, records, wall_seconds(frame), _counted(frame)),
         counts=counts(plan, records),
         progress=(progress := progress_of(plan, records)),
         unfinished=_unfinished(progress),
@@ -141,6 +144,7 @@ def view(
         open_caveats=caveats[:OPEN_CAVEATS],
         more_caveats=caveats[OPEN_CAVEATS:],
         oddities=oddities(records, refused_aside or {}),
+        glossary=glossary(study),
         tables=level_tables(analysis),
         main=charts[0] if charts else None,
         why=[*charts[1:], *_present(phases_chart(groups, analysis))],
@@ -166,6 +170,11 @@ def view(
     )
 
 
+def _counted(frame: pd.DataFrame) -> int:
+    """Return how many of the runs that succeeded are in the means."""
+    return int(((frame["outcome"] == "ok") & frame["set_aside"].isna()).sum())
+
+
 def _unfinished(progress: Progress) -> list[str]:
     """Return a sentence on how far the study is; none where it is whole."""
     missing = missing_sentence(progress)
@@ -175,7 +184,8 @@ def _unfinished(progress: Progress) -> list[str]:
 def _cards(plan: Plan, groups: Levelled, analysis: Analysis) -> list[Card]:
     """Return the verdicts of the study itself: the answer, and what takes the time of the setting that it names."""
     best = shares_of_best(plan, groups, analysis)
-    told = cards(analysis.answer, analysis.groups, plan.study.learning.margin)
+    decoded = any(isinstance(caveat, DecodedBefore) for caveat in analysis.warnings)
+    told = cards(analysis.answer, analysis.groups, plan.study.learning.margin, decoded)
     return [*told, *([limit_card(*best)] if best else [])]
 
 

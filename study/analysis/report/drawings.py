@@ -10,13 +10,14 @@ from study.analysis.charts import order, phases, ratios, times
 from study.analysis.charts.svg import Chart
 from study.analysis.published.beside import TIMES, Row, Series
 from study.analysis.stats.analysis import Analysis, Group, Level
+from study.analysis.stats.findings import Ways
 from study.analysis.stats.parts import VALIDATION, parts_of, shares_of
 from study.analysis.stats.rows import Levelled, over_means
 from study.analysis.stats.usable import keys_of
 from study.analysis.wording.cards import REST
 from study.analysis.wording.parts import graph_warm_up_sentence
 from study.analysis.wording.switches import effect_label
-from study.analysis.words import device_words, listed, setting_words, short_key
+from study.analysis.words import device_words, group_names, listed, setting_words, short_key
 from study.artifacts.plan import Plan
 
 
@@ -106,7 +107,9 @@ def phases_chart(groups: Levelled, analysis: Analysis) -> Chart | None:
 
 def shares_of_best(plan: Plan, groups: Levelled, analysis: Analysis) -> tuple[str, dict[str, float]] | None:
     """Return the setting that the answer names first, with the shares of the parts of its time."""
-    for group, rows in groups:
+    names = group_names([group.label for group in analysis.groups])
+    first = next((answer.ways[0].group for answer in analysis.answer if isinstance(answer, Ways)), None)
+    for group, rows in sorted(groups, key=lambda one: one[0].label != first):
         share = shares_of(rows, analysis.y).get(str(group.best))
         if share is None:
             continue
@@ -122,7 +125,7 @@ def shares_of_best(plan: Plan, groups: Levelled, analysis: Analysis) -> tuple[st
         }
         keys = keys_of(plan.study)[0]
         name = f"{short_key(keys[0])} {group.best}" if len(keys) == 1 else str(group.best)
-        label = f"{name}, {device_words(group.label)}" if len(analysis.groups) > 1 else name
+        label = f"{device_words(names[group.label])}, {name}" if names else name
         return label, main | {REST: 1 - sum(main.values())}
     return None
 

@@ -7,7 +7,7 @@ from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.base.durations import counted
 from study.config.sections import Training
-from study.config.settings import get
+from study.config.settings import description, get
 from study.config.study import TOTALS_OF_INFERENCE, Study, shown
 
 
@@ -35,7 +35,7 @@ def facts_of(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
                 f"int8 calibrated on {asked.calibration_images} training images",
             )
         )
-    levels = [f"{short_key(k)}: {', '.join(str(shown(study, k, x)) for x in v)}" for k, v in study.factors.items()]
+    levels = [f"{short_key(key)}: {_shown(study, key)}" for key in study.factors]
     facts.append(("Factors", "; ".join(levels) or "none"))
     facts.append(("Replicates", f"{study.runs_a_setting}, in randomised complete blocks (seed {study.seed})"))
     limits = study.limits
@@ -61,6 +61,17 @@ def facts_of(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
     add("Engine", [_engine(record) for record in used])
     add("Process", [PROCESSES[record.started_as] for record in used])
     return facts
+
+
+def glossary(study: Study) -> list[tuple[str, str]]:
+    """Return each factor of the study with its levels and what it is; nothing where a setting has a level of one."""
+    if len(study.factors) < 3:
+        return []
+    return [(f"{short_key(key)} ({_shown(study, key)})", description(key)) for key in study.factors if key != "device"]
+
+
+def _shown(study: Study, key: str) -> str:
+    return ", ".join(str(shown(study, key, level)) for level in study.factors[key])
 
 
 def _levels(study: Study, key: str) -> str:

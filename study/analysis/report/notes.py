@@ -28,11 +28,14 @@ def counts(plan: Plan, records: Mapping[str, Record]) -> str:
     return "; ".join(told)
 
 
-def summary(plan: Plan, records: Mapping[str, Record], wall: float) -> list[str]:
-    """Return the parts of the line below the title: machine, runs, date, ``wall`` seconds, images and weights."""
+def summary(plan: Plan, records: Mapping[str, Record], wall: float, in_means: int) -> list[str]:
+    """Return the parts of the line below the title: machine, runs, date, ``wall`` seconds, images and weights.
+
+    ``in_means`` of the runs that succeeded are in the means; the others were set aside.
+    """
     used = [record for record in records.values() if record.outcome == "ok"]
     machines = dict.fromkeys(record.machine.device_name for record in used if record.machine)
-    told = [*machines, counts(plan, records)]
+    told = [*machines, counts(plan, records) + (f", {in_means} of them count" if in_means < len(used) else "")]
     if plan.study.runs_a_setting != "1":
         told.append(f"{plan.study.runs_a_setting} a setting")
     told += _when(list(records.values()))

@@ -12,6 +12,7 @@ from study.analysis.words import (
     agreeing,
     briefly,
     device_words,
+    group_names,
     listed,
     number,
     on_device,
@@ -60,17 +61,9 @@ def others_sentence(answer: findings.Ways) -> str:
 
 
 def way_name(answer: findings.Ways, way: findings.Way) -> str:
-    """Return the fastest level of a group, after what the group does otherwise than the study's first.
-
-    The first is named by what no other group shares with it; a group that nothing tells by its name.
-    """
-    base, own = answer.base.split(", "), way.group.split(", ")
-    if way.group == answer.base:
-        others = [one.group.split(", ") for one in answer.ways if one.group != way.group]
-        kept = [part for place, part in enumerate(own) if all(part not in other[place : place + 1] for other in others)]
-    else:
-        kept = [part for place, part in enumerate(own) if part not in base[place : place + 1]]
-    return ", ".join([*map(device_words, kept or own), _level(way.factor, way.level)])
+    """Return the fastest level of a group, after what tells the group from the others."""
+    groups = dict.fromkeys([answer.base, *(one.group for one in answer.ways), *answer.without])
+    return f"{device_words(group_names(list(groups))[way.group])}, {_level(way.factor, way.level)}"
 
 
 def interval_words(times: Estimate) -> str:
@@ -179,14 +172,24 @@ def _beside(answer: findings.Fastest) -> list[str]:
 
 def left_out_sentences(answer: findings.Fastest) -> list[str]:
     """Return what is known of the levels whose own times are not determined, beside those that are said to be tied."""
-    others = [level for level in answer.left_out if level not in known_ties(answer)]
-    told = []
-    if behind := [level for level in others if level not in answer.tied]:
-        verb = agreeing(len(behind), "is", "are")
-        told.append(f"{briefly(behind)} {verb} slower, too: the runs do not determine by how much")
-    if unknown := [level for level in others if level in answer.tied]:
-        told.append(f"the time of {briefly(unknown)} is not determined")
-    return told
+    return list(filter(None, (behind_sentence(answer), unknown_sentence(answer))))
+
+
+def behind_sentence(answer: findings.Fastest) -> str:
+    """Return which levels are slower by an amount that is not determined; nothing where there is none."""
+    behind = [level for level in _left_out(answer) if level not in answer.tied]
+    verb = agreeing(len(behind), "is", "are")
+    return f"{briefly(behind)} {verb} slower, too: the runs do not determine by how much" if behind else ""
+
+
+def unknown_sentence(answer: findings.Fastest) -> str:
+    """Return which levels may be as fast for all that is known of their times; nothing where there is none."""
+    unknown = [level for level in _left_out(answer) if level in answer.tied]
+    return f"the time of {briefly(unknown)} is not determined" if unknown else ""
+
+
+def _left_out(answer: findings.Fastest) -> list[str]:
+    return [level for level in answer.left_out if level not in known_ties(answer)]
 
 
 def _seconds(time: Estimate) -> str:

@@ -1,6 +1,6 @@
 """The verdicts of the first screen: a heading, an evidence word, a few words of answer, and one or two sentences."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Literal
@@ -10,10 +10,11 @@ from study.analysis.stats.analysis import Group
 from study.analysis.stats.findings import Answer, RatioAt
 from study.analysis.wording.answer import (
     answer_sentence,
+    behind_sentence,
     interval_words,
     known_ties,
-    left_out_sentences,
     others_sentence,
+    unknown_sentence,
     way_name,
 )
 from study.analysis.words import (
@@ -22,11 +23,14 @@ from study.analysis.words import (
     at_setting,
     briefly,
     device_words,
+    group_names,
     listed,
     number,
     short_key,
 )
 
+Names = Mapping[str, str]
+"""The short name of a group by its label."""
 EvidenceWord = Literal["established", "consistent", "tied", "cannot_say", "contradicted", "mixed", "measured"]
 SIGNS: dict[EvidenceWord, tuple[str, str]] = {
     "established": ("✓", "established"),
@@ -51,44 +55,89 @@ class Card:
     evidence: EvidenceWord
     answer: str
     text: str
+    more: str = ""
+    """Sentences that are folded: they change no decision."""
     why: str = ""
     """Why there is no answer, in a few words."""
     claim: bool = False
     """Whether it is on a published claim."""
 
 
-def cards(answers: Sequence[Answer], groups: Sequence[Group] = (), margin: float = 0.0) -> list[Card]:
+def cards(
+    answers: Sequence[Answer], groups: Sequence[Group] = (), margin: float = 0.0, decoded: bool = False
+) -> list[Card]:
     """Return a card for each statement of a study's answer; several groups are told apart in the headings.
 
     ``groups`` tell what stands behind the answer; ``margin`` is the accuracy by which a setting may fall short.
+    ``decoded``: whether images on the device were decoded before the clock started, and others by it.
     """
-    several = len({answer.group for answer in answers if hasattr(answer, "group")}) > 1
+    labels = [group.label for group in groups] or [str(getattr(answer, "group", "")) for answer in answers]
+    names = group_names(list(dict.fromkeys(filter(None, labels))))
     unknown = {level.undetermined for group in groups for level in group.levels if level.undetermined}
     found = []
     for answer in answers:
         if isinstance(answer, findings.Contrast):
             found.append(contrast_card(answer, unknown))
             continue
-        told = card(answer, several)
+        told = card(answer, names)
         if isinstance(answer, findings.Fastest) and not answer.machine:
-            own = [group for group in groups if group.label == answer.group]
-            less = [accuracy_sentence(group, answer.level, margin) for group in own]
-            less += [tied_accuracy_sentence(group, known_ties(answer), margin) for group in own]
-            told = replace(told, text=" ".join([told.text, *filter(None, less)]))
+            for group in groups:
+                told = _with_accuracies(told, answer, group, margin) if group.label == answer.group else told
+        if isinstance(answer, findings.Combination):
+            told = _with_ties(told, answer, answers)
+        if decoded and _on_the_device(answer):
+            told = replace(told, text=f"{told.text} {DECODED}")
         found.append(told)
     return found
 
 
-def accuracy_sentence(group: Group, chosen: str, margin: float) -> str:
-    """Return by how much a chosen level's accuracy lies below the best one's; nothing where it does not."""
+DECODED = "Its images are decoded before the clock starts, those of the others while it runs: a part of the gain."
+
+
+def _on_the_device(answer: Answer) -> bool:
+    """Return whether the images of the best way lie on the device."""
+    if isinstance(answer, findings.Ways):
+        return "device" in answer.ways[0].group.split(", ")
+    return isinstance(answer, findings.Combination) and "device" in answer.best.split(" + ")
+
+
+def _with_ties(told: Card, answer: findings.Combination, answers: Sequence[Answer]) -> Card:
+    """Return the card with the number of the other combinations that may be as fast."""
+    fastest = (other for other in answers if isinstance(other, findings.Fastest) and other.group == answer.group)
+    tied = next((known_ties(other) for other in fastest if other.level == answer.best), [])
+    if not tied:
+        return told
+    count = f"{len(tied)} other combination{'s' * (len(tied) > 1)}"
+    return replace(told, text=f"{told.text} {count} may be as fast.")
+
+
+def _with_accuracies(told: Card, answer: findings.Fastest, group: Group, margin: float) -> Card:
+    """Return the card with what the setting, and those that may be as fast, lack in accuracy."""
+    less, tied = (
+        accuracy_sentence(group, answer.level, margin),
+        tied_accuracy_sentence(group, known_ties(answer), margin),
+    )
+    far = _behind(group, answer.level)[1] > margin
+    text, more = [told.text, less if far else "", tied], [told.more, "" if far else less]
+    return replace(told, text=" ".join(filter(None, text)), more=" ".join(filter(None, more)))
+
+
+def _behind(group: Group, chosen: str) -> tuple[str, float]:
+    """Return the level with the best accuracy, and by how much that of a chosen one lies below it."""
     known = _accuracies(group)
     best = max(known, key=known.__getitem__, default=chosen)
-    less = known[best] - known[chosen] if chosen in known else 0.0
+    return best, known[best] - known[chosen] if chosen in known else 0.0
+
+
+def accuracy_sentence(group: Group, chosen: str, margin: float) -> str:
+    """Return by how much a chosen level's accuracy lies below the best one's; nothing where it does not."""
+    best, less = _behind(group, chosen)
     if less < SEEN:
         return ""
     limit = f"the study's limit of {100 * margin:g} points"
     where = f"within {limit}" if less <= margin else f"more than {limit}, but not by more than the noise between runs"
-    return f"{chosen} is {100 * less:.1f} points less accurate than {best} ({known[best]:.0%}): {where}."
+    points = f"{100 * less:.1f} points less accurate than {best} ({_accuracies(group)[best]:.0%})"
+    return f"{chosen} is {points}: {where}."
 
 
 def tied_accuracy_sentence(group: Group, tied: Sequence[str], margin: float) -> str:
@@ -101,8 +150,14 @@ def tied_accuracy_sentence(group: Group, tied: Sequence[str], margin: float) -> 
         return ""
     least, most = (f"{edge(far.values()):.1f}" for edge in (min, max))
     span = least if least == most else f"{least} to {most}"
-    verb = agreeing(len(far), "is", "are")
-    return f"Of those that may be as fast, {briefly(list(far))} {verb} {span} points less accurate than {best}."
+    who, verb = _named(list(far), ""), agreeing(len(far), "is", "are")
+    return f"Of those that may be as fast, {who} {verb} {span} points less accurate than {best}."
+
+
+def _named(levels: Sequence[str], word: str = " others") -> str:
+    """Return the names of levels where they are short, or their number."""
+    names = listed(levels)
+    return names if len(levels) == 1 or len(names) <= SHORT else f"{len(levels)}{word}"
 
 
 def _accuracies(group: Group) -> dict[str, float]:
@@ -115,22 +170,22 @@ def first_cards(cards: Sequence[Card]) -> list[Card]:
 
 
 @singledispatch
-def card(answer: Answer, several: bool) -> Card:
-    """Return the card of one statement. ``several``: whether the study has more than one group."""
+def card(answer: Answer, names: Names) -> Card:
+    """Return the card of one statement. ``names`` are those of the study's groups, if it has several."""
     raise NotImplementedError(f"no card for {type(answer).__name__}")
 
 
-def _heading(text: str, group: str | None, several: bool) -> str:
-    return f"{text}, {device_words(group)}" if several and group else text
+def _heading(text: str, group: str | None, names: Names) -> str:
+    return f"{text}, {device_words(names[group])}" if group and group in names else text
 
 
 @card.register
-def _nothing_succeeded(answer: findings.NothingSucceeded, several: bool) -> Card:
-    return Card(_heading("Answer", answer.group, several), "cannot_say", "No answer yet", answer_sentence(answer))
+def _nothing_succeeded(answer: findings.NothingSucceeded, names: Names) -> Card:
+    return Card(_heading("Answer", answer.group, names), "cannot_say", "No answer yet", answer_sentence(answer))
 
 
 @card.register
-def _ways(answer: findings.Ways, several: bool) -> Card:
+def _ways(answer: findings.Ways, names: Names) -> Card:
     first, bounds = answer.ways[0], [way.times for way in answer.ways if way.times]
     evidence: EvidenceWord = "established" if all(bound.low and bound.low > 1 for bound in bounds) else "tied"
     if any(bound.low is None for bound in bounds):
@@ -140,23 +195,23 @@ def _ways(answer: findings.Ways, several: bool) -> Card:
 
 
 @card.register
-def _combination(answer: findings.Combination, several: bool) -> Card:
+def _combination(answer: findings.Combination, names: Names) -> Card:
     times = answer.times_as_fast
     sure = times.low is not None and times.low > 1
     evidence: EvidenceWord = "established" if sure else "cannot_say" if times.low is None else "tied"
     told = f"{number(times.value)} times as fast"
-    return Card(_heading("Best combination", answer.group, several), evidence, told, answer_sentence(answer))
+    return Card(_heading("Best combination", answer.group, names), evidence, told, answer_sentence(answer))
 
 
 @card.register
-def _only_level(answer: findings.OnlyLevel, several: bool) -> Card:
+def _only_level(answer: findings.OnlyLevel, names: Names) -> Card:
     text = f"{interval_words(answer.time)}{accuracy_words(answer.accuracy)}. Nothing is compared.".lstrip()
-    return Card(_heading("Time", answer.group, several), "measured", f"{number(answer.time.value)} s", text)
+    return Card(_heading("Time", answer.group, names), "measured", f"{number(answer.time.value)} s", text)
 
 
 @card.register
-def _cannot_say(answer: findings.CannotSay, several: bool) -> Card:
-    heading, why = _heading("Use", answer.group, several), dict.fromkeys(answer.reasons.values())
+def _cannot_say(answer: findings.CannotSay, names: Names) -> Card:
+    heading, why = _heading("Use", answer.group, names), dict.fromkeys(answer.reasons.values())
     short = "; ".join(SHORT_WHY[reason] for reason in why)
     return Card(heading, "cannot_say", "No answer yet", answer_sentence(answer), short)
 
@@ -173,24 +228,24 @@ SHORT_WHY = {
 
 
 @card.register
-def _fastest(answer: findings.Fastest, several: bool) -> Card:
-    heading = _heading("Use" if answer.factor else "Fastest", answer.group, several)
+def _fastest(answer: findings.Fastest, names: Names) -> Card:
+    heading = _heading("Use" if answer.factor else "Fastest", answer.group, names)
     if answer.machine:
         return Card(heading, "cannot_say", "No answer yet", _machine(answer), "the machine changed")
     name = f"{short_key(answer.factor)} {answer.level}" if answer.factor else answer.level
     told = [f"{number(answer.time.value)} s{interval_words(answer.time)}{accuracy_words(answer.accuracy)}."]
-    tied = known_ties(answer)
+    tied, more = known_ties(answer), []
     open_levels = [level for level in tied if level not in answer.equivalent]
     same = [level for level in tied if level in answer.equivalent]
     if open_levels:
-        told.append(f"{briefly(open_levels)} may be as fast: the difference is within noise.")
+        told.append(f"{_named(open_levels)} may be as fast: the difference is within noise.")
     if same:
-        told.append(f"{briefly(same)} {agreeing(len(same), 'takes', 'take')} the same time within the study's margin.")
+        told.append(f"{_named(same)} {agreeing(len(same), 'takes', 'take')} the same time within the study's margin.")
     if tied:
-        others = listed(tied)
-        name += f" (or {others})" if len(others) <= SHORT else f" (or {len(tied)} others)"
-    told += _others(answer, tied)
-    return Card(heading, "tied" if answer.tied else "established", name, " ".join(told))
+        name += f" (or {_named(tied)})"
+        more += [f"As fast as far as can be told: {briefly(tied)}."] if _named(tied) != listed(tied) else []
+    told, more = told + _doubts(answer), more + _others(answer)
+    return Card(heading, "tied" if answer.tied else "established", name, " ".join(told), " ".join(more))
 
 
 def _machine(answer: findings.Fastest) -> str:
@@ -203,18 +258,25 @@ def _machine(answer: findings.Fastest) -> str:
     return f"{change}, {why}. Close other programs and run again."
 
 
-def _others(answer: findings.Fastest, tied: Sequence[str]) -> list[str]:
+def _doubts(answer: findings.Fastest) -> list[str]:
+    unknown = unknown_sentence(answer)
+    told = [f"{unknown[0].upper()}{unknown[1:]}."] if unknown else []
+    for reason, words in (
+        ("not_learned", "not shown to have learned as well"),
+        ("censored", "the target accuracy was missed"),
+    ):
+        if names := [level for level, why in answer.unfair.items() if why == reason]:
+            told.append(f"Avoid {briefly(names)}: {words}.")
+    return told
+
+
+def _others(answer: findings.Fastest) -> list[str]:
     told = []
     if answer.slower:
         slower = listed(answer.slower) if len(answer.slower) <= FEW else f"The {len(answer.slower)} others"
         told.append(f"{slower} {agreeing(len(answer.slower), 'is', 'are')} slower.")
-    lost = [level for level, why in answer.unfair.items() if why == "not_learned"]
-    missed = [level for level, why in answer.unfair.items() if why == "censored"]
-    if lost:
-        told.append(f"Avoid {briefly(lost)}: not shown to have learned as well.")
-    if missed:
-        told.append(f"Avoid {briefly(missed)}: the target accuracy was missed.")
-    told += [f"{text[0].upper()}{text[1:]}." for text in left_out_sentences(answer)]
+    if behind := behind_sentence(answer):
+        told.append(f"{behind[0].upper()}{behind[1:]}.")
     if answer.missing:
         told.append(f"{briefly(answer.missing)} {agreeing(len(answer.missing), 'has', 'have')} no run that counts.")
     return told
@@ -254,13 +316,13 @@ def _ratio(ratio: RatioAt) -> str:
 
 
 @card.register
-def _no_ratio(answer: findings.NoRatio, several: bool) -> Card:
+def _no_ratio(answer: findings.NoRatio, names: Names) -> Card:
     heading = f"{_side(answer.contrast, answer.slower)} over {_side(answer.contrast, answer.faster)}"
     return Card(heading, "cannot_say", "No answer yet", answer_sentence(answer))
 
 
 @card.register
-def _bottleneck(answer: findings.Bottleneck, several: bool) -> Card:
+def _bottleneck(answer: findings.Bottleneck, names: Names) -> Card:
     limits = {"loader": "The loader", "training": "The training", "both": "Both hold each other up"}
     told = limits[answer.limit] if answer.limit else "No answer yet"
     at = ", ".join(device_words(level) if isinstance(level, str) else f"{level:g}" for level in answer.at.values())
@@ -269,7 +331,7 @@ def _bottleneck(answer: findings.Bottleneck, several: bool) -> Card:
 
 
 @card.register
-def _null_control(answer: findings.NullControl, several: bool) -> Card:
+def _null_control(answer: findings.NullControl, names: Names) -> Card:
     if not answer.intervals:
         return Card("Null control", "cannot_say", "No interval", answer_sentence(answer))
     fair = answer.outside <= max(1, answer.intervals // 10)

@@ -1,9 +1,9 @@
 """What a study says of a published claim, in words: the headline of a card, its text, and one sentence on a ratio."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from study.analysis.words import agreeing, at_setting, device_words, listed, number, on_device, plain
+from study.analysis.words import agreeing, at_setting, device_words, group_names, listed, number, on_device, plain
 
 if TYPE_CHECKING:
     from study.analysis.published.claims.measured import ClaimVerdict, FastestHere, RatioHere
@@ -153,7 +153,8 @@ def _fastest_text(verdict: "ClaimVerdict") -> list[str]:
     alike: dict[str, list[FastestHere]] = {}
     for one in verdict.groups:
         alike.setdefault(_stands(_size(verdict.claim), one), []).append(one)
-    found = [f"{_places(groups)} {words}." for words, groups in alike.items()]
+    names = group_names([one.group for one in verdict.groups])
+    found = [f"{_places(groups, names)} {words}." for words, groups in alike.items()]
     return [*found, *_shares(verdict), *([TODO] if verdict.evidence == "cannot_say" else [])]
 
 
@@ -173,9 +174,9 @@ def _shares(verdict: "ClaimVerdict") -> list[str]:
     return [f"The others reach {here} of its speed, which does not contradict {claimed}."]
 
 
-def _places(groups: Sequence["FastestHere"]) -> str:
+def _places(groups: Sequence["FastestHere"], names: Mapping[str, str]) -> str:
     """Return the places of groups, to begin a sentence."""
-    first, *others = [on_device(one.group) for one in groups]
+    first, *others = [on_device(names.get(one.group, one.group)) for one in groups]
     return listed([first, *(f"{place[0].lower()}{place[1:]}" for place in others)])
 
 

@@ -128,8 +128,8 @@ def test_a_setting_whose_time_is_not_known_is_not_called_as_fast_beside_those_th
     tied: list[str], name: str, told: str
 ) -> None:
     found = fastest(level="0", factor="loader.workers", tied=tied, left_out=["8"], slower=[])
-    assert card(found, several=False).answer == f"loader workers {name}"
-    assert card(found, several=False).text.endswith(told)
+    assert card(found, {}).answer == f"loader workers {name}"
+    assert card(found, {}).text.endswith(told)
     sentence = answer_sentence(found)
     assert ("the data do not separate 8 from it" in sentence) is (tied == ["8"])
     assert ("the time of 8 is not determined" in sentence) is (tied != ["8"])

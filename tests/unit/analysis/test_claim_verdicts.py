@@ -164,7 +164,7 @@ def test_the_examples_two_clean_runs_leave_the_ratio_open_and_its_optimum_tied()
         "Cannot say: 7.14 and 17.5, no interval",
     ]
     assert claim_text(found[0]) == (
-        "On the GPU with fastai and on the GPU with torch 64 cannot be told from 32 (95%). The others reach 65.7% to "
+        "With fastai and with torch 64 cannot be told from 32 (95%). The others reach 65.7% to "
         "105% of its speed, and not 63.3% to 76%: 32 and 128 lie outside (95%)."
     )
     assert claim_words(found[0])[0].startswith("Not confirmed: ")  # the evidence beside it says no such thing

@@ -58,7 +58,7 @@ def test_the_fastest_of_all_comes_first_by_what_it_does_not_share() -> None:
     sentence = answer_sentence(found)
     assert sentence.startswith("The fastest of all is torch, batch size 64, 1.99 s; fastai, batch size 32 takes 4")
     assert sentence.endswith(") as long.")
-    assert (card(found, several=True).evidence, card(found, several=True).answer) == (
+    assert (card(found, {}).evidence, card(found, {}).answer) == (
         "established",
         "torch, batch size 64",
     )
@@ -88,4 +88,4 @@ def test_groups_that_a_contrast_compares_are_compared_by_it_alone() -> None:
 
 def test_a_single_block_gives_a_ratio_without_an_interval_and_no_word_of_certainty() -> None:
     found = [one for one in analyse(*measured(1, blocks=1)).answer if isinstance(one, Ways)]
-    assert all(card(one, several=True).evidence == "cannot_say" for one in found)
+    assert all(card(one, {}).evidence == "cannot_say" for one in found)
