@@ -43,10 +43,10 @@ def order_chart(runs: list[Executed], title: str, caption: str) -> Chart | None:
                 parts.append(element("line", x1=edge, x2=edge, y1=TOP, y2=HEIGHT - BOTTOM, class_="start"))
             data: dict[str, Any] = {"data_run": run.name, "data_kind": "aside" if run.aside else "run"}
             parts.append(cross(x, y, 3, **data) if run.aside else dot(x, y, 3, "plain", **data))
-        told = "runs as they were executed; a dashed line is a new start"
-        parts.append(words(told, width - 8, HEIGHT - 8, "small soft", "end", width - 20.0))
+        parts.append(words("runs as they were executed", width - 8, HEIGHT - 8, "small soft", "end", width - 20.0))
         return HEIGHT, parts
 
     wide, narrow = drawn(draw, title)
     series = {"run": "one run"} | ({"aside": "set aside, in no number"} if any(run.aside for run in runs) else {})
+    caption += " A dashed line is a new start." if len({run.session for run in runs}) > 1 else ""
     return Chart(title, wide, narrow, caption, series)

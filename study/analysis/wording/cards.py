@@ -42,7 +42,7 @@ SIGNS: dict[EvidenceWord, tuple[str, str]] = {
     "measured": ("•", "measured"),
 }
 """The sign and the words of each; a sign tells without colour."""
-FEW, SHORT = 3, 40
+FEW, SHORT, WORTH_FOLDING = 3, 40, 60
 REST, SEEN = "the rest", 0.005
 """What is left of the named parts of a time, and the share from which a part, or a difference in accuracy, is named."""
 
@@ -55,12 +55,12 @@ class Card:
     evidence: EvidenceWord
     answer: str
     text: str
-    more: str = ""
-    """Sentences that are folded: they change no decision."""
     why: str = ""
     """Why there is no answer, in a few words."""
     claim: bool = False
     """Whether it is on a published claim."""
+    more: str = ""
+    """Sentences that are folded: they change no decision."""
 
 
 def cards(
@@ -71,8 +71,8 @@ def cards(
     ``groups`` tell what stands behind the answer; ``margin`` is the accuracy by which a setting may fall short.
     ``decoded``: whether images on the device were decoded before the clock started, and others by it.
     """
-    labels = [group.label for group in groups] or [str(getattr(answer, "group", "")) for answer in answers]
-    names = group_names(list(dict.fromkeys(filter(None, labels))))
+    labels = [group.label for group in groups] + [getattr(answer, "group", None) for answer in answers]
+    names = group_names(list(dict.fromkeys(label for label in labels if label)))
     unknown = {level.undetermined for group in groups for level in group.levels if level.undetermined}
     found = []
     for answer in answers:
@@ -87,8 +87,13 @@ def cards(
             told = _with_ties(told, answer, answers)
         if decoded and _on_the_device(answer):
             told = replace(told, text=f"{told.text} {DECODED}")
-        found.append(told)
+        found.append(told if len(told.more) > WORTH_FOLDING else _whole(told))
     return found
+
+
+def _whole(told: Card) -> Card:
+    """Return the card with all of its sentences open."""
+    return replace(told, text=" ".join(filter(None, (told.text, told.more))), more="")
 
 
 DECODED = "Its images are decoded before the clock starts, those of the others while it runs: a part of the gain."
@@ -245,7 +250,7 @@ def _fastest(answer: findings.Fastest, names: Names) -> Card:
         name += f" (or {_named(tied)})"
         more += [f"As fast as far as can be told: {briefly(tied)}."] if _named(tied) != listed(tied) else []
     told, more = told + _doubts(answer), more + _others(answer)
-    return Card(heading, "tied" if answer.tied else "established", name, " ".join(told), " ".join(more))
+    return Card(heading, "tied" if answer.tied else "established", name, " ".join(told), more=" ".join(more))
 
 
 def _machine(answer: findings.Fastest) -> str:

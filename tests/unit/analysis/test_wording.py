@@ -5,6 +5,7 @@ import re
 from html import unescape
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
@@ -13,11 +14,12 @@ from study.analysis.report.step import render
 from study.analysis.stats import findings
 from study.analysis.stats.analysis import read_analysis
 from study.analysis.stats.findings import Contrast
-from study.analysis.wording.cards import accuracy_sentence, cards
+from study.analysis.wording.cards import Card, accuracy_sentence, cards
 from study.analysis.wording.caveats import caveat_sentence
 from study.analysis.wording.consequences import ranked
-from study.analysis.words import three_digits
+from study.analysis.words import group_names, three_digits
 from tests.conftest import ROOT
+from tests.unit.analysis.test_golden_page import fastest
 
 METHOD = ROOT / "study" / "analysis" / "report" / "templates" / "method.html.j2"
 EXAMPLE = ROOT / "docs" / "example-h200"
@@ -54,6 +56,56 @@ def test_the_card_of_a_ratio_says_what_its_numbers_are_and_why_there_is_no_inter
         levels = [level.model_copy(update={"undetermined": unknown}) for level in analysis.groups[0].levels]
         (card,) = cards(answers, [analysis.groups[0].model_copy(update={"levels": levels})])
         assert card.text == numbers + why
+
+
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [
+        (["cuda"], []),
+        (["cpu", "cuda"], ["cpu", "cuda"]),
+        (["cuda, fastai", "cuda, torch"], ["fastai", "torch"]),
+        (["cpu, a", "cpu, b", "cuda, a", "cuda, b"], ["cpu, a", "cpu, b", "cuda, a", "cuda, b"]),
+        (["cuda, a, off, off", "cuda, b, off, off", "cuda, b, on, on"], ["a", "b", "b, on, on"]),
+        # What no other shares with the first is nothing, so each has its whole name.
+        (["x, off, off", "x, off, on", "x, on, off"], ["x, off, off", "x, off, on", "x, on, off"]),
+        (["one, with a comma", "two"], ["one, with a comma", "two"]),
+    ],
+)
+def test_a_group_is_named_by_what_tells_it_from_the_others(labels: list[str], names: list[str]) -> None:
+    assert group_names(labels) == dict(zip(labels, names, strict=bool(names)))
+
+
+def test_the_card_of_the_best_combination_says_how_many_tie_with_it_and_what_its_clock_leaves_out() -> None:
+    analysis = read_analysis(ROOT / "docs" / "example-switches" / "switches-gpu" / "fit.json")
+    best, fastest = cards(analysis.answer, analysis.groups, 0.02, decoded=True)
+    assert best.heading == "Best combination"
+    assert "3 other combinations may be as fast. Its images are decoded before the clock starts" in best.text
+    assert "decoded" not in cards(analysis.answer, analysis.groups, 0.02)[0].text
+    assert fastest.answer.endswith("(or 3 others)")
+    assert "3 others may be as fast" in fastest.text
+    (other,) = (answer for answer in analysis.answer if isinstance(answer, findings.Fastest))
+    assert all(name in fastest.more for name in other.tied if name not in other.left_out)
+
+
+def test_what_a_card_folds_changes_no_decision() -> None:
+    """Which settings lack accuracy beyond the limit, or did not learn, stays open; whatever is shorter than its fold,
+    too."""
+    analysis = read_analysis(ROOT / "docs" / "example-ways" / "ways" / "fit.json")
+    found = {card.heading: card for card in cards(analysis.answer, analysis.groups, 0.02)}
+    assert list(found)[1:] == ["Use, fastai", "Use, torch", "Use, torch, channels_last, cuda graph, fused, device"]
+    assert found["Use, fastai"].more == (
+        "16 is slower. 64 is 1.4 points less accurate than 16 (86%): within the study's limit of 2 points."
+    )
+    assert all("Avoid 128 and 256" in card.text for card in list(found.values())[1:])
+    assert "more than the study's limit" in list(found.values())[3].text
+    short = fastest_of(slower=["128"], unfair={})
+    assert (short.more, short.text.endswith("128 is slower.")) == ("", True)
+
+
+def fastest_of(**changes: Any) -> Card:
+    """The card of a batch size alone on its device."""
+    (found,) = cards([fastest(**changes)])
+    return found
 
 
 def test_the_card_says_how_far_the_chosen_settings_accuracy_lies_below_the_best_and_what_limit_that_meets() -> None:
