@@ -3,7 +3,7 @@
 from study.analysis.charts.svg import Scale, element
 
 
-def dot(x: float, y: float, radius: int, look: str, told: str = "", **data: object) -> str:
+def dot(x: float, y: float, radius: float, look: str, told: str = "", **data: object) -> str:
     """Return a dot; ``told`` is shown on hover, ``data`` are further attributes."""
     return element("circle", *_title(told), cx=x, cy=float(y), r=radius, class_=f"mark dot {look}", **data)
 

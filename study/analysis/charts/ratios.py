@@ -62,7 +62,7 @@ def _row(row: Measured, scale: Scale, place: Place, width: int) -> list[str]:
     if row.low is not None and row.high is not None:
         told += f", 95%: {number(row.low)} to {number(row.high)}"
     parts += interval(scale, row.low, row.high, y, "plain", "measured")
-    parts.append(dot(scale(row.value), y, 5, "plain", told, data_kind="measured"))
+    parts.append(dot(scale(row.value), y, 3.5, "plain", told, data_kind="measured"))
     if row.published:
         parts.append(diamond(scale(row.published), y, f"published: {number(row.published)}"))
     return [*parts, words(f"{number(row.value)}x", width, y + 4, "strong", "end")]

@@ -14,7 +14,7 @@ from study.analysis.stats.findings import Ways
 from study.analysis.stats.parts import VALIDATION, parts_of, shares_of
 from study.analysis.stats.rows import Levelled, over_means
 from study.analysis.stats.usable import keys_of
-from study.analysis.wording.cards import REST
+from study.analysis.wording.cards import REST, WARM_UP
 from study.analysis.wording.parts import graph_warm_up_sentence
 from study.analysis.wording.switches import effect_label
 from study.analysis.words import device_words, group_names, listed, setting_words, short_key
@@ -117,11 +117,11 @@ def shares_of_best(plan: Plan, groups: Levelled, analysis: Analysis) -> tuple[st
             "waiting for data": share["data_wait_seconds"],
             "computing": share[["forward_seconds", "backward_seconds", "optimizer_seconds"]].sum(),
             "validation": share.get(VALIDATION, 0.0),
-            "warm-up before graphs are captured": share["graph_warm_up_seconds"],
+            WARM_UP: share["graph_warm_up_seconds"],
             # Where records have no part for the warm-up, it is in the transforms.
-            "transforms, with the warm-up before graphs are captured"
-            if graph_warm_up_sentence(rows)
-            else "transforms on the device": share["device_transform_seconds"],
+            f"{WARM_UP} and transforms" if graph_warm_up_sentence(rows) else "transforms on the device": share[
+                "device_transform_seconds"
+            ],
         }
         keys = keys_of(plan.study)[0]
         name = f"{short_key(keys[0])} {group.best}" if len(keys) == 1 else str(group.best)

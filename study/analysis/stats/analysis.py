@@ -196,7 +196,7 @@ def _group(study: Study, group: GroupFit, y: str) -> Group:
         best=best,
         indistinguishable=_tied([level for level in timed if level not in group.unfair], fits),
         unfair={level.label: group.unfair[level.label] for level in levels if level.label in group.unfair},
-        optimum=fits.optimum,
+        optimum=_optimum(fits),
         machine_change=machine_change.change(clean),
         machine=machine,
         curve=_curve(levels, fits, drift.change if drift else None) if x else None,
@@ -205,6 +205,13 @@ def _group(study: Study, group: GroupFit, y: str) -> Group:
         drift=drift,
         step=step_model(clean) if x == "training.batch_size" else None,
     )
+
+
+def _optimum(fits: Fits) -> Optimum | None:
+    """Return the optimum of all levels, with the chances of those alone that may be called the fastest."""
+    if fits.optimum is None or fits.fair_optimum is None:
+        return fits.optimum
+    return fits.optimum.model_copy(update={"best_probability": fits.fair_optimum.best_probability})
 
 
 def _curve(levels: Sequence[Level], fits: Fits, drift: float | None) -> CurveFit | None:

@@ -26,7 +26,8 @@ class Optimum(Strict):
 
     indistinguishable: list[str] = Field(description="Levels that hold the truly fastest one with 95% probability.")
     best_probability: dict[str, float] = Field(
-        description="Share of draws in which a level is the fastest; the means are drawn with their own noise."
+        description="Share of draws in which a level is the fastest; the means are drawn with their own noise. A level "
+        "that did not learn as well, or missed its target, has none."
     )
     cost: dict[str, float] = Field(description="Time of each level over the smallest mean.")
 

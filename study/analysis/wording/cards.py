@@ -17,6 +17,7 @@ from study.analysis.wording.answer import (
     unknown_sentence,
     way_name,
 )
+from study.analysis.wording.qualified import FEW, SEEN, named, qualified_by
 from study.analysis.words import (
     accuracy_words,
     agreeing,
@@ -42,9 +43,14 @@ SIGNS: dict[EvidenceWord, tuple[str, str]] = {
     "measured": ("•", "measured"),
 }
 """The sign and the words of each; a sign tells without colour."""
-FEW, SHORT, WORTH_FOLDING = 3, 40, 60
-REST, SEEN = "the rest", 0.005
-"""What is left of the named parts of a time, and the share from which a part, or a difference in accuracy, is named."""
+WORTH_FOLDING = 60
+"""Letters from which what changes no decision is folded."""
+WARM_UP = "start-up of the graphs"
+"""The part of a time in which captured steps are warmed up, once for each shape of a batch."""
+MUCH = 0.2
+"""The share of a time from which it is said that its start-up is paid once."""
+REST = "the rest"
+"""What is left of the named parts of a time."""
 
 
 @dataclass(frozen=True)
@@ -79,14 +85,9 @@ def cards(
         if isinstance(answer, findings.Contrast):
             found.append(contrast_card(answer, unknown))
             continue
-        told = card(answer, names)
-        if isinstance(answer, findings.Fastest) and not answer.machine:
-            for group in groups:
-                told = _with_accuracies(told, answer, group, margin) if group.label == answer.group else told
-        if isinstance(answer, findings.Combination):
-            told = _with_ties(told, answer, answers)
-        if decoded and _on_the_device(answer):
-            told = replace(told, text=f"{told.text} {DECODED}")
+        told, qualified = card(answer, names), qualified_by(answer, answers, groups, margin, decoded)
+        text, more = " ".join([told.text, *qualified.open]), " ".join(filter(None, [told.more, *qualified.folded]))
+        told = replace(told, text=text, more=more, answer=told.answer + qualified.ties)
         found.append(told if len(told.more) > WORTH_FOLDING else _whole(told))
     return found
 
@@ -94,79 +95,6 @@ def cards(
 def _whole(told: Card) -> Card:
     """Return the card with all of its sentences open."""
     return replace(told, text=" ".join(filter(None, (told.text, told.more))), more="")
-
-
-DECODED = "Its images are decoded before the clock starts, those of the others while it runs: a part of the gain."
-
-
-def _on_the_device(answer: Answer) -> bool:
-    """Return whether the images of the best way lie on the device."""
-    if isinstance(answer, findings.Ways):
-        return "device" in answer.ways[0].group.split(", ")
-    return isinstance(answer, findings.Combination) and "device" in answer.best.split(" + ")
-
-
-def _with_ties(told: Card, answer: findings.Combination, answers: Sequence[Answer]) -> Card:
-    """Return the card with the number of the other combinations that may be as fast."""
-    fastest = (other for other in answers if isinstance(other, findings.Fastest) and other.group == answer.group)
-    tied = next((known_ties(other) for other in fastest if other.level == answer.best), [])
-    if not tied:
-        return told
-    count = f"{len(tied)} other combination{'s' * (len(tied) > 1)}"
-    return replace(told, text=f"{told.text} {count} may be as fast.")
-
-
-def _with_accuracies(told: Card, answer: findings.Fastest, group: Group, margin: float) -> Card:
-    """Return the card with what the setting, and those that may be as fast, lack in accuracy."""
-    less, tied = (
-        accuracy_sentence(group, answer.level, margin),
-        tied_accuracy_sentence(group, known_ties(answer), margin),
-    )
-    far = _behind(group, answer.level)[1] > margin
-    text, more = [told.text, less if far else "", tied], [told.more, "" if far else less]
-    return replace(told, text=" ".join(filter(None, text)), more=" ".join(filter(None, more)))
-
-
-def _behind(group: Group, chosen: str) -> tuple[str, float]:
-    """Return the level with the best accuracy, and by how much that of a chosen one lies below it."""
-    known = _accuracies(group)
-    best = max(known, key=known.__getitem__, default=chosen)
-    return best, known[best] - known[chosen] if chosen in known else 0.0
-
-
-def accuracy_sentence(group: Group, chosen: str, margin: float) -> str:
-    """Return by how much a chosen level's accuracy lies below the best one's; nothing where it does not."""
-    best, less = _behind(group, chosen)
-    if less < SEEN:
-        return ""
-    limit = f"the study's limit of {100 * margin:g} points"
-    where = f"within {limit}" if less <= margin else f"more than {limit}, but not by more than the noise between runs"
-    points = f"{100 * less:.1f} points less accurate than {best} ({_accuracies(group)[best]:.0%})"
-    return f"{chosen} is {points}: {where}."
-
-
-def tied_accuracy_sentence(group: Group, tied: Sequence[str], margin: float) -> str:
-    """Return which levels that may be as fast lie below the best accuracy by more than the limit; nothing if none."""
-    known = _accuracies(group)
-    best = max(known, key=known.__getitem__, default="")
-    points = {level: 100 * (known[best] - known[level]) for level in tied if level in known}
-    far = {level: less for level, less in points.items() if less > 100 * max(margin, SEEN)}
-    if not far:
-        return ""
-    least, most = (f"{edge(far.values()):.1f}" for edge in (min, max))
-    span = least if least == most else f"{least} to {most}"
-    who, verb = _named(list(far), ""), agreeing(len(far), "is", "are")
-    return f"Of those that may be as fast, {who} {verb} {span} points less accurate than {best}."
-
-
-def _named(levels: Sequence[str], word: str = " others") -> str:
-    """Return the names of levels where they are short, or their number."""
-    names = listed(levels)
-    return names if len(levels) == 1 or len(names) <= SHORT else f"{len(levels)}{word}"
-
-
-def _accuracies(group: Group) -> dict[str, float]:
-    return {level.label: level.accuracy for level in group.levels if level.accuracy is not None}
 
 
 def first_cards(cards: Sequence[Card]) -> list[Card]:
@@ -243,12 +171,12 @@ def _fastest(answer: findings.Fastest, names: Names) -> Card:
     open_levels = [level for level in tied if level not in answer.equivalent]
     same = [level for level in tied if level in answer.equivalent]
     if open_levels:
-        told.append(f"{_named(open_levels)} may be as fast: the difference is within noise.")
+        told.append(f"{named(open_levels)} may be as fast: the difference is within noise.")
     if same:
-        told.append(f"{_named(same)} {agreeing(len(same), 'takes', 'take')} the same time within the study's margin.")
+        told.append(f"{named(same)} {agreeing(len(same), 'takes', 'take')} the same time within the study's margin.")
     if tied:
-        name += f" (or {_named(tied)})"
-        more += [f"As fast as far as can be told: {briefly(tied)}."] if _named(tied) != listed(tied) else []
+        name += f" (or {named(tied)})"
+        more += [f"As fast as far as can be told: {briefly(tied)}."] if named(tied) != listed(tied) else []
     told, more = told + _doubts(answer), more + _others(answer)
     return Card(heading, "tied" if answer.tied else "established", name, " ".join(told), more=" ".join(more))
 
@@ -344,6 +272,9 @@ def _null_control(answer: findings.NullControl, names: Names) -> Card:
     return Card("Null control", "consistent" if fair else "contradicted", told, answer_sentence(answer))
 
 
+PAID_ONCE = " The start-up is paid once: a longer training gains more, and its best setting may be another."
+
+
 def limit_card(label: str, shares: dict[str, float]) -> Card:
     """Return what takes the time of the setting ``label``, from the share of each part of its training time."""
     ordered = sorted(shares.items(), key=lambda part: -part[1])
@@ -356,6 +287,8 @@ def limit_card(label: str, shares: dict[str, float]) -> Card:
         "waiting for data": " Fix the loader before tuning anything else.",
         "validation": " Validate less often to train faster.",
     }.get(first, "")
+    if any(name.startswith(WARM_UP) and share >= MUCH for name, share in shares.items()):
+        advice = PAID_ONCE
     return Card(
         "What takes the time",
         "measured",

@@ -54,6 +54,7 @@ def _disturbed_runs(caveat: findings.DisturbedRuns) -> str:
     if not caveat.measured_again:
         return told
     times = f"{caveat.measured_again} of them {agreeing(caveat.measured_again, 'was', 'were')} measured once more"
+    times = "It was measured once more" if len(caveat.runs) == 1 else times
     still = f"; disturbed again: {_runs(caveat.disturbed_again)}" if caveat.disturbed_again else ""
     first = agreeing(caveat.measured_again, "first is a cross", "firsts are crosses")
     return f"{told} {times}: the second record counts, and the {first} in the charts{still}."

@@ -56,9 +56,9 @@ def ratio_sentence(verdict: "ClaimVerdict") -> str:
         return f"Whether the published {claimed} holds cannot be said: the two times were not both measured."
     if not told:
         ours = listed([f"{number(one.value)} {at_setting(one.at)}".rstrip() for one in verdict.ratios])
-        return (
-            f"The published {claimed} is neither confirmed nor contradicted: no interval is narrow enough for {ours}."
-        )
+        known = any(one.low is not None for one in verdict.ratios)
+        why = f"no interval is narrow enough for {ours}" if known else f"there is no interval for {ours}"
+        return f"The published {claimed} is neither confirmed nor contradicted: {why}."
     bounds = listed([_bounds(one) + (f" {at_setting(one.at)}" if len(told) > 1 else "") for one in told])
     holds = [one for one in told if one.within]
     if len(told) == 1:
@@ -170,7 +170,8 @@ def _shares(verdict: "ClaimVerdict") -> list[str]:
     outside = sorted({one.size for one in verdict.shares if one.outside}, key=float)
     if outside:
         lie = agreeing(len(outside), "lies", "lie")
-        return [f"The others reach {here} of its speed, and not {claimed}: {listed(outside)} {lie} outside (95%)."]
+        sizes = f"{listed(outside)} {lie} outside (95%)"
+        return [f"What it says of the others is contradicted: they reach {here} of its speed, not {claimed}; {sizes}."]
     return [f"The others reach {here} of its speed, which does not contradict {claimed}."]
 
 

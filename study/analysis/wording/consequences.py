@@ -58,7 +58,8 @@ CONSEQUENCES: dict[str, tuple[str, str]] = {
     ),
     "mixed_software": ("A difference may be a library's.", "Measure all settings with one image or lock."),
     "several_starts": (
-        "The machine may have changed in between; starts are part of the model.",
+        "The machine may have changed in between. The interval of a time holds for a further start, too: few starts "
+        "make it wider than the runs lie apart. Ratios hardly suffer.",
         "Nothing, if no block was broken off.",
     ),
     "several_machines": (

@@ -14,9 +14,11 @@ from study.analysis.report.step import render
 from study.analysis.stats import findings
 from study.analysis.stats.analysis import read_analysis
 from study.analysis.stats.findings import Contrast
-from study.analysis.wording.cards import Card, accuracy_sentence, cards
+from study.analysis.stats.usable import Estimate
+from study.analysis.wording.cards import Card, cards
 from study.analysis.wording.caveats import caveat_sentence
 from study.analysis.wording.consequences import ranked
+from study.analysis.wording.qualified import accuracy_sentence, far_sentence
 from study.analysis.words import group_names, three_digits
 from tests.conftest import ROOT
 from tests.unit.analysis.test_golden_page import fastest
@@ -79,10 +81,13 @@ def test_the_card_of_the_best_combination_says_how_many_tie_with_it_and_what_its
     analysis = read_analysis(ROOT / "docs" / "example-switches" / "switches-gpu" / "fit.json")
     best, fastest = cards(analysis.answer, analysis.groups, 0.02, decoded=True)
     assert best.heading == "Best combination"
-    assert "3 other combinations may be as fast. Its images are decoded before the clock starts" in best.text
+    assert "3 other combinations may be as fast: the gain is shown, not which one is the best. Its images" in best.text
     assert "decoded" not in cards(analysis.answer, analysis.groups, 0.02)[0].text
     assert fastest.answer.endswith("(or 3 others)")
     assert "3 others may be as fast" in fastest.text
+    assert (
+        "The 3 others that may be as fast are 3.7 to 4.9 points less accurate than cuda graph + fused." in fastest.text
+    )
     (other,) = (answer for answer in analysis.answer if isinstance(answer, findings.Fastest))
     assert all(name in fastest.more for name in other.tied if name not in other.left_out)
 
@@ -97,9 +102,32 @@ def test_what_a_card_folds_changes_no_decision() -> None:
         "16 is slower. 64 is 1.4 points less accurate than 16 (86%): within the study's limit of 2 points."
     )
     assert all("Avoid 128 and 256" in card.text for card in list(found.values())[1:])
-    assert "more than the study's limit" in list(found.values())[3].text
+    best, way = found["Fastest of all"], list(found.values())[3]
+    assert (
+        "They reach 60% and 51%. 64 is 3.0 points less accurate than 16 (88%): more than the study's limit" in way.text
+    )
+    assert way.text.endswith("64 is the fastest without 1 far run; with it the time is 3.11 s.")
+    assert best.answer.endswith("batch size 64 (or 16 and 32)")
+    assert "The way is shown, its batch size is not." in best.text
     short = fastest_of(slower=["128"], unfair={})
     assert (short.more, short.text.endswith("128 is slower.")) == ("", True)
+
+
+def test_a_far_run_is_told_only_where_the_setting_is_not_the_fastest_with_it() -> None:
+    group = read_analysis(ROOT / "docs" / "example-ways" / "ways" / "fit.json").groups[2]
+
+    def told(with_far: float, **changes: Any) -> str:
+        levels = [
+            level.model_copy(update={"time_with_far": Estimate(value=with_far, low=None, high=None)})
+            if level.label == "64"
+            else level.model_copy(update=changes)
+            for level in group.levels
+        ]
+        return far_sentence(group.model_copy(update={"levels": levels}), "64")
+
+    assert told(3.11)
+    assert told(2.5) == ""  # 32 takes 2.63 s
+    assert told(3.11, time=Estimate(value=4.0, low=None, high=None)) == ""
 
 
 def fastest_of(**changes: Any) -> Card:
