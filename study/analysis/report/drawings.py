@@ -42,7 +42,7 @@ def main_chart(plan: Plan, groups: Levelled, analysis: Analysis, published: Sequ
     if source:
         caption += f" Diamonds are published times ({source.source.short_name}, {source.place})."
     if any(group.unfair for group in analysis.groups):
-        caption += " Settings in amber did not learn as well as the best, and are no candidates."
+        caption += " Settings in amber are not shown to have learned as well as the best, and are no candidates."
     return times.times_chart(panels, "Every run", caption)
 
 

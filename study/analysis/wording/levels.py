@@ -9,7 +9,9 @@ def level_verdict(level: Level, group: Group) -> str:
     if level.time is None:
         return listed([name.replace("_", " ") for name in level.outcomes]) if level.outcomes else "no run"
     if level.label in group.unfair:
-        return {"not_learned": "did not learn as well", "censored": "missed the target"}[group.unfair[level.label]]
+        return {"not_learned": "not shown to have learned as well", "censored": "missed the target"}[
+            group.unfair[level.label]
+        ]
     several = len(group.levels) > 1
     if several and group.best is None:
         return "cannot say"

@@ -134,5 +134,6 @@ def far_sentence(group: Group, chosen: str) -> str:
     others = [one.time.value for one in group.levels if one.time and one is not level and one.label not in group.unfair]
     if not level.time_with_far or level.time_with_far.value <= min(others, default=level.time_with_far.value):
         return ""
-    runs = counted(level.set_aside.get("far", 0), "far run")
-    return f"{chosen} is the fastest without {runs}; with it the time is {number(level.time_with_far.value)} s."
+    count = level.set_aside.get("far", 0)
+    runs, them = counted(count, "far run"), agreeing(count, "it", "them")
+    return f"{chosen} is the fastest without {runs}; with {them} the time is {number(level.time_with_far.value)} s."

@@ -162,8 +162,8 @@ def test_a_setting_that_did_not_learn_is_no_candidate_in_the_post(seen: Read) ->
         "slower",
         "may be as fast",
         "smallest mean",
-        "did not learn as well",
-        "did not learn as well",
+        "not shown to have learned as well",
+        "not shown to have learned as well",
     ]
 
 

@@ -310,7 +310,7 @@ def test_a_table_and_its_card_agree_on_a_setting_whose_time_is_not_determined() 
     assert told == {
         "fused": "slower, no interval",
         "cuda graph + device": "slower, no interval",
-        "channels_last + device": "did not learn as well",
+        "channels_last + device": "not shown to have learned as well",
     }
 
 
