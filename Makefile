@@ -7,7 +7,7 @@ VENV := .venv/bin/python
 CORES ?= 1
 
 .DEFAULT_GOAL := study
-.PHONY: study published report images images-archive host env dev check check-types check-tests test test-pipelines test-rest test-containers test-gpu test-repeat example \
+.PHONY: study published report images images-archive host env dev check check-types check-tests test test-most test-pipelines test-rest test-containers test-gpu test-repeat example \
   lint lint-types format schema docs lock audit sbom clean help
 
 study: host  ## Run the selected studies, and print the answer and the report's address
@@ -96,8 +96,10 @@ check-tests: dev
 
 PIPELINE := tests/workflow/test_pipeline.py::TestOneStudyFromStartToEnd::test_the_first_start_measures_every_run_in_the_planned_order
 test: dev env  ## Check style and all types, and run every test but those of many pipelines, of containers and of a GPU
-	@$(TIMED); $(MAKE) --no-print-directory lint lint-types && \
-	  $(PYTEST) $(PARALLEL) $(PIPELINE) $(addprefix tests/,unit browser packaging integration) $(ARGS)
+	@$(TIMED); $(MAKE) --no-print-directory --jobs 3 test-most lint lint-types
+
+test-most: dev env
+	$(PYTEST) $(PARALLEL) $(PIPELINE) $(addprefix tests/,unit browser packaging integration) $(ARGS)
 
 test-pipelines: dev env  ## Run the tests that start pipelines, kill them, and start them again
 	@$(TIMED); $(PYTEST) $(PARALLEL) tests/workflow $(ARGS)
