@@ -192,8 +192,7 @@ def _machine(answer: findings.Fastest) -> str:
 
 
 def _doubts(answer: findings.Fastest) -> list[str]:
-    unknown = unknown_sentence(answer)
-    told = [f"{unknown[0].upper()}{unknown[1:]}."] if unknown else []
+    told = _sentence(unknown_sentence(answer))
     for reason, words in (
         ("not_learned", "not shown to have learned as well"),
         ("censored", "the target accuracy was missed"),
@@ -203,13 +202,17 @@ def _doubts(answer: findings.Fastest) -> list[str]:
     return told
 
 
+def _sentence(words: str) -> list[str]:
+    """Return words with a capital letter and a full stop; nothing where there are none."""
+    return [f"{words[0].upper()}{words[1:]}."] if words else []
+
+
 def _others(answer: findings.Fastest) -> list[str]:
     told = []
     if answer.slower:
         slower = listed(answer.slower) if len(answer.slower) <= FEW else f"The {len(answer.slower)} others"
         told.append(f"{slower} {agreeing(len(answer.slower), 'is', 'are')} slower.")
-    if behind := behind_sentence(answer):
-        told.append(f"{behind[0].upper()}{behind[1:]}.")
+    told += _sentence(behind_sentence(answer))
     if answer.missing:
         told.append(f"{briefly(answer.missing)} {agreeing(len(answer.missing), 'has', 'have')} no run that counts.")
     return told
