@@ -10,10 +10,13 @@ import psutil
 import pytest
 
 from study.analysis.table.rows import table
+from study.artifacts.layout import Results
 from study.artifacts.record import Record
 from study.artifacts.samples import Measurement
 from study.artifacts.start import Start
 from study.base import devices
+from study.base.step import TEMPLATES
+from study.host.plan.templates import start_templates
 from study.host.steps import launch
 from tests.gpu.test_launched import gpu_plan
 
@@ -48,6 +51,19 @@ def test_every_strategy_reaches_the_losses_of_one_process(tmp_path: Path, loop: 
         assert len(replicas) == GPUS
         assert all((replica.memory.device_allocated_bytes or 0) > 0 for replica in replicas)
         assert curve(measured[strategy]) == pytest.approx(curve(measured["single"]), rel=1e-3)
+
+
+@pytest.mark.skipif(GPUS < 2, reason="needs two GPUs")
+def test_ranks_forked_from_a_template_reach_the_losses_of_fresh_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(TEMPLATES, "")
+    factors = {"device": ["cuda"], "process": ["fresh", "forked"]}
+    plan = gpu_plan(tmp_path, **digits(strategy="ddp"), factors=factors)
+    start_templates([plan], [(plan.name, run.name) for run in plan.runs], Results(tmp_path))
+    records = [launch.launch(plan, run, tmp_path, Start(), tmp_path / "run.log", run.name) for run in plan.runs]
+    assert {record.started_as for record in records} == {"fresh", "forked"}
+    assert curve(of(records[0])) == pytest.approx(curve(of(records[1])), rel=1e-3)
 
 
 @pytest.mark.skipif(GPUS < 2, reason="needs two GPUs")

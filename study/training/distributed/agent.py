@@ -16,6 +16,7 @@ import psutil
 from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+from torch.numa.binding import AffinityMode, NumaOptions
 
 from study.base.processes import die_with
 from study.training.distributed.ranks import NOBODY, report_file
@@ -37,18 +38,12 @@ def _own_address(endpoint: str) -> str:
     return own
 
 
-def main(
-    job: str,
-    scratch: str,
-    node: int,
-    nodes: int,
-    processes: int,
-    endpoint: str,
-    rank: Callable[[str, str, str], int] | None = None,
-) -> int:
-    """Start this node's share of ``processes`` ranks, wait for them, and return the exit code.
+def configured(scratch: str, node: int, nodes: int, processes: int, endpoint: str) -> LaunchConfig:
+    """Return the configuration of one node's launcher; making it leaves CUDA alone.
 
-    A rank is a process forked from this one that calls ``rank``; without it, one that starts from nothing.
+    Left to itself, the configuration asks whether there is a GPU, after which CUDA works in no process forked from this
+    one, and then has ranks bound to other CPUs than the run was given. So it is made with a binding, which asks
+    nothing, and the binding is taken away.
     """
     config = LaunchConfig(
         min_nodes=nodes,
@@ -63,7 +58,26 @@ def main(
         start_method="fork",
         max_restarts=0,  # a run that lost a rank has failed: its samples are no longer those of one run
         local_addr=_own_address(endpoint),  # the host's name may resolve to nothing where there is no network
+        numa_options=NumaOptions(AffinityMode.NODE),
     )
+    config.numa_options = None
+    return config
+
+
+def main(
+    job: str,
+    scratch: str,
+    node: int,
+    nodes: int,
+    processes: int,
+    endpoint: str,
+    rank: Callable[[str, str, str], int] | None = None,
+) -> int:
+    """Start this node's share of ``processes`` ranks, wait for them, and return the exit code.
+
+    A rank is a process forked from this one that calls ``rank``; without it, one that starts from nothing.
+    """
+    config = configured(scratch, node, nodes, processes, endpoint)
     told = (job, scratch, str(os.getpid()))
     try:
         if rank:

@@ -38,7 +38,7 @@ from study.host.plan.make import make_plan
 from study.host.plan.workflow import Workflow
 from study.host.steps.attempt import run_seed
 from study.training.common import is_out_of_memory, leave
-from study.training.distributed import ranks
+from study.training.distributed import agent, ranks
 from study.training.distributed.ranks import RankFailed, RankOutOfMemory, report_file, result_file
 from study.training.loops.loaders import MicroBatches
 from study.training.loops.sharding import Sharding, Share, images_of_step
@@ -459,6 +459,13 @@ class TestForkedRanks:
         assert found["-c"][1] == {" ".join([sys.executable, "-c", FORKED, "job.json", "."])}
         assert all("study.training.distributed.rank" in seen for seen in found["-m"][1])
         assert launched.left() == []
+
+    def test_the_launcher_asks_for_no_gpu_before_it_forks_its_ranks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def asked() -> bool:
+            raise AssertionError("CUDA works in no process that is forked after this question")
+
+        monkeypatch.setattr(torch.accelerator, "is_available", asked)
+        assert agent.configured("scratch", 0, 1, 2, "127.0.0.1:29400").numa_options is None
 
     def test_a_rank_that_dies_is_named_and_the_other_is_ended_without_a_word(self, tmp_path: Path) -> None:
         planted = "os.kill(os.getpid(), 9) if os.environ['RANK'] == '1' else time.sleep(3600)"
