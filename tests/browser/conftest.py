@@ -1,6 +1,5 @@
 """A browser, pages in it, and the reports that they show."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,6 @@ import pytest
 
 from study.analysis.report.step import render
 from study.artifacts.plan import Plan
-from study.cli import main
 from tests.browser.chromium import Browser, Page, installed, started
 from tests.conftest import ROOT, tiny_plan, write_photos
 from tests.unit.analysis.test_report import analysed, with_gpu
@@ -61,27 +59,12 @@ def bare(browser: Browser) -> Iterator[Page]:
         yield opened
 
 
-def succeed(*arguments: str | Path) -> None:
-    """Run a verb of ``python -m study``, as ``make example`` does."""
-    assert main([str(argument) for argument in arguments]) == 0
-
-
 @pytest.fixture(scope="session")
 def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of docs/example-h200, from a copy of its plans and records alone."""
-    results = tmp_path_factory.mktemp("example")
-    for study in EXAMPLE:
-        source, folder = ROOT / "docs/example-h200" / study, results / study
-        for part in ("records", "telemetry", "weights"):
-            shutil.copytree(source / part, folder / part)
-        shutil.copy(source / "plan.json", folder)
-        plan, timings, fit = (folder / name for name in ("plan.json", "timings.csv", "fit.json"))
-        raw = ("--records", folder / "records", "--telemetry", folder / "telemetry")
-        succeed("timings", plan, *raw, "--output", timings)
-        succeed("fit", plan, timings, "--output", fit)
-        succeed("figures", plan, timings, fit, *raw, "--output", folder / "figures")
-    succeed("report", "--from-tables", *EXAMPLE, "--results", results, "--output", results / "report.html")
-    return results / "report.html"
+    """The page of docs/example-h200, from its tables: test_example compares these with its records."""
+    page = tmp_path_factory.mktemp("example") / "report.html"
+    render([*EXAMPLE], ROOT / "docs/example-h200", page)
+    return page
 
 
 @pytest.fixture(scope="session")

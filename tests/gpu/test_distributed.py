@@ -54,16 +54,14 @@ def test_every_strategy_reaches_the_losses_of_one_process(tmp_path: Path, loop: 
 
 
 @pytest.mark.skipif(GPUS < 2, reason="needs two GPUs")
-def test_ranks_forked_from_a_template_reach_the_losses_of_fresh_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ranks_forked_from_a_template_train_on_their_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(TEMPLATES, "")
-    factors = {"device": ["cuda"], "process": ["fresh", "forked"]}
-    plan = gpu_plan(tmp_path, **digits(strategy="ddp"), factors=factors)
-    start_templates([plan], [(plan.name, run.name) for run in plan.runs], Results(tmp_path))
-    records = [launch.launch(plan, run, tmp_path, Start(), tmp_path / "run.log", run.name) for run in plan.runs]
-    assert {record.started_as for record in records} == {"fresh", "forked"}
-    assert curve(of(records[0])) == pytest.approx(curve(of(records[1])), rel=1e-3)
+    plan = gpu_plan(tmp_path, **digits(strategy="ddp"), process="forked")
+    (run,) = plan.runs
+    start_templates([plan], [(plan.name, run.name)], Results(tmp_path))
+    record = launch.launch(plan, run, tmp_path, Start(), tmp_path / "run.log", run.name)
+    assert record.started_as == "forked"
+    assert [(replica.memory.device_allocated_bytes or 0) > 0 for replica in of(record).replicas] == [True] * GPUS
 
 
 @pytest.mark.skipif(GPUS < 2, reason="needs two GPUs")

@@ -1,16 +1,15 @@
 """A run's key holds the code that the run executes, and no other."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from study.base.files import PACKAGE, ROOT
+from study.base.files import PACKAGE
 from study.host.engine.place import Place
 from study.host.plan.keys import measured_code
 from tests.conftest import plan_at, tiny_plan
+from tests.unit.training.forks import said_by_forks
 
 FASTAI = {"loop": "fastai", "freeze_epochs": 0, "batch_size": 4}
 DDP = {"strategy": "ddp", "processes": 2, "freeze_epochs": 0, "batch_size": 4}
@@ -24,31 +23,27 @@ def files_in_the_key(**changes: Any) -> set[str]:
     return {path.relative_to(PACKAGE).as_posix() for pattern in patterns for path in PACKAGE.glob(pattern)}
 
 
-@pytest.mark.parametrize(
-    ("modules", "changes"),
-    [
-        ("loops.torch.loop", {}),
-        ("loops.torch.loop distributed.ranks distributed.rank distributed.agent", {"training": DDP}),
-        ("loops.fastai.loop", {"training": FASTAI, "loader": {"kind": "workers"}}),
-        ("loops.loader_alone.loop", {"loader": {"kind": "alone"}}),
-        ("loops.torch.loop loops.inference.loop loops.inference.onnx_runtime", INFERENCE),
-    ],
-)
-def test_every_module_that_a_run_executes_is_in_its_key(modules: str, changes: dict[str, Any]) -> None:
+EXECUTED: list[tuple[str, dict[str, Any]]] = [
+    ("loops.torch.loop", {}),
+    ("loops.torch.loop distributed.ranks distributed.rank distributed.agent", {"training": DDP}),
+    ("loops.fastai.loop", {"training": FASTAI, "loader": {"kind": "workers"}}),
+    ("loops.loader_alone.loop", {"loader": {"kind": "alone"}}),
+    ("loops.torch.loop loops.inference.loop loops.inference.onnx_runtime", INFERENCE),
+]
+"""The modules of :mod:`study.training` that a run executes beside its job, and what its study has."""
+
+
+def test_every_module_that_a_run_executes_is_in_its_key() -> None:
     """The training side and the data that a training process imports are in the key; the rest hands values over."""
-    names = ", ".join(f"study.training.{name}" for name in ["job", *modules.split()])
-    found = subprocess.run(
-        [sys.executable, "-c", f"import {names}, sys; print(*sys.modules)"],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-    )
-    imported = {name.removeprefix("study.").replace(".", "/") for name in found.stdout.split() if "study." in name}
-    imported = {f"{name}.py" for name in imported if (PACKAGE / f"{name}.py").is_file()}
-    executed = {name for name in imported if name.startswith(("training/", "data/"))}
+    imports = [", ".join(f"study.training.{name}" for name in ["job", *modules.split()]) for modules, _ in EXECUTED]
+    found = said_by_forks([f"import {names}, sys; print(*sys.modules)" for names in imports])
     checks_values = {"data/preflight.py", "data/splits.py", "data/sources.py"}  # a source's own code is in its key
-    assert executed - checks_values <= files_in_the_key(**changes)
+    for modules, (_, changes) in zip(found, EXECUTED, strict=True):
+        imported = {name.removeprefix("study.").replace(".", "/") for name in modules.split() if "study." in name}
+        imported = {f"{name}.py" for name in imported if (PACKAGE / f"{name}.py").is_file()}
+        executed = {name for name in imported if name.startswith(("training/", "data/"))}
+        assert executed
+        assert executed - checks_values <= files_in_the_key(**changes)
 
 
 def test_a_run_has_no_other_loop_in_its_key() -> None:

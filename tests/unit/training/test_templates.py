@@ -2,7 +2,6 @@
 
 import os
 import pkgutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -18,22 +17,21 @@ from study.host.forked import JOB_MODULE, Forked, main_of, template_of
 from study.host.plan.templates import can_fork, start_templates
 from study.training import forked, job
 from tests.conftest import tiny_plan
+from tests.unit.training.forks import said_by_forks
 
-LOOPS = ("torch", "inference", "loader_alone")
+MODULES = ("loops.torch.loop", "loops.inference.loop", "loops.loader_alone.loop", "forked")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has templates")
-@pytest.mark.parametrize("module", [*(f"loops.{loop}.loop" for loop in LOOPS), "forked"])
-def test_a_template_of_runs_has_one_thread_and_has_started_no_gpu(module: str) -> None:
+def test_a_template_of_runs_has_one_thread_and_has_started_no_gpu() -> None:
     """Of several threads only one would live on in a forked process, without the locks that the others held. What
     forks ranks is forked itself."""
-    code = (
+    programs = [
         f"import os, {JOB_MODULE}, study.training.{module}, torch\n"
         "print(len(os.listdir('/proc/self/task')), torch.cuda.is_initialized())"
-    )
-    variables = dict(os.environ) | {"OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["1", "False"]
+        for module in MODULES
+    ]
+    assert said_by_forks(programs) == ["1 False"] * len(MODULES)
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,8 @@ def test_a_model_that_takes_too_much_memory_while_it_is_tried_is_one_error_line(
     tried: Tried, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(in_image, "OWN_SHARE", 4 * 2**30 / psutil.virtual_memory().total)
-    assert tried("ours = bytearray(2**30)")[0] == 0
-    code, said = tried("hog = [bytearray(2**30) for _ in range(8)]")
+    assert tried("ours = bytes(2**30)")[0] == 0
+    code, said = tried("hog = [bytes(2**30) for _ in range(8)]")
     assert code == 1
     assert said.startswith("error: model.name: 'nets:net' cannot be loaded (MemoryError: )")
     assert said.count("\n") == 1
