@@ -1,5 +1,6 @@
 """A browser, pages in it, and the reports that they show."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -61,10 +62,11 @@ def bare(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture(scope="session")
 def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of docs/example-h200, from its tables: test_example compares these with its records."""
-    page = tmp_path_factory.mktemp("example") / "report.html"
-    render([*EXAMPLE], ROOT / "docs/example-h200", page)
-    return page
+    """The page of docs/example-h200 beside its records, from its tables: test_example compares the two."""
+    results = tmp_path_factory.mktemp("results") / "example"
+    shutil.copytree(ROOT / "docs/example-h200", results)
+    render([*EXAMPLE], results, results / "report.html")
+    return results / "report.html"
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,8 @@ UV = ROOT / ".uv" / "bin" / "uv"
 
 
 def _done(*command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True)
+    variables = os.environ | {"UV_COMPILE_BYTECODE": "0"}  # a part of it is imported, and once
+    return subprocess.run(command, capture_output=True, text=True, env=variables)
 
 
 def environment(folder: Path, *packages: str) -> Path:
@@ -25,17 +26,7 @@ def environment(folder: Path, *packages: str) -> Path:
     """
     python = str(folder / "bin" / "python")
     if UV.exists() and _done(str(UV), "venv", "--quiet", "--python", sys.executable, str(folder)).returncode == 0:
-        uv = (
-            str(UV),
-            "pip",
-            "install",
-            "--quiet",
-            "--no-cache",
-            "--system-certs",
-            "--no-compile-bytecode",
-            "--python",
-            python,
-        )
+        uv = (str(UV), "pip", "install", "--quiet", "--no-cache", "--system-certs", "--python", python)
         if _done(*uv, *packages).returncode == 0:
             return folder / "bin"
     subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
