@@ -56,8 +56,9 @@ dev: .venv/.dev  ## Create .venv with the tools and the host side, without torch
 	@$(call install,requirements.lock,everything with torch,up to 7 GB on the disk in a few minutes)
 	@touch $@ .venv/.host
 
-.venv/.dev: requirements-dev.lock | .uv/bin/uv
+.venv/.dev: requirements-dev.lock requirements-slurm.lock | .uv/bin/uv
 	@$(call install,requirements-dev.lock,the host side and the tools,0.9 GB on the disk in less than a minute)
+	@$(call install,requirements-slurm.lock,the executor of SLURM,1 MB on the disk,--target .venv/slurm)
 	@touch $@ .venv/.host
 
 # uv installs in a third of the time of pip. Where it cannot be had, pip does its work.
@@ -65,13 +66,14 @@ dev: .venv/.dev  ## Create .venv with the tools and the host side, without torch
 	-@.venv/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --target .uv --require-hashes -r $< && \
 	  touch $@
 
-# A lock, what it is in words, and its size on the disk and how long it takes. Both installers are silent for long. uv
-# does not read pip.conf: where that names a mirror and nothing else is reached, uv fails, and pip goes on.
+# A lock, what it is in words, its size on the disk and how long it takes, and further options. Both installers are
+# silent for long. uv does not read pip.conf: where that names a mirror and nothing else is reached, uv fails, and pip
+# goes on.
 define install
 echo "installing $(2): $$(grep -c == $(1)) packages, $(3), into $(VENV:/bin/python=) ..." && \
-  { .uv/bin/uv pip install --quiet --system-certs --python $(VENV) --no-deps --require-hashes -r $(1) || \
+  { .uv/bin/uv pip install --quiet --system-certs --python $(VENV) --no-deps --require-hashes $(4) -r $(1) || \
     { echo "uv failed; pip goes on, and takes minutes"; \
-      $(VENV) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $(1); }; } && \
+      $(VENV) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes $(4) -r $(1); }; } && \
   echo "installed $(2)"
 endef
 # Each package is compiled now: where PYTHONDONTWRITEBYTECODE is set, every process would do it again.
@@ -89,7 +91,7 @@ check: dev  ## Check style and types of the host side and the analysis, and run 
 	@$(TIMED); $(MAKE) --no-print-directory --jobs 3 check-tests lint check-types
 
 check-types: dev
-	$(VENV) -m mypy --follow-imports=silent $(addprefix study/,base config artifacts data host analysis) $(HOST_TESTS)
+	$(VENV) -m mypy $(addprefix study/,base config artifacts data host analysis) $(HOST_TESTS)
 
 check-tests: dev
 	$(PYTEST) $(PARALLEL) --without-torch $(HOST_TESTS) $(ARGS)
@@ -173,6 +175,7 @@ lock: .uv/bin/uv  ## Pin every dependency again in the lock files
 	$(LOCK) pyproject.toml --extra train -o requirements.lock
 	$(LOCK) pyproject.toml -o requirements-host.lock -c requirements.lock
 	$(LOCK) pyproject.toml --extra dev $(addprefix --no-emit-package ,playwright pyee) -o requirements-dev.lock -c requirements.lock
+	$(LOCK) --group slurm --no-deps -o requirements-slurm.lock -c requirements.lock
 	$(LOCK) --group docs -o requirements-docs.lock -c requirements.lock
 	$(LOCK) --group installer -o requirements-uv.lock
 	$(LOCK) --group audit -o requirements-audit.lock -c requirements.lock

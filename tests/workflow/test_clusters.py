@@ -1,6 +1,5 @@
 """Runs on other machines: the generic executor, and a real SLURM of two nodes (`.ci/slurm start`)."""
 
-import importlib.util
 import json
 import re
 import shutil
@@ -9,6 +8,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -31,14 +32,18 @@ def told(*command: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def is_there(plugin: str) -> bool:
-    return importlib.util.find_spec(f"snakemake_executor_plugin_{plugin}") is not None
+NEEDS_CLUSTER_SYNC = pytest.mark.skipif(
+    find_spec("snakemake_executor_plugin_cluster_sync") is None,
+    reason="needs snakemake-executor-plugin-cluster-sync (`make dev`)",
+)
+PLUGIN = Path(sys.prefix) / "slurm"
+"""Where `make dev` puts SLURM's executor: each start of Snakemake imports those that it finds, and this one is slow."""
 
 
 @pytest.fixture(scope="session")
 def cluster() -> None:
     """Two nodes that are idle."""
-    if not is_there("slurm") or not shutil.which("sinfo"):
+    if not PLUGIN.is_dir() or not shutil.which("sinfo"):
         pytest.skip("needs SLURM and snakemake-executor-plugin-slurm (`.ci/slurm start`, `make dev`)")
     answer = subprocess.run(["sinfo", "-h", "-N", "-o", "%N"], capture_output=True, text=True, check=False)
     if set(answer.stdout.split()) != {"n1", "n2"}:
@@ -115,7 +120,7 @@ def held(checkout: Checkout) -> Iterator[None]:
         file.unlink()
 
 
-@pytest.mark.skipif(not is_there("cluster_sync"), reason="needs snakemake-executor-plugin-cluster-sync (`make dev`)")
+@NEEDS_CLUSTER_SYNC
 def test_an_executor_makes_the_runs_in_jobs_that_neither_plan_nor_lock(plain: Checkout) -> None:
     options = ["--executor", "cluster-sync", "--cluster-sync-submit-cmd", "bash", "--jobs", "2"]
     done = plain.run(command(options, "overrides={replicates: 1}"))
@@ -138,6 +143,11 @@ def test_an_executor_makes_the_runs_in_jobs_that_neither_plan_nor_lock(plain: Ch
 class TestSlurm:
     """Both nodes are this machine, whose kernel lets one run measure at a time: two jobs are there at once, and never
     two measurements."""
+
+    @pytest.fixture(autouse=True)
+    def executor(self, plain: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let Snakemake find SLURM's executor."""
+        monkeypatch.setitem(plain.variables, "PYTHONPATH", str(PLUGIN))
 
     def test_each_class_of_machine_gets_its_runs_and_the_records_tell_it(self, plain: Checkout) -> None:
         plain.study("tiny", factors={"machine": ["little", "big"]}, curve=None, replicates=1)

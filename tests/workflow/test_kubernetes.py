@@ -18,8 +18,8 @@ import yaml
 from study.base.files import ROOT
 from study.config.selection import MachineClass
 from tests.workflow.conftest import Checkout
+from tests.workflow.test_clusters import NEEDS_CLUSTER_SYNC, records
 from tests.workflow.test_clusters import command as snakemake
-from tests.workflow.test_clusters import is_there, records
 
 kubernetes_validate = pytest.importorskip("kubernetes_validate", reason="needs kubernetes-validate (`make dev`)")
 VERSIONS = ("1.30", "1.33", "1.37")
@@ -122,7 +122,7 @@ def test_what_kubernetes_cannot_give_is_refused_before_a_job_is_made(
     assert not (kubectl / "calls").exists()
 
 
-@pytest.mark.skipif(not is_there("cluster_sync"), reason="needs snakemake-executor-plugin-cluster-sync (`make dev`)")
+@NEEDS_CLUSTER_SYNC
 def test_the_profile_measures_each_run_in_a_job(kubectl: Path, plain: Checkout) -> None:
     plain.study("tiny", factors={"machine": ["any", "labelled"]}, curve=None, replicates=1)
     classes = {"any": {}, "labelled": MachineClass(constraint=CONSTRAINT).model_dump(exclude_none=True)}

@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -187,6 +188,12 @@ class Resources(dict[str, Any]):
         return self[name]
 
 
+@pytest.fixture
+def slurm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SLURM's executor can be imported."""
+    monkeypatch.syspath_prepend(Path(sys.prefix) / "slurm")
+
+
 def submitted(settings: Settings, machines: dict[str, MachineClass]) -> set[str]:
     """What `sbatch` is told of a run with these settings, by SLURM's plugin."""
     plugin, utils = (
@@ -212,6 +219,7 @@ def run_settings(device: str, strategy: str, processes: int, machine: str | None
     return plan.runs[0].settings
 
 
+@pytest.mark.usefixtures("slurm")
 @pytest.mark.parametrize(
     ("device", "strategy", "processes", "machine", "words"),
     [
