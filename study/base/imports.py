@@ -54,10 +54,13 @@ def closure(module: str, folder: Path) -> list[Path]:
     """
     top = module.partition(".")[0]
     found: dict[Path, bool] = {}  # whether the functions of a file may be called
-    waiting = [(module, True)]
+    seen, waiting = set[tuple[str, bool]](), [(module, True)]
     while waiting:
-        name, called = waiting.pop()
-        file = _file(name, folder) if name.partition(".")[0] == top else None
+        name, called = one = waiting.pop()
+        if one in seen or name.partition(".")[0] != top:
+            continue
+        seen.add(one)
+        file = _file(name, folder)
         if file is None or found.get(file, False) or (file in found and not called):
             continue
         found[file] = called
