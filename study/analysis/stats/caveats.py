@@ -200,7 +200,7 @@ def _distinct(frame: pd.DataFrame, column: str) -> list[str]:
 
 def _by_device(frame: pd.DataFrame, column: str) -> Iterator[tuple[str, list[str]]]:
     """Yield each device with the distinct values of a column of text among its runs."""
-    for device, rows in frame.dropna(subset=[column]).groupby("device"):
+    for device, rows in frame[["device", column]].dropna().groupby("device"):
         yield str(device), _distinct(rows, column)
 
 
@@ -229,7 +229,7 @@ def _told_apart(study: Study, rows: pd.DataFrame, column: str) -> tuple[str | No
 def _machine(usable: pd.DataFrame) -> Iterator[Caveat]:
     """Yield the devices whose yardstick changed while the study was measured."""
     for column in YARDSTICKS:
-        for device, rows in usable.dropna(subset=[column]).groupby("device", sort=False):
+        for device, rows in usable[["device", column]].dropna().groupby("device", sort=False):
             low, high = float(rows[column].min()), float(rows[column].max())
             if high >= CHANGE_LIMIT * low:
                 yield findings.MachineChanged(

@@ -122,7 +122,7 @@ def _censored(part: pd.DataFrame) -> dict[Hashable, Censored]:
 
 def _learning(study: Study, clean: pd.DataFrame) -> tuple[dict[str, Learning], float]:
     """Return by level whether it has learned, and the accuracy of chance."""
-    known = clean.dropna(subset=["accuracy", "chance_accuracy", "valid_images"])
+    known = clean[["accuracy", "chance_accuracy", "valid_images"]].dropna()
     if known.empty:
         return {}, 0.0
     accuracies = {str(level): rows["accuracy"].dropna().tolist() for level, rows in clean.groupby("level", sort=False)}

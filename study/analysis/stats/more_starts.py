@@ -9,7 +9,7 @@ from bisect import bisect_left
 from typing import Literal
 
 from pydantic import Field
-from scipy import stats
+from scipy import special
 
 from study.analysis.stats.equivalence import POWER
 from study.analysis.stats.log_model import CONFIDENCE, SIGNIFICANCE
@@ -54,11 +54,11 @@ def _powers(difference: float, spread: float, starts: tuple[int, int], margin: f
     """Return the power of each test if ``difference`` is the true one, by the noncentral t distribution."""
     degrees, within = sum(starts) - 2, math.log1p(margin)
     error = spread * math.sqrt(1 / starts[0] + 1 / starts[1])
-    two_sided = float(stats.t.ppf(1 - (1 - CONFIDENCE) / 2 / tests, degrees))
-    one_sided = float(stats.t.ppf(1 - SIGNIFICANCE, degrees))
-    below = float(stats.nct.cdf(-one_sided, degrees, (abs(difference) - within) / error))
-    above = float(stats.nct.sf(one_sided, degrees, (abs(difference) + within) / error))
+    two_sided = float(special.stdtrit(degrees, 1 - (1 - CONFIDENCE) / 2 / tests))
+    one_sided = float(special.stdtrit(degrees, 1 - SIGNIFICANCE))
+    below = float(special.nctdtr(degrees, (abs(difference) - within) / error, -one_sided))
+    above = 1 - float(special.nctdtr(degrees, (abs(difference) + within) / error, one_sided))
     return {
-        "difference": float(stats.nct.sf(two_sided, degrees, abs(difference) / error)),
+        "difference": 1 - float(special.nctdtr(degrees, abs(difference) / error, two_sided)),
         "equivalence": max(below + above - 1, 0.0),
     }
