@@ -32,12 +32,8 @@ SCHEDULERS = ("SLURM_", "SRUN_", "SBATCH_")
 class Agent(Protocol):
     """A launcher at work, as :class:`subprocess.Popen` shows a process."""
 
-    @property
-    def returncode(self) -> int | None:
-        """The exit code, negative for a signal; None before the end."""
-
     def poll(self) -> int | None:
-        """Return the exit code; None before the end."""
+        """Return the exit code, negative for a signal; None before the end."""
 
     def wait(self, timeout: float | None = None) -> int:
         """Return the exit code. Raise :class:`subprocess.TimeoutExpired` if there is none after ``timeout`` seconds."""
@@ -152,13 +148,14 @@ def _ends(agents: Sequence[Agent]) -> list[int | None]:
     A code is negative for a signal, and None for an agent that still runs.
     """
     latest: float | None = None
-    while any(agent.poll() is None for agent in agents):
-        if latest is None and any(agent.returncode for agent in agents):
+    # Each is asked: one that ended while an earlier one still waits for it is else never seen.
+    while None in (codes := [agent.poll() for agent in agents]):
+        if latest is None and any(codes):
             latest = time.monotonic() + LAST_WORDS_SECONDS
         if latest is not None and time.monotonic() > latest:
             break
         time.sleep(LOOK_SECONDS)
-    return [agent.poll() for agent in agents]
+    return codes
 
 
 @dataclass(frozen=True)

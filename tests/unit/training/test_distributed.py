@@ -502,6 +502,19 @@ class Ended:
     def kill(self) -> None: ...
 
 
+@pytest.mark.timeout(60)
+def test_the_end_of_one_nodes_launcher_is_seen_while_that_of_another_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over nccl the ranks of the first node wait for the lost one without an end."""
+    commands, popen = [["sleep", "1000"], ["false"]], subprocess.Popen
+    monkeypatch.setattr(ranks, "LAST_WORDS_SECONDS", 0.0)
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: popen(commands.pop(0)))
+    training = {"strategy": "ddp_two_nodes", "processes": 2, "freeze_epochs": 0, "batch_size": 4}
+    with pytest.raises(RankFailed, match="exit code 1"):
+        ranks.train_ranks(tmp_path / "job.json", tmp_path, Settings.model_validate({"training": training}))
+
+
 class TestWhoWasLost:
     """From what ranks and launchers left to one sentence."""
 
