@@ -32,13 +32,8 @@ class Launcher:
         """Have it start its ranks in this environment."""
         self._orders.send((list(arguments), dict(environment)))
 
-    @property
-    def returncode(self) -> int | None:
-        """The exit code, negative for a signal; None before the end."""
-        return self._process.exitcode
-
     def poll(self) -> int | None:
-        """Return the exit code; None before the end."""
+        """Return the exit code, negative for a signal; None before the end."""
         return self._process.exitcode
 
     def wait(self, timeout: float | None = None) -> int:
