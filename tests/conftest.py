@@ -64,6 +64,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 ROOT = Path(__file__).parent.parent
+SLURM_PLUGIN = Path(sys.prefix) / "slurm"
+"""Where `make dev` puts SLURM's executor: each start of Snakemake imports those that it finds, and this one is slow."""
 HERE: dict[str, str | None] = {"cpu": None, "cuda": "no GPU in this test"}
 
 

@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
 from study.artifacts.record import Record
+from tests.conftest import SLURM_PLUGIN
 from tests.workflow.conftest import ALONE, OWN_MODEL, Checkout
 
 LONGEST_WAIT = 300.0
@@ -36,14 +36,12 @@ NEEDS_CLUSTER_SYNC = pytest.mark.skipif(
     find_spec("snakemake_executor_plugin_cluster_sync") is None,
     reason="needs snakemake-executor-plugin-cluster-sync (`make dev`)",
 )
-PLUGIN = Path(sys.prefix) / "slurm"
-"""Where `make dev` puts SLURM's executor: each start of Snakemake imports those that it finds, and this one is slow."""
 
 
 @pytest.fixture(scope="session")
 def cluster() -> None:
     """Two nodes that are idle."""
-    if not PLUGIN.is_dir() or not shutil.which("sinfo"):
+    if not SLURM_PLUGIN.is_dir() or not shutil.which("sinfo"):
         pytest.skip("needs SLURM and snakemake-executor-plugin-slurm (`.ci/slurm start`, `make dev`)")
     answer = subprocess.run(["sinfo", "-h", "-N", "-o", "%N"], capture_output=True, text=True, check=False)
     if set(answer.stdout.split()) != {"n1", "n2"}:
@@ -147,7 +145,7 @@ class TestSlurm:
     @pytest.fixture(autouse=True)
     def executor(self, plain: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
         """Let Snakemake find SLURM's executor."""
-        monkeypatch.setitem(plain.variables, "PYTHONPATH", str(PLUGIN))
+        monkeypatch.setitem(plain.variables, "PYTHONPATH", str(SLURM_PLUGIN))
 
     def test_each_class_of_machine_gets_its_runs_and_the_records_tell_it(self, plain: Checkout) -> None:
         plain.study("tiny", factors={"machine": ["little", "big"]}, curve=None, replicates=1)

@@ -3,7 +3,6 @@
 import json
 import os
 import shlex
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ from study.host.plan import blocks
 from study.host.plan.asked import asked
 from study.host.plan.make import make_plan
 from study.host.plan.workflow import joined, plans_for
-from tests.conftest import ROOT, study_values, tiny_plan
+from tests.conftest import ROOT, SLURM_PLUGIN, study_values, tiny_plan
 from tests.unit.host.test_blocks import SELECTION
 
 SLURM = {
@@ -191,7 +190,7 @@ class Resources(dict[str, Any]):
 @pytest.fixture
 def slurm(monkeypatch: pytest.MonkeyPatch) -> None:
     """SLURM's executor can be imported."""
-    monkeypatch.syspath_prepend(Path(sys.prefix) / "slurm")
+    monkeypatch.syspath_prepend(SLURM_PLUGIN)
 
 
 def submitted(settings: Settings, machines: dict[str, MachineClass]) -> set[str]:
