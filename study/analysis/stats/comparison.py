@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field
-from scipy import stats
+from scipy import special
 
 from study.analysis.stats.equivalence import POWER
 from study.analysis.stats.log_model import CONFIDENCE, SIGNIFICANCE
@@ -146,7 +146,7 @@ def rank(sides: Sequence[Side]) -> Ranking:
     order = sorted(means, key=lambda name: float(means[name].mean()))
     variance, degrees = _pooled(list(means.values()))
     level = 1 - SIGNIFICANCE / max(len(order) - 1, 1)
-    quantile = float(stats.t.ppf(level, degrees)) if degrees else float(stats.norm.ppf(level))
+    quantile = float(special.stdtrit(degrees, level) if degrees else special.ndtri(level))
     best = means[order[0]]
 
     def reach(name: str) -> float:
@@ -188,11 +188,11 @@ def gate(baseline: Side, new: Side) -> Gate | None:
         return None
     degrees = len(before) - 1
     error = float(before.std(ddof=1)) * math.sqrt(1 / len(before) + 1 / len(after))
-    quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, degrees))
+    quantile = float(special.stdtrit(degrees, (1 + CONFIDENCE) / 2))
     return Gate(
         ratio=math.exp(float(after.mean() - before.mean())),
         limit=math.exp(quantile * error),
-        found=math.exp((quantile + float(stats.t.ppf(POWER, degrees))) * error),
+        found=math.exp((quantile + float(special.stdtrit(degrees, POWER))) * error),
         starts=(len(before), len(after)),
     )
 
@@ -230,7 +230,7 @@ class _Difference:
 
     def reach(self, level: float) -> float:
         """Return the one-sided bound's distance at this confidence."""
-        quantile = stats.norm.ppf(level) if self.degrees is None else stats.t.ppf(level, self.degrees)
+        quantile = special.ndtri(level) if self.degrees is None else special.stdtrit(self.degrees, level)
         return float(quantile) * self.error
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from pydantic import Field
-from scipy import stats
+from scipy import special, stats
 
 from study.analysis.stats import machine_change
 from study.analysis.stats.findings import Contrast, Difference, NoRatio, NullControl, RatioAt, Setting
@@ -109,7 +109,7 @@ def quotient_of(groups: Sequence[GroupFit], slower: End, faster: End, y: str, te
     paired = fit_log_model((pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist(), levels, blocks, starts)
     noise = _noise(pairs[pairs["pair"] == level], groups, paired, level)
     confidence = 1 - (1 - CONFIDENCE) / 2 / tests
-    return _estimate(times, noise, float(stats.t.ppf(confidence, noise[1])) if noise else None)
+    return _estimate(times, noise, float(special.stdtrit(noise[1], confidence)) if noise else None)
 
 
 def _sides(groups: Sequence[GroupFit], study: Study, contrast: str) -> dict[str, pd.DataFrame]:
@@ -259,7 +259,7 @@ def _critical(noises: Sequence[Noise], paired: LogModel) -> float | None:
     if len(noises) == len(paired.levels) and np.diag(paired.covariance).min() > 0:
         return critical_of(paired.covariance, degrees)
     share = CONFIDENCE ** (1 / len(noises))  # as if they were independent (Sidak 1967)
-    return float(stats.t.ppf((1 + share) / 2, degrees))
+    return float(special.stdtrit(degrees, (1 + share) / 2))
 
 
 def critical_of(covariance: Array, degrees: float) -> float:
@@ -273,7 +273,7 @@ def _estimate(times: tuple[float, float], noise: Noise | None, critical: float |
     if noise is None:
         return Estimate(value=value, low=None, high=None)
     error, degrees = noise
-    reach = error * (float(stats.t.ppf((1 + CONFIDENCE) / 2, degrees)) if critical is None else critical)
+    reach = error * (float(special.stdtrit(degrees, (1 + CONFIDENCE) / 2)) if critical is None else critical)
     return Estimate(value=value, low=value * math.exp(-reach), high=value * math.exp(reach))
 
 

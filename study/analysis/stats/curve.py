@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 from pydantic import Field
-from scipy import stats
+from scipy import special
 
 from study.analysis.stats.findings import (
     Doubt,
@@ -175,7 +175,7 @@ def _turns_again(means: LogMeans) -> bool:
     These are one-sided t tests at 5% of all pairs of sizes at once (Bonferroni's rule).
     """
     least, count = int(means.logs.argmin()), len(means.sizes)
-    critical = float(stats.t.isf(SIGNIFICANCE / (count * (count - 1) / 2), means.degrees))
+    critical = float(-special.stdtrit(means.degrees, SIGNIFICANCE / (count * (count - 1) / 2)))
     own = np.diag(means.covariance)
     for other in range(1, count):
         one = np.arange(other)

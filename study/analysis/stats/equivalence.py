@@ -4,7 +4,7 @@ import math
 from collections.abc import Hashable
 
 from pydantic import Field
-from scipy import stats
+from scipy import special
 
 from study.analysis.stats.log_model import CONFIDENCE, SIGNIFICANCE, LogModel
 from study.base.strict import Strict
@@ -45,7 +45,7 @@ def equivalent_to(model: LogModel, best: Hashable, margin: float) -> list[str]:
         weights = model.weights(level, best)
         # With noises of their own or with one for all: whichever reaches further.
         reach = max(
-            float(stats.t.ppf(1 - SIGNIFICANCE, one.degrees(weights))) * one.error(weights)
+            float(special.stdtrit(one.degrees(weights), 1 - SIGNIFICANCE)) * one.error(weights)
             for one in (model, model.even)
         )
         if reach > 0 and abs(float(weights @ model.effects)) + reach <= math.log1p(margin):
@@ -74,5 +74,5 @@ def sensitivity_of(model: LogModel, margin: float) -> Sensitivity | None:
 def _smallest(noise: float, levels: int, blocks: float) -> float:
     """Return the log ratio that a t test at 5% finds with a power of 80%, in complete blocks."""
     degrees = max((levels - 1) * (blocks - 1), 1)
-    quantiles = float(stats.t.ppf((1 + CONFIDENCE) / 2, degrees) + stats.t.ppf(POWER, degrees))
+    quantiles = float(special.stdtrit(degrees, (1 + CONFIDENCE) / 2) + special.stdtrit(degrees, POWER))
     return quantiles * math.sqrt(2 * noise / blocks)

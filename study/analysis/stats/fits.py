@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from pydantic import Field
-from scipy import stats
+from scipy import special
 
 from study.analysis.stats.laws import LAWS, Array, Law
 from study.analysis.stats.log_means import LogMeans
@@ -122,7 +122,7 @@ def _region(law: Law, target: Target, best: Best) -> Region | None:
     degrees = target.degrees + len(target.u) - law.parameters
     if degrees <= 0:
         return None
-    within = (best.rss + target.degrees) * float(stats.f.ppf(CONFIDENCE, 1, degrees)) / degrees
+    within = (best.rss + target.degrees) * float(special.fdtri(1, degrees, CONFIDENCE)) / degrees
     return region_of(law, target, best, best.rss + within)
 
 
@@ -159,7 +159,7 @@ def band_of(law: Law, means: LogMeans) -> Band | None:
         return None
     degrees = target.degrees + len(means.sizes) - law.parameters
     variance = float((_own_variances(means) * means.counts).mean()) * (best.rss + target.degrees) / degrees
-    noise = float(stats.t.ppf((1 + CONFIDENCE) / 2, degrees)) * np.sqrt(variance)
+    noise = float(special.stdtrit(degrees, (1 + CONFIDENCE) / 2)) * np.sqrt(variance)
     x = np.geomspace(means.sizes[0], means.sizes[-1], 41)
     middle = Region.single(law, target, best).at(x)[0]
     low, high = region.at(x)
@@ -182,7 +182,7 @@ def aicc(rss: float, observations: float, parameters: int) -> float | None:
 def _lack_of_fit(squares: float, spare: int, degrees: float) -> float | None:
     """Return p of F = [squares / (m - p)] / 1, as squares are over the noise's variance; None without replicates or a
     spare size."""
-    return float(stats.f.sf(squares / spare, spare, degrees)) if spare > 0 and degrees > 0 else None
+    return float(special.fdtrc(spare, degrees, squares / spare)) if spare > 0 and degrees > 0 else None
 
 
 def _left_out(law: Law, means: LogMeans) -> float | None:

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 from pydantic import Field
-from scipy import stats
+from scipy import special, stats
 
 from study.analysis.stats.log_model import SIGNIFICANCE
 from study.base.strict import Strict
@@ -61,12 +61,13 @@ def learning_of(
         return {level: Learning(learned=None, reason="unknown", accuracy=None, runs=0) for level in accuracies}
     best = max(means, key=means.__getitem__)
     errors = _squared_errors({level: accuracies[level] for level in means}, valid_images)
+    by_images = max(0.0, float(stats.binom.isf(SIGNIFICANCE, valid_images, chance)) / valid_images - chance)
     found = {}
     for level, values in accuracies.items():
         if level not in means:
             found[level] = Learning(learned=None, reason="unknown", accuracy=None, runs=0)
             continue
-        reason = _against_chance(values, chance, valid_images)
+        reason = _against_chance(values, chance, by_images)
         gap = means[best] - means[level] - margin
         if reason != "at_chance" and _is_below(gap, errors[level], errors[best], len(means)):
             reason = "below_best"
@@ -78,17 +79,16 @@ def learning_of(
 
 
 def _against_chance(
-    values: Sequence[float], chance: float, images: int
+    values: Sequence[float], chance: float, by_images: float
 ) -> Literal["learned", "at_chance", "unclear", "below_best"]:
     """Return how the mean of a level's accuracies stands against ``chance``, one-sided at 5%.
 
-    The exact binomial limit of one pass over the images does not shrink with the number of runs; the t limit of the
-    mean over runs comes on top of it.
+    ``by_images`` is what one pass over the images may reach above chance: the exact binomial limit, which does not
+    shrink with the number of runs. The t limit of the mean over runs comes on top of it.
     """
-    by_images = max(0.0, float(stats.binom.isf(SIGNIFICANCE, images, chance)) / images - chance)
     by_runs = 0.0
     if len(values) > 1:
-        by_runs = float(stats.t.isf(SIGNIFICANCE, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values)))
+        by_runs = float(-special.stdtrit(len(values) - 1, SIGNIFICANCE) * np.std(values, ddof=1) / np.sqrt(len(values)))
     gap = fmean(values) - chance
     if gap <= by_images:
         return "at_chance"
@@ -127,7 +127,7 @@ def _is_below(gap: float, own: Error, best: Error, levels: int) -> bool:
     square = own[0] + best[0]
     per_degree = own[0] ** 2 / own[1] + best[0] ** 2 / best[1]
     degrees = square**2 / per_degree if per_degree else np.inf
-    return bool(stats.t.sf(gap / np.sqrt(square), degrees) < SIGNIFICANCE / (levels * (levels - 1)))
+    return bool(special.stdtr(degrees, -gap / np.sqrt(square)) < SIGNIFICANCE / (levels * (levels - 1)))
 
 
 def censored_levels(levels: Iterable[Hashable], reached: Iterable[bool | None]) -> dict[Hashable, Censored]:

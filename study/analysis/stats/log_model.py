@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special, stats
 
 from study.analysis.stats.mixed_model import Array, Groups, MixedFit, fit_mixed, places
 
@@ -150,7 +150,7 @@ class LogModel:
         estimate = float(weights @ self.effects)
         if self.spare <= 0:
             return Interval(float(np.exp(estimate)), None, None)
-        quantile = stats.t.ppf((1 + CONFIDENCE) / 2, self.degrees(weights)) if critical is None else critical
+        quantile = special.stdtrit(self.degrees(weights), (1 + CONFIDENCE) / 2) if critical is None else critical
         reach = float(quantile) * self.error(weights)
         with np.errstate(over="ignore"):
             return Interval(float(np.exp(estimate)), float(np.exp(estimate - reach)), float(np.exp(estimate + reach)))
@@ -174,7 +174,7 @@ class LogModel:
         if len(self.fit.beta) == len(self.levels) or self.spare <= 0 or variance <= 0:
             return None
         degrees = float(np.clip(2 * variance**2 / scatter, 1.0, self.spare)) if scatter > 0 else self.spare
-        return float(2 * stats.t.sf(abs(self.fit.beta[-1]) / np.sqrt(variance), degrees))
+        return float(2 * special.stdtr(degrees, -abs(self.fit.beta[-1]) / np.sqrt(variance)))
 
 
 def fit_log_model(
@@ -269,4 +269,4 @@ def _level_test(model: LogModel, levels: Sequence[Hashable]) -> float | None:
     degrees = model.degrees_of(rows)
     expected = float((degrees / (degrees - 2)).sum()) if degrees.min() > 2 else 0.0
     spare = 2 * expected / (expected - count + 1) if expected > count - 1 else float(degrees.min())
-    return float(stats.f.sf(squares.mean(), count - 1, spare))
+    return float(special.fdtrc(count - 1, spare, squares.mean()))

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 from pydantic import Field
-from scipy import stats
+from scipy import special
 
 from study.analysis.stats.findings import Combination
 from study.analysis.stats.groups import GroupFit
@@ -136,7 +136,7 @@ def _interval(model: LogModel, weights: Array, count: int) -> Estimate:
     if model.spare <= 0:
         return estimate(model.interval(weights))
     tail = (1 - CONFIDENCE) / 2 / count
-    return estimate(model.interval(weights, float(stats.t.ppf(1 - tail, model.degrees(weights)))))
+    return estimate(model.interval(weights, float(special.stdtrit(model.degrees(weights), 1 - tail))))
 
 
 def _interactions(
