@@ -1,16 +1,19 @@
 """The files that a module needs, by the imports in their text: nothing is imported."""
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
 BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
 """The fields of a node that hold statements, or what holds statements."""
+LAST_IMPORT = re.compile(rb".*\bimport\b[ \t]*(\([^)]*\))?[^\n]*", re.DOTALL)
+"""A text up to the end of the last statement in which the word can be a keyword."""
 
 
 def imported(file: Path, in_functions: bool = True) -> list[str]:
-    """Return the dotted names that a Python file imports; none if it is no valid Python.
+    """Return the dotted names that a Python file imports; none if it is no valid Python up to its last import.
 
     ``from a import b`` gives ``a`` and ``a.b``, because ``b`` may be a module. Relative imports and those for type
     checking alone are left out, and without ``in_functions`` those that only a called function executes.
@@ -20,11 +23,15 @@ def imported(file: Path, in_functions: bool = True) -> list[str]:
 
 @cache  # every step of the analysis needs many of the same files
 def _imported(text: bytes, in_functions: bool) -> list[str]:
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the import itself reports the error
-        return []
-    return list(dict.fromkeys(_names([tree], in_functions)))
+    """Return the names from the text up to its last import, or from all of it where the word stands in a text or a
+    block that goes on. Each start of Snakemake asks for every module, and most imports stand at the top."""
+    last = LAST_IMPORT.match(text)
+    for part in (last[0], text) if last else ():
+        try:
+            return list(dict.fromkeys(_names([ast.parse(part)], in_functions)))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):  # the import itself reports the error
+            continue
+    return []
 
 
 def _names(nodes: Iterable[ast.AST], in_functions: bool) -> Iterator[str]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from study.base.files import PACKAGE
 from study.base.imports import closure, imported
 
 FILES = {
@@ -55,5 +56,35 @@ def test_the_functions_of_a_package_count_only_if_it_is_imported_itself(folder: 
 
 
 def test_a_file_that_is_no_python_imports_nothing(tmp_path: Path) -> None:
-    (tmp_path / "broken.py").write_text("import os\ndef")
+    (tmp_path / "broken.py").write_text("def\nimport os")
     assert imported(tmp_path / "broken.py") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("import a\nX = 1\ndef", ["a"]),
+        ("from a import (\n    b,\n    c,\n)\nX = (1\n", ["a", "a.b", "a.c"]),
+        ("import a\ndef f():\n    import b; import c\n    return 1\n", ["a", "b", "c"]),
+        ("try:\n    import a\nexcept ImportError:\n    pass\n", ["a"]),
+        ("import a\nTEXT = '''\nimport no\n'''\n", ["a"]),
+        ("import a\n# import no\nX = 1\n", ["a"]),
+        ("from a import \\\n    b\nX = 1\n", ["a", "a.b"]),
+        ("if 1: import a, b  # c\nX = 1\n", ["a", "b"]),
+        ("from a import (b, # )\n    c)\nX = 1\n", ["a", "a.b", "a.c"]),
+        ("import_ = 1\n", []),
+        ("", []),
+    ],
+)
+def test_imports_are_those_of_the_whole_text_though_little_more_than_the_imports_is_read(
+    tmp_path: Path, text: str, names: list[str]
+) -> None:
+    (tmp_path / "module.py").write_text(text)
+    assert imported(tmp_path / "module.py") == names
+
+
+def test_no_module_imports_more_than_what_is_read_of_it(tmp_path: Path) -> None:
+    for file in PACKAGE.rglob("*.py"):
+        whole = tmp_path / "whole.py"
+        whole.write_bytes(file.read_bytes() + b"# import\n")  # read to its end, where the word stands
+        assert imported(file) == imported(whole), file
