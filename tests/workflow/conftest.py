@@ -2,8 +2,10 @@
 
 import atexit
 import os
+import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -12,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, Any
 
 import psutil
@@ -20,6 +22,7 @@ import pytest
 import yaml
 
 from study.base.step import TEMPLATES
+from study.base.template import Request, answer_of, ask
 from tests.conftest import ROOT, study_values
 
 PARTS = ("Snakefile", "config", "docker", "profiles", "requirements.lock", "requirements-uv.lock", "study", "workflow")
@@ -29,6 +32,7 @@ NO_NETWORK = dict.fromkeys(("https_proxy", "HTTPS_PROXY"), "http://127.0.0.1:9")
 """A proxy that nobody serves: every download is refused at once, whether the machine has a network or not."""
 
 
+SNAKEMAKE = [sys.executable, "-m", "snakemake"]
 RECORDS = ["--until", "measure"]
 """Snakemake stops at the records: where no test looks at the tables and the report, none are made."""
 ALONE = ("primer=false", "quiet_wait_seconds=0")
@@ -102,6 +106,35 @@ def templates() -> str:
     return process.stdout.readline().strip()
 
 
+@cache
+def template() -> str:
+    """Start a template that has imported Snakemake, and return its name.
+
+    The import takes half of the CPU time of a start that does nothing else.
+    """
+    name = f"study-test.{secrets.token_hex(8)}"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(f"\0{name}")
+        listening.listen()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "study.base.template", str(listening.fileno()), "tests.workflow.forked"],
+            cwd=ROOT, env=os.environ | {"OPENBLAS_NUM_THREADS": "1"}, pass_fds=[listening.fileno()],
+        )  # fmt: skip
+    atexit.register(process.kill)
+    return name
+
+
+def forked(command: Sequence[str], folder: Path, environment: dict[str, str]) -> "subprocess.CompletedProcess[str]":
+    """Run Snakemake in a process that is forked from the template. All that it leaves behind is ended with it."""
+    request = Request("tests.workflow.forked:start", command[len(SNAKEMAKE) :], environment, str(folder))
+    with TemporaryFile("w+", encoding="utf-8") as output, TemporaryFile("w+", encoding="utf-8") as errors:
+        with ask(template(), request, [output.fileno(), errors.fileno()]) as connection:
+            code = answer_of(connection).code
+        output.seek(0)
+        errors.seek(0)
+        return subprocess.CompletedProcess(command, code, output.read(), errors.read())
+
+
 @dataclass
 class Checkout:
     """A copy of the project that a test may edit. ``variables`` are added to the environment of what it starts."""
@@ -114,6 +147,9 @@ class Checkout:
     caller: dict[str, Any] = field(default_factory=dict)
     """User, group and further groups of what it starts, in the words of ``subprocess``; none for those of the tests."""
     interpreter: str = sys.executable
+    forked: bool = True
+    """Whether Snakemake is forked from one that is imported already, where a test waits for its end. What it leaves
+    behind is then ended with it: where that is looked for, it is a process of its own."""
 
     def environment(self) -> dict[str, str]:
         """The environment without what a test runner adds, and without a GPU."""
@@ -127,10 +163,10 @@ class Checkout:
 
         They serve no other user.
         """
-        environment = {} if self.caller else {TEMPLATES: templates()}
-        return subprocess.run(
-            command, cwd=self.root, env=environment | self.environment(), capture_output=True, text=True, **self.caller
-        )
+        environment = ({} if self.caller else {TEMPLATES: templates()}) | self.environment()
+        if self.forked and not self.caller and command[:3] == SNAKEMAKE and "PYTHONPATH" not in environment:
+            return forked(command, self.root, environment)
+        return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, **self.caller)
 
     def python(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """Run ``python -m`` with these arguments."""
@@ -196,7 +232,7 @@ def at_work(root: Path) -> list[str]:
     ]
 
 
-def copy_checkout(root: Path) -> Checkout:
+def copy_checkout(root: Path, forked: bool = True) -> Checkout:
     """Copy what a run of the pipeline needs."""
     for part in PARTS:
         source = ROOT / part
@@ -205,7 +241,7 @@ def copy_checkout(root: Path) -> Checkout:
         else:
             root.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, root / part)
-    checkout = Checkout(root)
+    checkout = Checkout(root, forked=forked)
     checkout.study("tiny")
     return checkout
 

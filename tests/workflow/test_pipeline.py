@@ -231,6 +231,7 @@ def test_ctrl_c_before_the_first_step_is_one_sentence(at: str, command: list[str
     # A shell's background job, such as a whole test run, ignores Ctrl-C, and so does all that it starts.
     heard = "signal.signal(signal.SIGINT, signal.default_int_handler)"
     append(checkout.root / at, f"import os, signal; {heard}; os.kill(os.getpid(), signal.SIGINT)")
+    checkout.forked = False
     done = checkout.python(*command, "--cores", "1", "--config", "studies=[tiny]", "container=none")
     assert done.returncode in (130, -signal.SIGINT)
     last = done.stderr.splitlines()[-1]

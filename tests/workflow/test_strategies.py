@@ -29,6 +29,7 @@ def test_whoever_of_many_processes_dies_the_run_is_a_recorded_failure_and_nothin
         curve=None,
     )
     checkout.plant(PLANTED)
+    checkout.forked = False
     checkout.good()
     records = [Record.model_validate_json(content) for content in checkout.records().values()]
     ends = {

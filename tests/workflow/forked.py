@@ -1,0 +1,22 @@
+"""Snakemake in a process that is forked from one which has imported it."""
+
+import importlib
+import sys
+import tempfile
+
+import snakemake.cli
+
+for name in ("smart_open", "snakemake.executors.local", "snakemake.report.html_reporter", "yte"):
+    importlib.import_module(name)  # what each start imports beside
+
+
+def start(*arguments: str) -> None:
+    """Do what ``python -m snakemake`` does with these arguments, and end with its exit code.
+
+    The package is imported from the folder of this process, which may hold another copy than the template's.
+    """
+    for name in [name for name in sys.modules if name.partition(".")[0] == "study"]:
+        del sys.modules[name]
+    tempfile.tempdir = None
+    sys.argv = [snakemake.cli.__file__, *arguments]
+    snakemake.cli.main(list(arguments))
