@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, Any
@@ -21,8 +21,10 @@ import psutil
 import pytest
 import yaml
 
+from study.base.processes import die_with
 from study.base.step import TEMPLATES
 from study.base.template import Request, answer_of, ask
+from study.host.plan.templates import can_fork
 from tests.conftest import ROOT, study_values
 
 PARTS = ("Snakefile", "config", "docker", "profiles", "requirements.lock", "requirements-uv.lock", "study", "workflow")
@@ -77,6 +79,7 @@ SERVING = """
 import os, sys, time
 from pathlib import Path
 from study.artifacts.layout import Results
+from study.base.processes import die_with
 from study.base.step import TEMPLATES
 from study.host.plan.templates import start_templates
 from tests.conftest import tiny_plan
@@ -119,6 +122,7 @@ def template() -> str:
         process = subprocess.Popen(
             [sys.executable, "-m", "study.base.template", str(listening.fileno()), "tests.workflow.forked"],
             cwd=ROOT, env=os.environ | {"OPENBLAS_NUM_THREADS": "1"}, pass_fds=[listening.fileno()],
+            preexec_fn=partial(die_with, os.getpid()),
         )  # fmt: skip
     atexit.register(process.kill)
     return name
@@ -164,7 +168,8 @@ class Checkout:
         They serve no other user.
         """
         environment = ({} if self.caller else {TEMPLATES: templates()}) | self.environment()
-        if self.forked and not self.caller and command[:3] == SNAKEMAKE and "PYTHONPATH" not in environment:
+        serves = can_fork() and not self.caller and "PYTHONPATH" not in environment
+        if self.forked and serves and command[: len(SNAKEMAKE)] == SNAKEMAKE:
             return forked(command, self.root, environment)
         return subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, **self.caller)
 
