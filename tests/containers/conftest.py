@@ -53,7 +53,8 @@ def base_image() -> str:
 @pytest.fixture(scope="session")
 def built(base_image: str, tmp_path_factory: pytest.TempPathFactory) -> Built:
     """Build both targets through Snakemake, as `make images` does."""
-    checkout = copy_checkout(tmp_path_factory.mktemp("images") / ODD, forked=False)
+    checkout = copy_checkout(tmp_path_factory.mktemp("images") / ODD)
+    checkout.forked = False
     root = checkout.root
     certificates = ROOT / "docker" / "certificates"
     assert not certificates.exists() or (root / "docker" / "certificates").exists()
@@ -68,7 +69,9 @@ def built(base_image: str, tmp_path_factory: pytest.TempPathFactory) -> Built:
 @pytest.fixture(scope="class")
 def contained(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     """A copy of the project for the tests of a class, in a folder whose name is hard to mount."""
-    return copy_checkout(tmp_path_factory.mktemp("contained") / ODD, forked=False)
+    checkout = copy_checkout(tmp_path_factory.mktemp("contained") / ODD)
+    checkout.forked = False
+    return checkout
 
 
 SOCKET = Path("/var/run/docker.sock")

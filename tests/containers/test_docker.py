@@ -815,7 +815,7 @@ def _wait_for(condition: Callable[[], object], seconds: float) -> None:
 def test_compose_runs_the_whole_pipeline_inside_one_image_and_its_results_belong_to_the_checkouts_owner(
     built: Built, tmp_path: Path
 ) -> None:
-    checkout = copy_checkout(tmp_path / "a copy", forked=False)
+    checkout = copy_checkout(tmp_path / "a copy")
     compose = ["docker", "compose"] if _answers("docker", "compose", "version") else ["docker-compose"]
     client.ask("docker", "tag", built.cpu.id, "study:cpu")
     if os.getuid() == 0:  # the checkout of a user who is not root
@@ -840,7 +840,7 @@ def _answers(*command: str) -> bool:
 
 
 def test_where_containers_serve_make_study_installs_no_torch(built: Built, tmp_path: Path) -> None:
-    checkout = copy_checkout(tmp_path / "clone", forked=False)  # make and venv know no quotes in a folder's name
+    checkout = copy_checkout(tmp_path / "clone")  # make and venv know no quotes in a folder's name
     for name in ("Makefile", "requirements-host.lock"):
         shutil.copy2(ROOT / name, checkout.root / name)
     arguments = " ".join(f"'{item}'" for item in ["studies=[tiny]", *built.selection, FAST])

@@ -2,17 +2,15 @@
 
 import atexit
 import os
-import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, Any
@@ -21,7 +19,6 @@ import psutil
 import pytest
 import yaml
 
-from study.base.processes import die_with
 from study.base.step import TEMPLATES
 from study.base.template import Request, answer_of, ask
 from study.host.plan.templates import can_fork
@@ -79,14 +76,15 @@ SERVING = """
 import os, sys, time
 from pathlib import Path
 from study.artifacts.layout import Results
-from study.base.processes import die_with
 from study.base.step import TEMPLATES
-from study.host.plan.templates import start_templates
+from study.host.plan.templates import start_template, start_templates
 from tests.conftest import tiny_plan
 
-plan = tiny_plan()
-start_templates([plan], [(plan.name, run.name) for run in plan.runs], Results(Path(sys.argv[1])))
-print(os.environ.get(TEMPLATES, ""), flush=True)
+plan, results = tiny_plan(), Results(Path(sys.argv[1]))
+start_templates([plan], [(plan.name, run.name) for run in plan.runs], results)
+name = os.environ.get(TEMPLATES, "")
+start_template(f"{name}.snakemake", ["tests.workflow.forked"], os.environ, results)
+print(name, flush=True)
 time.sleep(86400)
 """
 
@@ -95,8 +93,9 @@ time.sleep(86400)
 def templates() -> str:
     """Start templates that serve every start which a test of this worker waits for, and return their name.
 
-    Importing torch takes a third of the CPU time of a small start. What a test starts in the background, to kill it,
-    has templates of its own, and so has a checkout whose code a test has edited.
+    Importing torch takes a third of the CPU time of a small start, and importing Snakemake half of one that does
+    nothing else: another template forks Snakemake itself. What a test starts in the background, to kill it, has
+    templates of its own, and so has a checkout whose code a test has edited.
     """
     folder = _temporary()
     environment = {key: value for key, value in os.environ.items() if key != TEMPLATES} | {"TMPDIR": folder.name}
@@ -109,30 +108,11 @@ def templates() -> str:
     return process.stdout.readline().strip()
 
 
-@cache
-def template() -> str:
-    """Start a template that has imported Snakemake, and return its name.
-
-    The import takes half of the CPU time of a start that does nothing else.
-    """
-    name = f"study-test.{secrets.token_hex(8)}"
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(f"\0{name}")
-        listening.listen()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "study.base.template", str(listening.fileno()), "tests.workflow.forked"],
-            cwd=ROOT, env=os.environ | {"OPENBLAS_NUM_THREADS": "1"}, pass_fds=[listening.fileno()],
-            preexec_fn=partial(die_with, os.getpid()),
-        )  # fmt: skip
-    atexit.register(process.kill)
-    return name
-
-
 def forked(command: Sequence[str], folder: Path, environment: dict[str, str]) -> "subprocess.CompletedProcess[str]":
     """Run Snakemake in a process that is forked from the template. All that it leaves behind is ended with it."""
     request = Request("tests.workflow.forked:start", command[len(SNAKEMAKE) :], environment, str(folder))
     with TemporaryFile("w+", encoding="utf-8") as output, TemporaryFile("w+", encoding="utf-8") as errors:
-        with ask(template(), request, [output.fileno(), errors.fileno()]) as connection:
+        with ask(f"{templates()}.snakemake", request, [output.fileno(), errors.fileno()]) as connection:
             code = answer_of(connection).code
         output.seek(0)
         errors.seek(0)
@@ -237,7 +217,7 @@ def at_work(root: Path) -> list[str]:
     ]
 
 
-def copy_checkout(root: Path, forked: bool = True) -> Checkout:
+def copy_checkout(root: Path) -> Checkout:
     """Copy what a run of the pipeline needs."""
     for part in PARTS:
         source = ROOT / part
@@ -246,7 +226,7 @@ def copy_checkout(root: Path, forked: bool = True) -> Checkout:
         else:
             root.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, root / part)
-    checkout = Checkout(root, forked=forked)
+    checkout = Checkout(root)
     checkout.study("tiny")
     return checkout
 

@@ -50,13 +50,13 @@ def start_templates(plans: Sequence[Plan], pending: Sequence[tuple[str, str]], r
     if not _serves(os.environ.get(TEMPLATES, ""), code):
         os.environ[TEMPLATES] = f"study-template.{os.getpid()}.{secrets.token_hex(8)}.{code}"
     steps, analysis = (f"{os.environ[TEMPLATES]}.{name}" for name in ("steps", "analysis"))
-    _start(steps, STEPS, os.environ, results)
-    _start(analysis, ANALYSIS, os.environ, results)
+    start_template(steps, STEPS, os.environ, results)
+    start_template(analysis, ANALYSIS, os.environ, results)
     runs = _forked_runs(plans, pending)
     for name, settings in runs.items():
         modules = [JOB_MODULE, f"study.training.loops.{loops(settings)[-1]}.loop"]
         cpus = allowed_cpus(settings.limits.cpus) if settings.limits.cpus else None
-        _start(name, modules, container.environment(settings.device, os.environ), results, cpus)
+        start_template(name, modules, container.environment(settings.device, os.environ), results, cpus)
     for name in [steps, *list(runs)[:1]]:
         with suppress(OSError), socket.socket(socket.AF_UNIX) as first:
             first.connect(f"\0{name}")
@@ -86,7 +86,7 @@ def _forked_runs(plans: Sequence[Plan], pending: Sequence[tuple[str, str]]) -> d
     return {name: settings for settings in runs if settings.process == "forked" and (name := template_of(settings))}
 
 
-def _start(
+def start_template(
     name: str,
     modules: Sequence[str],
     environment: Mapping[str, str],

@@ -61,7 +61,7 @@ def test_a_start_that_is_killed_before_its_templates_have_begun_leaves_none(tmp_
 def test_a_start_takes_the_templates_that_it_is_told_of_only_if_they_are_there_and_serve_its_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("study.host.plan.templates._start", lambda *_: None)
+    monkeypatch.setattr("study.host.plan.templates.start_template", lambda *_: None)
     gone = subprocess.Popen(["true"])
     gone.wait()
     code = package_sha256()[:16]
