@@ -120,7 +120,9 @@ def read_csv(path: Path, study: Study) -> pd.DataFrame:
     except StudyError as error:
         raise StudyError(f"{path.name}: cannot be read as a table ({error})") from None
     try:
-        frame = pd.read_csv(path, dtype=types, keep_default_na=False, na_values=[""], compression=None, **PARSER)
+        frame: pd.DataFrame = pd.read_csv(
+            path, dtype=types, keep_default_na=False, na_values=[""], compression=None, **PARSER
+        )
     except (OSError, ValueError) as error:
         raise StudyError(f"{path.name}: cannot be read as a table ({error.__class__.__name__})") from None
     _check_kind(frame, path.name, study)
