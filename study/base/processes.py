@@ -120,12 +120,36 @@ def cpu_seconds() -> float:
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
-def oom_kills() -> int:
-    """Return the number of processes killed for lack of memory since the kernel started; 0 if it does not say."""
-    try:
-        for line in Path("/proc/vmstat").read_text(encoding="ascii").splitlines():
+def oom_kills(root: Path = Path("/")) -> int:
+    """Return the number of processes killed for lack of memory since the kernel started; 0 if it does not say.
+
+    ``root`` is where the kernel's file systems are mounted.
+    """
+    return _count(root / "proc/vmstat") or 0
+
+
+def oom_kills_of_the_group(root: Path = Path("/")) -> int:
+    """Return :func:`oom_kills` in the control group of this process, which holds what it starts, and no container.
+
+    Where the kernel does not count by group, those of the whole machine.
+    """
+    with suppress(OSError):
+        for line in (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines():
+            number, controllers, group = line.split(":", 2)
+            groups = root / "sys/fs/cgroup"
+            if "memory" in controllers.split(","):
+                count = _count(groups / "memory" / group.lstrip("/") / "memory.oom_control")
+            else:
+                count = _count(groups / group.lstrip("/") / "memory.events") if number == "0" else None
+            if count is not None:
+                return count
+    return oom_kills(root)
+
+
+def _count(path: Path) -> int | None:
+    """Return the number behind ``oom_kill`` in a file of the kernel; None if it has none."""
+    with suppress(OSError):
+        for line in path.read_text(encoding="ascii").splitlines():
             if line.startswith("oom_kill "):
                 return int(line.split()[1])
-    except OSError:
-        pass
-    return 0
+    return None

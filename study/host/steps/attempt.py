@@ -26,7 +26,7 @@ from study.artifacts.telemetry import Samples
 from study.base.errors import StudyError
 from study.base.files import file_sha256, write_new
 from study.base.node import node
-from study.base.processes import oom_kills
+from study.base.processes import oom_kills_of_the_group
 from study.host.allocation import allocation, nodes_of
 from study.host.engine import bring, container, lifetime
 from study.host.engine.engines import engine
@@ -172,7 +172,7 @@ def _on_the_host(
 ) -> tuple[End, Started, float | None]:
     """Return how the run's process ended, how it was started, and its CPU seconds where it was none of ours."""
     job, settings = _write_job(scratch, plan, run, seed, str(results)), run.settings
-    kills, limits = oom_kills(), settings.limits
+    kills, limits = oom_kills_of_the_group(), settings.limits
     process = begin(
         template_of(settings) if settings.process == "forked" else None,
         main_of(settings),
@@ -183,8 +183,9 @@ def _on_the_host(
     )
     ended = supervise(process, log, title, limits.timeout_seconds)
     trouble = lifetime.timed_out(limits.timeout_seconds) if ended.timed_out else None
-    # The kernel counts for the whole machine: if the process ended in another way, the kill was of another process.
-    end = End(ended.code, oom_kills() > kills and ended.code in (0, -signal.SIGKILL), trouble)
+    # The group may hold others: if the process ended in another way, the kill was of another process.
+    killed = oom_kills_of_the_group() > kills and ended.code in (0, -signal.SIGKILL)
+    end = End(ended.code, killed, trouble)
     return end, "forked" if isinstance(process, Forked) else "fresh", process.elsewhere_seconds
 
 

@@ -20,7 +20,7 @@ def result_of(path: Path, end: End, memory_gib: float | None = None) -> JobResul
     if path.is_file():
         try:
             result = JobResult.of_file(path)
-            # On the host the kernel counts for the whole machine: a failure of its own is not another's lack of memory.
+            # On the host the kernel counts for others too: a failure of its own is not another's lack of memory.
             if result.outcome == "failed" and end.oom_killed and any(word in str(result.message) for word in KILLED):
                 return result.model_copy(update={"outcome": "out_of_memory"})
             return result

@@ -56,7 +56,7 @@ def test_every_end_of_a_process_becomes_a_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, outcome: str, words: str
 ) -> None:
     fake(monkeypatch, code)
-    monkeypatch.setattr(attempt, "oom_kills", lambda: 7)  # what else this machine kills is not the subject
+    monkeypatch.setattr(attempt, "oom_kills_of_the_group", lambda: 7)  # other kills are not the subject
     plan = tiny_plan()
     run = plan.runs[0]
     launch.launch(plan, run, tmp_path, Start(session=4), tmp_path / "run.log", "run 1 of 2")
@@ -97,7 +97,7 @@ def test_a_full_disk_names_the_record_that_it_costs(
 def test_a_kill_for_want_of_memory_is_told_from_another_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake(monkeypatch, "os.kill(os.getpid(), signal.SIGKILL)")
     counts = iter([7, 8])
-    monkeypatch.setattr(attempt, "oom_kills", lambda: next(counts))
+    monkeypatch.setattr(attempt, "oom_kills_of_the_group", lambda: next(counts))
     plan = tiny_plan()
     record = launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "")
     assert record.outcome == "out_of_memory"
@@ -275,7 +275,7 @@ def test_a_kill_by_the_kernel_is_the_end_only_of_a_run_that_says_so(
     failed = {"outcome": "failed", "message": message}
     fake(monkeypatch, f"(scratch / 'result.json').write_text({json.dumps(json.dumps(failed))})")
     counts = iter([7, 8])
-    monkeypatch.setattr(attempt, "oom_kills", lambda: next(counts))
+    monkeypatch.setattr(attempt, "oom_kills_of_the_group", lambda: next(counts))
     plan = tiny_plan()
     record = launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "")
     assert record.outcome == outcome
