@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import torchvision.models  # noqa: F401  what a model, or an optimizer's first step, would import within the measurement
 
 from study.artifacts.layout import Results
 from study.artifacts.manifest import Item, Manifest, read_manifest

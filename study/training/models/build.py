@@ -1,4 +1,7 @@
-"""Networks by name, the decision about the source of their weights, and the parts body and head. Imports torch."""
+"""Networks by name, the decision about the source of their weights, and the parts body and head. Imports torch.
+
+torchvision is imported where one of its models is asked for: it takes as long as torch.
+"""
 
 import difflib
 import hashlib
@@ -7,7 +10,6 @@ from collections.abc import Mapping
 from typing import cast
 
 import torch
-import torchvision.models
 from torch import nn
 
 from study.base.errors import StudyError
@@ -112,6 +114,8 @@ def _check_outputs(model: nn.Module, name: str, image: tuple[int, int, int], cla
 
 def available() -> list[str]:
     """Return the names of the models that can be chosen; a user's own is named by its import path."""
+    import torchvision.models
+
     return [*NETWORKS, *torchvision.models.list_models(module=torchvision.models)]
 
 
@@ -120,7 +124,7 @@ def backbone(name: str, seed: int, state: State | None = None) -> nn.Module:
 
     Raise :class:`StudyError` if the name is unknown, or the state belongs to another model.
     """
-    if name not in available():
+    if name not in NETWORKS and name not in available():
         near = difflib.get_close_matches(name, available(), 5) or ["resnet18", "resnet34", "resnet50"]
         raise StudyError(
             f"model.name: {name!r} is not allowed: no such model; near: {', '.join(near)}; or a model of your own as "
@@ -130,6 +134,8 @@ def backbone(name: str, seed: int, state: State | None = None) -> nn.Module:
     if name in NETWORKS:
         model = layers.make(name)
     else:
+        import torchvision.models
+
         model = torchvision.models.get_model(name, **(WITHOUT_AUXILIARY if name in AUXILIARY else {}))
     if state is not None:
         _load(model, name, state, head_name(model))

@@ -8,7 +8,6 @@ from pickle import UnpicklingError
 from typing import Any, Literal
 
 import torch
-import torchvision.models
 from torch import nn
 
 from study.artifacts.weights import Weights
@@ -84,6 +83,8 @@ def imagenet_model(name: str, hub: Path) -> nn.Module:
 
     The file is read as tensors alone, which its builder does not ask for.
     """
+    import torchvision.models
+
     before, forced = torch.hub.get_dir(), os.environ.get(TENSORS_ALONE)
     torch.hub.set_dir(str(hub))
     os.environ[TENSORS_ALONE] = "1"
@@ -124,6 +125,8 @@ def fetch_imagenet(name: str, hub: Path) -> Path:
 
     Either file is checked against the checksum in its name.
     """
+    import torchvision.models
+
     weights = torchvision.models.get_model_weights(name).DEFAULT
     file_name = weights.url.rsplit("/", 1)[-1]
     target: Path = hub / "checkpoints" / file_name
