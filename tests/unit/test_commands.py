@@ -97,6 +97,8 @@ def arguments_of(text: str) -> str:
 
 def of_a_module(text: str) -> Iterator[str]:
     """Yield the commands in the texts of a module; a value that is filled in is the word ``X``."""
+    if not re.search(r"--(config|set)\b", text):
+        return  # and nothing is parsed
     nodes = list(ast.walk(ast.parse(text)))
     filled = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in nodes:

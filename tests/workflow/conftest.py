@@ -222,7 +222,7 @@ def copy_checkout(root: Path) -> Checkout:
     for part in PARTS:
         source = ROOT / part
         if source.is_dir():
-            shutil.copytree(source, root / part, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(source, root / part)  # with its byte code: each start would compile it anew
         else:
             root.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, root / part)
