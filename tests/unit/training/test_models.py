@@ -339,3 +339,19 @@ def test_every_size_of_images_shares_a_decision_that_was_tried_on_the_smallest(t
     done = subprocess.run([*command, "--results", str(tmp_path)], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 1
     assert "error: model.name: 'alexnet' fails on images of 3 x 32 x 32" in done.stderr
+
+
+TRIED = """
+import sys
+from pathlib import Path
+from study.training.models import pretrained
+pretrained.decide("small_net", "none", 1, Path(), classes=2, channels=3, image_size=32)
+assert "torchvision" not in sys.modules
+import study.training.job
+assert {"torchvision.models", "torch._dynamo"} <= set(sys.modules)
+"""
+
+
+def test_a_trial_imports_torchvision_for_its_own_models_alone_and_a_run_before_it_measures() -> None:
+    done = subprocess.run([sys.executable, "-c", TRIED], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
