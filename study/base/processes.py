@@ -133,14 +133,17 @@ def oom_kills_of_the_group(root: Path = Path("/")) -> int:
 
     Where the kernel does not count by group, those of the whole machine.
     """
+    groups = root / "sys/fs/cgroup"
     with suppress(OSError):
-        for line in (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines():
-            number, controllers, group = line.split(":", 2)
-            groups = root / "sys/fs/cgroup"
+        for line in os.fsdecode((root / "proc/self/cgroup").read_bytes()).splitlines():
+            number, controllers, path = line.split(":", 2)
+            group = path.lstrip("/")
             if "memory" in controllers.split(","):
-                count = _count(groups / "memory" / group.lstrip("/") / "memory.oom_control")
+                count = _count(groups / "memory" / group / "memory.oom_control")
+            elif number == "0":  # version 2 has one group for every controller
+                count = _count(groups / group / "memory.events")
             else:
-                count = _count(groups / group.lstrip("/") / "memory.events") if number == "0" else None
+                continue
             if count is not None:
                 return count
     return oom_kills(root)

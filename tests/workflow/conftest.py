@@ -222,7 +222,8 @@ def copy_checkout(root: Path) -> Checkout:
     for part in PARTS:
         source = ROOT / part
         if source.is_dir():
-            shutil.copytree(source, root / part)  # with its byte code: each start would compile it anew
+            # With its byte code, which each start would compile anew; not with what another worker is just writing.
+            shutil.copytree(source, root / part, ignore=shutil.ignore_patterns("*.pyc.*"))
         else:
             root.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, root / part)
