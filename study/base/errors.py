@@ -1,6 +1,17 @@
 """The one error type that a user is meant to read, and what is said after Ctrl-C."""
 
+from collections.abc import Iterable
+from typing import Any, Self
+
 INTERRUPTED = "interrupted: each file that is there is whole, and the same command goes on from there"
+LARGEST = 2**63 - 1
+"""The largest whole number that a value may be."""
+SHOWN = 100
+"""Characters of a bad value that an error shows."""
+MOST = 20
+"""Errors that one line names."""
+UNSET: Any = ...
+"""The value of an error that is about no value."""
 
 
 def printable(text: str) -> str:
@@ -8,9 +19,72 @@ def printable(text: str) -> str:
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
+def is_too_large(value: Any) -> bool:
+    """Return whether ``value`` is a whole number that no file of results could hold."""
+    return isinstance(value, int) and abs(value) > LARGEST
+
+
+def shown(value: Any) -> str:
+    """Return ``value`` as an error shows it: whole if it is short."""
+    text = "a whole number beyond 64 bits" if is_too_large(value) else repr(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}... ({len(text)} characters)"
+
+
 class StudyError(Exception):
-    """Bad input, or a machine that cannot serve, as one line: the key, the value and the allowed values."""
+    """Bad input, or a machine that cannot serve, as one line: the key, the value and the allowed values.
+
+    The line is ``source: key: value is not allowed context: why; allowed: allowed``, of which any part may be missing.
+    Without a value it says why alone. ``text`` is a line by itself, for what is about no key; given with fields, it
+    stands in place of the line that they would make.
+    """
+
+    def __init__(
+        self,
+        text: str = "",
+        *,
+        source: str = "",
+        key: str = "",
+        value: Any = UNSET,
+        context: str = "",
+        why: str = "",
+        allowed: str | Iterable[str] = (),
+    ) -> None:
+        """``source`` names the file or study, ``context`` what rules the value out, such as "with task inference"."""
+        self.source = source
+        self.key = key
+        self.value = value
+        self.context = context
+        self.why = why
+        self.allowed = allowed if isinstance(allowed, str) else ", ".join(map(str, allowed))
+        self.others: tuple[StudyError, ...] = ()
+        """Further errors of the same input, where one line names several."""
+        super().__init__(text or self._line())
 
     def __str__(self) -> str:
         """Return the message in one line."""
         return printable(super().__str__())
+
+    @classmethod
+    def of_several(cls, errors: Iterable["StudyError"], source: str = "") -> Self:
+        """Return one error with the fields of the first, whose line names the first 20 of them."""
+        first, *others = errors
+        lines = list(dict.fromkeys(str(error) for error in (first, *others)))
+        more = [f"and {len(lines) - MOST} more"] if len(lines) > MOST else []
+        text = ": ".join(filter(None, [source, "; ".join([*lines[:MOST], *more])]))
+        one = cls(
+            text, source=source, key=first.key, value=first.value, context=first.context, why=first.why,
+            allowed=first.allowed,
+        )  # fmt: skip
+        one.others = tuple(others)
+        return one
+
+    def _line(self) -> str:
+        said = (
+            "" if self.value is UNSET else " ".join(filter(None, [shown(self.value), "is not allowed", self.context]))
+        )
+        line = ": ".join(filter(None, [self.source, self.key, said, self.why]))
+        return "; ".join(filter(None, [line, f"allowed: {self.allowed}" if self.allowed else ""]))
+
+
+class ValueRefused(StudyError, ValueError):
+    """A :class:`StudyError` that a validator raises: pydantic collects it beside its own errors."""

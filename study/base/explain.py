@@ -5,32 +5,27 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from study.base.strict_yaml import shown
-
-MOST = 20
-"""Errors that one line names."""
+from study.base.errors import StudyError
 
 
-def explain(error: ValidationError, model: type[BaseModel]) -> str:
-    """Return the errors of a validation of ``model`` in one line: key, value, allowed values."""
-    lines = []
+def explain(error: ValidationError, model: type[BaseModel], source: str) -> StudyError:
+    """Return the errors of a validation of ``model`` as one whose line starts with ``source``."""
+    found = []
     items = [(_path(item["loc"]), item) for item in error.errors()]
     above = {tuple(path[:depth]) for path, _ in items for depth in range(len(path))}
     for path, item in items:
         if tuple(path) in above:
             continue  # a union gives an error for each member: keep that of the member that fits best
         if item["type"] == "extra_forbidden":
-            allowed = ", ".join(_fields_at(model, path[:-1]))
-            lines.append(f"{'.'.join(path)}: unknown key (value {shown(item['input'])}); allowed: {allowed}")
+            allowed = _fields_at(model, path[:-1])
+            found.append(StudyError(key=".".join(path), value=item["input"], why="unknown key", allowed=allowed))
         else:
-            lines.append(_line(path, item))
-    lines = list(dict.fromkeys(lines))
-    more = [f"and {len(lines) - MOST} more"] if len(lines) > MOST else []
-    return "; ".join([*lines[:MOST], *more])
+            found.append(_one(path, item))
+    return StudyError.of_several(found, source)
 
 
-def explain_first(error: ValidationError) -> str:
-    """Return the first error in a damaged file in one line that begins with its key.
+def explain_first(error: ValidationError) -> StudyError:
+    """Return the first error in a damaged file.
 
     A file of another ``schema_version`` has other keys, too: the version is named, and not these.
     """
@@ -38,23 +33,31 @@ def explain_first(error: ValidationError) -> str:
     item = next((item for item in items if item["loc"] == ("schema_version",)), items[0])
     path = _path(item["loc"])
     if item["type"] == "json_invalid":
-        return f"it is not JSON ({item['ctx']['error']})"
+        return StudyError(f"it is not JSON ({item['ctx']['error']})")
     if path == ["schema_version"]:
-        return f"schema_version: {shown(item['input'])} is not allowed: another version of this software wrote the file"
+        why = "another version of this software wrote the file"
+        return StudyError(key="schema_version", value=item["input"], why=why)
     if item["type"] == "extra_forbidden":
-        return f"{'.'.join(path)}: unknown key"
-    return _line(path, item)
+        return StudyError(key=".".join(path), why="unknown key")
+    return _one(path, item)
 
 
-def _line(path: list[str], item: Any) -> str:
+def _one(path: list[str], item: Any) -> StudyError:
     """Return one error: ``item`` is of :meth:`ValidationError.errors`, ``path`` the parts of its key."""
     key = ".".join(path)
     if item["type"] == "missing":
-        return f"{key}: missing; it must be given"
+        return StudyError(key=key, why="missing; it must be given")
     if item["type"] == "value_error":
-        message = str(item["ctx"]["error"])
-        return message if not path or message.startswith(path[0]) else f"{key}.{message}"
-    return f"{key}: {shown(item['input'])} is not allowed: {item['msg'][0].lower()}{item['msg'][1:]}"
+        own = item["ctx"]["error"]
+        if not isinstance(own, StudyError):
+            own = StudyError(str(own))
+        if not path or str(own).startswith(path[0]):
+            return own
+        if not own.key:
+            return StudyError(f"{key}.{own}", key=key)
+        key = f"{key}.{own.key}"
+        return StudyError(key=key, value=own.value, context=own.context, why=own.why, allowed=own.allowed)
+    return StudyError(key=key, value=item["input"], why=f"{item['msg'][0].lower()}{item['msg'][1:]}")
 
 
 def _path(location: tuple[int | str, ...]) -> list[str]:

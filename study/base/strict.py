@@ -27,7 +27,8 @@ class Strict(BaseModel):
         except OSError as error:
             raise StudyError(f"{name}: cannot be read ({error.strerror}); {hint}") from None
         except StudyError as error:
-            raise StudyError(f"{name}: not a valid {cls.__name__.lower()}: {error}; {hint}") from None
+            text = f"{name}: not a valid {cls.__name__.lower()}: {error}; {hint}"
+            raise StudyError(text, source=str(name), key=error.key, value=error.value, why=error.why) from None
 
     @classmethod
     def of_file(cls, path: Path) -> Self:
@@ -40,7 +41,7 @@ class Strict(BaseModel):
         try:
             return cls.model_validate_json(text)
         except ValidationError as error:
-            raise StudyError(explain_first(error)) from None
+            raise explain_first(error) from None
 
 
 class Declared(Strict):

@@ -11,17 +11,15 @@ from typing import Any
 
 import yaml
 
-from study.base.errors import StudyError
+from study.base.errors import SHOWN, StudyError, is_too_large, shown
 from study.base.files import read_text
 
 DEEPEST = 20
 """Levels of lists and mappings within each other."""
-LARGEST, LARGEST_FILE = 2**63 - 1, 2**20
-"""The largest whole number that a value may be, and the most bytes of a file that people write."""
+LARGEST_FILE = 2**20
+"""The most bytes of a file that people write."""
 UNFIT = re.compile("[\0\ud800-\udfff]")
 """Characters that no file's name has, and half characters, which no file can hold."""
-SHOWN = 100
-"""Characters of a bad value that an error shows."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -78,17 +76,6 @@ _Loader.add_implicit_resolver(
 )
 
 
-def is_too_large(value: Any) -> bool:
-    """Return whether ``value`` is a whole number that no file of results could hold."""
-    return isinstance(value, int) and abs(value) > LARGEST
-
-
-def shown(value: Any) -> str:
-    """Return ``value`` as an error shows it: whole if it is short."""
-    text = "a whole number beyond 64 bits" if is_too_large(value) else repr(value)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}... ({len(text)} characters)"
-
-
 def parse(text: str, source: str) -> Any:
     """Return the value that ``text`` holds. ``source`` names it in the error."""
     if len(text) > LARGEST_FILE:
@@ -107,9 +94,9 @@ def read(path: Path) -> Any:
     try:
         text = read_text(path, LARGEST_FILE)
     except OSError as error:
-        raise StudyError(f"{path.name}: cannot be read: {error.strerror}") from None
+        raise StudyError(source=path.name, why=f"cannot be read: {error.strerror}") from None
     except StudyError as error:
-        raise StudyError(f"{path.name}: cannot be read: {error}") from None
+        raise StudyError(source=path.name, why=f"cannot be read: {error}") from None
     return parse(text, path.name)
 
 
@@ -117,7 +104,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
     """Return the keys and values of the YAML file ``path``."""
     values = read(path)
     if not isinstance(values, dict):
-        raise StudyError(f"{path.name}: the file must hold keys and values")
+        raise StudyError(source=path.name, why="the file must hold keys and values")
     return values
 
 
@@ -131,7 +118,7 @@ def parse_leaves(value: Any, source: str) -> Any:
     if isinstance(value, list):
         return [parse_leaves(item, source) for item in value]
     if is_too_large(value):
-        raise StudyError(f"{source}: {shown(value)} is not allowed")
+        raise StudyError(key=source, value=value)
     if not isinstance(value, str):
         return value
     if UNFIT.search(value):

@@ -22,7 +22,7 @@ def check_settings(values: dict[str, Any], source: str) -> Settings:
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        raise StudyError(f"{source}: {explain(error, Settings)}") from None
+        raise explain(error, Settings, source) from None
 
 
 def read_selection(values: dict[str, Any]) -> Selection:
@@ -46,23 +46,22 @@ def read_selection(values: dict[str, Any]) -> Selection:
     try:
         return Selection.model_validate(values)
     except ValidationError as error:
-        raise StudyError(f"config: {explain(error, Selection)}") from None
+        raise explain(error, Selection, "config") from None
 
 
 def read_study(name: str, folder: Path, selection: Selection) -> Study:
     """Return the study ``name`` in ``folder``, with the devices and overrides of ``selection`` applied."""
     available = sorted(path.stem for path in folder.glob("*.yaml"))
     if name not in available:
-        raise StudyError(f"studies: unknown study {name!r}; allowed: {', '.join(available) or 'none'}")
+        raise StudyError(key="studies", value=name, why="unknown study", allowed=available or "none")
     if not re.fullmatch(r"[A-Za-z0-9_-]+", name) or name in RESERVED:
-        raise StudyError(
-            f"studies: {name!r} is not allowed as a study's name: letters, digits, - and _, but not "
-            f"{', '.join(RESERVED)}"
-        )
+        allowed = f"letters, digits, - and _, but not {', '.join(RESERVED)}"
+        raise StudyError(key="studies", value=name, context="as a study's name", allowed=allowed)
     values = strict_yaml.read_mapping(folder / f"{name}.yaml")
     source = f"study {name}"
     if values.get("full"):
-        raise StudyError(f"{source}: full: not allowed in a file: the pipeline writes it with `size: reduced`")
+        why = "not allowed in a file: the pipeline writes it with `size: reduced`"
+        raise StudyError(source=source, key="full", why=why)
     overrides = _plain(selection)
     reduced = values.get("reduced") or {}
     if selection.size == "reduced" and isinstance(reduced, dict):
@@ -72,7 +71,7 @@ def read_study(name: str, folder: Path, selection: Selection) -> Study:
     try:
         return Study.model_validate(values)
     except ValidationError as error:
-        raise StudyError(f"{source}: {explain(error, Study)}") from None
+        raise explain(error, Study, source) from None
 
 
 def _at(values: dict[str, Any], key: str) -> Any:

@@ -8,8 +8,8 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from study.base.errors import shown
 from study.base.strict import Declared
-from study.base.strict_yaml import shown
 from study.config.networks import AUXILIARY, NETWORKS, is_own
 
 MOST_IMAGES = 100_000_000
