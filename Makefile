@@ -1,4 +1,4 @@
-# The main commands are `make study`, `make check` and `make test`. Each installs what it needs, and is quick afterwards.
+# The main commands are `make study` and `make test`. Each installs what it needs, and is quick afterwards.
 # `make study` installs torch only if no container engine can be used: the images already hold it.
 
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
@@ -7,8 +7,8 @@ VENV := .venv/bin/python
 CORES ?= 1
 
 .DEFAULT_GOAL := study
-.PHONY: study published report images images-archive host env dev check check-types check-tests test test-most test-pipelines test-rest test-containers test-gpu test-repeat example \
-  lint lint-types format schema docs lock audit sbom clean help
+.PHONY: study published report images images-archive host env dev test test-all test-gpu example \
+  lint test-units test-rest format schema docs lock audit sbom clean help
 
 study: host  ## Run the selected studies, and print the answer and the report's address
 	$(call start,$(ARGS))
@@ -80,44 +80,29 @@ endef
 export UV_COMPILE_BYTECODE ?= 1
 
 # Two workers, each of one thread: more would only wait for each other on two cores.
-PYTEST := OMP_NUM_THREADS=1 $(VENV) -m pytest --timeout=300
 WORKERS ?= 2
-PARALLEL := -n $(WORKERS) --dist loadgroup
+PYTEST = OMP_NUM_THREADS=1 $(VENV) -m pytest --timeout=300 -n $(WORKERS) --dist loadgroup $(TIER) $(ARGS)
 HOST_TESTS := $(addprefix tests/unit/,base config artifacts host analysis)
-TIMED = begin=$$(date +%s); trap 'echo "make $@: $$(($$(date +%s) - begin)) s"' EXIT
 
-# All three at once: the tests wait here and there for a process or a limit, and leave a core to the others then.
-check: dev  ## Check style and types of the host side and the analysis, and run their tests, without torch
-	@$(TIMED); $(MAKE) --no-print-directory --jobs 3 check-tests lint check-types
+test: TIER = -m "gate or not thorough"
+test: dev env  ## The gate: style, types, unit tests, a dozen pipelines, each kind of step in a container, the page in a browser
+	$(gate)
 
-check-types: dev
-	$(VENV) -m mypy $(addprefix study/,base config artifacts data host analysis) $(HOST_TESTS)
+test-all: TIER = --thorough
+test-all: dev env docs  ## All tests but those of a GPU: many seeds, kills, clusters, packages; it skips what this machine lacks
+	$(gate)
 
-check-tests: dev
-	$(PYTEST) $(PARALLEL) --without-torch $(HOST_TESTS) $(ARGS)
+define gate
+	@begin=$$(date +%s); trap 'echo "make $@: $$(($$(date +%s) - begin)) s"' EXIT; \
+	  $(MAKE) --no-print-directory --jobs 2 TIER='$(TIER)' lint test-rest
+endef
 
-PIPELINE := tests/workflow/test_pipeline.py::TestOneStudyFromStartToEnd::test_the_first_start_measures_every_run_in_the_planned_order
-test: dev env  ## Check style and all types, and run every test but those of many pipelines, of containers and of a GPU
-	@$(TIMED); $(MAKE) --no-print-directory --jobs 3 test-most lint lint-types
+# Neither the host side nor the analysis imports torch, and so no test of theirs may.
+test-units: dev
+	$(PYTEST) --without-torch $(HOST_TESTS)
 
-test-most: dev env
-	$(PYTEST) $(PARALLEL) $(PIPELINE) $(addprefix tests/,unit browser packaging integration) $(ARGS)
-
-test-pipelines: dev env  ## Run the tests that start pipelines, kill them, and start them again
-	@$(TIMED); $(PYTEST) $(PARALLEL) tests/workflow $(ARGS)
-
-test-rest: dev env  ## Run what `make check` does not: all other tests, with containers and without a GPU's
-	$(PYTEST) $(PARALLEL) $(addprefix --ignore=,$(HOST_TESTS)) $(ARGS)
-
-test-containers: dev env  ## Run the tests of containers; they need an engine and a base image (CONTRIBUTING.md)
-	@$(TIMED); $(PYTEST) tests/containers $(ARGS)
-
-RUNS ?= 20
-test-repeat: dev env  ## Run the unit tests 20 times in a row beside a process that keeps a core busy; RUNS=3 for less
-	@$(TIMED); (while :; do :; done) & busy=$$!; trap "kill $$busy" INT TERM; status=0; \
-	  for run in $$(seq $(RUNS)); do echo "run $$run of $(RUNS)"; \
-	    $(PYTEST) $(PARALLEL) tests/unit $(ARGS) || { status=1; break; }; done; \
-	  kill $$busy; exit $$status
+test-rest: test-units
+	$(PYTEST) $(addprefix --ignore=,$(HOST_TESTS))
 
 test-gpu:  ## Run the tests that need a GPU, one process per file; GPU_PYTHON names another interpreter
 	@for file in tests/gpu/test_*.py; do STUDY_TEST_GPU=1 $(or $(GPU_PYTHON),$(VENV)) -m pytest $$file || exit 1; done
@@ -139,14 +124,12 @@ cd $(1) && export PYTHONPATH=$(CURDIR) && python=$(CURDIR)/$(VENV) && for study 
   rm -f */figures/*.svg */figures/index.json
 endef
 
-lint: dev  ## Check the style, the import contracts and the workflow
+lint: dev env  ## Check the style, the import contracts, the workflow and all types
 	$(VENV) -m ruff check study tests benchmarks profiles
 	$(VENV) -m ruff format --check study tests benchmarks profiles
 	$(VENV) -m snakefmt --check Snakefile workflow
 	.venv/bin/lint-imports --no-logo
 	$(VENV) -m snakemake --lint
-
-lint-types: dev env  ## Check all types
 	$(VENV) -m mypy
 
 format: dev  ## Format the code in the project's style

@@ -41,12 +41,25 @@ class NoTraining(MetaPathFinder):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option of ``make check``."""
+    """Add the options of ``make test`` and ``make test-all``."""
     parser.addoption("--without-torch", action="store_true", help="fail every test that imports torch or fastai")
+    parser.addoption("--thorough", action="store_true", help="simulate with many seeds, not with a few")
+
+
+class Amount:
+    """How many times a test repeats what chance decides. Its bounds hold for both numbers."""
+
+    thorough = False
+
+
+def repeats(few: int, many: int) -> range:
+    """The seeds of a simulation: ``few`` in `make test`, ``many`` in `make test-all`."""
+    return range(many if Amount.thorough else few)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Refuse torch before any test module is imported, in each worker, too."""
+    Amount.thorough = config.getoption("--thorough")
     if config.getoption("--without-torch"):
         sys.meta_path.insert(0, NoTraining())
 

@@ -17,6 +17,8 @@ PROBES = Path(__file__).with_name("probes.js").read_text(encoding="utf-8")
 EXAMPLE = ("batch-size", "speedup")
 PAGES = ("example", "switches", "undecided", "thirteen", "hostile")
 """The examples on an H200, a study in which nothing can be concluded, 13 studies, and two whose words are hostile."""
+GATED_PAGES = [pytest.param(PAGES[0], marks=pytest.mark.gate), *PAGES[1:]]
+"""The same for a test that `make test` makes of the first page alone."""
 
 
 def probes(part: str) -> str:

@@ -9,7 +9,9 @@ from typing import Literal
 import pytest
 
 from tests.browser.chromium import Page
-from tests.browser.conftest import PAGES, probe
+from tests.browser.conftest import GATED_PAGES, probe
+
+pytestmark = pytest.mark.thorough
 
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 RUN = {
@@ -36,7 +38,7 @@ def axe() -> str:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 375])
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", GATED_PAGES)
 def test_axe_finds_no_violation(
     page: Page, report: Callable[[str], Path], axe: str, name: str, width: int, scheme: Literal["light", "dark"]
 ) -> None:

@@ -8,6 +8,8 @@ import pytest
 from tests.browser.chromium import BrowserError, Page, installed, started
 from tests.browser.conftest import probe
 
+pytestmark = pytest.mark.thorough
+
 FAULTY = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Faulty</title>
 <meta http-equiv="Content-Security-Policy" content="img-src 'none'"><style>body { background: #fff; margin: 0 }</style>
 <div style="width: 900px">wide</div><p style="font-size: 9px">small</p><img alt="refused" src="refused.png">

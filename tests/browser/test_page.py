@@ -12,12 +12,14 @@ import pytest
 from matplotlib.image import imread
 
 from tests.browser.chromium import Page
-from tests.browser.conftest import FOLDERS, LONG, PAGES, probe
+from tests.browser.conftest import FOLDERS, GATED_PAGES, LONG, PAGES, probe
+
+pytestmark = pytest.mark.thorough
 
 Report = Callable[[str], Path]
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", GATED_PAGES)
 @pytest.mark.parametrize("width", [1280, 375])
 def test_the_page_says_nothing_to_the_console_and_asks_for_nothing(
     page: Page, report: Report, name: str, width: int
@@ -30,7 +32,7 @@ def test_the_page_says_nothing_to_the_console_and_asks_for_nothing(
     assert [url for url in page.requests if not url.startswith("data:")] == [path.as_uri()]
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", GATED_PAGES)
 @pytest.mark.parametrize("width", [1280, 768, 375])
 def test_the_page_does_not_scroll_sideways(page: Page, report: Report, name: str, width: int) -> None:
     page.viewport(width)

@@ -12,6 +12,8 @@ from pypdf import PageObject, PdfReader
 from tests.browser.chromium import Browser
 from tests.browser.conftest import probe
 
+pytestmark = pytest.mark.thorough
+
 
 def squeezed(text: str) -> str:
     """The text without spaces, soft hyphens and ligatures: a line breaks elsewhere in print.
@@ -60,7 +62,7 @@ class Printed:
 RUNS = {"example": 62, "switches": 96, "undecided": 3, "thirteen": 2 * 18, "hostile": 24}
 
 
-@pytest.fixture(scope="module", params=RUNS)
+@pytest.fixture(scope="module", params=[pytest.param("example", marks=pytest.mark.gate), *list(RUNS)[1:]])
 def printed(browser: Browser, request: pytest.FixtureRequest) -> Printed:
     with browser.page() as page:
         page.open(request.getfixturevalue(request.param))

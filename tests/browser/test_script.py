@@ -10,6 +10,8 @@ import pytest
 from tests.browser.chromium import Browser, Page
 from tests.browser.conftest import probe, probes
 
+pytestmark = pytest.mark.thorough
+
 DOT = "window.chosen"
 TIP = "document.querySelector('#tip[role=tooltip]')"
 TIP_SHOWN = (

@@ -6,6 +6,7 @@ import pwd
 import subprocess
 import sys
 import sysconfig
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -46,6 +47,8 @@ def base_image() -> str:
     name = os.environ.get(VARIABLE)
     if name is None:
         pytest.skip(f"{VARIABLE} names no base image: `.ci/docker start`, then export {VARIABLE}=$(.ci/docker base)")
+    while (ROOT / ".ci/engine/building").exists():
+        time.sleep(1)
     assert engine("docker").why_not() is None, "an engine was promised and does not answer"
     return name
 

@@ -44,7 +44,7 @@ from tests.workflow.conftest import NO_PROXY, OWN_MODEL, RECORDS, Checkout, copy
 from tests.workflow.test_pipeline import append, read
 
 # They share an engine, in which one container of a run's name may be; and the first of them builds the images.
-pytestmark = [pytest.mark.xdist_group("containers"), pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("containers"), pytest.mark.timeout(1800)]
 
 Plant = Callable[[str], None]
 DOCKER = Docker()
@@ -127,6 +127,7 @@ def _environment_of(image: str) -> list[str]:
     return found
 
 
+@pytest.mark.gate
 class TestInsideTheContainer:
     def test_there_is_no_network(self, built: Built, tmp_path: Path) -> None:
         code = "import os; print(sorted(os.listdir('/sys/class/net')))"
@@ -159,6 +160,7 @@ for path in {paths}:
 
 
 class TestAStudyInContainers:
+    @pytest.mark.gate
     def test_quickstart_runs_on_both_devices_and_a_missing_gpu_is_unavailable(
         self, built: Built, contained: Checkout
     ) -> None:
@@ -186,6 +188,7 @@ class TestAStudyInContainers:
         assert "nothing is left to do" in said
         assert contained.records("quickstart") == before
 
+    @pytest.mark.gate
     def test_everything_belongs_to_the_caller_and_nothing_is_left_over(self, contained: Checkout) -> None:
         owners = {path.stat().st_uid for path in (contained.root / "results").rglob("*")}
         assert owners == {os.getuid()}

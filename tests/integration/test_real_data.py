@@ -11,6 +11,8 @@ from study.data.sources import open_set, source_of
 from tests.conftest import ROOT, UNWATCHED
 from tests.workflow.conftest import NO_NETWORK, Checkout, copy_checkout
 
+pytestmark = pytest.mark.thorough
+
 DATA = ROOT.parent / "shared" / "data"
 
 

@@ -11,6 +11,8 @@ from study.base import strict_yaml
 from tests.conftest import ROOT
 from tests.packaging.conftest import environment, said
 
+pytestmark = pytest.mark.thorough
+
 (LEAST,) = re.findall(r'^min_version\("(.+)"\)$', (ROOT / "workflow" / "Snakefile").read_text(), re.MULTILINE)
 
 
@@ -45,11 +47,13 @@ class TestWithTheLeastSnakemakeAndSnakefmtAlone:
         assert "measure" in said(programs / "snakemake", *arguments, cwd=clone)
 
 
+@pytest.mark.gate
 def test_the_least_snakemake_is_one_number() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert f"snakemake>={LEAST},<10" in project["dependencies"]
 
 
+@pytest.mark.gate
 def test_the_catalogue_finds_what_it_looks_for() -> None:
     """Its documentation names the files and the keys, and its search the words."""
     usage = strict_yaml.read_mapping(ROOT / ".snakemake-workflow-catalog.yml")["usage"]

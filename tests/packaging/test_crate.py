@@ -13,6 +13,8 @@ from tests.conftest import ROOT
 from tests.packaging.conftest import environment
 from tests.unit.artifacts.test_bundle import EXAMPLE, TERMS, quiet
 
+pytestmark = pytest.mark.thorough
+
 FILL = """
 import io, sys
 import requests_cache, urllib3

@@ -11,6 +11,8 @@ from nbclient import NotebookClient
 
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.thorough
+
 NOTEBOOK = ROOT / "docs" / "example.ipynb"
 
 
@@ -66,6 +68,7 @@ def test_the_notebook_shows_the_example(kernel: str) -> None:
     assert "<table" in shown["record"]["text/html"]
 
 
+@pytest.mark.gate
 def test_the_notebook_is_committed_without_outputs() -> None:
     """An output would go stale, and some carry the paths of the machine that made them."""
     for cell in committed().cells:

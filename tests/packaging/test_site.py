@@ -16,6 +16,7 @@ REFERENCE = ("studies", "configuration", "module", "results", "timings", "api", 
 REMOTE = re.compile(r"\s*(https?:)?//", re.IGNORECASE)
 
 pytestmark = [
+    pytest.mark.thorough,
     pytest.mark.timeout(120),
     pytest.mark.xdist_group("site"),
     pytest.mark.skipif(not PYTHON.exists(), reason="`make docs` installs what builds the site"),

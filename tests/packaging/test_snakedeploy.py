@@ -10,6 +10,8 @@ import pytest
 from study.base import strict_yaml
 from tests.packaging.conftest import environment, said
 
+pytestmark = pytest.mark.thorough
+
 ADDRESS = "https://github.com/someone/training-study"
 TAG = "v0.1.0"
 DECLARED = f'github("someone/training-study", path="workflow/Snakefile", tag="{TAG}")'

@@ -17,6 +17,8 @@ import study
 from study.base import strict_yaml
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.thorough
+
 EXAMPLE = ROOT / "docs" / "example-h200"
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
 

@@ -9,6 +9,8 @@ import pytest
 
 from tests.conftest import ROOT
 
+pytestmark = pytest.mark.thorough
+
 LAYERS = "Imports follow the data"
 PURE = "The analysis is a pure function of the records"
 VALUES = "The statistics return values and findings"

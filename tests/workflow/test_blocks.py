@@ -14,6 +14,8 @@ from study.config.evidence import Evidence
 from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, copy_checkout, neighbours
 from tests.workflow.test_pipeline import jobs, wait_for
 
+pytestmark = pytest.mark.thorough
+
 HOLD = 'while Path("held").exists() and len(list(Path("results/tiny/records").glob("*.json"))) >= 3: time.sleep(0.1)'
 """The model stands still once three records are there: in the middle of the second block of two."""
 TWO, THREE = "overrides={replicates: 2}", "overrides={replicates: 3}"
@@ -65,6 +67,7 @@ class TestABlockIsMadeWholeOrNotBegun:
         assert "2 of 6 CPU runs" in page(shared)
         assert timings(shared)["message"].tolist().count("not run yet") == 4
 
+    @pytest.mark.gate
     def test_ctrl_c_in_the_middle_of_a_block_sets_it_aside_and_the_next_start_makes_it_whole(
         self, shared: Checkout
     ) -> None:

@@ -16,6 +16,8 @@ from study.artifacts.record import Record
 from tests.conftest import SLURM_PLUGIN
 from tests.workflow.conftest import ALONE, OWN_MODEL, Checkout
 
+pytestmark = pytest.mark.thorough
+
 LONGEST_WAIT = 300.0
 SLURM = [
     "--profile", "profiles/slurm", "--jobs", "2", "--slurm-status-command", "squeue",
@@ -119,6 +121,7 @@ def held(checkout: Checkout) -> Iterator[None]:
 
 
 @NEEDS_CLUSTER_SYNC
+@pytest.mark.gate
 def test_an_executor_makes_the_runs_in_jobs_that_neither_plan_nor_lock(plain: Checkout) -> None:
     options = ["--executor", "cluster-sync", "--cluster-sync-submit-cmd", "bash", "--jobs", "2"]
     done = plain.run(command(options, "overrides={replicates: 1}"))

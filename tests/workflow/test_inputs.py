@@ -6,6 +6,8 @@ from study.artifacts.plan import read_plan
 from study.artifacts.record import Record
 from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout
 
+pytestmark = pytest.mark.thorough
+
 DAMAGES_DATA = """
 if any(Path("results/tiny/records").glob("*.json")):
     for path in Path("results/data").glob("*/manifest.json"):

@@ -21,6 +21,8 @@ from tests.workflow.conftest import Checkout
 from tests.workflow.test_clusters import NEEDS_CLUSTER_SYNC, records
 from tests.workflow.test_clusters import command as snakemake
 
+pytestmark = pytest.mark.thorough
+
 kubernetes_validate = pytest.importorskip("kubernetes_validate", reason="needs kubernetes-validate (`make dev`)")
 VERSIONS = ("1.30", "1.33", "1.37")
 SUBMIT = ROOT / "profiles" / "kubernetes" / "submit.py"

@@ -22,6 +22,8 @@ from study.training.models.pretrained import decide
 from tests.conftest import HERE, study_values
 from tests.workflow.conftest import neighbours
 
+pytestmark = pytest.mark.thorough
+
 LOADED_BLOCKS = (2, 3)
 RESTLESS = "while True: sum(range(10_000))"
 CHANCE = {"first": (1.00, 1.02, 0.99, 1.01), "second": (1.02, 1.00, 1.01, 0.99)}

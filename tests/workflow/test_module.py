@@ -9,6 +9,8 @@ import yaml
 from tests.conftest import ROOT
 from tests.workflow.conftest import Checkout
 
+pytestmark = pytest.mark.thorough
+
 MODULE = """
 module {name}:
     snakefile:

@@ -16,6 +16,8 @@ from study.host.steps import attempt, launch
 from tests.conftest import HERE, study_values
 from tests.workflow.test_load import make
 
+pytestmark = pytest.mark.thorough
+
 ADDRESSES = {"study-a": "10.213.77.1", "study-b": "10.213.77.2"}
 LOSSES = ("train_loss", "loss_sum", "valid_loss")
 

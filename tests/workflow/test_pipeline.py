@@ -18,6 +18,8 @@ from study.artifacts.record import Record
 from tests.conftest import ROOT, TRANSFER, write_photos
 from tests.workflow.conftest import NO_NETWORK, OWN_MODEL, RECORDS, Checkout, copy_checkout, with_inputs
 
+pytestmark = pytest.mark.thorough
+
 NOISE = re.compile(
     "^(Select jobs|Execute .* jobs|Building DAG|Assuming|Using shell|Config file|Singularity|Complete log|Elapsed|"
     r"(?:local)?rule|\d+ of \d+ steps|Job stats|Finished job|Provided)",
@@ -46,6 +48,7 @@ def append(path: Path, line: str) -> None:
 
 
 @pytest.mark.xdist_group("one study")
+@pytest.mark.gate
 class TestOneStudyFromStartToEnd:
     def test_the_first_start_measures_every_run_in_the_planned_order(self, shared: Checkout) -> None:
         said = shared.good("overrides={replicates: 2}")
@@ -168,6 +171,7 @@ class TestOneStudyFromStartToEnd:
         assert min(record.session for record in again) > max(read(content).session for content in aside.values())
 
 
+@pytest.mark.gate
 def test_a_killed_start_loses_nothing_and_its_block_is_measured_anew(ready: Checkout) -> None:
     """The second run stands still in a step until its start is killed."""
     ready.plant('while Path("held").exists() and any(Path("results/tiny/records").glob("*.json")): time.sleep(0.1)')
@@ -384,6 +388,7 @@ def test_photographs_of_a_user_with_odd_files_and_names(checkout: Checkout) -> N
         (["overrides={training.batch_size: [17]}"], ["training.batch_size", "17", "16 images"]),
     ],
 )
+@pytest.mark.gate
 def test_bad_input_is_one_line_before_any_work(checkout: Checkout, config: list[str], words: list[str]) -> None:
     done = checkout.snakemake(*config)
     errors = [line for line in done.stderr.splitlines() if "rror" in line]
@@ -416,6 +421,7 @@ def test_a_weights_file_that_is_none_stops_before_any_run(checkout: Checkout) ->
     assert checkout.records() == {}
 
 
+@pytest.mark.gate
 def test_a_users_own_model_trains_and_one_with_the_wrong_outputs_stops_before_any_run(ready: Checkout) -> None:
     body = "nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, {}))"
     (ready.root / "nets.py").write_text(
@@ -445,6 +451,7 @@ def test_a_run_out_of_memory_is_recorded_and_the_others_go_on(ready: Checkout) -
     assert "out of memory" in page
 
 
+@pytest.mark.gate
 def test_a_fastai_study_runs_end_to_end(checkout: Checkout) -> None:
     checkout.study("tiny", **TRANSFER)
     checkout.good("overrides={training.loop: fastai, loader.kind: workers, training.batch_size: [8]}", extra=RECORDS)

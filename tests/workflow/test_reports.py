@@ -11,6 +11,8 @@ import pytest
 
 from tests.workflow.conftest import NO_NETWORK, Checkout, copy_checkout
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Checkout:

@@ -14,6 +14,8 @@ from tests.conftest import ROOT
 from tests.unit.artifacts.test_records import write_records
 from tests.workflow.conftest import Checkout, copy_checkout
 
+pytestmark = pytest.mark.thorough
+
 STEPS = {
     "timings": "study.analysis.table.step",
     "fit": "study.analysis.stats.step",

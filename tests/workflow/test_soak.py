@@ -11,6 +11,8 @@ from tests.workflow import soak as attack
 from tests.workflow.conftest import Checkout
 from tests.workflow.soak import Soak, soak
 
+pytestmark = pytest.mark.thorough
+
 PUBLISHES = """
 import time
 from pathlib import Path

@@ -2,8 +2,12 @@
 
 import time
 
+import pytest
+
 from study.artifacts.record import Record
 from tests.workflow.conftest import OWN_MODEL, Checkout, at_work
+
+pytestmark = pytest.mark.thorough
 
 PLANTED = """
 if os.environ["RANK"] == "1" and self.steps == 3:

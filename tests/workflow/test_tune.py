@@ -7,6 +7,8 @@ from study.artifacts.plan import read_plan
 from study.tune.race import FIRST
 from tests.workflow.conftest import copy_checkout
 
+pytestmark = pytest.mark.thorough
+
 LOADED = {"kind": "workers", "workers": 1}
 PLAIN = {"loop": "torch", "freeze_epochs": 0, "epochs": 2, "batch_size": 10, "schedule": "cosine"}
 """Stock fastai cannot follow this schedule: the study's own settings are what the others are compared with."""
