@@ -14,16 +14,21 @@ from study.base.processes import die_with_parent
 from study.base.template import Request, answer_of, ask
 
 TEMPLATES = "STUDY_TEMPLATES"
-"""Variable with the first part of the names of a start's templates, in which its process id is the second word; without
-it every process starts from nothing."""
+"""Variable that tells the process id of a start, the checksum of its code, and then ``NAME=ADDRESS`` for each of its
+templates, all with spaces between them; without it every process starts from nothing."""
 ANALYSIS = ("timings", "fit", "figures", "report", "answer")
 """The steps that the template of the analysis forks; another one forks the rest."""
 
 
+def addresses(templates: str) -> dict[str, str]:
+    """Return the addresses of templates by their names, from the value of the variable."""
+    return dict(word.partition("=")[::2] for word in templates.split()[2:])
+
+
 def start_is_gone() -> bool:
     """Return whether the start has ended before this process could ask to end with it."""
-    words = os.environ.get(TEMPLATES, "").split(".")
-    return len(words) > 1 and not os.path.exists(f"/proc/{words[1]}")  # noqa: PTH110 - pathlib takes longer to import
+    words = os.environ.get(TEMPLATES, "").split()
+    return bool(words) and not os.path.exists(f"/proc/{words[0]}")  # noqa: PTH110 - pathlib takes longer to import
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -33,12 +38,12 @@ def main(arguments: Sequence[str]) -> int:
         return 128 + signal.SIGTERM
     verb = arguments[0]
     try:
-        name = f"{os.environ[TEMPLATES]}.{'analysis' if verb in ANALYSIS else 'steps'}"
+        address = addresses(os.environ[TEMPLATES])["analysis" if verb in ANALYSIS else "steps"]
         folder = os.getcwd()  # noqa: PTH109 - pathlib takes longer to import
         request = Request(
             "study.cli:step", arguments, dict(os.environ), folder, f"study-{verb}", at_clients_death=signal.SIGTERM
         )
-        connection = ask(name, request, [1, 2])
+        connection = ask(address, request, [1, 2])
     except (KeyError, OSError):
         os.execv(sys.executable, [sys.executable, "-m", "study", *arguments])  # noqa: S606
 

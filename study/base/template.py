@@ -23,7 +23,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from study.base.processes import adopt_orphans, die_with, end_left, name_process
 
@@ -59,16 +59,16 @@ class Answer:
     cpu_seconds: float | None
 
 
-def ask(name: str, request: Request, outputs: Sequence[int]) -> socket.socket:
-    """Send a request to the template called ``name``, and return the connection. Raise OSError if none answers.
+def ask(address: str, request: Request, outputs: Sequence[int]) -> socket.socket:
+    """Send a request to the template at ``address``, and return the connection. Raise OSError if none answers.
 
     The process has the descriptors ``outputs`` as its output and its errors. Each byte that is sent later is the number
     of a signal for it. :func:`answer_of` waits for its end.
     """
     connection = socket.socket(socket.AF_UNIX)
     try:
-        connection.connect(f"\0{name}")
-        if not _peer_is_ours(connection):
+        connection.connect(address)
+        if _peer(connection).user != os.getuid():
             raise ConnectionRefusedError
         socket.send_fds(connection, [json.dumps(asdict(request)).encode() + b"\n"], outputs)
     except OSError:
@@ -85,38 +85,50 @@ def answer_of(connection: socket.socket) -> Answer:
     return Answer(**json.loads(told)) if told else Answer(-signal.SIGKILL, None)
 
 
-def _peer_is_ours(connection: socket.socket) -> bool:
-    """Return whether the other end is a process of this user: any user may know a socket's name."""
+class Peer(NamedTuple):
+    """The process at the other end of a connection when that was made, as the kernel tells it."""
+
+    process: int
+    user: int
+    group: int
+
+
+def _peer(connection: socket.socket) -> Peer:
     told = array.array("i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS))
-    return told[1] == os.getuid()
+    return Peer(*told)
 
 
 def serve(listening: socket.socket, modules: Sequence[str]) -> None:
     """Import ``modules`` once a client is there, and fork a warden for each. Never return.
 
-    A client that says nothing has the modules imported, and no more.
+    A client that says nothing has the modules imported, and no more. One of another user has nothing done at all.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no one waits for a warden
+    start = os.pidfd_open(os.getppid())
     while True:
         connection, _ = listening.accept()
-        for module in modules:
-            importlib.import_module(module)
         with connection:
-            if _peer_is_ours(connection) and os.fork() == 0:
+            if _peer(connection).user != os.getuid():
+                continue
+            for module in modules:
+                importlib.import_module(module)
+            if os.fork() == 0:
                 listening.close()
                 with suppress(OSError, ValueError, TypeError):  # a client that is gone, or says something else
-                    _keep(connection)
+                    _keep(connection, start)
                 os._exit(0)
 
 
-def _keep(connection: socket.socket) -> None:
+def _keep(connection: socket.socket, start: int) -> None:
     """Fork the process that the client asks for, see it to its end, and tell the client.
 
-    It ends with its client, which ends with the start. The end of the template is no reason to cut it short.
+    It ends with its client, and with the start, whose descriptor is ``start``. The end of the template is no reason to
+    cut it short. The client is a process and not a connection: a process could hold the client's end of its own.
     """
     name_process("study-warden")
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     adopt_orphans()
+    client = os.pidfd_open(_peer(connection).process)
     request, outputs = _received(connection)
     warden, child = os.getpid(), os.fork()
     if child == 0:
@@ -124,7 +136,7 @@ def _keep(connection: socket.socket) -> None:
         _become(request, outputs, warden)
     for output in outputs:
         os.close(output)
-    code = _end_of(child, connection, request.at_clients_death)
+    code = _end_of(child, connection, [client, start], request.at_clients_death)
     # What a step leaves has heard of its death: a client of an engine has its container to end first.
     end_left(set(), GRACE_SECONDS if request.at_clients_death == signal.SIGTERM else 0.0)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -180,12 +192,16 @@ def _code_of(end: SystemExit) -> int:
     return 1
 
 
-def _end_of(child: int, connection: socket.socket, at_clients_death: int) -> int:
-    """Pass the client's signals on to the child until it ends, and return its exit code."""
+def _end_of(child: int, connection: socket.socket, clients: Sequence[int], at_clients_death: int) -> int:
+    """Pass the client's signals on to the child until it ends, and return its exit code.
+
+    The child is told to end, and then ended, once one of the processes ``clients``, given by their descriptors, is
+    gone.
+    """
     ends, latest = os.pidfd_open(child), float("inf")
-    watched = [ends, connection.fileno()]
+    watched = [ends, connection.fileno(), *clients]
     while ends not in (ready := select.select(watched, [], [], max(0.0, min(latest - time.monotonic(), 3600.0)))[0]):
-        told = connection.recv(1) if ready else b""
+        told = connection.recv(1) if connection.fileno() in ready else b""
         if ready and not told:  # the client is gone
             watched, latest = [ends], time.monotonic() + GRACE_SECONDS
         number = told[0] if told else at_clients_death if ready else signal.SIGKILL

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from study.base.errors import StudyError
-from study.base.step import TEMPLATES
+from study.base.step import TEMPLATES, addresses
 from study.base.template import Request, answer_of, ask
 from study.config.settings import Settings, loops
 from study.host.supervise import Spawned, lines_of
@@ -57,14 +57,18 @@ class Forked:
             self._connection.send(bytes([signal.SIGKILL]))
 
 
-def template_of(settings: Settings) -> str | None:
-    """Return the name of the template for such runs; None outside a start, and on systems without templates.
+def kind_of(settings: Settings) -> str:
+    """Return the name of the template for such runs.
 
     A limit of CPUs is part of it: torch chooses its number of threads when it is imported.
     """
-    start, cpus = os.environ.get(TEMPLATES), settings.limits.cpus
-    limit = f".{cpus}" if cpus else ""
-    return f"{start}.{settings.device}.{loops(settings)[-1]}{limit}" if start else None
+    limit = f".{settings.limits.cpus}" if settings.limits.cpus else ""
+    return f"{settings.device}.{loops(settings)[-1]}{limit}"
+
+
+def template_of(settings: Settings) -> str | None:
+    """Return the address of the template for such runs; None outside a start, and on systems without templates."""
+    return addresses(os.environ.get(TEMPLATES, "")).get(kind_of(settings))
 
 
 def main_of(settings: Settings) -> str:
@@ -80,7 +84,11 @@ def begin(
     environment: Mapping[str, str],
     cpus: Sequence[int] | None = None,
 ) -> Forked | Spawned:
-    """Have ``template`` fork a process that calls ``function``; start ``command`` if no template answers."""
+    """Have ``template`` fork a process that calls ``function``; start ``command`` if no template answers.
+
+    The process is not told of the templates: it has nothing to ask of them.
+    """
+    environment = {name: value for name, value in environment.items() if name != TEMPLATES}
     if template:
         with suppress(StudyError):
             return Forked(template, function, arguments, environment, cpus)

@@ -40,6 +40,7 @@ from study.training.models.build import backbone
 from tests.conftest import TRANSFER, UNWATCHED, plan_at, write_photos
 from tests.containers.conftest import Built, left_over, scratch_folders
 from tests.site import TERMS, listing, serving
+from tests.unit.base.test_template import Template, attacked, names
 from tests.workflow.conftest import NO_PROXY, OWN_MODEL, RECORDS, Checkout, copy_checkout
 from tests.workflow.test_pipeline import append, read
 
@@ -315,6 +316,20 @@ def _write_mnist(folder: Path) -> None:
         (raw / f"{part}-labels-idx1-ubyte.gz").write_bytes(
             gzip.compress(struct.pack(">II", 2049, count) + labels.tobytes())
         )
+
+
+def test_a_container_with_the_hosts_network_reaches_no_template_of_a_start(built: Built, tmp_path: Path) -> None:
+    """As a download has it, and as the very user of the start."""
+    made, before = tmp_path / "made", names()
+    template = Template()
+    try:
+        addresses = [template.address, *sorted(names() - before)]
+        line = ["docker", "run", "--rm", "--network", "host", "--user", f"{os.getuid()}:{os.getgid()}"]
+        assert "answered" not in attacked(addresses, made, within=[*line, built.cpu.run_as], python="python")
+        assert not made.exists()
+        assert attacked([template.address], made) == ["answered"]
+    finally:
+        template.end()
 
 
 class TestTheImageRule:

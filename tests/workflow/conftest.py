@@ -19,7 +19,7 @@ import psutil
 import pytest
 import yaml
 
-from study.base.step import TEMPLATES
+from study.base.step import TEMPLATES, addresses
 from study.base.template import Request, answer_of, ask
 from study.host.plan.templates import can_fork
 from tests.conftest import ROOT, study_values
@@ -82,16 +82,16 @@ from tests.conftest import tiny_plan
 
 plan, results = tiny_plan(), Results(Path(sys.argv[1]))
 start_templates([plan], [(plan.name, run.name) for run in plan.runs], results)
-name = os.environ.get(TEMPLATES, "")
-start_template(f"{name}.snakemake", ["tests.workflow.forked"], os.environ, results)
-print(name, flush=True)
+if TEMPLATES in os.environ:
+    start_template("snakemake", ["tests.workflow.forked"], os.environ, results)
+print(os.environ.get(TEMPLATES, ""), flush=True)
 time.sleep(86400)
 """
 
 
 @cache
 def templates() -> str:
-    """Start templates that serve every start which a test of this worker waits for, and return their name.
+    """Start templates that serve every start which a test of this worker waits for, and return what tells of them.
 
     Importing torch takes a third of the CPU time of a small start, and importing Snakemake half of one that does
     nothing else: another template forks Snakemake itself. What a test starts in the background, to kill it, has
@@ -112,7 +112,7 @@ def forked(command: Sequence[str], folder: Path, environment: dict[str, str]) ->
     """Run Snakemake in a process that is forked from the template. All that it leaves behind is ended with it."""
     request = Request("tests.workflow.forked:start", command[len(SNAKEMAKE) :], environment, str(folder))
     with TemporaryFile("w+", encoding="utf-8") as output, TemporaryFile("w+", encoding="utf-8") as errors:
-        with ask(f"{templates()}.snakemake", request, [output.fileno(), errors.fileno()]) as connection:
+        with ask(addresses(templates())["snakemake"], request, [output.fileno(), errors.fileno()]) as connection:
             code = answer_of(connection).code
         output.seek(0)
         errors.seek(0)

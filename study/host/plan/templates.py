@@ -7,10 +7,10 @@ data and weights are prepared. The others would disturb the runs before theirs.
 """
 
 import os
-import secrets
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -20,11 +20,11 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.base.files import package_sha256
 from study.base.processes import die_with
-from study.base.step import TEMPLATES
+from study.base.step import TEMPLATES, addresses
 from study.config.settings import Settings, loops
 from study.host.engine import container
 from study.host.engine.lifetime import allowed_cpus
-from study.host.forked import JOB_MODULE, template_of
+from study.host.forked import JOB_MODULE, kind_of
 
 WAITING = 64
 """Requests that may wait at a template."""
@@ -46,20 +46,20 @@ def start_templates(plans: Sequence[Plan], pending: Sequence[tuple[str, str]], r
     """
     if not can_fork():
         return
-    code = package_sha256()[:16]
+    code = package_sha256()
     if not _serves(os.environ.get(TEMPLATES, ""), code):
-        os.environ[TEMPLATES] = f"study-template.{os.getpid()}.{secrets.token_hex(8)}.{code}"
-    steps, analysis = (f"{os.environ[TEMPLATES]}.{name}" for name in ("steps", "analysis"))
-    start_template(steps, STEPS, os.environ, results)
-    start_template(analysis, ANALYSIS, os.environ, results)
+        os.environ[TEMPLATES] = f"{os.getpid()} {code}"
+    start_template("steps", STEPS, os.environ, results)
+    start_template("analysis", ANALYSIS, os.environ, results)
     runs = _forked_runs(plans, pending)
     for name, settings in runs.items():
         modules = [JOB_MODULE, f"study.training.loops.{loops(settings)[-1]}.loop"]
         cpus = allowed_cpus(settings.limits.cpus) if settings.limits.cpus else None
         start_template(name, modules, container.environment(settings.device, os.environ), results, cpus)
-    for name in [steps, *list(runs)[:1]]:
-        with suppress(OSError), socket.socket(socket.AF_UNIX) as first:
-            first.connect(f"\0{name}")
+    there = addresses(os.environ[TEMPLATES])
+    for name in ["steps", *list(runs)[:1]]:
+        with suppress(OSError, KeyError), socket.socket(socket.AF_UNIX) as first:
+            first.connect(there[name])
 
 
 def can_fork() -> bool:
@@ -74,16 +74,16 @@ def can_fork() -> bool:
 
 
 def _serves(templates: str, code: str) -> bool:
-    """Return whether templates of this name were started for ``code`` by a process that is still there."""
-    words = templates.split(".")
-    return words[3:] == [code] and Path("/proc", words[1]).exists()
+    """Return whether these templates were started for ``code`` by a process that is still there."""
+    words = templates.split()
+    return words[1:2] == [code] and Path("/proc", words[0]).exists()
 
 
 def _forked_runs(plans: Sequence[Plan], pending: Sequence[tuple[str, str]]) -> dict[str, Settings]:
     """Return settings by the names of the templates that the runs need, in the order of the runs."""
     known = {(plan.name, run.name): run.settings for plan in plans if plan.engine == "none" for run in plan.runs}
     runs = [known[run] for run in pending if run in known]
-    return {name: settings for settings in runs if settings.process == "forked" and (name := template_of(settings))}
+    return {kind_of(settings): settings for settings in runs if settings.process == "forked"}
 
 
 def start_template(
@@ -93,19 +93,16 @@ def start_template(
     results: Results,
     cpus: Sequence[int] | None = None,
 ) -> None:
-    """Start a template that listens at ``name``, which the kernel holds until the template ends, on its ``cpus``.
+    """Start the template ``name`` on its ``cpus``, and tell its address in our environment, if there is none yet.
 
     Without it, where it cannot be started, each step does its work in a process of its own.
     """
-    log = results.log("templates", name.split(".", 4)[-1])
+    if name in addresses(os.environ[TEMPLATES]):
+        return
+    log = results.log("templates", name)
     log.parent.mkdir(parents=True, exist_ok=True)
-    with (
-        suppress(OSError),
-        socket.socket(socket.AF_UNIX) as listening,
-        log.open("w", encoding="utf-8") as output,
-    ):
-        listening.bind(f"\0{name}")
-        listening.listen(WAITING)
+    with suppress(OSError), socket.socket(socket.AF_UNIX) as listening, log.open("w", encoding="utf-8") as output:
+        address = listen(listening)
         # Without threads of its own a template forks what another program would have started.
         subprocess.Popen(
             [sys.executable, "-m", "study.base.template", str(listening.fileno()), *modules],
@@ -117,6 +114,26 @@ def start_template(
             start_new_session=True,
             preexec_fn=partial(_prepare, os.getpid(), cpus),
         )
+        os.environ[TEMPLATES] += f" {name}={address}"
+
+
+def listen(listening: socket.socket) -> str:
+    """Have a socket listen where only this user's processes beside this one find it, and return its address.
+
+    A socket's name in the network's namespace would be seen in each container with the host's network, and a path in
+    each container with its folder. This one has its path in a folder of ours alone, and loses it before it listens:
+    what leads to it is a file that this process holds open until it ends, in the kernel's folder of this process. A
+    container sees its own processes there, and the kernel lets no other user look. Nothing is left to be removed.
+    """
+    with tempfile.TemporaryDirectory() as private:
+        folder = os.open(private, os.O_PATH)
+        try:
+            listening.bind(f"/proc/self/fd/{folder}/socket")  # a path of its own may be too long for a socket
+            held = os.open("socket", os.O_PATH, dir_fd=folder)
+        finally:
+            os.close(folder)
+    listening.listen(WAITING)
+    return f"/proc/{os.getpid()}/fd/{held}"
 
 
 def _prepare(parent: int, cpus: Sequence[int] | None) -> None:

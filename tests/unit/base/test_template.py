@@ -5,8 +5,9 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import psutil
@@ -14,6 +15,8 @@ import pytest
 
 from study.base import step
 from study.base.template import Answer, Request, answer_of, ask
+from study.host.plan.templates import listen
+from tests.conftest import ROOT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has sockets with names and pidfd")
 
@@ -21,19 +24,28 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has 
 class Template:
     """A template at work in a process of its own."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, modules: Sequence[str] = ("decimal",), folder: Path = ROOT, path: Path | None = None) -> None:
+        """Import modules of ``folder``. Listen at ``path``, which anyone may open, in place of where templates do."""
         with socket.socket(socket.AF_UNIX) as listening:
-            listening.bind(f"\0{name}")
-            listening.listen(8)
-            words = [sys.executable, "-m", "study.base.template", str(listening.fileno()), "decimal"]
-            self.process = subprocess.Popen(words, pass_fds=[listening.fileno()])
+            if path:
+                listening.bind(str(path))
+                path.chmod(0o777)
+                listening.listen(8)
+            self.address = str(path) if path else listen(listening)
+            words = [sys.executable, "-m", "study.base.template", str(listening.fileno()), *modules]
+            environment = dict(os.environ) | {"PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"}
+            self.process = subprocess.Popen(words, pass_fds=[listening.fileno()], env=environment)
+
+    def end(self) -> None:
+        """End it."""
+        self.process.kill()
+        self.process.wait()
 
     def begin(self, code: str, output: Path, **wanted: object) -> socket.socket:
         """Have a process forked that executes ``code``, and return the connection."""
         request = Request("builtins:exec", [code], dict(os.environ), str(output.parent), **wanted)  # type: ignore[arg-type]
         with output.open("w") as file:
-            return ask(self.name, request, [file.fileno(), file.fileno()])
+            return ask(self.address, request, [file.fileno(), file.fileno()])
 
     def run(self, code: str, output: Path) -> Answer:
         """Have ``code`` executed, and wait for its end."""
@@ -43,10 +55,9 @@ class Template:
 
 @pytest.fixture
 def template(tmp_path: Path) -> Iterator[Template]:
-    made = Template(f"test.{os.getpid()}.{tmp_path.name}")
+    made = Template()
     yield made
-    made.process.kill()
-    made.process.wait()
+    made.end()
 
 
 @pytest.mark.parametrize(
@@ -188,34 +199,130 @@ def test_several_processes_are_at_work_at_a_time(template: Template, tmp_path: P
 def test_whoever_says_nothing_or_nonsense_harms_nobody(template: Template, tmp_path: Path) -> None:
     for words in (b"", b"{}\n", b"nonsense\n", b'{"function": 1'):
         with socket.socket(socket.AF_UNIX) as other:
-            other.connect(f"\0{template.name}")
+            other.connect(template.address)
             other.send(words)
     assert template.run("print(1)", tmp_path / "out").code == 0
 
 
-def test_another_user_has_nothing_forked(template: Template, tmp_path: Path) -> None:
-    if os.getuid():
-        pytest.skip("only root can be another user")
-    words = (
-        "import json, os, socket, sys; os.setuid(65534)\n"
-        "s = socket.socket(socket.AF_UNIX); s.connect(chr(0) + sys.argv[1])\n"
-        "request = dict(function='builtins:exec', arguments=[sys.argv[2]], environment={}, folder='/')\n"
-        "socket.send_fds(s, [json.dumps(request).encode() + b'\\n'], [1, 2]); print('answer:', s.recv(100))"
+ATTACK = """
+import json, os, socket, sys
+code, user, *addresses = sys.argv[1:]
+if user:
+    os.setuid(int(user))
+for address in addresses:
+    s = socket.socket(socket.AF_UNIX)
+    try:
+        s.connect(address.replace('@', chr(0)))
+        request = dict(function='builtins:exec', arguments=[code], environment={}, folder='/')
+        socket.send_fds(s, [json.dumps(request).encode() + b'\\n'], [1, 2])
+        print('answered' if s.recv(100) else 'hung up')
+    except OSError as error:
+        print(error.strerror)
+"""
+CONTAINED = ["unshare", "--mount", "--pid", "--ipc", "--uts", "--fork", "--mount-proc"]
+"""What an engine gives a container that has the host's network."""
+needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root makes namespaces everywhere, and is another user")
+
+
+def attacked(
+    addresses: Sequence[str], made: Path, user: str = "", within: Sequence[str] = (), python: str = sys.executable
+) -> list[str]:
+    """What whoever asks the templates at these addresses to make a file is told."""
+    words = [*within, python, "-c", ATTACK, f"open({str(made)!r}, 'w')", user, *addresses]
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def names() -> set[str]:
+    """The names of all sockets of the network's namespace; those that are no path begin with @."""
+    lines = Path("/proc/net/unix").read_text().splitlines()[1:]
+    return {line.split(maxsplit=7)[7] for line in lines if len(line.split()) > 7}
+
+
+@needs_root
+def test_a_container_with_the_hosts_network_has_nothing_forked(tmp_path: Path) -> None:
+    """It is the caller there, and sees each socket's name that the network's namespace has."""
+    made, before = tmp_path / "made", names()
+    template = Template()
+    try:
+        seen = sorted(names() - before)
+        assert not [name for name in seen if name.startswith("@") and "study" in name]
+        told = attacked([template.address, *seen], made, within=CONTAINED)
+        assert "answered" not in told
+        assert told[0] == "No such file or directory"
+        assert not made.exists()
+        assert attacked([template.address], made) == ["answered"]
+        assert made.exists()
+    finally:
+        template.end()
+
+
+def test_no_folder_that_a_container_could_mount_leads_to_a_template(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That of temporary files may be a part of the user's data; here its path is too long for a socket, too."""
+    long = tmp_path / ("long" * 40)
+    long.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    with socket.socket(socket.AF_UNIX) as listening, socket.socket(socket.AF_UNIX) as asking:
+        address = listen(listening)
+        assert not list(long.iterdir())
+        asking.connect(address)
+
+
+@needs_root
+def test_another_user_has_nothing_imported_and_nothing_forked(tmp_path: Path) -> None:
+    """The kernel keeps him from the address of a template, and the template from one that anyone may open."""
+    imported, made = tmp_path / "imported", tmp_path / "made"
+    (tmp_path / "heavy.py").write_text(f"open({str(imported)!r}, 'w')")
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        templates = [Template(["heavy"], tmp_path), Template(["heavy"], tmp_path, Path(folder, "socket"))]
+        try:
+            told = attacked([one.address for one in templates], made, user="65534")
+            assert told[0] == "Permission denied"
+            assert told[1] in ("hung up", "Connection reset by peer", "Broken pipe")
+            assert attacked([templates[1].address], made, user="65534")[0] != "answered"  # it has served the first
+            assert not imported.exists()
+            assert not made.exists()
+            for one in templates:
+                assert one.run("pass", tmp_path / "out").code == 0
+            assert imported.exists()
+        finally:
+            for one in templates:
+                one.end()
+
+
+def test_a_process_ends_with_the_process_that_asked_though_another_holds_the_connection(
+    template: Template, tmp_path: Path
+) -> None:
+    """What holds the client's end of its own connection would otherwise outlive whoever asked for it."""
+    output = tmp_path / "out"
+    output.touch()
+    code = "import os, time; print(os.getpid(), flush=True); time.sleep(1000)"
+    asks = (
+        "import os, socket, sys, time; from study.base.template import Request, ask\n"
+        "address, code, output = sys.argv[1:]\n"
+        "held = ask(address, Request('builtins:exec', [code], {}, '/'), [os.open(output, os.O_WRONLY)] * 2)\n"
+        "if os.fork() == 0: time.sleep(1000)\n"
+        "time.sleep(1000)"
     )
-    made = tmp_path / "made"
-    done = subprocess.run(
-        [sys.executable, "-c", words, template.name, f"open({str(made)!r}, 'w')"], capture_output=True, text=True
-    )
-    # Hung up on before, while or after it asks.
-    refused = "answer: b''" in done.stdout or "ConnectionReset" in done.stderr or "BrokenPipe" in done.stderr
-    assert refused, done.stdout + done.stderr
-    assert not made.exists()
-    assert template.run(f"open({str(made)!r}, 'w')", tmp_path / "out").code == 0
-    assert made.exists()
+    words = [sys.executable, "-c", asks, template.address, code, str(output)]
+    client = subprocess.Popen(words, cwd=ROOT, start_new_session=True)
+    _until(lambda: output.read_text().endswith("\n"))
+    process = int(output.read_text())
+    (holder,) = psutil.Process(client.pid).children()
+    client.kill()
+    client.wait()
+    try:
+        _until(lambda: _has_ended(process))
+        assert not _has_ended(holder.pid)
+    finally:
+        holder.kill()
 
 
 def test_without_a_template_a_step_is_done_in_its_own_process(tmp_path: Path) -> None:
-    for variables in ({}, {step.TEMPLATES: f"there.{os.getpid()}.none"}):
+    for offered in ("", " steps=/proc/self/fd/none"):
+        variables = {step.TEMPLATES: f"{os.getpid()} code{offered}"}
         done = subprocess.run(
             [sys.executable, "-m", "study.base.step", "plan", "--help"],
             env=dict(os.environ) | variables, capture_output=True, text=True, check=True,
@@ -229,7 +336,7 @@ def test_a_step_whose_start_is_gone_does_nothing() -> None:
     gone.wait()
     done = subprocess.run(
         [sys.executable, "-m", "study.base.step", "plan", "--help"],
-        env=dict(os.environ) | {step.TEMPLATES: f"there.{gone.pid}.none"}, capture_output=True, text=True,
+        env=dict(os.environ) | {step.TEMPLATES: f"{gone.pid} code"}, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 128 + signal.SIGTERM
     assert not done.stdout

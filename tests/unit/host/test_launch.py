@@ -129,8 +129,8 @@ def test_a_run_that_hangs_is_ended_at_its_limit_and_recorded_and_the_next_one_is
     monkeypatch.setattr(
         attempt, "host_command", lambda job, scratch: [sys.executable, "-c", says, str(job), str(scratch)]
     )
-    monkeypatch.setenv(TEMPLATES, f"test.{os.getpid()}.{tmp_path.name}")
-    template = Template(f"{os.environ[TEMPLATES]}.cpu.torch")
+    template = Template()
+    monkeypatch.setenv(TEMPLATES, f"{os.getpid()} code cpu.torch={template.address}")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pids").touch()
     try:
@@ -143,8 +143,7 @@ def test_a_run_that_hangs_is_ended_at_its_limit_and_recorded_and_the_next_one_is
             assert not any(psutil.pid_exists(int(pid)) for pid in (tmp_path / "pids").read_text().split())
         assert template.process.poll() is None
     finally:
-        template.process.kill()
-        template.process.wait()
+        template.end()
 
 
 def test_a_run_with_a_record_is_not_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -155,7 +155,7 @@ def test_a_job_reads_the_plans_of_its_start_and_writes_nothing(tmp_path: Path, m
     write_plans([plan], tmp_path)
     blocks.note(plan, plan.runs, SELECTION, time.time(), files)
     before = sorted(tmp_path.rglob("*"))
-    monkeypatch.setenv(TEMPLATES, "study-template.1.of-another-machine.code")
+    monkeypatch.setenv(TEMPLATES, "1 code steps=/of/another/machine")
     flow = joined({"studies": ["tiny"], "machines": {"fast": {"constraint": "a100", "slurm_extra": "-w x"}}}, tmp_path)
     assert TEMPLATES not in os.environ
     assert sorted(tmp_path.rglob("*")) == before

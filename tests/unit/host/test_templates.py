@@ -64,13 +64,12 @@ def test_a_start_takes_the_templates_that_it_is_told_of_only_if_they_are_there_a
     monkeypatch.setattr("study.host.plan.templates.start_template", lambda *_: None)
     gone = subprocess.Popen(["true"])
     gone.wait()
-    code = package_sha256()[:16]
-    there = f"study-template.{os.getpid()}.token.{code}"
+    code = package_sha256()
     for told, taken in {
-        there: True,
-        f"study-template.{gone.pid}.token.{code}": False,
-        f"study-template.{os.getpid()}.token.{'0' * 16}": False,
-        f"study-template.{os.getpid()}.token": False,
+        f"{os.getpid()} {code} steps=/there": True,
+        f"{gone.pid} {code} steps=/there": False,
+        f"{os.getpid()} {'0' * 64} steps=/there": False,
+        f"{os.getpid()}": False,
         "": False,
     }.items():
         monkeypatch.setenv(TEMPLATES, told)
