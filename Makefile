@@ -137,7 +137,7 @@ format: dev  ## Format the code in the project's style
 	$(VENV) -m ruff format study tests benchmarks profiles
 	$(VENV) -m snakefmt Snakefile workflow
 
-schema: host  ## Write workflow/schemas and config/README.md from the models
+schema: host  ## Write the schemas for editors and config/README.md from the models
 	$(VENV) -m study schema
 
 docs: .docs/.installed  ## Build the documentation site, .docs/html/index.html; a warning is an error

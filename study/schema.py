@@ -6,13 +6,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from study.analysis.stats.analysis import Analysis
 from study.artifacts import timing
-from study.artifacts.image import Image
-from study.artifacts.manifest import Manifest
-from study.artifacts.plan import Plan
-from study.artifacts.record import Record
-from study.artifacts.weights import Weights
 from study.config.evidence import Evidence, Instruments
 from study.config.rules import RULES
 from study.config.sections import Dataset, Inference, Limits, Loader, Model, Training
@@ -20,16 +14,8 @@ from study.config.selection import Images, Selection
 from study.config.settings import Keys
 from study.config.study import Curve, Learning, Study
 
-SCHEMAS: dict[str, type[BaseModel]] = {
-    "config": Selection,
-    "study": Study,
-    "plan": Plan,
-    "manifest": Manifest,
-    "weights": Weights,
-    "image": Image,
-    "record": Record,
-    "fit": Analysis,
-}
+SCHEMAS: dict[str, type[BaseModel]] = {"config": Selection, "study": Study}
+"""The files that a user writes, by the names of the schemas that an editor checks them with."""
 NAMES: dict[type[Any], str] = {int: "whole number", float: "number", str: "text", bool: "`true`, `false`"}
 """The types as a reader of YAML or of a table knows them."""
 

@@ -7,7 +7,6 @@ import socket
 import stat
 from pathlib import Path
 
-import jsonschema
 import pytest
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, ValidationError
@@ -23,7 +22,7 @@ from study.artifacts.weights import Weights
 from study.base.errors import StudyError
 from study.base.files import write_new
 from study.base.privacy import anonymous
-from tests.conftest import ROOT, tiny_plan
+from tests.conftest import tiny_plan
 
 WEIGHTS = Weights(
     model="resnet18", requested="none", kind="random", file=None, sha256=None, body_sha256="ab", reason="asked for"
@@ -120,18 +119,17 @@ def test_a_record_is_written_where_there_are_no_hard_links(tmp_path: Path, monke
     assert stat.S_IMODE((tmp_path / "a.json").stat().st_mode) == 0o644
 
 
-def test_a_record_validates_against_the_published_schema_and_reads_back(tmp_path: Path) -> None:
+def test_a_record_of_every_outcome_reads_back_and_an_unknown_key_is_refused(tmp_path: Path) -> None:
     plan = tiny_plan()
-    schema = json.loads((ROOT / "workflow/schemas/record.schema.json").read_text(encoding="utf-8"))
     for outcome in ("ok", "failed", "out_of_memory", "unavailable"):
         record = make_record(plan, outcome=outcome)
         path = tmp_path / f"{outcome}.json"
         write_new(path, record.model_dump_json())
-        jsonschema.validate(json.loads(path.read_text()), schema)
         assert read_record(path) == record
-    broken = json.loads(make_record(plan).model_dump_json()) | {"colour": "red"}
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(broken, schema)
+    path = tmp_path / "broken.json"
+    path.write_text(json.dumps(json.loads(make_record(plan).model_dump_json()) | {"colour": "red"}))
+    with pytest.raises(StudyError, match="colour"):
+        read_record(path)
 
 
 def test_a_broken_record_is_named_and_not_touched(tmp_path: Path) -> None:
