@@ -28,12 +28,12 @@ from study.analysis.stats.learning import learning_of
 from study.analysis.stats.log_model import Interval, LogModel, fit_log_model, level_test
 from study.analysis.stats.optimum import may_be_fastest, optimum_of
 from study.analysis.stats.stability import drift_of
-from study.config.study import Learning
+from study.config.study import Study
 
 SIZES = 2.0 ** np.arange(4, 9)
 NO_LAW = (TooFewPoints, NoDifference, NoLaw, Drifted)
 MARGIN = 0.05
-IMAGES, LESS = 206, Learning().margin
+IMAGES, LESS = 206, Study.model_fields["learning_margin"].default
 """Validation images of the blog's job, and the margin of accuracy of a study."""
 
 

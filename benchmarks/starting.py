@@ -22,8 +22,7 @@ from study.artifacts.plan import Plan, write_plans
 from study.artifacts.start import Start
 from study.base import devices
 from study.base.cpus import usable_cpus
-from study.config.evidence import Evidence
-from study.config.study import Study
+from study.config.study import Evidence, Study
 from study.host.engine.place import Place
 from study.host.plan.make import make_plan
 from study.host.plan.templates import start_templates
@@ -47,7 +46,6 @@ def planned(device: str, processes: int, results: Path) -> dict[str, Plan]:
             | {"strategy": STRATEGIES[processes], "processes": processes},
             "loader": {"kind": "device"},
             "factors": {"device": [device]},
-            "instruments": {"yardstick": False, "ceilings": False},
             "evidence": dict.fromkeys(Evidence.model_fields),
         }
         there = {one: devices.absent(one) for one in ("cpu", "cuda")}
@@ -77,6 +75,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, nargs="+", choices=STRATEGIES, default=[1, 2])
     parser.add_argument("--pairs", type=int, default=10)
     options: Any = parser.parse_args()
+    os.environ["STUDY_INSTRUMENTS"] = "off"
     for processes in options.processes:
         with tempfile.TemporaryDirectory() as folder:
             print(line(processes, options.pairs, planned(options.device, processes, Path(folder)), Path(folder)))

@@ -7,14 +7,13 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from study.artifacts import timing
-from study.config.evidence import Evidence, Instruments
 from study.config.rules import RULES
 from study.config.sections import Dataset, Inference, Limits, Loader, Model, Training
 from study.config.selection import Images, Selection
 from study.config.settings import Keys
-from study.config.study import Curve, Learning, Study
+from study.config.study import Curve, Evidence, StudyFile
 
-SCHEMAS: dict[str, type[BaseModel]] = {"config": Selection, "study": Study}
+SCHEMAS: dict[str, type[BaseModel]] = {"config": Selection, "study": StudyFile}
 """The files that a user writes, by the names of the schemas that an editor checks them with."""
 NAMES: dict[type[Any], str] = {int: "whole number", float: "number", str: "text", bool: "`true`, `false`"}
 """The types as a reader of YAML or of a table knows them."""
@@ -35,7 +34,7 @@ def generated_files() -> dict[str, str]:
 
 
 def _readme() -> str:
-    own = {key: field for key, field in Study.model_fields.items() if key not in Keys.model_fields}
+    own = {key: field for key, field in StudyFile.model_fields.items() if key not in Keys.model_fields}
     plain = {key: field for key, field in Keys.model_fields.items() if key in ("task", "device", "process", "seed")}
     sections = [
         "# Configuration",
@@ -58,12 +57,6 @@ def _readme() -> str:
         "### `evidence`",
         str(Evidence.__doc__).replace("\n    ", "\n").strip(),
         _table(Evidence.model_fields, "evidence."),
-        "### `instruments`",
-        str(Instruments.__doc__).replace("\n    ", "\n").strip(),
-        _table(Instruments.model_fields, "instruments."),
-        "### `learning`",
-        str(Learning.__doc__).strip(),
-        _table(Learning.model_fields, "learning."),
         "### Keys of every run",
         _table(plain),
     ]

@@ -18,6 +18,8 @@ if not os.environ.get("STUDY_TEST_GPU"):
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # No test waits for the measurement of another worker, nor for one of this machine's user.
 os.environ["STUDY_MACHINE"] = f"test {os.getpid()}"
+# The yardstick and the ceilings take seconds of each run; a test of them takes this away.
+os.environ["STUDY_INSTRUMENTS"] = "off"
 
 import numpy as np
 import pytest
@@ -25,8 +27,7 @@ from PIL import Image
 
 from study.artifacts.plan import Plan
 from study.base.files import PACKAGE
-from study.config.evidence import Evidence
-from study.config.study import Study
+from study.config.study import Evidence, Study
 from study.host.engine.place import Place
 from study.host.plan.make import make_plan
 
@@ -107,7 +108,6 @@ def study_values(**changes: Any) -> dict[str, Any]:
         "replicates": 1,
         "curve": {"x": "training.batch_size", "y": "fit_seconds"},
         "evidence": UNWATCHED,
-        "instruments": {"yardstick": False, "ceilings": False},
     }
     return values | changes
 

@@ -1,10 +1,11 @@
 """What others did on a machine: the values that the keys of a study's ``evidence`` limit."""
 
+from collections.abc import Mapping
+
 from pydantic import ConfigDict, Field
 
 from study.artifacts.machine import Magnitude, Whole
 from study.base.strict import Strict
-from study.config.evidence import Evidence
 
 
 class Observed(Strict):
@@ -37,9 +38,9 @@ class Observed(Strict):
     )
     device_percent: Magnitude | None = Field(None, description="Utilisation of the GPU by others, before the run.")
 
-    def crossed(self, limits: Evidence) -> list[str]:
-        """Return the keys of the limits that a known value lies above."""
-        pairs = {key: (getattr(self, key), getattr(limits, key)) for key in Evidence.model_fields}
+    def crossed(self, limits: Mapping[str, float | None]) -> list[str]:
+        """Return the keys of ``limits`` that a known value lies above. A limit of None is none."""
+        pairs = {key: (getattr(self, key), limit) for key, limit in limits.items()}
         return [
             key for key, (value, limit) in pairs.items() if value is not None and limit is not None and value > limit
         ]

@@ -58,7 +58,7 @@ class Plan(Strict):
 
     def measures_ceilings(self, run: Run) -> bool:
         """Return whether ``run`` also measures its device's ceilings: the first run per device and precision does."""
-        if run.settings.task == "inference" or not self.study.instruments.ceilings:  # its training is not reported
+        if run.settings.task == "inference":  # its training is not reported
             return False
         like = (run.settings.device, run.settings.training.precision)
         first = next(r for r in self.runs if (r.settings.device, r.settings.training.precision) == like)

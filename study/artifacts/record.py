@@ -14,8 +14,8 @@ from study.artifacts.weights import Weights
 from study.base.errors import StudyError
 from study.base.files import json_sha256
 from study.base.strict import Strict
-from study.config.evidence import Evidence
 from study.config.settings import Settings
+from study.config.study import Evidence
 
 Outcome = Literal["ok", "out_of_memory", "failed", "unavailable"]
 

@@ -11,7 +11,7 @@ from study.base.errors import StudyError
 from study.base.explain import explain
 from study.config.selection import Selection
 from study.config.settings import Settings, setting_keys, with_values
-from study.config.study import Study
+from study.config.study import Study, StudyFile
 
 RESERVED = ("data", "images", "logs", "weights")
 SECTIONS = ("dataset", "model", "training", "loader", "inference", "limits", "evidence")
@@ -59,19 +59,17 @@ def read_study(name: str, folder: Path, selection: Selection) -> Study:
         raise StudyError(key="studies", value=name, context="as a study's name", allowed=allowed)
     values = strict_yaml.read_mapping(folder / f"{name}.yaml")
     source = f"study {name}"
-    if values.get("full"):
-        why = "not allowed in a file: the pipeline writes it with `size: reduced`"
-        raise StudyError(source=source, key="full", why=why)
-    overrides = _plain(selection)
+    overrides, full = _plain(selection), {}
     reduced = values.get("reduced") or {}
     if selection.size == "reduced" and isinstance(reduced, dict):
+        full = {key: _at(values, key) for key in reduced if key not in overrides}
         overrides = {key: value for key, value in reduced.items() if key not in overrides} | overrides
-        values = values | {"full": {key: _at(values, key) for key in reduced if key not in _plain(selection)}}
     values = _override(values, overrides)
     try:
-        return Study.model_validate(values)
+        declared = StudyFile.model_validate(values)
     except ValidationError as error:
-        raise explain(error, Study, source) from None
+        raise explain(error, StudyFile, source) from None
+    return Study.model_validate(declared.model_dump() | {"full": full})
 
 
 def _at(values: dict[str, Any], key: str) -> Any:

@@ -157,6 +157,5 @@ RULES: tuple[Rule, ...] = (
     Rule("loader.decoder", one_of("pillow"), FASTAI, "fastai brings its own loader"),
     Rule("loader.decoder", CPU_DECODERS, {"device": one_of("cpu")}, "a CPU has no nvJPEG"),
     Rule("loader.decoder", CPU_DECODERS, LOADED, "what the GPU decodes stays there"),
-    Rule("training.cudnn_benchmark_limit", one_of(10), {"training.cudnn_benchmark": one_of(False)}, "cuDNN tries none"),
 )
 """The rules in the order in which they are checked."""

@@ -275,12 +275,6 @@ class Training(Declared):
     cudnn_benchmark: bool = Field(
         True, description="True to let cuDNN try its algorithms at the first use of each shape, as fastai does."
     )
-    cudnn_benchmark_limit: int = Field(
-        10,
-        ge=0,
-        le=1000,
-        description="Largest number of algorithms that cuDNN tries for a shape; 10 is torch's default, 0 means all.",
-    )
     threads: int | Literal["auto"] = Field(
         "auto",
         description="CPU threads of each training process. `auto`: torch's default number, divided among all "

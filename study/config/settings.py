@@ -25,10 +25,6 @@ class Keys(Declared):
     loader: Loader = Field(default_factory=lambda: Loader.model_validate({}))
     inference: Inference = Field(default_factory=lambda: Inference.model_validate({}))
     limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
-    control: Literal["first", "second"] = Field(
-        "first",
-        description="A key without effect. `null_control` makes it a factor, so that each configuration is run twice.",
-    )
     process: Literal["forked", "fresh"] = Field(
         "forked",
         description="The process of a run. `forked`: from one that has imported torch and done nothing else; "
@@ -55,6 +51,11 @@ class Keys(Declared):
 
 class Settings(Keys):
     """The keys of one run, with one level of each factor. They go together as ``study/config/rules.py`` says."""
+
+    control: Literal["first", "second"] = Field(
+        "first",
+        description="Which of its two runs a configuration with a `null_control` is in. Without effect.",
+    )
 
     @model_validator(mode="after")
     def _keys_go_together(self) -> Self:

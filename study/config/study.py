@@ -8,7 +8,6 @@ from typing import Any, Literal, Self, get_args
 from pydantic import Field, model_validator
 
 from study.base.strict import Declared
-from study.config.evidence import Evidence, Instruments
 from study.config.settings import Keys, setting_keys
 
 Total = Literal[
@@ -39,20 +38,42 @@ class Curve(Declared):
     )
 
 
-class Learning(Declared):
-    """Which settings count as trained, and so may be recommended."""
+class Evidence(Declared):
+    """The limits of what others may do on the machine while a run is measured. None of them looks at the run's times.
+    A run that crosses one is marked as disturbed, kept, and measured once more; the second record counts. A key without
+    a value sets no limit. Changing a limit measures no run again.
+    """
 
-    margin: float = Field(
-        0.02,
+    others_cpu_percent: float | None = Field(
+        10,
         ge=0,
-        lt=1,
-        description="Accuracy, 0 to 1, by which a setting may fall short of the best one. One that falls short by "
-        "more, beyond the noise between runs, has not learned, and neither has one whose accuracy is not above chance.",
+        description="CPU time of processes that are not the run's, in percent of the CPUs that the run may use.",
+    )
+    steal_percent: float | None = Field(
+        2, ge=0, description="Time in which a virtual machine's host ran others on the run's CPUs, in percent of them."
+    )
+    memory_pressure_percent: float | None = Field(
+        5,
+        ge=0,
+        description="Share of the time in which all processes with work waited for memory, such as for pages that "
+        "were swapped out (PSI, `full`).",
+    )
+    throttled_percent: float | None = Field(
+        5,
+        ge=0,
+        description="Share of the samples in which heat, the power supply or the hardware slowed the GPU down. Its "
+        "usual power cap does not count.",
+    )
+    device_processes: int | None = Field(
+        0, ge=0, description="Number of other processes on the GPU when the run began, or after it ended."
+    )
+    device_percent: float | None = Field(
+        10, ge=0, description="Utilisation of the GPU by others when the run began, in percent."
     )
 
 
-class Study(Keys):
-    """One study: one file in `config/studies`."""
+class StudyFile(Keys):
+    """What a file of `config/studies` may hold."""
 
     title: str = Field(min_length=1, description="Name of the study in headings.")
     question: str = Field(min_length=1, description="The question that the study answers, as one sentence.")
@@ -86,7 +107,14 @@ class Study(Keys):
         description="The time that is compared in a study without a `curve`. none: `fit_seconds`, or "
         "`thousand_images_seconds` with `task: inference`.",
     )
-    learning: Learning = Field(default_factory=lambda: Learning.model_validate({}))
+    learning_margin: float = Field(
+        0.02,
+        ge=0,
+        lt=1,
+        description="Accuracy, 0 to 1, by which a setting may fall short of the best one and still counts as trained. "
+        "One that falls short by more, beyond the noise between runs, has not learned and is not recommended, and "
+        "neither is one whose accuracy is not above chance.",
+    )
     effects: bool = Field(
         False,
         description="True to compare the levels of every factor but the device with the first one of each, averaged "
@@ -98,12 +126,7 @@ class Study(Keys):
         description="Dotted keys (or `replicates`) with their values for `size: reduced`, which fits a machine with "
         "two CPU cores.",
     )
-    full: dict[str, Any] = Field(
-        default_factory=dict,
-        description="The values that the reduced keys replaced. The pipeline writes them; a file must not hold them.",
-    )
     evidence: Evidence = Field(default_factory=lambda: Evidence.model_validate({}))
-    instruments: Instruments = Field(default_factory=lambda: Instruments.model_validate({}))
     published: str | None = Field(
         None,
         description="Name of the study in `study/analysis/published/published.csv` that is shown beside the runs.",
@@ -158,7 +181,7 @@ class Study(Keys):
 
     @model_validator(mode="after")
     def _factors_name_keys_and_levels(self) -> Self:
-        allowed = setting_keys()
+        allowed = [*setting_keys(), *(["control"] if self.null_control else [])]
         for key, levels in self.factors.items():
             if key not in allowed:
                 raise ValueError(f"factors: {key!r} is not allowed: no such key; allowed: {', '.join(allowed)}")
@@ -213,6 +236,14 @@ class Study(Keys):
                     raise ValueError(
                         f"only.{key}: {level!r} is not allowed: no level of this factor; allowed: {levels}"
                     )
+
+
+class Study(StudyFile):
+    """A study as it is planned: what its file holds, with the values that the selection changed."""
+
+    full: dict[str, Any] = Field(
+        default_factory=dict, description="The values that the `reduced` keys replaced, with `size: reduced`."
+    )
 
 
 def shown(study: Study, key: str, level: Any) -> Any:

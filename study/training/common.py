@@ -131,7 +131,6 @@ def loop_of(settings: Settings) -> Callable[[TrainingJob], Measurement]:
     else:
         from study.training.loops.torch.loop import train
     torch.backends.cudnn.benchmark = settings.training.cudnn_benchmark  # fastai's import switches it on
-    torch.backends.cudnn.benchmark_limit = settings.training.cudnn_benchmark_limit
     return train
 
 

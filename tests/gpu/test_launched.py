@@ -93,13 +93,15 @@ def test_a_second_process_on_the_gpu_is_flagged(tmp_path: Path, other_process: N
     assert SharedGpu(runs=1) in warnings_of(plan.study, frame, "fit_seconds", None)
 
 
-def test_a_gpu_alone_is_not_flagged_and_its_energy_and_ceilings_are_known(tmp_path: Path) -> None:
+def test_a_gpu_alone_is_not_flagged_and_its_energy_and_ceilings_are_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("STUDY_INSTRUMENTS")
     assert devices.activity() is not None
     time.sleep(2)
     training = {"batch_size": 32, "epochs": 60, "freeze_epochs": 0}
     dataset = {"source": "generated", "images": 600, "image_size": 128}
-    ceilings = {"ceilings": True}
-    plan = gpu_plan(tmp_path, dataset=dataset, training=training, loader={"kind": "device"}, instruments=ceilings)
+    plan = gpu_plan(tmp_path, dataset=dataset, training=training, loader={"kind": "device"})
     frame = table(plan, tmp_path)
     assert not [one for one in warnings_of(plan.study, frame, "fit_seconds", None) if isinstance(one, SharedGpu)]
     row = frame.iloc[0]

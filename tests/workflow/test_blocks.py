@@ -10,7 +10,7 @@ import pytest
 
 from study.artifacts.record import Record, sealed
 from study.artifacts.shelf import read_record
-from study.config.evidence import Evidence
+from study.config.study import Evidence
 from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, copy_checkout, neighbours
 from tests.workflow.test_pipeline import jobs, wait_for
 
@@ -117,7 +117,8 @@ class TestABlockIsMadeWholeOrNotBegun:
 
 
 def test_runs_beside_a_noisy_neighbour_are_marked_and_measured_again(ready: Checkout) -> None:
-    ready.study("tiny", evidence=Evidence().model_dump(), instruments={})
+    ready.variables["STUDY_INSTRUMENTS"] = "on"
+    ready.study("tiny", evidence=Evidence().model_dump())
     with neighbours(NEIGHBOUR, os.cpu_count() or 1):
         said = ready.good()
     folder = ready.root / "results/tiny/records"

@@ -75,10 +75,13 @@ def planted(run: Run, measured: dict[bool, Record]) -> Record:
     )
 
 
-def test_load_from_outside_in_half_of_the_blocks_is_seen_and_makes_no_difference(tmp_path: Path) -> None:
+def test_load_from_outside_in_half_of_the_blocks_is_seen_and_makes_no_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nothing differs, so nothing may be reported; the machine's change must be. The load is real and seen by itself;
     how much slower it makes the runs is planted, for that is the machine's own affair."""
-    values = study_values(factors={}, curve=None, null_control=True, contrast="control", replicates=4, instruments={})
+    monkeypatch.delenv("STUDY_INSTRUMENTS")
+    values = study_values(factors={}, curve=None, null_control=True, contrast="control", replicates=4)
     plan = make_plan("loaded", Study.model_validate(values), Place("none", "asked for"), HERE)
     measured = measure(plan, tmp_path / "results")
     assert all(record.yardstick and record.yardstick.seconds > 0 for record in measured.values())

@@ -185,7 +185,7 @@ def _cards(plan: Plan, groups: Levelled, analysis: Analysis) -> list[Card]:
     """Return the verdicts of the study itself: the answer, and what takes the time of the setting that it names."""
     best = shares_of_best(plan, groups, analysis)
     decoded = any(isinstance(caveat, DecodedBefore) for caveat in analysis.warnings)
-    told = cards(analysis.answer, analysis.groups, plan.study.learning.margin, decoded)
+    told = cards(analysis.answer, analysis.groups, plan.study.learning_margin, decoded)
     return [*told, *([limit_card(*best)] if best else [])]
 
 

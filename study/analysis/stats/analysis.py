@@ -165,7 +165,7 @@ def analyse(study: Study, frame: pd.DataFrame) -> Analysis:
             *([control_of(control)] if control else []),
         ],
         warnings=[
-            *learning_caveats(fitted, study.learning.margin),
+            *learning_caveats(fitted, study.learning_margin),
             *set_aside_caveats(fitted, y),
             *warnings_of(study, frame, y, study.curve.x if study.curve else None),
             *(group.drift for group in groups if group.drift),

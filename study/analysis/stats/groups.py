@@ -127,7 +127,7 @@ def _learning(study: Study, clean: pd.DataFrame) -> tuple[dict[str, Learning], f
         return {}, 0.0
     accuracies = {str(level): rows["accuracy"].dropna().tolist() for level, rows in clean.groupby("level", sort=False)}
     chance, images = float(known["chance_accuracy"].max()), int(known["valid_images"].min())
-    return learning_of(accuracies, chance, images, study.learning.margin), chance
+    return learning_of(accuracies, chance, images, study.learning_margin), chance
 
 
 def _optimum_among(model: LogModel, of_all: Optimum | None, levels: Sequence[str]) -> Optimum | None:

@@ -42,6 +42,8 @@ from study.host.supervise import supervise
 
 TIMES = "times"
 """File in the scratch folder with the CPU time of a container's processes."""
+INSTRUMENTS = "STUDY_INSTRUMENTS"
+"""Variable that is "off" in tests of what surrounds a run: it then measures neither yardstick nor ceilings."""
 LIMITS = {RESULT: 2**26, TELEMETRY: 2**30, CEILINGS: 2**16, TIMES: 1000}
 """Bytes of each file that a run leaves: a week of samples has a tenth of its limit."""
 
@@ -123,7 +125,7 @@ def attempt(plan: Plan, run: Run, results: Path, start: Start, log: TextIO, titl
         quiet=before.quiet,
         waited_seconds=before.waited_seconds,
         observed=observed,
-        disturbed=observed.crossed(plan.study.evidence),
+        disturbed=observed.crossed(plan.study.evidence.model_dump()),
         ceilings=ceilings,
         started_as=started_as,
         node=node(),
@@ -226,7 +228,8 @@ def _write_job(scratch: Path, plan: Plan, run: Run, seed: int, results: str) -> 
     job = {"run": run.model_dump(), "study": plan.name, "results": results, "seed": seed}
     if run.settings.training.nodes > 1 and plan.engine == "none":
         job["nodes"] = [one.model_dump() for one in nodes_of(run.settings.training.nodes)]
-    job |= {"yardstick": plan.study.instruments.yardstick, "ceilings": plan.measures_ceilings(run)}
+    instruments = os.environ.get(INSTRUMENTS) != "off"
+    job |= {"yardstick": instruments, "ceilings": instruments and plan.measures_ceilings(run)}
     path.write_text(json.dumps(job, ensure_ascii=False), encoding="utf-8")
     path.chmod(0o644)
     return path

@@ -12,14 +12,14 @@ from study.artifacts.observed import Observed
 from study.base import devices
 from study.base.devices import Activity
 from study.base.processes import cpu_seconds
-from study.config.evidence import Evidence
+from study.config.study import Evidence
 
 WINDOW_SECONDS = 0.5
 """Seconds over which the machine is looked at before a run."""
 PATIENCE_SECONDS = 1.0
 """Seconds of waiting from which on it is said."""
 QUIET_PRESSURE_PERCENT = 10.0
-"""Limit of each pressure before a run, where the study sets none: while nothing of ours runs, it is that of others."""
+"""Limit of each pressure before a run, where the study sets none: nothing of ours runs yet that would wait, too."""
 PRESSURE = {"cpu_pressure_percent": "cpu", "io_pressure_percent": "io", "memory_pressure_percent": "memory"}
 PRESSURE_FILES = Path("/proc/pressure")
 
@@ -96,15 +96,15 @@ def wait_until_quiet(limits: Evidence, seconds: float, gpus: int, cpus: Collecti
 
     ``gpus`` is the number of GPUs that the run will use. ``title`` names the run where the wait is said.
     """
-    plain = {key: QUIET_PRESSURE_PERCENT for key in PRESSURE if getattr(limits, key) is None}
-    limits = limits.model_copy(update=plain)
+    given = {key: limit for key, limit in limits.model_dump().items() if limit is not None}
+    before = dict.fromkeys(PRESSURE, QUIET_PRESSURE_PERCENT) | given
     begin, said = time.monotonic(), False
     while True:
         first = read(cpus)
         time.sleep(WINDOW_SECONDS)
         seen, activity = between(first, read(cpus)), devices.activity(gpus) if gpus else None
         seen = seen.model_copy(update=of_the_device(activity))
-        kinds, waited = seen.crossed(limits), time.monotonic() - begin - WINDOW_SECONDS
+        kinds, waited = seen.crossed(before), time.monotonic() - begin - WINDOW_SECONDS
         if not kinds or waited >= seconds:
             return Before(seen, activity, not kinds, waited)
         if waited >= PATIENCE_SECONDS and not said:

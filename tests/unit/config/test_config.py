@@ -382,8 +382,18 @@ def test_reduced_keys_are_checked_at_any_size_and_full_is_no_key_of_a_file(tmp_p
         reduced_plan(tmp_path, {"training.epoch": 7})
     with pytest.raises(StudyError, match="size: 'small' is not allowed"):
         reduced_plan(tmp_path, {}, size="small")
-    with pytest.raises(StudyError, match="full: not allowed in a file"):
+    with pytest.raises(StudyError) as error:
         plan_of(tmp_path, study_values(full={"replicates": 2}))
+    assert (error.value.key, error.value.why) == ("full", "unknown key")
+
+
+def test_the_level_of_a_null_control_is_no_key_of_a_file(tmp_path: Path) -> None:
+    with pytest.raises(StudyError) as error:
+        plan_of(tmp_path, study_values(control="first"))
+    assert (error.value.key, error.value.why) == ("control", "unknown key")
+    with pytest.raises(StudyError, match="factors: 'control' is not allowed"):
+        plan_of(tmp_path, study_values(factors={"control": ["first", "second"]}, curve=None))
+    assert len(plan_of(tmp_path, study_values(null_control=True)).runs) == 4
 
 
 def test_the_time_to_a_target_needs_a_target(tmp_path: Path) -> None:
@@ -401,10 +411,10 @@ def test_the_time_to_a_target_needs_a_target(tmp_path: Path) -> None:
 
 def test_the_margin_of_learning_changes_no_run(tmp_path: Path) -> None:
     """It is a key of the analysis: a study that asks for more of its settings need not be measured again."""
-    keys = [[run.key for run in plan_of(tmp_path, study_values(learning={"margin": m})).runs] for m in (0.02, 0.1)]
+    keys = [[run.key for run in plan_of(tmp_path, study_values(learning_margin=m)).runs] for m in (0.02, 0.1)]
     assert keys[0] == keys[1]
-    with pytest.raises(StudyError, match=r"learning\.margin: 1\.5 is not allowed: "):
-        plan_of(tmp_path, study_values(learning={"margin": 1.5}))
+    with pytest.raises(StudyError, match=r"learning_margin: 1\.5 is not allowed: "):
+        plan_of(tmp_path, study_values(learning_margin=1.5))
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,6 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("loader.decoder", FASTAI | {"loader.decoder": "torchcodec"}),
     ("loader.decoder", ON_DEVICE | {"loader.decoder": "torchcodec_cuda"}),
     ("loader.decoder", {"device": "cuda", "loader.decoder": "torchcodec_cuda"}),
-    ("training.cudnn_benchmark_limit", {"training.cudnn_benchmark": False, "training.cudnn_benchmark_limit": 0}),
 ]
 
 

@@ -9,12 +9,12 @@ import pytest
 
 from study.artifacts.observed import Observed
 from study.base import processes
-from study.config.evidence import Evidence
+from study.config.study import Evidence
 from study.host.steps import attempt, watch
 from study.host.steps.watch import Counters
 from study.host.supervise import execute
 
-LIMITS = Evidence()
+LIMITS = Evidence().model_dump()
 START = Counters(now=100.0, busy=50.0, stolen=1.0, own=5.0, pressure={"io_pressure_percent": 2.0}, cpus=2)
 
 
@@ -44,7 +44,7 @@ def test_a_limit_is_crossed_by_a_known_value_above_it_alone() -> None:
     assert Observed(others_cpu_percent=10.1, device_processes=1).crossed(LIMITS) == [
         "others_cpu_percent", "device_processes",
     ]  # fmt: skip
-    assert Observed(others_cpu_percent=99.0).crossed(Evidence(others_cpu_percent=None)) == []
+    assert Observed(others_cpu_percent=99.0).crossed({"others_cpu_percent": None}) == []
 
 
 def test_a_run_waits_for_a_quiet_machine_says_so_and_no_longer_than_its_bound(
@@ -59,14 +59,14 @@ def test_a_run_waits_for_a_quiet_machine_says_so_and_no_longer_than_its_bound(
     monkeypatch.setattr(watch, "read", read)
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     monkeypatch.setattr(time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
-    before = watch.wait_until_quiet(LIMITS, 60, 0, None, "run 1 of 2: bs4")
+    before = watch.wait_until_quiet(Evidence(), 60, 0, None, "run 1 of 2: bs4")
     assert (before.quiet, before.waited_seconds) == (True, 5.0)
     assert capfd.readouterr().err == "run 1 of 2: bs4: waiting up to 60 s for a quiet machine (others_cpu_percent 50)\n"
     now[0], busy_until = 0.0, 1000.0
-    before = watch.wait_until_quiet(LIMITS, 3, 0, None, "run 2 of 2: bs8")
+    before = watch.wait_until_quiet(Evidence(), 3, 0, None, "run 2 of 2: bs8")
     assert (before.quiet, before.waited_seconds, before.observed.others_cpu_percent) == (False, 3.0, 50.0)
     now[0] = 0.0
-    assert watch.wait_until_quiet(LIMITS, 0, 0, None, "run 3").quiet is False
+    assert watch.wait_until_quiet(Evidence(), 0, 0, None, "run 3").quiet is False
     assert now[0] == watch.WINDOW_SECONDS
 
 

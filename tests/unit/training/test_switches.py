@@ -26,7 +26,6 @@ SWITCHES: dict[str, tuple[dict[str, Any], float]] = {
     "fused": ({"training": {"optimizer_implementation": "fused"}}, 1e-4),
     "threads": ({"loader": {"kind": "threads", "workers": 2}}, 1e-6),
     "workers": ({"loader": {"kind": "workers", "workers": 1}}, 1e-6),
-    "cudnn": ({"training": {"cudnn_benchmark_limit": 1}}, 1e-6),
     "bf16": ({"training": {"precision": "bf16", "memory_format": "channels_last"}}, 3e-2),
 }
 """Settings, and how far a loss may lie from the eager one's, in units of the first loss. Compiling takes 20 s of CPU:
