@@ -36,8 +36,8 @@ def check_classes(counts: dict[str, int], path: str, key: str = "dataset.path") 
     """Raise one clear error that names ``key`` unless there are at least two classes with at least two images each."""
     refused = f"{key}: {path!r} is not allowed: "
     if not any(counts.values()):
-        place = " in a subfolder; give a folder with one subfolder per class" if key == "dataset.path" else ""
-        raise StudyError(f"{refused}it holds no image{place}")
+        where = " in a subfolder; give a folder with one subfolder per class" if key == "dataset.path" else ""
+        raise StudyError(f"{refused}it holds no image{where}")
     if len(counts) < 2:
         raise StudyError(f"{refused}it holds one class ({next(iter(counts))!r}); at least two are needed")
     for name, count in counts.items():

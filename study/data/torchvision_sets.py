@@ -42,8 +42,8 @@ class TorchvisionSet(Source):
         if not dataset.path:
             return Outlook(10, self.train_images)
         folder = given_folder(dataset.path)
-        places = {Path(self.unpacked).parent, Path(self.archives).parent}
-        files = sorted({path for place in places for path in _files(folder / place)})
+        folders = {Path(self.unpacked).parent, Path(self.archives).parent}
+        files = sorted({path for subfolder in folders for path in _files(folder / subfolder)})
         return Outlook(10, self.train_images, stat_files(folder, files))
 
     def make(self, dataset: Dataset, folder: Path, results: Path) -> Manifest:

@@ -93,13 +93,13 @@ def checked_inputs(job: Job) -> Inputs:
 def _change(base: Path, item: Item) -> str | None:
     """Return how a file differs from its entry in the manifest, or None if it does not."""
     try:
-        found = file_sha256(base / item.name)
+        checksum = file_sha256(base / item.name)
     except OSError as error:
         return f"{item.name}: cannot be read ({error.strerror}); put it back"
-    if found == item.sha256:
+    if checksum == item.sha256:
         return None
     return (
-        f"{item.name}: has changed since the manifest was made (its checksum is {found[:12]}, and was "
+        f"{item.name}: has changed since the manifest was made (its checksum is {checksum[:12]}, and was "
         f"{item.sha256[:12]}); put it back"
     )
 

@@ -68,6 +68,6 @@ def main(job_file: str, scratch: str) -> None:
 
     Nodes on other machines have none here: what starts their launchers is a command.
     """
-    told = Job.model_validate_json(Path(job_file).read_text(encoding="utf-8"))
-    launchers = [] if told.nodes else [Launcher() for _ in range(told.run.settings.training.nodes)]
+    order = Job.model_validate_json(Path(job_file).read_text(encoding="utf-8"))
+    launchers = [] if order.nodes else [Launcher() for _ in range(order.run.settings.training.nodes)]
     job.main(job_file, scratch, launchers)

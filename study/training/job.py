@@ -101,8 +101,8 @@ def _no_device(settings: Settings) -> str | None:
         return None
     if not torch.cuda.is_available():
         return f"torch finds no CUDA device that it can use: {gpu_trouble()}"
-    wanted, found = settings.training.replicas, torch.cuda.device_count()
-    return f"torch finds {found} CUDA devices, and the run needs {wanted}" if found < wanted else None
+    wanted, available = settings.training.replicas, torch.cuda.device_count()
+    return f"torch finds {available} CUDA devices, and the run needs {wanted}" if available < wanted else None
 
 
 def _yardsticks(device: torch.device) -> tuple[list[float], list[float]]:

@@ -31,7 +31,7 @@ def _own_address(endpoint: str) -> str:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect((host, int(port)))  # sends nothing
         own = str(probe.getsockname()[0])
-    names = [name for name, found in psutil.net_if_addrs().items() for one in found if one.address == own]
+    names = [name for name, addresses in psutil.net_if_addrs().items() for one in addresses if one.address == own]
     for name in names[:1]:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", name)
         os.environ.setdefault("NCCL_SOCKET_IFNAME", name)
@@ -78,12 +78,12 @@ def main(
     A rank is a process forked from this one that calls ``rank``; without it, one that starts from nothing.
     """
     config = configured(scratch, node, nodes, processes, endpoint)
-    told = (job, scratch, str(os.getpid()))
+    arguments = (job, scratch, str(os.getpid()))
     try:
         if rank:
-            elastic_launch(config, rank)(*told)
+            elastic_launch(config, rank)(*arguments)
         else:
-            elastic_launch(config, sys.executable)("-m", "study.training.distributed.rank", *told)
+            elastic_launch(config, sys.executable)("-m", "study.training.distributed.rank", *arguments)
     except ChildFailedError as error:
         codes = {rank: failure.exitcode for rank, failure in error.failures.items()}
         report_file(Path(scratch), node).write_text(json.dumps(codes), encoding="ascii")

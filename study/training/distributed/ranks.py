@@ -98,8 +98,8 @@ def _started(
     try:
         for node in range(nodes):
             paths = [str(path.resolve()) for path in (job_file, scratch)] if on else [str(job_file), str(scratch)]
-            told = [*paths, *map(str, (node, nodes, count)), endpoint]
-            agents.append(_told(waiting[node], told, on) if waiting else _new(node, told, on))
+            arguments = [*paths, *map(str, (node, nodes, count)), endpoint]
+            agents.append(_begun(waiting[node], arguments, on) if waiting else _new(node, arguments, on))
         yield agents
     finally:
         for agent in agents:
@@ -111,16 +111,16 @@ def _started(
             agent.wait()
 
 
-def _told(agent: Waiting, told: Sequence[str], on: Sequence[Node]) -> Agent:
+def _begun(agent: Waiting, arguments: Sequence[str], on: Sequence[Node]) -> Agent:
     """Return a launcher that waited, at work."""
-    agent.begin(told, _environment(on))
+    agent.begin(arguments, _environment(on))
     return agent
 
 
-def _new(node: int, told: Sequence[str], on: Sequence[Node]) -> Agent:
+def _new(node: int, arguments: Sequence[str], on: Sequence[Node]) -> Agent:
     """Return the launcher of a node in a process that starts from nothing."""
     command = [*(on[node].command if on else []), sys.executable, "-m", "study.training.distributed.agent"]
-    return subprocess.Popen([*command, *told, NOBODY if on else str(os.getpid())], env=_environment(on))
+    return subprocess.Popen([*command, *arguments, NOBODY if on else str(os.getpid())], env=_environment(on))
 
 
 def _environment(on: Sequence[Node]) -> dict[str, str]:
@@ -197,15 +197,15 @@ def _cause(scratch: Path, count: int, codes: Sequence[int | None], results: dict
     for node, code in enumerate(codes):
         if code is not None and code < 0:
             return RankFailed(f"the launcher of node {node} of {len(codes)} {_ended(code)}")
-    told = sorted(
+    reported = sorted(
         (rank for rank, result in results.items() if result.outcome != "ok"),
         key=lambda rank: result_file(scratch, rank).stat().st_mtime_ns,
     )
     lost = [loss for loss in _lost(scratch, len(codes)) if loss.rank not in results]
     for loss in sorted(lost, key=lambda loss: not loss.silent):
-        if loss.silent or not told:
+        if loss.silent or not reported:
             return RankFailed(f"rank {loss.rank} of {count} {_ended(loss.code)}")
-    for rank in told:
+    for rank in reported:
         kind = RankOutOfMemory if results[rank].outcome == "out_of_memory" else RankFailed
         return kind(f"rank {rank} of {count}: {results[rank].message}")
     return RankFailed(f"the ranks could not be started: {', '.join(map(_ended, filter(None, codes)))}")

@@ -103,8 +103,8 @@ class Whole:
 
     def fill(self, start: int, stop: int) -> None:
         """Decode the images ``start`` to ``stop``."""
-        for place in range(start, min(stop, len(self.stored))):
-            self.array[place] = self.decode(self.stored[place])
+        for index in range(start, min(stop, len(self.stored))):
+            self.array[index] = self.decode(self.stored[index])
 
     def pixels(self) -> NDArray[np.uint8]:
         """Return all images once they are there. Raise the error of the first one that cannot be decoded."""
@@ -138,16 +138,16 @@ def on_gpu(stored: Sequence[Stored], settings: Settings, device: torch.device) -
 
     channels, size, _ = shape_of(settings)
     done = torch.empty((len(stored), channels, size, size), dtype=torch.uint8, device=device)
-    files = [(place, file) for place, file in enumerate(stored) if isinstance(file, Path) and _is_plain_jpeg(file)]
-    for place in set(range(len(stored))) - {place for place, _ in files}:
-        done[place] = torch.from_numpy(decode(stored[place], channels, size)).to(device)
+    files = [(index, file) for index, file in enumerate(stored) if isinstance(file, Path) and _is_plain_jpeg(file)]
+    for index in set(range(len(stored))) - {index for index, _ in files}:
+        done[index] = torch.from_numpy(decode(stored[index], channels, size)).to(device)
     for start in range(0, len(files), GPU_PART):
         part = files[start : start + GPU_PART]
         data = [torch.frombuffer(bytearray(file.read_bytes()), dtype=torch.uint8) for _, file in part]
-        found = decode_jpeg(data, mode="GRAY" if channels == 1 else "RGB", device=device)
-        for (place, _), pixels in zip(part, found, strict=True):
+        images = decode_jpeg(data, mode="GRAY" if channels == 1 else "RGB", device=device)
+        for (index, _), pixels in zip(part, images, strict=True):
             values = interpolate(pixels[None].float(), (size, size), mode="bilinear", antialias=True)
-            done[place] = values[0].round_().clamp_(0, 255).to(torch.uint8)
+            done[index] = values[0].round_().clamp_(0, 255).to(torch.uint8)
     return done
 
 

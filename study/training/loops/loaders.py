@@ -193,7 +193,7 @@ class ThreadedLoader:
         return (
             images,
             labels.pin_memory() if self.pinned else labels,
-            [self.pool.submit(self._fill, images[place], index) for place, index in enumerate(chosen)],
+            [self.pool.submit(self._fill, images[row], index) for row, index in enumerate(chosen)],
         )
 
     def _fill(self, row: torch.Tensor, index: int) -> None:

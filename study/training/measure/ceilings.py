@@ -1,4 +1,7 @@
-"""What the device can do: the rates of a large matrix product and of a copy."""
+"""What the device can do: the rates of a large matrix product and of a large copy.
+
+They are measured, not read from a data sheet. A multiplication with its addition counts as two FLOPs.
+"""
 
 import math
 from collections.abc import Callable, Iterator
@@ -10,7 +13,7 @@ import torch
 
 from study.artifacts.machine import Ceiling, Ceilings
 from study.config.sections import Precision
-from study.training.measure.clock import Clock
+from study.training.measure.clock import Clock, clock_for
 from study.training.measure.precision import fp32_backends, fp32_in_use, fp32_settings
 
 SAMPLE_SECONDS = 0.01
@@ -29,7 +32,7 @@ HALF: dict[Precision, str] = {"bf16": "bfloat16", "fp16": "float16"}
 """torch's names for the types of mixed precision. The other precisions store fp32."""
 
 
-def measure_ceilings(device: "torch.device", precision: Precision) -> Ceilings:
+def measure_ceilings(device: torch.device, precision: Precision) -> Ceilings:
     """Measure both ceilings: FLOP/s of a product of square matrices, 2 x side^3 / s, and bytes/s of a copy.
 
     The measurement takes under 3 s on two CPU cores. It allocates up to 0.5 GiB on a CPU and 2 GiB on a GPU, and frees
@@ -37,10 +40,6 @@ def measure_ceilings(device: "torch.device", precision: Precision) -> Ceilings:
     a separate generator. The device's clock does the timing (``measure.clock``): on a GPU the samples are events in its
     queue, with one synchronisation at their end.
     """
-    import torch
-
-    from study.training.measure.clock import clock_for
-
     kind: Literal["cpu", "cuda"] = "cuda" if device.type == "cuda" else "cpu"
     clock = clock_for(device)
     matmul, convolution = fp32_settings(kind)
@@ -69,7 +68,7 @@ def measure_ceilings(device: "torch.device", precision: Precision) -> Ceilings:
     )
 
 
-def sample(call: Callable[[], object], work: float, clock: "Clock") -> Ceiling:
+def sample(call: Callable[[], object], work: float, clock: Clock) -> Ceiling:
     """Return the rates of a call that does ``work`` (FLOPs or bytes), sampled for about ``SAMPLING_SECONDS``.
 
     The call is warmed up before, and the clock is read at the end.
@@ -87,7 +86,7 @@ def sample(call: Callable[[], object], work: float, clock: "Clock") -> Ceiling:
     return Ceiling(best=max(samples), samples=samples, calls_per_sample=calls)
 
 
-def seconds_of(call: Callable[[], object], clock: "Clock") -> float:
+def seconds_of(call: Callable[[], object], clock: Clock) -> float:
     """Return the seconds of a warm call: the shorter of two after a first, which pays for libraries and memory."""
     call()
     marks = [clock.mark()]
@@ -98,9 +97,7 @@ def seconds_of(call: Callable[[], object], clock: "Clock") -> float:
     return max(1e-9, min(clock.seconds(a, b) for a, b in pairwise(marks)))
 
 
-def _large_product(
-    device: "torch.device", precision: Precision, clock: "Clock"
-) -> "tuple[int, Callable[[], torch.Tensor]]":
+def _large_product(device: torch.device, precision: Precision, clock: Clock) -> tuple[int, Callable[[], torch.Tensor]]:
     """Return side and call of the first product that takes ``LONG_CALL_SECONDS``, or of the largest product."""
     sides = PRODUCT_SIDES["cuda" if device.type == "cuda" else "cpu"]
     for side in sides:
@@ -110,13 +107,11 @@ def _large_product(
     return side, call
 
 
-def _product(side: int, device: "torch.device", precision: Precision) -> "Callable[[], torch.Tensor]":
+def _product(side: int, device: torch.device, precision: Precision) -> Callable[[], torch.Tensor]:
     """Return a call that multiplies two random square matrices.
 
     The values are random because a GPU's power, and so its clock, depends on them.
     """
-    import torch
-
     dtype = getattr(torch, HALF.get(precision, "float32"))
     generator = torch.Generator(device).manual_seed(0)
     a, b = (torch.randn(side, side, generator=generator, device=device, dtype=dtype) for _ in range(2))
@@ -124,10 +119,8 @@ def _product(side: int, device: "torch.device", precision: Precision) -> "Callab
     return lambda: torch.mm(a, b, out=out)
 
 
-def _copy(size: int, device: "torch.device") -> "Callable[[], torch.Tensor]":
+def _copy(size: int, device: torch.device) -> Callable[[], torch.Tensor]:
     """Return a call that reads and writes ``size`` bytes; both tensors are touched before, as first use costs more."""
-    import torch
-
     source = torch.ones(size, dtype=torch.uint8, device=device)
     target = torch.zeros_like(source).fill_(2)
     return lambda: target.copy_(source)

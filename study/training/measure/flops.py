@@ -1,30 +1,27 @@
-"""The arithmetic of a training step (FLOPs, bytes) and the measured ceilings of the machine (FLOP/s, bytes/s).
+"""The arithmetic of a training step in FLOPs, and the bytes that it moves at least.
 
-The ceilings are measured, not read from a data sheet: a large matrix product and a large copy. A multiplication with
-its addition counts as two FLOPs throughout. The functions import torch themselves, because the figures read these
-models on the host.
+A multiplication with its addition counts as two FLOPs throughout.
 """
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
+from torch import nn
+from torch.func import functional_call
 
 from study.artifacts.samples import Flops
-
-if TYPE_CHECKING:
-    from torch import nn
 
 ADAM_MOMENTS = 2
 """Number of values that Adam keeps for each trained parameter."""
 
 
 def flops_of_step(
-    model: "nn.Module",
-    inputs: "torch.Tensor",
-    labels: "torch.Tensor",
-    loss: "Callable[[torch.Tensor, torch.Tensor], torch.Tensor]",
+    model: nn.Module,
+    inputs: torch.Tensor,
+    labels: torch.Tensor,
+    loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
     moments: int = ADAM_MOMENTS,
 ) -> Flops:
     """Return the FLOPs per image of forward and backward, by torch's ``FlopCounterMode``, and :func:`least_bytes`.
@@ -45,8 +42,7 @@ def flops_of_step(
     training to be counted. torch raises ``RuntimeError`` or ``NotImplementedError`` for a forward pass that reads a
     tensor's values: it cannot be counted.
     """
-    import torch
-    from torch.utils.flop_counter import FlopCounterMode
+    from torch.utils.flop_counter import FlopCounterMode  # 60 MB that a run loads after its peak is read
 
     formulas = {torch.ops.aten.convolution_backward: _convolution_backward_flop}
     with torch.random.fork_rng(devices=[]), torch.enable_grad():
@@ -66,7 +62,7 @@ def flops_of_step(
     )
 
 
-def least_bytes(model: "nn.Module", inputs: "torch.Tensor", moments: int = ADAM_MOMENTS) -> int:
+def least_bytes(model: nn.Module, inputs: torch.Tensor, moments: int = ADAM_MOMENTS) -> int:
     """Return the bytes that a step must move at least, in the types that the tensors have now.
 
     The inputs and every parameter are read once. For each trained parameter the gradient is written and read, the
@@ -85,21 +81,16 @@ def least_bytes(model: "nn.Module", inputs: "torch.Tensor", moments: int = ADAM_
     return moved
 
 
-def _shadow(tensor: "torch.Tensor") -> "torch.Tensor":
+def _shadow(tensor: torch.Tensor) -> torch.Tensor:
     """Return a plain tensor on ``meta`` with the same shape, type and ``requires_grad``, even for a subclass.
 
     fastai's tensors are such a subclass.
     """
-    import torch
-
     return torch.empty(tensor.shape, dtype=tensor.dtype, device="meta", requires_grad=tensor.requires_grad)
 
 
-def _without_storage(call: "Callable[..., torch.Tensor]", *arguments: "torch.Tensor") -> "torch.Tensor":
+def _without_storage(call: Callable[..., torch.Tensor], *arguments: torch.Tensor) -> torch.Tensor:
     """Return the result of ``call``; if it is a module, shadows replace the tensors that it holds."""
-    from torch import nn
-    from torch.func import functional_call
-
     if not isinstance(call, nn.Module):
         return call(*arguments)
     held = {name: _shadow(tensor) for name, tensor in [*call.named_parameters(), *call.named_buffers()]}
@@ -122,5 +113,5 @@ def _convolution_backward_flop(
     The order of ``others`` is aten's: bias, stride, padding, dilation, transposed, output padding, groups, output mask.
     """
     transposed, (by_input, by_weight, _by_bias) = others[4], others[7]
-    places = math.prod((input_shape if transposed else grad_shape)[2:])
-    return 2 * input_shape[0] * places * math.prod(weight_shape) * (int(by_input) + int(by_weight))
+    positions = math.prod((input_shape if transposed else grad_shape)[2:])
+    return 2 * input_shape[0] * positions * math.prod(weight_shape) * (int(by_input) + int(by_weight))

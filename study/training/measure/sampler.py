@@ -91,26 +91,26 @@ def _descendants(root: psutil.Process) -> list[psutil.Process]:
         with suppress(psutil.Error):
             return [child for child in root.children(recursive=True) if child.pid != os.getpid()]
         return []
-    found = []
+    processes = []
     for pid in pids:
         with suppress(psutil.Error):
-            found.append(psutil.Process(pid))
-    return found
+            processes.append(psutil.Process(pid))
+    return processes
 
 
 def _listed_children(pid: int) -> list[int]:
     """Return the ids of the processes below ``pid``, from the kernel's lists of the children of each thread."""
-    found: list[int] = []
+    pids: list[int] = []
     for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 - ten times as fast for a thread per core
         with open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as file:  # noqa: PTH123
             own = [int(child) for child in file.read().split()]
         for child in own:
             if child == os.getpid():
                 continue
-            found.append(child)
+            pids.append(child)
             with suppress(OSError):  # ended meanwhile
-                found += _listed_children(child)
-    return found
+                pids += _listed_children(child)
+    return pids
 
 
 class Gpu:
@@ -276,11 +276,11 @@ def watch(path: Path, pid: int, gpus: int) -> None:
 
     ``gpus`` is the number of GPUs that train, counted from the first; 0 in a run on a CPU.
     """
-    told = False
+    stopping = False
 
     def stop(*_: Any) -> None:
-        nonlocal told
-        told = True
+        nonlocal stopping
+        stopping = True
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the run, which then ends us
@@ -291,7 +291,7 @@ def watch(path: Path, pid: int, gpus: int) -> None:
         if not file.tell():
             file.write(",".join(COLUMNS) + "\n")
         due = time.monotonic()
-        while not told and os.getppid() == parent:
+        while not stopping and os.getppid() == parent:
             # After a stall continue from now: CPU shares over almost no time mean nothing.
             due = max(due + PERIOD_SECONDS, time.monotonic() + PERIOD_SECONDS / 2)
             time.sleep(max(0.0, due - time.monotonic()))

@@ -78,9 +78,9 @@ def _own(path: str, classes: int, seed: int) -> nn.Module:
         torch.manual_seed(seed)
         model = factory(classes=classes)
     except Exception as error:  # a user's code can raise anything
-        said = str(error).strip().splitlines() or [""]
+        lines = str(error).strip().splitlines() or [""]
         raise StudyError(
-            f"model.name: {path!r} cannot be loaded ({error.__class__.__name__}: {anonymous(said[0])}); allowed: "
+            f"model.name: {path!r} cannot be loaded ({error.__class__.__name__}: {anonymous(lines[0])}); allowed: "
             "package.module:factory, importable from the folder where the study is started, called with classes=..."
         ) from None
     if not isinstance(model, nn.Module):
@@ -97,9 +97,9 @@ def _check_outputs(model: nn.Module, name: str, image: tuple[int, int, int], cla
         with torch.no_grad():
             outputs = model(torch.zeros(2, *image))
     except Exception as error:
-        said = str(error).strip().splitlines() or [error.__class__.__name__]
+        lines = str(error).strip().splitlines() or [error.__class__.__name__]
         raise StudyError(
-            f"model.name: {name!r} fails on images of {' x '.join(map(str, image))}: {anonymous(said[0])}; allowed: a "
+            f"model.name: {name!r} fails on images of {' x '.join(map(str, image))}: {anonymous(lines[0])}; allowed: a "
             "model and a dataset.image_size that fit each other"
         ) from None
     finally:

@@ -71,8 +71,8 @@ def decide(
         path = fetch_imagenet(name, hub)
         state = imagenet_model(name, hub).state_dict()
     except (OSError, RuntimeError, ValueError) as error:
-        said = str(getattr(error, "reason", None) or error).strip() or error.__class__.__name__
-        reason = anonymous(said.splitlines()[0])
+        message = str(getattr(error, "reason", None) or error).strip() or error.__class__.__name__
+        reason = anonymous(message.splitlines()[0])
         return _random(name, requested, body, f"ImageNet weights are not available: {reason}")
     body = body_sha256(body_state(build(name, classes=classes, seed=seed, state=state), name))
     return _from_file(name, requested, "imagenet", path, body, "torchvision's ImageNet weights")

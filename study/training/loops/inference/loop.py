@@ -131,7 +131,7 @@ def calibration_batches(job: TrainingJob, prepare: Infer) -> Iterator[torch.Tens
     """
     train = job.images.train
     count = min(job.settings.inference.calibration_images, len(train))
-    chosen = [train[place * len(train) // count] for place in range(count)]
+    chosen = [train[number * len(train) // count] for number in range(count)]
     held = held_in_order(job.images, chosen, job.settings, job.device, CALIBRATION_BATCH)
     return (prepare(images) for images, _ in held)
 

@@ -94,8 +94,8 @@ class Captured:
         added_to = None if first else id(self.owner)
         key = (tuple(images.shape), share, training, trained, added_to)
         if key not in self.batches:
-            places = [torch.empty_like(values, device=self.device) for values in (images, labels)]
-            self.batches[key] = Recorded(places[0], places[1], share)
+            inputs = [torch.empty_like(values, device=self.device) for values in (images, labels)]
+            self.batches[key] = Recorded(inputs[0], inputs[1], share)
         batch = self.batches[key]
         batch.images.copy_(images, non_blocking=True)
         batch.labels.copy_(labels, non_blocking=True)
