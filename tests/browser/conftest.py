@@ -10,7 +10,8 @@ import pytest
 from study.analysis.report.step import render
 from study.artifacts.plan import Plan
 from tests.browser.chromium import Browser, Page, installed, started
-from tests.conftest import ROOT, tiny_plan, write_photos
+from tests.conftest import tiny_plan, write_photos
+from tests.examples import results_of
 from tests.unit.analysis.test_report import analysed, with_gpu
 
 PROBES = Path(__file__).with_name("probes.js").read_text(encoding="utf-8")
@@ -66,7 +67,7 @@ def bare(browser: Browser) -> Iterator[Page]:
 def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of docs/example-h200 beside its records, from its tables: test_example compares the two."""
     results = tmp_path_factory.mktemp("results") / "example"
-    shutil.copytree(ROOT / "docs/example-h200", results)
+    shutil.copytree(results_of("example-h200"), results)
     render([*EXAMPLE], results, results / "report.html")
     return results / "report.html"
 
@@ -75,7 +76,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def switches(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of docs/example-switches, from its tables."""
     page = tmp_path_factory.mktemp("switches") / "report.html"
-    render(["switches-gpu"], ROOT / "docs/example-switches", page)
+    render(["switches-gpu"], results_of("example-switches"), page)
     return page
 
 

@@ -16,10 +16,11 @@ import pytest
 import study
 from study.base import strict_yaml
 from tests.conftest import ROOT
+from tests.examples import results_of
 
 pytestmark = pytest.mark.thorough
 
-EXAMPLE = ROOT / "docs" / "example-h200"
+EXAMPLE = results_of("example-h200")
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
 
 

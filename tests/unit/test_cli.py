@@ -15,6 +15,7 @@ from study.cli import main, step
 from study.host.plan.templates import STEPS
 from study.schema import generated_files
 from tests.conftest import ROOT, tiny_plan
+from tests.examples import results_of
 
 
 @pytest.mark.parametrize("modules", [["study.cli"], STEPS], ids=["the command line", "the launcher"])
@@ -107,7 +108,7 @@ def test_a_step_with_a_wrong_plan_or_name_says_so_in_one_line(
     assert spelt(words) in error
 
 
-EXAMPLE = ROOT / "docs" / "example-h200"
+EXAMPLE = results_of("example-h200")
 FOLDERS = "--records RECORDS --telemetry TELEMETRY"
 FILES = ["gone", "folder", "empty", "text", "bytes", "null", "list", "object", "deep", "samples", "below/a/file"]
 """Things in the place of a file that a verb reads."""
@@ -332,7 +333,7 @@ def test_a_message_stands_in_the_log_too(tmp_path: Path, capsys: pytest.CaptureF
 def test_no_file_that_a_verb_writes_replaces_a_measurement(
     option: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    measured = next((ROOT / "docs" / "example-h200" / "speedup" / kind).glob("*.*"))
+    measured = next((EXAMPLE / "speedup" / kind).glob("*.*"))
     copy = Path(shutil.copy(measured, tmp_path))
     for words in (["timings", "plan.json"], ["fit", "plan.json", "timings.csv"], ["report"]):
         with pytest.raises(SystemExit) as end:
@@ -377,7 +378,7 @@ def test_figures_have_rooflines_and_telemetry_wherever_they_are_written(
     from matplotlib.figure import Figure
 
     monkeypatch.setattr(Figure, "savefig", lambda *arguments, **options: None)
-    folder = ROOT / "docs" / "example-h200" / "speedup"
+    folder = EXAMPLE / "speedup"
     files = [str(folder / name) for name in ("plan.json", "timings.csv", "fit.json")]
     folders = ["--records", str(folder / "records"), "--telemetry", str(folder / "telemetry")]
     assert main(["figures", *files, *folders, "--output", str(tmp_path / "elsewhere")]) == 0
@@ -399,7 +400,7 @@ def test_figures_replace_no_records_and_no_decisions(tmp_path: Path, capsys: pyt
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_stream_that_the_caller_closed_is_no_error(closed: str) -> None:
-    command = f"exec {sys.executable} -m study fit docs/example-h200/batch-size/timings.csv --x training.batch_size"
+    command = f"exec {sys.executable} -m study fit {EXAMPLE}/batch-size/timings.csv --x training.batch_size"
     done = subprocess.run(["sh", "-c", f"{command} --y fit_seconds {closed}"], cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 

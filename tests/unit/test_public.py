@@ -19,8 +19,9 @@ from study.analysis.table.files import read_csv, write_csv
 from study.artifacts.layout import Results
 from study.artifacts.plan import read_plan
 from tests.conftest import ROOT
+from tests.examples import results_of
 
-EXAMPLE = ROOT / "docs" / "example-h200"
+EXAMPLE = results_of("example-h200")
 BLOG = pd.DataFrame({"batch_size": [16, 32, 64, 128, 256], "seconds": [9.44, 10.50, 7.18, 10.52, 11.35]})
 
 

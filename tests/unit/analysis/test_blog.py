@@ -18,13 +18,14 @@ from study.analysis.published.table import read_published
 from study.analysis.stats.analysis import read_analysis
 from study.analysis.words import coefficients, number
 from study.artifacts.plan import write_plans
-from study.base.files import ROOT, write_new
+from study.base.files import write_new
 from study.cli import main
 from tests.conftest import tiny_plan
+from tests.examples import results_of
 from tests.unit.artifacts.test_records import make_record
 
 pytestmark = pytest.mark.xdist_group("a post of the example")
-EXAMPLE = ROOT / "docs" / "example-h200"
+EXAMPLE = results_of("example-h200")
 HOSTILE = [
     "<script>alert(1)</script>",
     "**bold** _under_ `code` [link](http://a.example) ![x](y)",

@@ -27,8 +27,9 @@ from study.artifacts.plan import read_plan
 from study.base.files import ROOT
 from study.config.load import read_selection, read_study
 from study.config.study import Study
+from tests.examples import results_of
 
-EXAMPLE = ROOT / "docs" / "example-h200"
+EXAMPLE = results_of("example-h200")
 CLAIMS = examine(read_published())
 
 

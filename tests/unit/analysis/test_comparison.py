@@ -32,7 +32,8 @@ from study.artifacts.machine import Machine
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import Record
 from study.cli import main
-from tests.conftest import ROOT, tiny_plan
+from tests.conftest import tiny_plan
+from tests.examples import results_of
 from tests.unit.artifacts.test_records import MACHINE, make_record
 
 SETTINGS = ["16, cpu", "64, cpu"]
@@ -333,7 +334,7 @@ def of_devices(folder: Path) -> list[Path]:
     """The runs of the example on the CPU as one result, and those on the GPU as another."""
     folders = [folder / "a", folder / "b"]
     for one, other in zip(folders, ("cuda", "cpu"), strict=True):
-        shutil.copytree(ROOT / "docs/example-h200/speedup", one / "speedup")
+        shutil.copytree(results_of("example-h200") / "speedup", one / "speedup")
         for path in (one / "speedup/records").rglob(f"*-{other}-*.json"):
             path.unlink()
     return folders

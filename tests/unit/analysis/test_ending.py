@@ -11,13 +11,13 @@ import pytest
 from study.analysis.stats.findings import Answer, CannotSay, Fastest, NothingSucceeded
 from study.analysis.stats.usable import Estimate
 from study.analysis.wording.ending import answer_line, next_step
-from study.base.files import ROOT
 from study.cli import main
 from study.config.study import Study
 from tests.conftest import study_values
+from tests.examples import results_of
 from tests.unit.test_commands import expanded
 
-EXAMPLE = ROOT / "docs" / "example-h200"
+EXAMPLE = results_of("example-h200")
 STUDY = Study.model_validate(study_values(replicates=3))
 FEW = CannotSay(group="cpu", factor="training.batch_size", reasons={"4": "few_runs"}, more_runs=2)
 UNTRAINED = CannotSay(group="cpu", factor="training.batch_size", reasons={"4": "not_learned"}, more_runs=None)

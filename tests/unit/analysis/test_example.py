@@ -1,6 +1,7 @@
 """The committed example: its records are still read, what is shown follows from them, and the pages quote it."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,17 @@ from study.analysis.words import listed, number
 from study.artifacts.plan import Plan, read_plan
 from study.artifacts.samples import PHASES
 from study.base.files import ROOT
+from tests.examples import results_of
 from tests.unit.analysis.found import only
 
 pytestmark = pytest.mark.xdist_group("the example")
-EXAMPLE = ROOT / "docs" / "example-h200"
+EXAMPLE = results_of("example-h200")
 FOLDER = EXAMPLE / "batch-size"
+
+
+def words_of(page: Path) -> str:
+    """The words of a page, however its lines are broken."""
+    return " ".join(page.read_text(encoding="utf-8").split())
 
 
 @pytest.fixture(scope="module")
@@ -44,13 +51,13 @@ def frame(plan: Plan) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def readme() -> str:
-    return " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    return words_of(ROOT / "README.md")
 
 
 @pytest.fixture(scope="module")
 def page() -> str:
     """The example's own page."""
-    return " ".join((EXAMPLE / "README.md").read_text(encoding="utf-8").split())
+    return words_of(ROOT / "docs" / "example-h200" / "README.md")
 
 
 def within_rounding(item: object) -> Any:
@@ -207,7 +214,7 @@ def test_the_runs_were_executed_in_the_planned_order(plan: Plan, frame: pd.DataF
 
 
 def test_a_warm_up_that_old_records_count_as_transforms_is_said_until_they_have_a_part_for_it() -> None:
-    study = ROOT / "docs" / "example-ways" / "ways"
+    study = results_of("example-ways") / "ways"
     told = table_files.read_timings(study / "timings.csv", read_plan(study / "plan.json"))
     assert "it is in the transforms on the device" in graph_warm_up_sentence(told)
     assert graph_warm_up_sentence(told.assign(graph_warm_up_seconds=1.5)) == ""
@@ -215,11 +222,10 @@ def test_a_warm_up_that_old_records_count_as_transforms_is_said_until_they_have_
 
 
 def test_the_pages_quote_the_times_of_three_ways_to_train(readme: str) -> None:
-    folder = ROOT / "docs" / "example-ways"
-    study = folder / "ways"
+    study = results_of("example-ways") / "ways"
     plan = read_plan(study / "plan.json")
     found = analyse(plan.study, table_files.read_table(plan, study / "records", study / "telemetry")[0])
-    page = " ".join((folder / "README.md").read_text(encoding="utf-8").split())
+    page = words_of(ROOT / "docs" / "example-ways" / "README.md")
     for group in found.groups:
         times = {one.label: one.time for one in group.levels if one.time and one.label in group.indistinguishable}
         best = min(times, key=lambda label: times[label].value)
@@ -239,7 +245,7 @@ POINTS_AT_A_BATCH_SIZE, POINTS_OF_ALL = 0.04, 0.02
 
 def accuracies() -> dict[tuple[str, int], Array]:
     """The accuracies (n,) of the second example's runs, one or more for each of five seeds, by way and batch size."""
-    study = ROOT / "docs" / "example-ways" / "ways"
+    study = results_of("example-ways") / "ways"
     plan = read_plan(study / "plan.json")
     frame = table_files.read_table(plan, study / "records", study / "telemetry")[0]
     frame = frame[frame["outcome"] == "ok"]
@@ -279,12 +285,11 @@ def test_the_three_ways_to_train_reach_one_mean_accuracy(one: str, other: str) -
 
 def test_the_pages_quote_what_the_switches_buy(readme: str) -> None:
     """The second example, whose page and README quote one estimate."""
-    folder = ROOT / "docs" / "example-switches"
-    study = folder / "switches-gpu"
+    study = results_of("example-switches") / "switches-gpu"
     plan = read_plan(study / "plan.json")
     found = analyse(plan.study, table_files.read_table(plan, study / "records", study / "telemetry")[0])
     (switches,) = found.switches
-    page = " ".join((folder / "README.md").read_text(encoding="utf-8").split())
+    page = words_of(ROOT / "docs" / "example-switches" / "README.md")
     assert switches.combination
     best = switches.combination.times_as_fast
     assert best.low is not None
@@ -305,7 +310,7 @@ def test_the_pages_quote_what_the_switches_buy(readme: str) -> None:
 
 
 def test_a_table_and_its_card_agree_on_a_setting_whose_time_is_not_determined() -> None:
-    (group,) = read_analysis(ROOT / "docs" / "example-switches" / "switches-gpu" / "fit.json").groups
+    (group,) = read_analysis(results_of("example-switches") / "switches-gpu" / "fit.json").groups
     told = {level.label: level_verdict(level, group) for level in group.levels if level.undetermined}
     assert told == {
         "fused": "slower, no interval",
@@ -315,7 +320,7 @@ def test_a_table_and_its_card_agree_on_a_setting_whose_time_is_not_determined() 
 
 
 def test_a_setting_that_may_be_as_fast_is_told_with_the_accuracy_that_it_lacks() -> None:
-    groups = read_analysis(ROOT / "docs" / "example-ways" / "ways" / "fit.json").groups
+    groups = read_analysis(results_of("example-ways") / "ways" / "fit.json").groups
     told = [
         tied_accuracy_sentence(group, [one for one in group.indistinguishable if one != group.best], 0.02)
         for group in groups

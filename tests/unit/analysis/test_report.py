@@ -20,10 +20,11 @@ from study.analysis.table.rows import table
 from study.artifacts.plan import Plan, write_plans
 from study.base.files import write_new
 from tests.conftest import ROOT, tiny_plan, write_photos
+from tests.examples import results_of
 from tests.unit.analysis.found import only
 from tests.unit.artifacts.test_records import make_record
 
-EXAMPLES = sorted(path.parent for path in (ROOT / "docs").glob("example-*/report.html"))
+EXAMPLES = sorted((ROOT / "docs").glob("example-*"))
 FACTORS = {"device": ["cpu", "cuda"], "training.batch_size": [2, 4, 8]}
 
 
@@ -166,7 +167,7 @@ def test_a_page_of_two_studies_and_one_of_thirteen_are_small(tmp_path: Path) -> 
     """The example has 50 runs and 12. Each further study adds to a page what one more of 50 runs does."""
     sizes = []
     for studies in (["batch-size", "speedup"], ["batch-size", "speedup", "batch-size"]):
-        render(studies, ROOT / "docs/example-h200", tmp_path / "report.html")
+        render(studies, results_of("example-h200"), tmp_path / "report.html")
         sizes.append((tmp_path / "report.html").stat().st_size)
     each = sizes[1] - sizes[0]
     assert each > 0.05e6
@@ -179,7 +180,7 @@ def test_the_committed_page_of_an_example_is_what_its_tables_give_now(tmp_path: 
     """``make example`` writes it. Its list of pictures is left out: a list of them is made with the pictures alone."""
     kept = (folder / "report.html").read_text(encoding="utf-8")
     studies = re.findall('<article id="(?!claims-re-examined)([^"]*)"', kept)
-    render(studies, folder, tmp_path / "report.html", linked=folder)
+    render(studies, results_of(folder.name), tmp_path / "report.html")
     pictures = re.compile("<p>Pictures beside this page:</p>.*?</ul>", re.DOTALL)
     (tmp_path / "kept.html").write_text(pictures.sub("", kept), encoding="utf-8")
     words = [Page(tmp_path / name).text.split() for name in ("report.html", "kept.html")]

@@ -21,17 +21,18 @@ from study.analysis.wording.consequences import ranked
 from study.analysis.wording.qualified import accuracy_sentence, far_sentence
 from study.analysis.words import group_names, three_digits
 from tests.conftest import ROOT
+from tests.examples import results_of
 from tests.unit.analysis.test_golden_page import fastest
 
 METHOD = ROOT / "study" / "analysis" / "report" / "templates" / "method.html.j2"
-EXAMPLE = ROOT / "docs" / "example-h200"
+EXAMPLE = results_of("example-h200")
 
 
 @functools.cache
 def told(example: str, *studies: str) -> str:
     """The words of an example's page as its tables give it now, each part of the page a line."""
     with TemporaryDirectory() as folder:
-        render(list(studies), ROOT / "docs" / example, Path(folder) / "report.html")
+        render(list(studies), results_of(example), Path(folder) / "report.html")
         page = (Path(folder) / "report.html").read_text(encoding="utf-8")
     page = re.sub(r"<(script|style|svg)\b.*?</\1>", "", page, flags=re.DOTALL)
     parts = re.split(r"</(?:p|li|tr|h\d|summary|caption|span|dd|dt|figcaption)>", page)
@@ -78,7 +79,7 @@ def test_a_group_is_named_by_what_tells_it_from_the_others(labels: list[str], na
 
 
 def test_the_card_of_the_best_combination_says_how_many_tie_with_it_and_what_its_clock_leaves_out() -> None:
-    analysis = read_analysis(ROOT / "docs" / "example-switches" / "switches-gpu" / "fit.json")
+    analysis = read_analysis(results_of("example-switches") / "switches-gpu" / "fit.json")
     best, fastest = cards(analysis.answer, analysis.groups, 0.02, decoded=True)
     assert best.heading == "Best combination"
     assert "3 other combinations may be as fast: the gain is shown, not which one is the best. Its images" in best.text
@@ -95,7 +96,7 @@ def test_the_card_of_the_best_combination_says_how_many_tie_with_it_and_what_its
 def test_what_a_card_folds_changes_no_decision() -> None:
     """Which settings lack accuracy beyond the limit, or did not learn, stays open; whatever is shorter than its fold,
     too."""
-    analysis = read_analysis(ROOT / "docs" / "example-ways" / "ways" / "fit.json")
+    analysis = read_analysis(results_of("example-ways") / "ways" / "fit.json")
     found = {card.heading: card for card in cards(analysis.answer, analysis.groups, 0.02)}
     assert list(found)[1:] == ["Use, fastai", "Use, torch", "Use, torch, channels_last, cuda graph, fused, device"]
     assert found["Use, fastai"].more == (
@@ -114,7 +115,7 @@ def test_what_a_card_folds_changes_no_decision() -> None:
 
 
 def test_a_far_run_is_told_only_where_the_setting_is_not_the_fastest_with_it() -> None:
-    group = read_analysis(ROOT / "docs" / "example-ways" / "ways" / "fit.json").groups[2]
+    group = read_analysis(results_of("example-ways") / "ways" / "fit.json").groups[2]
 
     def told(with_far: float, **changes: Any) -> str:
         levels = [

@@ -24,10 +24,11 @@ from study.artifacts.unbundle import as_folders, folder_of, unpack
 from study.base.errors import StudyError
 from study.cli import main
 from tests.conftest import ROOT, tiny_plan
+from tests.examples import results_of
 from tests.unit.analysis.test_comparison import of_devices, result, slower
 from tests.unit.artifacts.test_records import make_record
 
-EXAMPLE = ROOT / "docs" / "example-h200"
+EXAMPLE = results_of("example-h200")
 LINK, PIPE = stat.S_IFLNK | 0o777, stat.S_IFIFO | 0o644
 SCHEMA = (
     "about contentSize ComputerLanguage CreateAction CreativeWork Dataset datePublished description encodingFormat "

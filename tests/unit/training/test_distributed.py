@@ -44,6 +44,7 @@ from study.training.loops.loaders import MicroBatches
 from study.training.loops.sharding import Sharding, Share, images_of_step
 from study.training.measure.sampler import Gpu, read_together
 from tests.conftest import HERE, ROOT, study_values, tiny_plan
+from tests.examples import results_of
 from tests.unit.artifacts.test_records import make_record
 from tests.unit.training.gloo_ranks import one_batch_less, overlapping_shards, shards_with_a_gap, train_together
 
@@ -297,7 +298,7 @@ class TestSeeds:
 
     @pytest.mark.parametrize("study", ["batch-size", "speedup"])
     def test_the_committed_examples_keep_theirs(self, study: str) -> None:
-        folder = ROOT / "docs" / "example-h200" / study
+        folder = results_of("example-h200") / study
         plan = read_plan(folder / "plan.json")
         kept = {name: record.seed for name, record in table_files.read_all(plan, folder / "records").items()}
         assert kept
