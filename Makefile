@@ -144,11 +144,11 @@ docs: .docs/.installed  ## Build the documentation site, .docs/html/index.html; 
 	.docs/bin/python -m sphinx --fail-on-warning --keep-going --nitpicky --quiet -d .docs/doctrees docs .docs/html
 	@echo "The site: .docs/html/index.html"
 
-# An environment of its own: what builds the site is no part of any other.
+# An environment of its own: what builds the site, or asks about weaknesses, is no part of any other.
 .docs/.installed: VENV := .docs/bin/python
 .docs/.installed: requirements-docs.lock | .uv/bin/uv
 	@$(PYTHON) -m venv .docs
-	@$(call install,requirements-docs.lock,what builds the site,0.1 GB on the disk in seconds)
+	@$(call install,requirements-docs.lock,what builds the site,0.2 GB on the disk in seconds)
 	@touch $@
 
 LOCK := .uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-strip-extras \
@@ -161,23 +161,16 @@ lock: .uv/bin/uv  ## Pin every dependency again in the lock files
 	$(LOCK) --group slurm --no-deps -o requirements-slurm.lock -c requirements.lock
 	$(LOCK) --group docs -o requirements-docs.lock -c requirements.lock
 	$(LOCK) --group installer -o requirements-uv.lock
-	$(LOCK) --group audit -o requirements-audit.lock -c requirements.lock
 
-audit: .audit/.installed  ## Ask a public service about known weaknesses of the locked packages
-	for lock in requirements*.lock; do .audit/bin/pip-audit --disable-pip --require-hashes -r $$lock || exit 1; done
-
-.audit/.installed: VENV := .audit/bin/python
-.audit/.installed: requirements-audit.lock | .uv/bin/uv
-	@$(PYTHON) -m venv .audit
-	@$(call install,requirements-audit.lock,what asks about weaknesses,0.1 GB on the disk in seconds)
-	@touch $@
+audit: .docs/.installed  ## Ask a public service about known weaknesses of the locked packages
+	for lock in requirements*.lock; do .docs/bin/pip-audit --disable-pip --require-hashes -r $$lock || exit 1; done
 
 sbom: images  ## Write what each image holds to results/images/{cpu,cuda}.cdx.json (CycloneDX; docker or podman)
 	$(VENV) -m study inventory cpu
 	$(VENV) -m study inventory cuda
 
 clean:  ## Remove the environment and caches, but not results
-	rm -rf .venv .uv .docs .audit .snakemake .mypy_cache .ruff_cache
+	rm -rf .venv .uv .docs .snakemake .mypy_cache .ruff_cache
 
 help:  ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'

@@ -350,7 +350,7 @@ def test_generated_files_are_those_of_the_models(path: str) -> None:
 
 def test_the_locks_name_no_host_and_pin_every_line_with_a_hash() -> None:
     locks = sorted(ROOT.glob("requirements*.lock"))
-    assert len(locks) == 7
+    assert len(locks) == 6
     for lock in locks:
         text = lock.read_text(encoding="utf-8")
         assert "://" not in text
