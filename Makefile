@@ -8,7 +8,7 @@ CORES ?= 1
 
 .DEFAULT_GOAL := study
 .PHONY: study published report images images-archive host env dev test test-all test-gpu example \
-  lint test-units test-rest format schema docs lock audit sbom clean help
+  lint test-units test-rest format schema docs lock audit clean help
 
 study: host  ## Run the selected studies, and print the answer and the report's address
 	$(call start,$(ARGS))
@@ -125,16 +125,16 @@ cd $(1) && export PYTHONPATH=$(CURDIR) && python=$(CURDIR)/$(VENV) && for study 
 endef
 
 lint: dev env  ## Check the style, the import contracts, the workflow and all types
-	$(VENV) -m ruff check study tests benchmarks profiles
-	$(VENV) -m ruff format --check study tests benchmarks profiles
+	$(VENV) -m ruff check study study_extras tests benchmarks profiles
+	$(VENV) -m ruff format --check study study_extras tests benchmarks profiles
 	$(VENV) -m snakefmt --check Snakefile workflow
 	.venv/bin/lint-imports --no-logo
 	$(VENV) -m snakemake --lint
 	$(VENV) -m mypy
 
 format: dev  ## Format the code in the project's style
-	$(VENV) -m ruff check --fix study tests benchmarks profiles
-	$(VENV) -m ruff format study tests benchmarks profiles
+	$(VENV) -m ruff check --fix study study_extras tests benchmarks profiles
+	$(VENV) -m ruff format study study_extras tests benchmarks profiles
 	$(VENV) -m snakefmt Snakefile workflow
 
 schema: host  ## Write the schemas for editors and config/README.md from the models
@@ -164,10 +164,6 @@ lock: .uv/bin/uv  ## Pin every dependency again in the lock files
 
 audit: .docs/.installed  ## Ask a public service about known weaknesses of the locked packages
 	for lock in requirements*.lock; do .docs/bin/pip-audit --disable-pip --require-hashes -r $$lock || exit 1; done
-
-sbom: images  ## Write what each image holds to results/images/{cpu,cuda}.cdx.json (CycloneDX; docker or podman)
-	$(VENV) -m study inventory cpu
-	$(VENV) -m study inventory cuda
 
 clean:  ## Remove the environment and caches, but not results
 	rm -rf .venv .uv .docs .snakemake .mypy_cache .ruff_cache

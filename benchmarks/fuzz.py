@@ -31,13 +31,14 @@ from study.artifacts.telemetry import read_parquet
 from study.artifacts.unbundle import unpack
 from study.base.errors import StudyError
 from study.base.files import ROOT, file_sha256, remove_tree
-from study.cli import VERBS, main
+from study.cli import main
 from study.config.load import read_selection, read_study
 from study.config.sections import Dataset
 from study.config.settings import setting_keys
 from study.data.sources import look
 from study.host.engine.place import Place
 from study.host.plan.make import make_plan
+from study.verbs.table import VERBS, load
 
 HERE: dict[str, str | None] = {"cpu": None, "cuda": "no GPU here"}
 EXAMPLE = ROOT / "docs" / "example-h200" / "speedup"
@@ -302,9 +303,9 @@ def command_line(words: list[str], folder: Path) -> None:
     said(words)
 
 
-HARMLESS = [call.__name__ for call, _ in VERBS if call.__name__ not in ("schema", "engine", "start")]
+HARMLESS = [name for name in VERBS if name not in ("schema", "engine", "start")]
 """The verbs that write nothing into the checkout, ask no engine, and start nothing."""
-OPTIONS = sorted({name for _, arguments in VERBS for names, _ in arguments for name in names if name.startswith("-")})
+OPTIONS = sorted({word for name in VERBS for words, _ in load(name).arguments for word in words if word[0] == "-"})
 WORDS = st.one_of(
     st.sampled_from(
         ["plan.json", "text", "records", "telemetry", "gone", ".", "..", "", "-", "--", "cpu", "quickstart"]

@@ -79,10 +79,6 @@ class Results:
         """Return the archive of a device's image."""
         return self.root / "images" / f"{device}.tar"
 
-    def inventory(self, device: str) -> Path:
-        """Return the software bill of materials of a device's image."""
-        return self.root / "images" / f"{device}.cdx.json"
-
     def image_file(self, device: str, identity: str) -> Path:
         """Return Apptainer's file of a device's image."""
         return self.root / "images" / f"{device}.{identity}.sif"

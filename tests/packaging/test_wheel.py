@@ -28,7 +28,7 @@ PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel of a copy of the checkout: a build leaves its own folders beside the sources."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    for name in ("study", "tests", "benchmarks", "config", "docker", "workflow"):
+    for name in ("study", "study_extras", "tests", "benchmarks", "config", "docker", "workflow"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "certificates"))
     for name in ("pyproject.toml", "README.md", "LICENSE", "Snakefile", "requirements.lock"):
         shutil.copy2(ROOT / name, source)
@@ -75,8 +75,9 @@ def say(installed: Path, cwd: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def test_the_wheel_holds_the_package_with_its_data_and_nothing_else(wheel: Path) -> None:
-    files = {path for path in (ROOT / "study").rglob("*") if path.is_file() and path.suffix != ".pyc"}
+def test_the_wheel_holds_both_packages_with_their_data_and_nothing_else(wheel: Path) -> None:
+    packages = (ROOT / "study", ROOT / "study_extras")
+    files = {path for each in packages for path in each.rglob("*") if path.is_file() and path.suffix != ".pyc"}
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert held == {path.relative_to(ROOT).as_posix() for path in files}

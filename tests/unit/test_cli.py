@@ -14,6 +14,7 @@ from study.artifacts.plan import write_plans
 from study.cli import main, step
 from study.host.plan.templates import STEPS
 from study.schema import generated_files
+from study.verbs.table import EXTRAS, SHOWN, VERBS, load
 from tests.conftest import ROOT, tiny_plan
 from tests.examples import results_of
 
@@ -25,6 +26,31 @@ def test_what_a_run_waits_for_imports_neither_torch_nor_pandas(modules: list[str
     code = f"import {', '.join(modules)}, sys; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "set()"
+
+
+def test_a_verb_imports_no_module_of_another() -> None:
+    code = "import sys; from study.verbs.table import load; load('retry'); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    declared = {name for name in done.stdout.split() if name.startswith("study.verbs.") or "study_extras" in name}
+    assert declared == {"study.verbs.declare", "study.verbs.table", "study.verbs.user"}
+
+
+def test_the_help_shows_nine_verbs_at_most_and_names_the_extras(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    shown, _, more = capsys.readouterr().out.partition("More verbs")
+    assert re.findall(r"^    (\w+) ", shown, re.MULTILINE) == list(SHOWN)
+    assert len(SHOWN) <= 9
+    assert re.findall(r"\w+", more.partition(":")[2]) == list(EXTRAS)
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_verb_of_the_table_is_where_it_says_and_has_a_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main([name, "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.startswith(f"usage: study {name} ")
+    assert " ".join(load(name).help.split()) in said
 
 
 def test_plan_prints_the_table_of_runs(capsys: pytest.CaptureFixture[str]) -> None:

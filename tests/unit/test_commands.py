@@ -22,7 +22,7 @@ COMMENTED = [
     *(ROOT / "workflow").rglob("*.smk"),
     *(ROOT / "config").rglob("*.yaml"),
 ]
-MODULES = sorted((ROOT / "study").rglob("*.py"))
+MODULES = sorted(path for package in ("study", "study_extras") for path in (ROOT / package).rglob("*.py"))
 BLOCK = r"(?ms)^```\w*\n(.*?)^```$"
 EXPANDED = "[]{}*?"
 """What a shell expands outside quotes. None of our commands means a file pattern."""

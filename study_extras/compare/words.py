@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from study.analysis.stats.comparison import PHASES, STATES, Compared, Margin, Pair, Ranking, Verdict
-from study.analysis.stats.more_starts import MOST_MORE, More
 from study.analysis.words import agreeing, listed, number
+from study_extras.compare.more_starts import MOST_MORE, More
+from study_extras.compare.statistics import PHASES, STATES, Compared, Margin, Pair, Ranking, Verdict
 
 VERDICTS: dict[Verdict, str] = {
     "faster": "faster",

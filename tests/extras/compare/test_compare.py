@@ -12,8 +12,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from study.analysis.compare.step import Compared, as_text, compare_folders
-from study.analysis.stats.comparison import (
+from study.analysis.stats.equivalence import POWER
+from study.artifacts.layout import Results
+from study.artifacts.machine import Machine
+from study.artifacts.plan import Plan, write_plans
+from study.artifacts.record import Record
+from study.cli import main
+from study_extras.compare.more_starts import more_starts
+from study_extras.compare.statistics import (
     ASSUMED_SPREAD,
     PHASES,
     STATES,
@@ -24,14 +30,8 @@ from study.analysis.stats.comparison import (
     gate,
     rank,
 )
-from study.analysis.stats.equivalence import POWER
-from study.analysis.stats.more_starts import more_starts
-from study.analysis.wording.comparison import reasons, settings_table, verdict_lines
-from study.artifacts.layout import Results
-from study.artifacts.machine import Machine
-from study.artifacts.plan import Plan, write_plans
-from study.artifacts.record import Record
-from study.cli import main
+from study_extras.compare.step import Compared, as_text, compare_folders
+from study_extras.compare.words import reasons, settings_table, verdict_lines
 from tests.conftest import tiny_plan
 from tests.examples import results_of
 from tests.unit.artifacts.test_records import MACHINE, make_record

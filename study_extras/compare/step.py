@@ -4,9 +4,11 @@ import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from study.analysis.compare.results import Same, same_work, studies_of
-from study.analysis.stats.comparison import Margin, Pair, Ranking, compare, rank
-from study.analysis.wording.comparison import (
+from study.analysis.words import TOTALS, listed
+from study.base.strict import Strict
+from study_extras.compare.results import Same, same_work, studies_of
+from study_extras.compare.statistics import Margin, Pair, Ranking, compare, rank
+from study_extras.compare.words import (
     differences_table,
     margin_line,
     ranking_lines,
@@ -14,8 +16,6 @@ from study.analysis.wording.comparison import (
     settings_table,
     verdict_lines,
 )
-from study.analysis.words import TOTALS, listed
-from study.base.strict import Strict
 
 
 class Compared(Strict):

@@ -20,9 +20,9 @@ from scipy import special
 from study.analysis.stats.equivalence import POWER
 from study.analysis.stats.log_model import CONFIDENCE, SIGNIFICANCE
 from study.analysis.stats.mixed_model import Array
-from study.analysis.stats.more_starts import More, more_starts
 from study.analysis.stats.usable import Estimate
 from study.base.strict import Strict
+from study_extras.compare.more_starts import More, more_starts
 
 ASSUMED_SPREAD = 0.05
 """Standard deviation of log seconds between starts, where a result has one start alone. A quiet machine is better; two

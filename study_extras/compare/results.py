@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from study.analysis.stats.comparison import PHASES, STATES, Side
 from study.analysis.stats.usable import place_of, usable_runs, with_reasons
 from study.analysis.table.files import read_all, read_table
 from study.artifacts.layout import Results
@@ -18,6 +17,7 @@ from study.artifacts.run import Run
 from study.base.errors import StudyError
 from study.config.settings import decisive
 from study.config.study import Total, shown
+from study_extras.compare.statistics import PHASES, STATES, Side
 
 MADE_BY = ("device", "limits", "process", "machine")
 """Settings that are the circumstances of the work, and not the work: they are told where they differ."""

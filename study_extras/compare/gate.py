@@ -8,11 +8,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 
-from study.analysis.compare.results import Same, same_work, studies_of
-from study.analysis.stats.comparison import LEAST_STARTS, Gate, Side, gate, start_means
 from study.analysis.words import listed, number
 from study.base.errors import StudyError, printable
 from study.base.files import write_whole
+from study_extras.compare.results import Same, same_work, studies_of
+from study_extras.compare.statistics import LEAST_STARTS, Gate, Side, gate, start_means
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,0 @@
-"""Results folders side by side."""

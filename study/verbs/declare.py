@@ -1,0 +1,82 @@
+"""How a verb is declared: a function, its arguments, and the arguments that several verbs share."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from study.base.errors import printable
+
+Argument = tuple[tuple[str, ...], dict[str, Any]]
+Call = Callable[[argparse.Namespace], str | None]
+
+
+@dataclass(frozen=True)
+class Verb:
+    """One verb of the command line."""
+
+    call: Call
+    """Takes the parsed arguments. A text that it returns goes to standard error and to the log."""
+    arguments: tuple[Argument, ...]
+
+    @property
+    def help(self) -> str:
+        """What it does, in one sentence."""
+        return self.call.__doc__ or ""
+
+
+def verb(*arguments: Argument) -> Callable[[Call], Verb]:
+    """Make a function a verb, with its docstring as help."""
+    return partial(Verb, arguments=arguments)
+
+
+def argument(*names: str, **settings: Any) -> Argument:
+    """Return one argument of a verb, in the words of :meth:`argparse.ArgumentParser.add_argument`."""
+    return names, settings
+
+
+def free(text: str) -> Path:
+    """Return the path of a file to be written. Refuse that of a measurement, and of what is there and is no file."""
+    from study.artifacts.shelf import is_measurement
+
+    if is_measurement(Path(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not allowed: a measurement lies there; name another file")
+    with suppress(OSError):  # a name that is too long is refused where it is written
+        if not text or (Path(text).exists() and not Path(text).is_file()):
+            raise argparse.ArgumentTypeError(f"{text!r} is not allowed: it is no file; name a file to write")
+    return Path(text)
+
+
+PLAN = argument("plan", type=Path, help="a study's plan.json")
+RESULTS = argument(
+    "--results", type=Path, default=Path("results"), metavar="FOLDER", help="folder of the results (default: results)"
+)
+LOG = argument("--log", type=free, metavar="FILE", help="file to which messages are also written")
+
+
+def say(message: str, log: Path | None = None) -> None:
+    """Say a message on standard error, and in the log. What steers a terminal is escaped: it may come from a model."""
+    message = printable(message)
+    print(message, file=sys.stderr, flush=True)
+    if log:
+        with suppress(OSError):  # the terminal has the message
+            log.parent.mkdir(parents=True, exist_ok=True)
+            with log.open("a", encoding="utf-8") as file:
+                file.write(message + "\n")
+
+
+def print_lines(text: str) -> None:
+    """Print lines whose words may come from a file: what steers a terminal is escaped."""
+    print("\n".join(map(printable, text.split("\n"))))
+
+
+def not_ahead(*folders: Path) -> None:
+    """Set what a step reads in these folders of results back to now if the clock was set back since it was made."""
+    from study.base.files import set_back
+
+    names = ("plan.json", ".measured", "timings.csv", "fit.json", "figures", "stamps/*")
+    set_back(file for folder in folders for name in names for file in folder.glob(name))

@@ -1,0 +1,106 @@
+"""What the rules of the workflow call: one verb for each step."""
+
+import argparse
+from pathlib import Path
+
+from study.verbs.declare import LOG, PLAN, RESULTS, argument, free, not_ahead, verb
+
+TIMINGS = argument("timings", type=Path, help="a study's timings.csv")
+RECORDS = argument("--records", type=Path, required=True, metavar="FOLDER", help="folder of the study's records")
+TELEMETRY = argument("--telemetry", type=Path, required=True, metavar="FOLDER", help="folder of the runs' samples")
+
+
+@verb(PLAN, argument("image", help="name of the image in the plan: cpu, cuda"), RESULTS, LOG)
+def image(options: argparse.Namespace) -> str:
+    """Build, load or pull an image of a study, and test it once."""
+    from study.base import checkout
+    from study.base.processes import end_with_parent
+    from study.host.steps.image import prepare
+
+    checkout.root()
+    end_with_parent()
+    return prepare(options.plan, options.image, options.results, options.log)
+
+
+@verb(PLAN, argument("dataset", help="name of the dataset in the plan"), RESULTS, LOG)
+def dataset(options: argparse.Namespace) -> str:
+    """Draw, verify or download a dataset, and write its manifest."""
+    from study.base.processes import end_with_parent
+    from study.host.steps.dataset import prepare
+
+    end_with_parent()
+    return prepare(options.plan, options.dataset, options.results, options.log)
+
+
+@verb(
+    PLAN,
+    argument("weights", help="name of the decision in the plan"),
+    argument("--here", action="store_true", help="decide in this process, which needs torch"),
+    argument("--memory-bytes", type=int, metavar="BYTES", help="with --here: memory that this process may take"),
+    RESULTS,
+    LOG,
+)
+def weights(options: argparse.Namespace) -> str | None:
+    """Decide where a model's weights come from, once per study, and try the model."""
+    from study.base.processes import end_with_parent, limit_memory
+    from study.host.steps.weights import decide_here, prepare
+
+    end_with_parent()
+    if not options.here:
+        return prepare(options.plan, options.weights, options.results, options.log)
+    from study.training.models.pretrained import decide
+
+    if options.memory_bytes:
+        limit_memory(options.memory_bytes)
+    decide_here(options.plan, options.weights, options.results, decide)
+    return None
+
+
+@verb(
+    PLAN,
+    argument("run", help="name of the run in the plan"),
+    argument("--counter", default="run", help="progress label for the terminal, e.g. 'run 3 of 10'"),
+    RESULTS,
+    LOG,
+)
+def run(options: argparse.Namespace) -> str | None:
+    """Measure one planned run in a fresh process, and write its record."""
+    from study.base import checkout
+    from study.base.processes import end_with_parent
+    from study.host.steps.launch import measure
+
+    checkout.root()
+    end_with_parent()
+    return measure(options.plan, options.run, options.results, options.log, options.counter)
+
+
+@verb(
+    PLAN,
+    RECORDS,
+    TELEMETRY,
+    argument("--output", type=free, required=True, metavar="FILE", help="CSV file to write"),
+    LOG,
+)
+def timings(options: argparse.Namespace) -> str | None:
+    """Gather the records of a plan into one table."""
+    not_ahead(options.plan.parent)
+    from study.analysis.table.step import write_timings
+
+    return write_timings(options.plan, options.records, options.telemetry, options.output)
+
+
+@verb(
+    PLAN,
+    TIMINGS,
+    argument("fit", type=Path, help="a study's fit.json"),
+    RECORDS,
+    TELEMETRY,
+    argument("--output", type=Path, required=True, metavar="FOLDER", help="folder of the figures"),
+    LOG,
+)
+def figures(options: argparse.Namespace) -> None:
+    """Draw the figures of a study as SVG and PNG."""
+    from study.analysis.figures.step import write_figures
+
+    not_ahead(options.plan.parent)
+    write_figures(options.plan, options.timings, options.fit, options.records, options.telemetry, options.output)

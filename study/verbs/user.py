@@ -1,0 +1,171 @@
+"""What a user types: plan, start, look at what came out, and go on."""
+
+import argparse
+import json
+import sys
+from functools import partial
+from pathlib import Path
+
+from study.base.errors import StudyError, printable
+from study.verbs.declare import LOG, RESULTS, argument, free, not_ahead, print_lines, say, verb
+
+
+@verb(argument("snakemake", nargs="*", help="after --: the arguments that Snakemake gets"))
+def start(options: argparse.Namespace) -> None:
+    """Run Snakemake with these arguments. Its own words go to its log in .snakemake/log."""
+    from study.base import checkout
+    from study.host.plan.terminal import snakemake
+
+    checkout.root()
+    sys.exit(snakemake(options.snakemake))
+
+
+@verb(
+    argument("study", help="name of a file in config/studies"),
+    argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the study"),
+    argument("--device", action="append", metavar="DEVICE", help="cpu or cuda, instead of the study's"),
+    argument("--reduced", action="store_true", help="use the study's keys for a machine with two CPU cores"),
+    RESULTS,
+)
+def plan(options: argparse.Namespace) -> None:
+    """Print the runs of a study (name, factors, block, position), and sum them up."""
+    from study.artifacts.layout import Results
+    from study.artifacts.plan import table
+    from study.base import checkout
+    from study.host.plan import configuration, outlook, workflow
+
+    checkout.root()
+    config = configuration.of_one_study(options.study, options.set, options.device, options.reduced)
+    planned = workflow.plans_for(config, configuration.in_use("studies"), options.results)[0]
+    for line in (table(planned), *outlook.of_plan(planned, Results(options.results))):
+        print_lines(line)
+
+
+@verb(
+    argument("studies", nargs="*", help="names of the studies (default: those that were started last)"),
+    argument("--output", type=free, metavar="FILE", help="HTML file to write (default: report.html in the results)"),
+    argument(
+        "--from-tables",
+        action="store_true",
+        help="use the tables, fits and figures that are there, as the workflow does, and make none",
+    ),
+    argument(
+        "--results",
+        type=Path,
+        default=Path("results"),
+        metavar="FOLDER",
+        help="folder of the results, or a bundle (default: results)",
+    ),
+    LOG,
+)
+def report(options: argparse.Namespace) -> None:
+    """Render one self-contained page from the records that are there, at any time; nothing is measured."""
+    packed = options.results.is_file()
+    if packed and not options.output:
+        raise StudyError("--output: missing: nothing is written into a bundle: name the file to write")
+    output = options.output or options.results / "report.html"
+    if options.from_tables:
+        from study.analysis.report.step import render
+
+        if not options.studies:
+            raise StudyError("studies: missing; --from-tables needs the names of the studies")
+        not_ahead(options.results, *(options.results / name for name in options.studies))
+        return render(options.studies, options.results, output)
+    from study.analysis.report.anytime import report_now
+    from study.artifacts.unbundle import as_folders, folder_of
+
+    tell = partial(say, log=options.log)
+    with as_folders([options.results], tell) as (results,):
+        report_now(options.studies, results, output, tell, folder_of(options.results) if packed else None)
+    return tell(f"the report: {output}")
+
+
+@verb(argument("studies", nargs="*", help="names of the studies (default: those of the last start)"), RESULTS)
+def answer(options: argparse.Namespace) -> None:
+    """Print each study's answer, the report's address, and the next step."""
+    from study.analysis.report.ending import ending
+
+    print("\n".join(map(printable, ending(options.studies, options.results))))
+
+
+@verb(
+    argument("study", help="name of a study with records"),
+    argument(
+        "--outcome",
+        action="append",
+        choices=["failed", "unavailable", "out_of_memory", "ok"],
+        help="outcome of the records to move (repeatable; default: failed and unavailable)",
+    ),
+    argument(
+        "--weights",
+        action="store_true",
+        help="instead: look for ImageNet weights again, and move runs with random weights aside",
+    ),
+    RESULTS,
+)
+def retry(options: argparse.Namespace) -> None:
+    """Move records aside so that their runs are made again. Nothing is deleted."""
+    from study.host.steps.retry import retry_outcomes, retry_weights
+
+    if options.weights:
+        moved = retry_weights(options.study, options.results)
+    else:
+        moved = retry_outcomes(options.study, options.results, options.outcome or ["failed", "unavailable"])
+    for name in moved:
+        print(f"moved to superseded: {name}")
+    print(f"{len(moved)} file(s) moved; the next start makes them again")
+
+
+@verb(
+    argument("plan", type=Path, help="a study's plan.json, or any CSV file"),
+    argument("timings", type=Path, nargs="?", help="a study's timings.csv; not given with a CSV file"),
+    argument("--x", default="batch_size", help="column on the horizontal axis (default: batch_size)"),
+    argument("--y", default="seconds", help="column of times in seconds (default: seconds)"),
+    argument("--block", help="column that names rows measured together, such as a replicate"),
+    argument("--session", help="column that names the start in which a row was measured; its blocks are its own"),
+    argument("--output", type=free, metavar="FILE", help="JSON file to write; required for a study"),
+    LOG,
+)
+def fit(options: argparse.Namespace) -> None:
+    """Fit laws to the times of a study (PLAN TIMINGS) or of any table (FILE.csv --x --y)."""
+    if options.timings is None:
+        return _fit_table(options)
+    if options.output is None:
+        raise StudyError("--output: missing: name the file to write")
+    from study.analysis.stats.step import write_fit
+
+    not_ahead(options.plan.parent)
+    write_fit(options.plan, options.timings, options.output)
+
+
+def _fit_table(options: argparse.Namespace) -> None:
+    from study.analysis.stats.any_table import as_json, checked_table, fit_table
+    from study.analysis.table.any_csv import read_csv
+    from study.analysis.wording.any_table import as_text
+    from study.base.files import write_if_changed
+
+    columns = (options.x, options.y, options.block, options.session)
+    curve, optimum = fit_table(checked_table(read_csv(options.plan), *columns, options.plan.name, "--"))
+    print_lines(as_text(curve, optimum, options.x))
+    if options.output:
+        write_if_changed(options.output, json.dumps(as_json(curve, optimum), indent=1, allow_nan=False))
+
+
+@verb(argument("--study", help="only the claims of this published study"))
+def claims(options: argparse.Namespace) -> None:
+    """Print how far the published figures support each published claim."""
+    from study.analysis.published.claims import as_text, chosen, published_claims
+
+    print_lines(as_text(chosen(published_claims(), options.study)))
+
+
+@verb(
+    argument("studies", nargs="*", metavar="study", help="name of a study (default: those that were started last)"),
+    argument("--output", type=Path, required=True, metavar="FOLDER", help="folder of the post and its pictures"),
+    RESULTS,
+)
+def blog(options: argparse.Namespace) -> None:
+    """Write a post for a blog (Markdown with front matter, tables and figures) from the records that are there."""
+    from study.analysis.blog.step import write_post
+
+    say(f"the post: {write_post(options.studies, options.results, options.output, say)}")

@@ -1,0 +1,1 @@
+"""Results in one archive, and out of it again."""
