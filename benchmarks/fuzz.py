@@ -25,10 +25,9 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from study.artifacts.crate import METADATA
 from study.artifacts.manifest import read_manifest
 from study.artifacts.telemetry import read_parquet
-from study.artifacts.unbundle import unpack
+from study.artifacts.unbundle import METADATA, unpack
 from study.base.errors import StudyError
 from study.base.files import ROOT, file_sha256, remove_tree
 from study.cli import main

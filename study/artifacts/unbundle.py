@@ -1,27 +1,38 @@
-"""A bundle is unpacked: whole or not at all, into a new folder, and never outside it.
+"""What a bundle of results holds, and how it is unpacked: whole or not at all, into a new folder, and never outside it.
 
 Who made the archive is not known. An entry that would leave the folder, or is no plain file, refuses the whole archive;
 a plain file that no bundle holds is left out. Nothing is written before every entry has been looked at.
 """
 
 import os
+import re
 import secrets
 import shutil
 import stat
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from io import BufferedReader, FileIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
-from study.artifacts.bundle import Say, kind_of, say_names
-from study.artifacts.crate import METADATA
+from study.artifacts.layout import Results
+from study.artifacts.plan import FILE_NAME
 from study.base.errors import StudyError
 from study.base.files import remove_tree, room_for
 from study.base.strict import LARGEST
 
+METADATA = "ro-crate-metadata.json"
+WORKFLOW = "workflow/Snakefile"
+RULES = "workflow/rules/*.smk"
+FILES = Results(Path())
+ASIDE = ("", "superseded", "disturbed", "broken")
+NAMED = 12
+"""Number of names in a line, of which a folder may give thousands."""
+Say = Callable[[str], None]
 MOST_FILES = 200_000
 MOST_BYTES = 2**34
 """Bytes of all files of a bundle, unpacked."""
@@ -32,6 +43,50 @@ LARGEST_LIST = 2**25
 ENCRYPTED = 0x1
 BROKEN = (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 """How the standard library says that an archive is damaged, or of a kind that it cannot read."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Files of one kind: ``*`` in the path stands for one name. A path that begins with it is a study's."""
+
+    path: str
+    description: str
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The paths of this kind."""
+        return re.compile(re.escape(self.path).replace(r"\*", FILE_NAME.pattern))
+
+
+KINDS = tuple(
+    Kind(str(path), description)
+    for path, description in (
+        (FILES.plan("*"), "A study and its planned runs"),
+        *(
+            (FILES.records("*") / aside / "*.json", f"Raw samples of one run{aside and ', ' + aside}")
+            for aside in ASIDE
+        ),
+        *((FILES.telemetry_folder("*") / aside / "*.parquet", "Utilisation, power and clocks") for aside in ASIDE),
+        (FILES.weights("*", "*"), "The source of a model's weights, and the reason"),
+        (FILES.timings("*"), "The table of the runs"),
+        (FILES.fit("*"), "The analysis of the table"),
+        *((FILES.figures("*") / f"*.{suffix}", "A figure, or the list of them") for suffix in ("json", "png", "svg")),
+        (FILES.selection, "The names of the studies"),
+        (FILES.report, "The report"),
+        (FILES.manifest("*"), "Every image of a data set with its checksum; the images are not here"),
+        (FILES.image("*"), "The image in which runs executed"),
+        *((FILES.primers / f"*.{suffix}", "A run before those that count") for suffix in ("json", "parquet")),
+        (Path(WORKFLOW), "The workflow"),
+        (Path(RULES), "Rules of the workflow"),
+        (Path("config/studies/*.yaml"), "What a study declares"),
+        (Path(METADATA), "The description of the bundle"),
+    )
+)
+
+
+def kind_of(path: str) -> Kind | None:
+    """Return the kind of a file by its path in a bundle. None if a bundle holds no such file."""
+    return next((kind for kind in KINDS if kind.pattern.fullmatch(path)), None)
 
 
 def unpack(archive: Path, folder: Path, say: Say) -> None:
@@ -77,6 +132,13 @@ def as_folders(given: Sequence[Path], say: Say) -> Iterator[list[Path]]:
             yield folders
         except StudyError as error:
             raise StudyError(str(error).replace(scratch, "")) from None
+
+
+def say_names(what: str, names: Sequence[str], say: Say) -> None:
+    """Say ``what`` is true of these files in one line, which names the first of them; say nothing of none."""
+    if names:
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        say(f"{what}: {', '.join(names[:NAMED])}{more}")
 
 
 class _Sparing(BufferedReader):

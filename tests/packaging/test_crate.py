@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from study.artifacts.bundle import write_bundle
-from study.artifacts.crate import METADATA
-from study.artifacts.unbundle import unpack
+from study.artifacts.unbundle import METADATA, unpack
+from study_extras.bundle.write import write_bundle
 from tests.conftest import ROOT
+from tests.extras.bundle.test_bundle import EXAMPLE, TERMS, quiet
 from tests.packaging.conftest import environment
-from tests.unit.artifacts.test_bundle import EXAMPLE, TERMS, quiet
 
 pytestmark = pytest.mark.thorough
 

@@ -1,87 +1,32 @@
-"""Results in one archive: what a bundle holds, and how it is packed. :mod:`study.artifacts.unbundle` reads it.
-
-A bundle unpacks into a results folder. The same results give the same bytes.
-"""
+"""Results are packed into one archive, the same into the same bytes. :mod:`study.artifacts.unbundle` reads it."""
 
 import hashlib
 import json
-import re
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from study import __version__
-from study.artifacts.crate import METADATA, WORKFLOW, Action, Part, metadata
 from study.artifacts.duration import Took, is_readable, took
 from study.artifacts.layout import Results
-from study.artifacts.plan import FILE_NAME, Plan, read_plan, selected
+from study.artifacts.plan import Plan, read_plan, selected
 from study.artifacts.record import Record
+from study.artifacts.unbundle import FILES, KINDS, METADATA, RULES, WORKFLOW, Say, kind_of, say_names
 from study.base.errors import StudyError
 from study.base.files import whole
 from study.base.privacy import without_folders
 from study.config.load import read_selection, read_study
+from study_extras.bundle.crate import Action, Part, metadata
 
-FILES = Results(Path())
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """The time of every file in an archive: the earliest that a zip can name."""
 PACKED = (".parquet", ".png")
 """Files that are compressed already."""
-ASIDE = ("", "superseded", "disturbed", "broken")
-RULES = "workflow/rules/*.smk"
-NAMED = 12
-"""Number of names in a line, of which a folder may give thousands."""
-Say = Callable[[str], None]
 Contents = Mapping[str, bytes | Path]
 """The content of each file of a bundle, or the file with it, by the path in the archive."""
-
-
-@dataclass(frozen=True)
-class Kind:
-    """Files of one kind: ``*`` in the path stands for one name. A path that begins with it is a study's."""
-
-    path: str
-    description: str
-
-    @cached_property
-    def pattern(self) -> re.Pattern[str]:
-        """The paths of this kind."""
-        return re.compile(re.escape(self.path).replace(r"\*", FILE_NAME.pattern))
-
-
-KINDS = tuple(
-    Kind(str(path), description)
-    for path, description in (
-        (FILES.plan("*"), "A study and its planned runs"),
-        *(
-            (FILES.records("*") / aside / "*.json", f"Raw samples of one run{aside and ', ' + aside}")
-            for aside in ASIDE
-        ),
-        *((FILES.telemetry_folder("*") / aside / "*.parquet", "Utilisation, power and clocks") for aside in ASIDE),
-        (FILES.weights("*", "*"), "The source of a model's weights, and the reason"),
-        (FILES.timings("*"), "The table of the runs"),
-        (FILES.fit("*"), "The analysis of the table"),
-        *((FILES.figures("*") / f"*.{suffix}", "A figure, or the list of them") for suffix in ("json", "png", "svg")),
-        (FILES.selection, "The names of the studies"),
-        (FILES.report, "The report"),
-        (FILES.manifest("*"), "Every image of a data set with its checksum; the images are not here"),
-        (FILES.image("*"), "The image in which runs executed"),
-        *((FILES.primers / f"*.{suffix}", "A run before those that count") for suffix in ("json", "parquet")),
-        (Path(WORKFLOW), "The workflow"),
-        (Path(RULES), "Rules of the workflow"),
-        (Path("config/studies/*.yaml"), "What a study declares"),
-        (Path(METADATA), "The description of the bundle"),
-    )
-)
-
-
-def kind_of(path: str) -> Kind | None:
-    """Return the kind of a file by its path in a bundle. None if a bundle holds no such file."""
-    return next((kind for kind in KINDS if kind.pattern.fullmatch(path)), None)
 
 
 def write_bundle(studies: Sequence[str], results: Path, checkout: Path, output: Path, say: Say) -> None:
@@ -214,13 +159,6 @@ def _missing(plans: Sequence[Plan], contents: Contents) -> list[str]:
         wanted |= dict.fromkeys(map(str, (FILES.timings(name), FILES.fit(name), _study_file(plan))))
         wanted |= dict.fromkeys(f"{folder}/" for folder in (FILES.telemetry_folder(name), FILES.figures(name)))
     return [one for one in wanted if one not in contents and not any(name.startswith(one) for name in contents)]
-
-
-def say_names(what: str, names: Sequence[str], say: Say) -> None:
-    """Say ``what`` is true of these files in one line, which names the first of them; say nothing of none."""
-    if names:
-        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-        say(f"{what}: {', '.join(names[:NAMED])}{more}")
 
 
 def _is_record(name: str) -> bool:

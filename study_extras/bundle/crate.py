@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any
 
-METADATA = "ro-crate-metadata.json"
-WORKFLOW = "workflow/Snakefile"
+from study.artifacts.unbundle import METADATA, WORKFLOW
+
 LICENSE = "MIT"
 CRATE = "https://w3id.org/ro/crate/1.1"
 WORKFLOW_CRATE = "https://w3id.org/workflowhub/workflow-ro-crate/1.0"
