@@ -13,7 +13,7 @@ from study.verbs.declare import argument, say, verb
 def tune(options: argparse.Namespace) -> None:
     """Find the settings that train a study's network fastest on this machine, and what they gain."""
     from study.base import checkout
-    from study.tune.step import tune
+    from study_extras.tune.step import tune
 
     checkout.root()
     tune(options.study, options.minutes, options.device, say)

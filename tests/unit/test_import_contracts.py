@@ -55,7 +55,7 @@ def test_the_contracts_hold(package: Path) -> None:
     [
         ("study/host/supervise.py", "from study.training import probe", LAYERS),
         ("study/analysis/words.py", "from study.host import supervise", LAYERS),
-        ("study/analysis/words.py", "from study.tune import space", LAYERS),
+        ("study/analysis/words.py", "from study.verbs import table", LAYERS),
         ("study/training/common.py", "from study.analysis import words", LAYERS),
         ("study/artifacts/run.py", "from study.data import decode", LAYERS),
         ("study/base/errors.py", "from study.config import networks", LAYERS),

@@ -7,7 +7,7 @@ from study.base.errors import StudyError
 from study.config.load import check_settings
 from study.config.settings import Settings, with_values
 from study.config.study import Study
-from study.tune.space import Space, space_of
+from study_extras.tune.space import Space, space_of
 from tests.conftest import study_values
 
 

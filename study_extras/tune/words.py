@@ -7,8 +7,8 @@ from study.analysis.stats.log_model import Interval
 from study.analysis.words import interval, number, short_key
 from study.base.durations import counted, duration_words
 from study.config.study import Study, shown
-from study.tune.race import Setting, Standing
-from study.tune.space import Levels, Space
+from study_extras.tune.race import Setting, Standing
+from study_extras.tune.space import Levels, Space
 
 
 @dataclass(frozen=True)

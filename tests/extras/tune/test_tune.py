@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from study.artifacts.plan import read_plan
-from study.tune.race import FIRST
+from study_extras.tune.race import FIRST
 from tests.workflow.conftest import copy_checkout
 
 pytestmark = pytest.mark.thorough

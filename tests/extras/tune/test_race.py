@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from study.base.errors import StudyError
-from study.tune.race import CONFIRMING, Race, Setting, Standing, survivors
-from study.tune.space import Levels, Space
+from study_extras.tune.race import CONFIRMING, Race, Setting, Standing, survivors
+from study_extras.tune.space import Levels, Space
 
 
 class Machine:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from study.base.errors import StudyError
-from study.tune.space import Levels, Space
+from study_extras.tune.space import Levels, Space
 
 Setting = int
 """The place of a setting among those that were tried; 0 is the baseline."""

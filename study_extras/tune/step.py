@@ -27,9 +27,9 @@ from study.config.sections import Device
 from study.config.study import Study
 from study.data import sources
 from study.host.plan import configuration
-from study.tune import words
-from study.tune.race import Race, Setting, Standing
-from study.tune.space import Levels, Space, space_of
+from study_extras.tune import words
+from study_extras.tune.race import Race, Setting, Standing
+from study_extras.tune.space import Levels, Space, space_of
 
 ITS_OWN = ("factors", "only", "null_control", "replicates", "curve", "time", "effects", "contrast", "reduced")
 """Keys of a study that its race does not take over, beside what it is compared with."""
