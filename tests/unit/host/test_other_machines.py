@@ -256,8 +256,8 @@ def test_the_number_of_processes_is_not_judged_by_the_machine_of_the_start() -> 
 
 def test_no_profile_sets_what_a_class_of_machine_may_ask_for() -> None:
     """Snakemake applies `set-resources` after the rule's own, and a class would lose."""
-    for name in ("slurm", "kubernetes"):
-        profile = strict_yaml.read_mapping(ROOT / "profiles" / name / "config.yaml")
+    for folder in ("profiles/slurm", "study_extras/kubernetes"):
+        profile = strict_yaml.read_mapping(ROOT / folder / "config.yaml")
         assert not profile["set-resources"]["measure"].keys() & asked(run_settings("cpu", "single", 1), {}).keys()
 
 

@@ -25,7 +25,8 @@ pytestmark = pytest.mark.thorough
 
 kubernetes_validate = pytest.importorskip("kubernetes_validate", reason="needs kubernetes-validate (`make dev`)")
 VERSIONS = ("1.30", "1.33", "1.37")
-SUBMIT = ROOT / "profiles" / "kubernetes" / "submit.py"
+PROFILE = "study_extras/kubernetes"
+SUBMIT = ROOT / PROFILE / "submit.py"
 CONSTRAINT = "cloud.example/accelerator=a100"
 KUBECTL = f"""#!{sys.executable}
 import json, pathlib, subprocess, sys
@@ -128,7 +129,7 @@ def test_what_kubernetes_cannot_give_is_refused_before_a_job_is_made(
 def test_the_profile_measures_each_run_in_a_job(kubectl: Path, plain: Checkout) -> None:
     plain.study("tiny", factors={"machine": ["any", "labelled"]}, curve=None, replicates=1)
     classes = {"any": {}, "labelled": MachineClass(constraint=CONSTRAINT).model_dump(exclude_none=True)}
-    options = ["--profile", "profiles/kubernetes", "--set-threads", "measure=1"]
+    options = ["--profile", PROFILE, "--set-threads", "measure=1"]
     done = plain.run(snakemake(options, f"machines={json.dumps(classes)}"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert {record.outcome for record in records(plain).values()} == {"ok"}

@@ -1,0 +1,1 @@
+"""A profile of Snakemake: each run is a job of Kubernetes."""
