@@ -17,7 +17,7 @@ import yaml
 
 from study.base.files import ROOT
 from study.config.selection import MachineClass
-from tests.workflow.conftest import Checkout
+from tests.workflow.conftest import copy_checkout
 from tests.workflow.test_clusters import NEEDS_CLUSTER_SYNC, records
 from tests.workflow.test_clusters import command as snakemake
 
@@ -126,7 +126,9 @@ def test_what_kubernetes_cannot_give_is_refused_before_a_job_is_made(
 
 
 @NEEDS_CLUSTER_SYNC
-def test_the_profile_measures_each_run_in_a_job(kubectl: Path, plain: Checkout) -> None:
+@pytest.mark.timeout(900)
+def test_the_profile_measures_each_run_in_a_job(kubectl: Path, tmp_path: Path) -> None:
+    plain = copy_checkout(tmp_path / "checkout")  # a name that is easy: executors do not quote it
     plain.study("tiny", factors={"machine": ["any", "labelled"]}, curve=None, replicates=1)
     classes = {"any": {}, "labelled": MachineClass(constraint=CONSTRAINT).model_dump(exclude_none=True)}
     options = ["--profile", PROFILE, "--set-threads", "measure=1"]
