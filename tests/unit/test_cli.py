@@ -82,7 +82,7 @@ def test_plan_gives_one_reason_once_with_the_number_of_its_runs(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["plan", "nope"], "studies: unknown study 'nope'"),
+        (["plan", "nope"], "studies: 'nope' is not allowed: unknown study"),
         (["plan", "quickstart", "--set", "training.batch_size"], "--set: 'training.batch_size' is not allowed"),
         (["retry", "nope"], "retry: no records of a study 'nope'"),
     ],
