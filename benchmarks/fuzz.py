@@ -25,7 +25,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from study.artifacts.manifest import read_manifest
+from study.artifacts.prepared import read_manifest
 from study.artifacts.telemetry import read_parquet
 from study.artifacts.unbundle import METADATA, unpack
 from study.base.errors import StudyError

@@ -21,7 +21,7 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.start import Start
 from study.base import devices
-from study.base.cpus import usable_cpus
+from study.base.devices import usable_cpus
 from study.config.study import Evidence, Study
 from study.host.engine.place import Place
 from study.host.plan.make import make_plan

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from study.artifacts.manifest import Item, Manifest, Origin
+from study.artifacts.prepared import Item, Manifest, Origin
 
 TERMS = {"bird": "bird photo", "forest": "forest photo"}
 Answer = Callable[["Request"], None]

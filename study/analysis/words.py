@@ -30,8 +30,6 @@ TOTALS = {
 EVIDENCE = {
     "others_cpu_percent": "CPU time of others",
     "steal_percent": "CPU time taken by the virtual machine's host",
-    "cpu_pressure_percent": "waits for a CPU",
-    "io_pressure_percent": "waits for a disk",
     "memory_pressure_percent": "waits for memory",
     "throttled_percent": "a GPU slowed down by heat or hardware",
     "device_processes": "processes of others on the GPU",

@@ -10,9 +10,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from study.artifacts.image import ImageRequest
 from study.artifacts.layout import Results
 from study.artifacts.names import label
+from study.artifacts.prepared import ImageRequest
 from study.artifacts.run import Run
 from study.base.errors import StudyError
 from study.base.files import write_if_changed

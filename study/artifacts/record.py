@@ -7,10 +7,9 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from study.artifacts.machine import Ceilings, Fp32, Machine, Magnitude
-from study.artifacts.observed import Observed
+from study.artifacts.machine import Ceilings, Fp32, Machine, Magnitude, Observed
+from study.artifacts.prepared import Weights
 from study.artifacts.samples import Count, Course, Images, Measurement, Seconds, Yardstick
-from study.artifacts.weights import Weights
 from study.base.errors import StudyError
 from study.base.files import json_sha256
 from study.base.strict import Strict

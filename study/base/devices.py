@@ -4,7 +4,12 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from study.base.cpus import usable_cpus
+
+def usable_cpus() -> int:
+    """Return the number of CPUs on which the scheduler may run this process; all CPUs if the system does not say."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def visible_gpus() -> list[str]:

@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 
 from study.base.errors import StudyError
-from study.base.node import node
+from study.base.privacy import node
 
 PACKAGE = Path(__file__).parent.parent
 ROOT = PACKAGE.parent

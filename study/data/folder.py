@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from study.artifacts.manifest import LeftOut, Manifest
+from study.artifacts.prepared import LeftOut, Manifest
 from study.base.errors import StudyError
 from study.config.sections import Dataset
 from study.data.decode import decode

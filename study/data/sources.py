@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from study.artifacts.manifest import Manifest
+from study.artifacts.prepared import Manifest
 from study.base.files import code_sha256, digest
 from study.config.sections import Dataset
 

@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from study.artifacts.manifest import Item, Split
+from study.artifacts.prepared import Item, Split
 from study.base.files import file_sha256
 
 

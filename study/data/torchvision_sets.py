@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from study.artifacts.layout import Results
-from study.artifacts.manifest import Manifest
+from study.artifacts.prepared import Manifest
 from study.base.errors import StudyError
 from study.config.sections import Dataset
 from study.data.preflight import as_text, given_folder, stat_files

@@ -14,12 +14,11 @@ import torch
 import torchvision.models  # noqa: F401  what a model, or an optimizer's first step, would import within the measurement
 
 from study.artifacts.layout import Results
-from study.artifacts.manifest import Item, Manifest, read_manifest
+from study.artifacts.prepared import Item, Manifest, Weights, read_manifest, read_weights
 from study.artifacts.record import DataUsed, JobResult
 from study.artifacts.run import Job
 from study.artifacts.samples import Measurement
-from study.artifacts.weights import Weights, read_weights
-from study.base.cpus import usable_cpus
+from study.base.devices import usable_cpus
 from study.base.errors import StudyError
 from study.base.files import file_sha256, write_whole
 from study.base.privacy import anonymous

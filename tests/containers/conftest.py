@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from study.artifacts.image import Image, read
+from study.artifacts.prepared import Image, read_image
 from study.host.engine import client
 from study.host.engine.engines import engine
 from tests.conftest import ROOT
@@ -65,7 +65,7 @@ def built(base_image: str, tmp_path_factory: pytest.TempPathFactory) -> Built:
     config = ["container=docker", f"base_image={base_image}"]
     done = checkout.python("snakemake", "--cores", "1", *targets, "--config", *config)
     assert done.returncode == 0, done.stdout + done.stderr
-    described = [read(root / target) for target in targets]
+    described = [read_image(root / target) for target in targets]
     return Built(described[0], described[1], base_image, done.stdout + done.stderr)
 
 

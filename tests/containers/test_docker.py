@@ -20,9 +20,8 @@ import psutil
 import pytest
 import torch
 
-from study.artifacts.image import Image
-from study.artifacts.image import read as read_image
 from study.artifacts.layout import Results
+from study.artifacts.prepared import Image, read_image
 from study.artifacts.record import JobResult, Record
 from study.base.errors import StudyError
 from study.base.files import ROOT, file_sha256

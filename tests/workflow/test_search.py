@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from study.artifacts.manifest import Manifest, read_manifest
+from study.artifacts.prepared import Manifest, read_manifest
 from study.artifacts.record import Record
 from tests.site import picture, serving
 from tests.workflow.conftest import NO_PROXY, RECORDS, Checkout

@@ -7,8 +7,8 @@ from datetime import date, datetime
 
 from study.analysis.words import device_words
 from study.artifacts.plan import Plan
+from study.artifacts.prepared import fell_back
 from study.artifacts.record import Record
-from study.artifacts.weights import fell_back
 from study.base.durations import counted, duration_words
 from study.config.networks import is_transfer
 from study.config.study import Study

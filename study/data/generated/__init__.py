@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from study.artifacts.manifest import Manifest
+from study.artifacts.prepared import Manifest
 from study.config.sections import Dataset
 from study.data.preflight import images_a_class, train_images
 from study.data.sources import Outlook, Source

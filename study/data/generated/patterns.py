@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from study.artifacts.manifest import Manifest
+from study.artifacts.prepared import Manifest
 from study.config.sections import Dataset
 from study.data.decode import ImageSet
 from study.data.generated.noise import field

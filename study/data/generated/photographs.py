@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 
-from study.artifacts.manifest import Manifest
-from study.base.cpus import usable_cpus
+from study.artifacts.prepared import Manifest
+from study.base.devices import usable_cpus
 from study.base.processes import die_with_parent
 from study.config.sections import Dataset
 from study.data.generated.noise import field

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from study.artifacts.manifest import Item, Manifest, Origin
+from study.artifacts.prepared import Item, Manifest, Origin
 from study.base.errors import StudyError
 from study.config.sections import Dataset, is_folder_name
 from study.data.preflight import check_classes

@@ -9,7 +9,7 @@ from math import ceil
 from pathlib import Path
 
 from study.artifacts.layout import Results
-from study.artifacts.manifest import LeftOut, Manifest, Origin
+from study.artifacts.prepared import LeftOut, Manifest, Origin
 from study.base.errors import StudyError, printable
 from study.base.files import write_if_changed
 from study.config.sections import Dataset

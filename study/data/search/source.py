@@ -3,7 +3,7 @@
 from collections import Counter
 from pathlib import Path
 
-from study.artifacts.manifest import Manifest
+from study.artifacts.prepared import Manifest
 from study.config.sections import Dataset
 from study.data.preflight import images_a_class, train_images
 from study.data.search.earlier import given_manifest, pictures_of

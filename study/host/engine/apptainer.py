@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TextIO
 
-from study.artifacts.image import Image, ImageRequest
 from study.artifacts.layout import Results
+from study.artifacts.prepared import Image, ImageRequest
 from study.base.errors import StudyError
 from study.base.files import file_sha256, whole
 from study.host.engine.arguments import limits, mounts, pairs

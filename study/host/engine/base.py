@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, TextIO
 
-from study.artifacts.image import Image, ImageRequest
+from study.artifacts.prepared import Image, ImageRequest
 from study.base.errors import StudyError
 from study.host.engine.client import ANSWER_SECONDS, State, StoredImage, Trouble, ask
 from study.host.engine.container import USER, WORK, Box

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TextIO
 
 from study import __version__
-from study.artifacts.image import Image, ImageRequest
+from study.artifacts.prepared import Image, ImageRequest
 from study.base import checkout
 from study.base.errors import StudyError
 from study.base.files import ROOT, file_sha256, whole

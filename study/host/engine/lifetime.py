@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TextIO
 
 from study.base import devices
-from study.base.cpus import usable_cpus
+from study.base.devices import usable_cpus
 from study.base.errors import StudyError
 from study.base.files import remove_tree, remove_unfinished
-from study.base.node import node
+from study.base.privacy import node
 from study.base.processes import oom_kills
 from study.config.sections import Limits
 from study.config.settings import Settings

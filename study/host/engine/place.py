@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from study.artifacts.image import ImageRequest
+from study.artifacts.prepared import ImageRequest
 from study.base import devices
 from study.base.errors import StudyError
 from study.config.sections import Device

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from study.artifacts.image import ImageRequest
+from study.artifacts.prepared import ImageRequest
 from study.base.errors import StudyError
 from study.base.files import ROOT, digest, file_sha256, stat_of
 from study.config.sections import Device

@@ -4,7 +4,7 @@ import importlib.util
 import os
 
 from study.artifacts.plan import Plan
-from study.base.cpus import usable_cpus
+from study.base.devices import usable_cpus
 from study.base.errors import StudyError
 from study.config.settings import Settings
 from study.host.engine.engines import engine

@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from study.artifacts.image import ImageRequest
 from study.artifacts.names import label, slug, unique
 from study.artifacts.plan import Plan
+from study.artifacts.prepared import ImageRequest
 from study.artifacts.run import Run, image_name
 from study.base.errors import StudyError
 from study.base.files import code_sha256, digest, stat_of

@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from study.artifacts.layout import Results
-from study.artifacts.manifest import read_manifest
 from study.artifacts.plan import Plan
+from study.artifacts.prepared import read_manifest, read_weights
 from study.artifacts.run import Run
-from study.artifacts.weights import read_weights
 from study.base import devices
 from study.base.errors import StudyError, printable
 from study.host.engine import bring

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_earlier, read_plan, selected, write_plans
 from study.artifacts.run import Run
-from study.artifacts.stamp import forget_left, restamp
-from study.artifacts.start import read_start
+from study.artifacts.start import forget_left, read_start, restamp
 from study.base import devices
 from study.base.errors import StudyError, printable
 from study.base.files import PACKAGE, set_back

@@ -14,18 +14,17 @@ from pathlib import Path
 from typing import Literal, TextIO
 
 from study.artifacts import telemetry
-from study.artifacts.image import Image, read
 from study.artifacts.layout import Results
-from study.artifacts.machine import Ceilings
-from study.artifacts.observed import Observed
+from study.artifacts.machine import Ceilings, Observed
 from study.artifacts.plan import Plan
+from study.artifacts.prepared import Image, read_image
 from study.artifacts.record import JobResult, Record, plain_factors, sealed, without_paths
 from study.artifacts.run import CEILINGS, RESULT, TELEMETRY, Run
 from study.artifacts.start import Start
 from study.artifacts.telemetry import Samples
 from study.base.errors import StudyError
 from study.base.files import file_sha256, write_new
-from study.base.node import node
+from study.base.privacy import node
 from study.base.processes import oom_kills_of_the_group
 from study.host.allocation import allocation, nodes_of
 from study.host.engine import bring, container, lifetime
@@ -77,7 +76,7 @@ def attempt(plan: Plan, run: Run, results: Path, start: Start, log: TextIO, titl
     ``title`` names the run on the terminal; ``primed`` says whether a primer ran before. Raise :class:`StudyError` if
     nothing was started.
     """
-    image = None if plan.engine == "none" else read(Results(results).image(run.image))
+    image = None if plan.engine == "none" else read_image(Results(results).image(run.image))
     seed = run_seed(plan.study.seed, plan.seed_name(run))
     gpus = run.settings.training.replicas if run.settings.device == "cuda" else 0
     with lifetime.scratch_folder(results) as scratch:

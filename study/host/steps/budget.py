@@ -9,8 +9,7 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.run import Run
 from study.artifacts.shelf import read_record
-from study.artifacts.stamp import stamp_as_left
-from study.artifacts.start import Start, StartedBlock, write_start
+from study.artifacts.start import Start, StartedBlock, stamp_as_left, write_start
 from study.base.errors import StudyError
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from filelock import FileLock
 
 from study.artifacts.layout import Results
-from study.artifacts.manifest import Manifest, read_manifest
 from study.artifacts.plan import Plan, read_plan
+from study.artifacts.prepared import Manifest, read_manifest
 from study.artifacts.run import Run
 from study.base.errors import StudyError
 from study.base.files import room_for, write_if_changed

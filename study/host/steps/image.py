@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
-from study.artifacts.image import read
 from study.artifacts.layout import Results
 from study.artifacts.plan import read_plan
+from study.artifacts.prepared import read_image
 from study.base import devices
 from study.base.errors import StudyError
 from study.base.files import write_if_changed
@@ -38,6 +38,6 @@ def prepare(plan_file: Path, name: str, results: Path, log: Path | None) -> str:
 
 def archive(device: Device, results: Path) -> Path:
     """Save the image of ``device`` as an archive in ``results``, and return its path."""
-    made, target = read(Results(results).image(device)), Results(results).image_archive(device)
+    made, target = read_image(Results(results).image(device)), Results(results).image_archive(device)
     engine(made.engine).save(made, target)
     return target

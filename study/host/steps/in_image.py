@@ -14,9 +14,9 @@ from typing import TextIO
 
 import psutil
 
-from study.artifacts.image import read
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
+from study.artifacts.prepared import read_image
 from study.artifacts.run import Run
 from study.base.errors import StudyError
 from study.config.networks import is_own
@@ -82,7 +82,7 @@ def in_a_container(task: Task, plan: Plan, run: Run, results: Path, log: TextIO)
 
     Raise :class:`StudyError` with the step's own message if it fails.
     """
-    image = read(Results(results).image(plan.preparing_image() or run.image))
+    image = read_image(Results(results).image(plan.preparing_image() or run.image))
     settings, mounts = settings_inside(run.settings)
     small = plan.model_copy(
         update={"engine": "none", "images": {}, "runs": [run.model_copy(update={"settings": settings})]}

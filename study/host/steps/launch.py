@@ -9,8 +9,7 @@ from study.artifacts.plan import Plan, read_plan
 from study.artifacts.record import Record
 from study.artifacts.run import Run
 from study.artifacts.shelf import free_aside
-from study.artifacts.stamp import write_stamp
-from study.artifacts.start import Start, read_start, write_start
+from study.artifacts.start import Start, read_start, write_stamp, write_start
 from study.base.errors import StudyError
 from study.base.files import room_for, set_back
 from study.base.processes import not_ended

@@ -9,7 +9,7 @@ from study.artifacts.run import Run
 from study.artifacts.shelf import read_record
 from study.artifacts.start import Start
 from study.base.errors import StudyError
-from study.base.node import node
+from study.base.privacy import node
 from study.host.steps.attempt import attempt
 
 

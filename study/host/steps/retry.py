@@ -7,9 +7,9 @@ from pathlib import Path
 from study.artifacts.checked import read_fitting
 from study.artifacts.layout import Results
 from study.artifacts.plan import read_earlier
+from study.artifacts.prepared import fell_back, read_weights
 from study.artifacts.record import Record
 from study.artifacts.shelf import move_aside, read_record, retire
-from study.artifacts.weights import fell_back, read_weights
 from study.base.errors import StudyError
 from study.host.plan.workflow import lock_results
 

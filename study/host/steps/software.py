@@ -1,8 +1,8 @@
 """What measured: version, commit, lock, engine and image."""
 
 from study import __version__
-from study.artifacts.image import Image
 from study.artifacts.plan import Plan
+from study.artifacts.prepared import Image
 from study.artifacts.record import Software
 from study.base import checkout
 from study.host.plan import keys

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from study.artifacts.observed import Observed
+from study.artifacts.machine import Observed
 from study.base import devices
 from study.base.devices import Activity
 from study.base.processes import cpu_seconds

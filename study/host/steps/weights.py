@@ -7,8 +7,8 @@ from typing import Protocol
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan
+from study.artifacts.prepared import Weights, read_weights
 from study.artifacts.run import Run
-from study.artifacts.weights import Weights, read_weights
 from study.base.errors import StudyError
 from study.base.files import write_if_changed
 from study.config.sections import Limits

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
+from study.artifacts.prepared import Weights
 from study.artifacts.samples import Epoch, Flops, Step, Target
-from study.artifacts.weights import Weights
 from study.config.settings import Settings
 from study.data.decode import ImageSet
 from study.training.loops.replicas import Replicas

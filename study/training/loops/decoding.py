@@ -15,7 +15,7 @@ from PIL import Image
 from torch.nn.functional import interpolate
 
 from study.artifacts.samples import PixelDifference
-from study.base.cpus import usable_cpus
+from study.base.devices import usable_cpus
 from study.config.settings import Settings
 from study.data.decode import ImageSet, Stored, decode, opened, squished, undecodable
 

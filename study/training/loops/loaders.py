@@ -11,7 +11,7 @@ import torch
 from torch.utils.data import BatchSampler, DataLoader, Sampler, SequentialSampler
 from torch.utils.data import Dataset as TorchDataset
 
-from study.base.cpus import usable_cpus
+from study.base.devices import usable_cpus
 from study.config.settings import Settings
 from study.data.decode import ImageSet
 from study.training.loops.decoding import begin, decoder_of, shape_of

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from study.artifacts.weights import Weights
+from study.artifacts.prepared import Weights
 from study.base.errors import StudyError
 from study.base.files import file_sha256
 from study.base.privacy import anonymous

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from study.artifacts.image import Image, ImageRequest
 from study.artifacts.layout import Results
 from study.artifacts.plan import write_plans
+from study.artifacts.prepared import Image, ImageRequest
 from study.artifacts.record import plain_factors, without_paths
 from study.artifacts.unbundle import METADATA, unpack
 from study.base.errors import StudyError

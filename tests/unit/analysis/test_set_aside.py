@@ -11,7 +11,7 @@ from study.analysis.stats.analysis import analyse
 from study.analysis.stats.findings import BrokenBlocks, DisturbedRuns
 from study.analysis.table.files import read_all, read_csv, read_table, write_csv
 from study.analysis.table.rows import table
-from study.artifacts.observed import Observed
+from study.artifacts.machine import Observed
 from study.artifacts.plan import Plan
 from study.artifacts.shelf import free_aside, move_aside
 from study.base.files import write_new

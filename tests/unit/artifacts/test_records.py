@@ -15,10 +15,10 @@ import study.artifacts
 import study.config
 from study.artifacts.machine import Machine
 from study.artifacts.plan import Plan
+from study.artifacts.prepared import Weights
 from study.artifacts.record import JobResult, Record, Software, without_paths
 from study.artifacts.samples import PHASES, Epoch, Flops, Measurement, Memory, Step
 from study.artifacts.shelf import next_session, read_record, retire
-from study.artifacts.weights import Weights
 from study.base.errors import StudyError
 from study.base.files import write_new
 from study.base.privacy import anonymous

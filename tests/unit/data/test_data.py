@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from study.artifacts.manifest import Manifest
+from study.artifacts.prepared import Manifest
 from study.base.errors import StudyError
 from study.config.sections import Dataset
 from study.data.decode import FORMATS, MAX_PIXELS, decode

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from study.artifacts.manifest import Manifest, read_manifest
+from study.artifacts.prepared import Manifest, read_manifest
 from study.base.errors import StudyError
 from study.config.sections import Dataset
 from study.data.decode import MAX_PIXELS, decode

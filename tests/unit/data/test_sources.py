@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from study.artifacts.manifest import Manifest, read_manifest
 from study.artifacts.plan import write_plans
+from study.artifacts.prepared import Manifest, read_manifest
 from study.base.errors import StudyError
 from study.base.files import PACKAGE
 from study.cli import main

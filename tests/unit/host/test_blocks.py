@@ -8,8 +8,7 @@ import pytest
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.shelf import move_aside
-from study.artifacts.stamp import forget_left, restamp
-from study.artifacts.start import Start, read_start, write_start
+from study.artifacts.start import Start, forget_left, read_start, restamp, write_start
 from study.base.errors import StudyError
 from study.base.files import write_new
 from study.config.selection import Selection

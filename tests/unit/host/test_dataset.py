@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from study.artifacts.image import ImageRequest
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
+from study.artifacts.prepared import ImageRequest
 from study.artifacts.run import Run
 from study.base.errors import StudyError
 from study.base.files import write_if_changed

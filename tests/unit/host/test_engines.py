@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from study.artifacts.image import Image, ImageRequest
+from study.artifacts.prepared import Image, ImageRequest
 from study.base.errors import StudyError
 from study.host import supervise
 from study.host.engine import bring, container, lifetime, strays

@@ -11,14 +11,13 @@ import psutil
 import pytest
 
 from study.artifacts.layout import Results
-from study.artifacts.observed import Observed
+from study.artifacts.machine import Observed
 from study.artifacts.plan import write_plans
 from study.artifacts.record import JobResult
 from study.artifacts.shelf import read_record
-from study.artifacts.stamp import write_stamp
-from study.artifacts.start import Start, StartedBlock, read_start, write_start
+from study.artifacts.start import Start, StartedBlock, read_start, write_stamp, write_start
 from study.base.errors import StudyError
-from study.base.node import node
+from study.base.privacy import node
 from study.base.step import TEMPLATES
 from study.cli import main
 from study.host.engine import container

@@ -16,7 +16,7 @@ from study.artifacts.start import read_start
 from study.base import strict_yaml
 from study.base.errors import StudyError
 from study.base.files import remove_unfinished
-from study.base.node import node
+from study.base.privacy import node
 from study.base.step import TEMPLATES
 from study.config.selection import MachineClass
 from study.config.settings import Settings

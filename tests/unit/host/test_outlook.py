@@ -6,7 +6,7 @@ import pytest
 
 from study.artifacts.duration import expected_seconds, setting_of
 from study.artifacts.layout import Results
-from study.artifacts.observed import Observed
+from study.artifacts.machine import Observed
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import Record
 from study.artifacts.samples import Yardstick

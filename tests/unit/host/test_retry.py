@@ -7,9 +7,9 @@ from filelock import FileLock
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import write_plans
+from study.artifacts.prepared import Weights
 from study.artifacts.record import sealed
 from study.artifacts.start import Start
-from study.artifacts.weights import Weights
 from study.base.errors import StudyError
 from study.base.files import write_new, write_whole
 from study.cli import main

@@ -13,9 +13,8 @@ from typing import Any, TextIO
 
 import pytest
 
-from study.artifacts.image import Image, ImageRequest
-from study.artifacts.manifest import read_manifest
 from study.artifacts.plan import Plan, write_plans
+from study.artifacts.prepared import Image, ImageRequest, read_manifest
 from study.artifacts.record import without_paths
 from study.base.errors import StudyError
 from study.cli import main

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from study.artifacts.observed import Observed
+from study.artifacts.machine import Observed
 from study.base import processes
 from study.config.study import Evidence
 from study.host.steps import attempt, watch

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from study.artifacts.manifest import read_manifest
+from study.artifacts.prepared import read_manifest
 from study.artifacts.run import Run
 from study.artifacts.samples import Measurement
 from study.data.sources import open_set

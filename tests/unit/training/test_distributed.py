@@ -21,10 +21,10 @@ from study.analysis.table import files as table_files
 from study.analysis.table import rows
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan
+from study.artifacts.prepared import Weights
 from study.artifacts.record import JobResult
 from study.artifacts.run import RESULT, Job, Run
 from study.artifacts.samples import Measurement, Memory, Replica
-from study.artifacts.weights import Weights
 from study.base import devices
 from study.base.errors import StudyError
 from study.base.files import write_whole

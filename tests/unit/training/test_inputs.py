@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from study.artifacts.layout import Results
+from study.artifacts.prepared import Weights
 from study.artifacts.record import JobResult
 from study.artifacts.run import RESULT, Job
-from study.artifacts.weights import Weights
 from study.base.files import write_whole
 from study.host.steps.dataset import make
 from study.training.common import checked_inputs

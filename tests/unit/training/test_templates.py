@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from study.artifacts.layout import Results
-from study.base.cpus import usable_cpus
+from study.base.devices import usable_cpus
 from study.base.step import TEMPLATES
 from study.config.settings import Settings
 from study.host.engine import container

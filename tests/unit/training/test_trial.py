@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from study.artifacts.plan import write_plans
-from study.artifacts.weights import read_weights
+from study.artifacts.prepared import read_weights
 from study.cli import main
 from study.config.sections import Limits
 from study.host.steps import in_image

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from study.artifacts.layout import Results
-from study.artifacts.stamp import forget_left, restamp, stamp_as_left, write_stamp
+from study.artifacts.start import forget_left, restamp, stamp_as_left, write_stamp
 
 RECORD = "bs4-r1.0a1b2c3d.json"
 

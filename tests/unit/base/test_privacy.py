@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from study.base.node import node
+from study.base.privacy import node
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,132 @@
+"""What is prepared before a run, as values: the data, the weights, the image. Host side: no torch."""
+
+import hashlib
+from collections import Counter
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from study.base.strict import Strict
+from study.config.sections import Device
+
+Split = Literal["train", "valid"]
+
+
+class Origin(Strict):
+    """The source of a downloaded picture."""
+
+    url: str
+    term: str = Field(description="Search term that found the picture.")
+    bytes: int = Field(ge=0, description="Size of the download in bytes.")
+    sha256: str = Field(pattern="^[0-9a-f]{64}$", description="Checksum of the download, before it was shrunk.")
+
+
+class Item(Strict):
+    """One file of the dataset."""
+
+    name: str = Field(description="Path relative to the data's folder, with forward slashes.")
+    bytes: int = Field(ge=0, description="Size of the file in bytes.")
+    sha256: str = Field(description="Checksum of the file's content.")
+    label: str | None = Field(description="Class of the image; null for a file that holds images of every class.")
+    split: Split | None = Field(description="`train` or `valid`; null for a file that holds both.")
+    origin: Origin | None = Field(None, description="Source of the download, for `search`; null otherwise.")
+
+
+class LeftOut(Strict):
+    """A file that could not be used."""
+
+    name: str = Field(description="Path relative to the data's folder, or the URL.")
+    reason: str
+
+
+class Manifest(Strict):
+    """The list of a dataset's images, written by the dataset step and read by every run."""
+
+    schema_version: Literal[1] = 1
+    source: str
+    generated: bool = Field(description="True if the images were drawn, and are not photographs.")
+    seed: int
+    valid_fraction: float
+    max_size: int | None = Field(
+        None, description="Largest longer side of a stored picture in pixels, for `search`; null otherwise."
+    )
+    encoder: str | None = Field(None, description="Software that stored the pictures, for `search`; null otherwise.")
+    classes: list[str]
+    train_images: int
+    valid_images: int
+    items: list[Item]
+    left_out: list[LeftOut] = Field(default_factory=list)
+
+    @property
+    def valid_majority_images(self) -> int | None:
+        """Validation images of their most frequent class; None if files hold images of several classes."""
+        labels = Counter(item.label for item in self.items if item.split == "valid")
+        return max(labels.values()) if labels and None not in labels else None
+
+    @property
+    def sha256(self) -> str:
+        """Checksum of the whole dataset: names, contents, classes and split."""
+        text = "\n".join(f"{item.name}\0{item.sha256}\0{item.label}\0{item.split}" for item in self.items)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Return the manifest that a dataset step wrote. Raise :class:`StudyError` if there is none."""
+    return Manifest.read(path, "make it with: python -m study dataset")
+
+
+class Weights(Strict):
+    """The decision for one model of a study: made once, before any run, and followed by every run."""
+
+    model: str
+    requested: str = Field(description="`imagenet`, `none`, or the base name of the file that was asked for.")
+    kind: Literal["imagenet", "file", "random"]
+    file: str | None = Field(description="Base name of the file; null for random weights.")
+    sha256: str | None = Field(description="Checksum of the file; null for random weights.")
+    body_sha256: str = Field(description="Checksum of the body's tensors, from which every run starts.")
+    reason: str = Field(description="Reason for this kind.")
+
+
+def read_weights(path: Path) -> Weights:
+    """Return the decision that the weights step wrote. Raise :class:`StudyError` if there is none."""
+    return Weights.read(path, "make it with: python -m study weights")
+
+
+def fell_back(weights: Weights) -> bool:
+    """Return whether ImageNet weights were asked for and not available."""
+    return weights.requested == "imagenet" and weights.kind == "random"
+
+
+class ImageRequest(Strict):
+    """The image that the runs on a device are to use, known before anything is built."""
+
+    device: Device
+    lock: str | None = Field(None, description="`built`: path of the lock; null for the project's own.")
+    kind: Literal["built", "reference", "archive"]
+    reference: str = Field(description="The tag for the build, the given reference, or the path of the archive.")
+    base_image: str | None = Field(description="`built`: the base image of the Dockerfile.")
+    identity: str = Field(description="Hash (eight hex digits) of all that decides the image; part of each run's key.")
+
+
+class Image(Strict):
+    """An available image, described in `results/images/<device>.json`."""
+
+    request: ImageRequest
+    engine: str
+    engine_version: str
+    id: str = Field(description="The image's own checksum.")
+    digest: str | None = Field(description="The image's checksum in a registry; none if built here.")
+    run_as: str = Field(description="The name by which the engine runs it: the id; for apptainer a file.")
+    created: str | None = Field(description="Time when the image was made, from its own description.")
+    lock_sha256: str | None = Field(description="Checksum of the lock that it was built from, from its own label.")
+    base_digest: str | None = Field(None, description="`built`: the base image's checksum in its registry.")
+    build_seconds: float | None = Field(None, description="Duration of the build in seconds, if this step built it.")
+    python: str
+    libraries: dict[str, str]
+    gpu_seen: bool = Field(description="True if torch found a GPU when the image was tested.")
+
+
+def read_image(path: Path) -> Image:
+    """Return the description that the image step wrote to ``path``. Raise :class:`StudyError` if there is none."""
+    return Image.read(path, "make it with: make images")
