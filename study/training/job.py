@@ -22,10 +22,9 @@ from study.training.common import Inputs, checked_inputs, failed, leave, loop_of
 from study.training.loops.replicas import Replicas
 from study.training.measure import yardstick
 from study.training.measure.ceilings import measure_ceilings
-from study.training.measure.machine import describe, gpu_trouble
-from study.training.measure.precision import fp32_in_use, has_tf32, set_fp32
+from study.training.measure.clock import Stopwatch
+from study.training.measure.machine import describe, fp32_in_use, gpu_trouble, has_tf32, set_fp32
 from study.training.measure.sampler import sampling
-from study.training.measure.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
     from study.training.distributed.ranks import Waiting

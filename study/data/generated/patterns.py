@@ -1,16 +1,29 @@
-"""Small images drawn from a seed, of any number of classes, in arrays of the shapes of CIFAR-10 and MNIST."""
+"""Small images drawn from a seed, of any number of classes, in arrays of the shapes of CIFAR-10 and MNIST.
+
+The noise is that of which photographs are drawn, too.
+"""
 
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from study.artifacts.prepared import Manifest
 from study.config.sections import Dataset
 from study.data.decode import ImageSet
-from study.data.generated.noise import field
 from study.data.splits import assign_splits, item_of
+
+
+def field(rng: np.random.Generator, width: int, height: int, octaves: tuple[int, ...]) -> NDArray[np.float32]:
+    """Return smooth noise (height, width) float32 in about [-1, 1], the sum of random grids of the given sizes."""
+    total = np.zeros((height, width), np.float32)
+    for octave, cells in enumerate(octaves):
+        grid = rng.uniform(-1, 1, (cells, cells)).astype(np.float32)
+        total += np.asarray(Image.fromarray(grid).resize((width, height), Image.Resampling.BICUBIC)) / 1.6**octave
+    return total / 1.6
+
 
 ARRAYS = ("images", "labels", "valid")
 """Names of the files, without ``.npy``."""

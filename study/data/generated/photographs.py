@@ -15,7 +15,7 @@ from study.artifacts.prepared import Manifest
 from study.base.devices import usable_cpus
 from study.base.processes import die_with_parent
 from study.config.sections import Dataset
-from study.data.generated.noise import field
+from study.data.generated.patterns import field
 from study.data.splits import assign_splits, item_of
 
 Colour = tuple[int, int, int]

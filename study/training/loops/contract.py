@@ -1,7 +1,7 @@
-"""What every loop is given, and what it tells."""
+"""What every loop is given, what it tells, and the check that it trained."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -9,12 +9,12 @@ from torch import nn
 
 from study.artifacts.prepared import Weights
 from study.artifacts.samples import Epoch, Flops, Step, Target
+from study.base.errors import StudyError
 from study.config.settings import Settings
 from study.data.decode import ImageSet
 from study.training.loops.replicas import Replicas
-from study.training.measure.clock import EpochTimes
+from study.training.measure.clock import EpochTimes, mark_warm_up
 from study.training.measure.flops import flops_of_step
-from study.training.measure.warm_up import mark_warm_up
 from study.training.models import build as models
 
 MOMENTS = {"adamw": 2, "adam": 2, "sgd": 1}
@@ -166,3 +166,20 @@ def count_flops(model: nn.Module, job: TrainingJob, freeze: Callable[[bool], Non
 def finite(value: float) -> float | None:
     """Return the value, or None if JSON has no name for it."""
     return value if math.isfinite(value) else None
+
+
+class InitialWeights:
+    """A model's parameters before the first step, kept on the host: the device's memory stays the training's."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.values = {name: parameter.detach().cpu().clone() for name, parameter in model.named_parameters()}
+
+    def check(self, model: nn.Module, groups: Iterable[Sequence[str]]) -> None:
+        """Raise :class:`StudyError` if no parameter of one of the trained ``groups`` of names has moved."""
+        parameters = dict(model.named_parameters())
+        for names in groups:
+            if all(torch.equal(parameters[name].detach().cpu(), self.values[name]) for name in names):
+                raise StudyError(
+                    f"training: no weight from {names[0]} to {names[-1]} has moved in the whole training: its steps do "
+                    "not train them"
+                )

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from study.artifacts.samples import Memory, Replica, Step
 from study.base.errors import StudyError
 from study.training.loops.contract import TrainingJob
-from study.training.loops.replicas import Replicas
-from study.training.loops.sharding import steps_of_epoch
+from study.training.loops.replicas import Replicas, steps_of_epoch
 
 
 def count_for(job: TrainingJob) -> "ImageCount":

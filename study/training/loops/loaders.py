@@ -15,7 +15,7 @@ from study.base.devices import usable_cpus
 from study.config.settings import Settings
 from study.data.decode import ImageSet
 from study.training.loops.decoding import begin, decoder_of, shape_of
-from study.training.loops.sharding import Share, images_of_step, steps_of_epoch
+from study.training.loops.replicas import Share, images_of_step, steps_of_epoch
 
 Batch = tuple[torch.Tensor, torch.Tensor]
 

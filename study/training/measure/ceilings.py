@@ -14,7 +14,7 @@ import torch
 from study.artifacts.machine import Ceiling, Ceilings
 from study.config.sections import Precision
 from study.training.measure.clock import Clock, clock_for
-from study.training.measure.precision import fp32_backends, fp32_in_use, fp32_settings
+from study.training.measure.machine import fp32_backends, fp32_in_use, fp32_settings
 
 SAMPLE_SECONDS = 0.01
 """Shortest sample in seconds: shorter calls are repeated, so that launch overhead and clock resolution do not count."""

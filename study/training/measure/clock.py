@@ -1,4 +1,7 @@
-"""Times of phases: by the host's clock on a CPU, by CUDA events on a GPU. No step contains a synchronisation."""
+"""Times of a run: of its phases, of its process, and which of its steps are warm-up.
+
+Phases are timed by the host's clock on a CPU, by CUDA events on a GPU. No step contains a synchronisation.
+"""
 
 import time
 from collections.abc import Iterator
@@ -6,9 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import psutil
 import torch
 
-from study.artifacts.samples import PHASES, Step
+from study.artifacts.samples import PHASES, Course, Step
 
 MOST_RESERVED = 200_000
 """Largest number of events made before training. A longer training makes the rest as it goes."""
@@ -167,3 +171,42 @@ class _Epoch:
     train_seconds: float = 0.0
     loader_start_seconds: float = 0.0
     synchronise_seconds: float = 0.0
+
+
+class Stopwatch:
+    """Seconds between marks, added up by the names of the marks. It starts as it is made."""
+
+    def __init__(self) -> None:
+        self._since_start = time.time() - psutil.Process().create_time()
+        self._last = time.perf_counter()
+        self._seconds: dict[str, float] = {}
+
+    def mark(self, name: str) -> None:
+        """End a part called ``name``: it has lasted since the last mark."""
+        now = time.perf_counter()
+        self._seconds[name] = self._seconds.get(name, 0.0) + now - self._last
+        self._last = now
+
+    def course(self) -> Course:
+        """Return the parts. Each field of :class:`Course` but the first needs its mark."""
+        parts = {f"{name}_seconds": seconds for name, seconds in self._seconds.items()}
+        return Course(start_seconds=max(0.0, self._since_start), **parts)
+
+
+def mark_warm_up(steps: list[Step], stages: list[str]) -> list[Step]:
+    """Return the steps with the first slow ones of each stage marked as warm-up.
+
+    ``stages[i]`` is the stage of epoch ``i + 1``. The first step of a stage is always warm-up: it pays for the loader's
+    start, the allocator and the first use of each kernel. The next steps are warm-up while they take more than 1.5
+    times the median of the stage's second half, up to half of the stage.
+    """
+    marked: list[Step] = []
+    for stage in dict.fromkeys(stages):
+        group = [step for step in steps if stages[step.epoch - 1] == stage]
+        settled = sorted(step.seconds for step in group[len(group) // 2 :])
+        limit = 1.5 * settled[len(settled) // 2] if settled else 0.0
+        slow = 1
+        while slow < len(group) // 2 and group[slow].seconds > limit:
+            slow += 1
+        marked += [step.model_copy(update={"warm_up": index < slow}) for index, step in enumerate(group)]
+    return marked

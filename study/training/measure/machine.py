@@ -1,18 +1,25 @@
-"""Description of the machine of a run: no host name, no user, no path.
+"""The machine of a run as the process that trains sees it: a description without names and paths, fp32, peak memory.
 
-The module imports torch only in functions whose caller has imported it already.
+``python -m study.training.measure.machine`` is the probe of an image: it prints Python, libraries and any trouble
+with the GPU as one line of JSON, and fails if the training stack cannot be imported.
 """
 
+import json
 import platform
+import resource
 import sys
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import psutil
+import torch
 
-from study.artifacts.machine import Machine
+from study.artifacts.machine import Fp32, Machine
+from study.artifacts.samples import Memory
 from study.base.devices import nvml_handle
+from study.config.sections import Precision
 
 CPUFREQ = Path("/sys/devices/system/cpu/cpu0/cpufreq")
 UNITS = {"avx2", "avx512f", "avx512_bf16", "avx512_vnni", "amx_bf16", "amx_int8"}
@@ -38,8 +45,6 @@ def describe(device: str) -> Machine:
     }
     if device != "cuda":
         return Machine.model_validate({"device_name": common["cpu_name"]} | common)
-    import torch
-
     properties = torch.cuda.get_device_properties(0)
     return Machine.model_validate(
         common
@@ -72,8 +77,6 @@ def libraries() -> dict[str, str]:
 
 def gpu_trouble() -> str | None:
     """Return why torch can use no CUDA device, in its own words, or None if it can use one."""
-    import torch
-
     if torch.cuda.is_available():
         return None
     try:
@@ -140,3 +143,73 @@ def driver() -> str | None:
         return str(pynvml.nvmlSystemGetDriverVersion())
     except Exception:
         return None
+
+
+FIRST_CAPABILITY_WITH_TF32 = 8
+"""Lowest major compute capability of an NVIDIA GPU with TF32 (Ampere)."""
+
+
+def fp32_backends(kind: str) -> tuple[Any, Any]:
+    """Return the objects that hold torch's fp32 settings on the device: for matrix products and for convolutions."""
+
+    backends: Any = torch.backends  # its settings are made at import, out of sight of a type checker
+    if kind == "cuda":
+        return backends.cuda.matmul, backends.cudnn.conv
+    return backends.mkldnn.matmul, backends.mkldnn.conv
+
+
+def fp32_settings(kind: str) -> tuple[str, str]:
+    """Return the settings for matrix products and for convolutions; torch resolves inherited ones."""
+    matmul, convolution = fp32_backends(kind)
+    return str(matmul.fp32_precision), str(convolution.fp32_precision)
+
+
+def set_fp32(precision: Precision) -> None:
+    """Let torch compute fp32 on a GPU in IEEE single precision or in TF32, if ``precision`` names one of them.
+
+    The function uses torch's older switches: the newer ones make the older unreadable, and torch's own compiler still
+    reads those.
+    """
+
+    if precision in ("fp32", "tf32"):
+        torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
+        torch.backends.cudnn.allow_tf32 = precision == "tf32"
+
+
+def fp32_in_use(kind: str) -> Fp32:
+    """Return the arithmetic of fp32 on the device as torch is set now. An older GPU has no TF32 in any setting."""
+    names = ["ieee" if name == "none" else name for name in fp32_settings(kind)]
+    if kind == "cuda" and not has_tf32():
+        names = ["ieee" if name == "tf32" else name for name in names]
+    return Fp32(products=names[0], convolutions=names[1])
+
+
+def has_tf32() -> bool:
+    """Return whether the current GPU computes in TF32."""
+
+    return torch.cuda.get_device_capability()[0] >= FIRST_CAPABILITY_WITH_TF32
+
+
+def reset_peak(device: torch.device) -> None:
+    """Reset the device's memory peaks, so that a new window starts."""
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+
+
+def peak(device: torch.device) -> Memory:
+    """Return the peaks in bytes: of the device since :func:`reset_peak`, of the process since its start."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    if device.type != "cuda":
+        return Memory(host_resident_bytes=resident)
+    free, total = torch.cuda.mem_get_info(device)
+    return Memory(
+        device_allocated_bytes=torch.cuda.max_memory_allocated(device),
+        device_reserved_bytes=torch.cuda.max_memory_reserved(device),
+        device_used_bytes=total - free,
+        host_resident_bytes=resident,
+    )
+
+
+if __name__ == "__main__":
+    print(json.dumps({"python": python(), "libraries": libraries(), "gpu_trouble": gpu_trouble()}))

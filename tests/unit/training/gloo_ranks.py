@@ -16,8 +16,7 @@ from study.data.sources import open_set
 from study.training.loops.contract import TrainingJob
 from study.training.loops.fastai import loop as fastai_loop
 from study.training.loops.loaders import MicroBatches
-from study.training.loops.replicas import Replicas
-from study.training.loops.sharding import Share
+from study.training.loops.replicas import Replicas, Share
 from study.training.loops.torch import loop as torch_loop
 from study.training.models import build as models
 from study.training.models import pretrained

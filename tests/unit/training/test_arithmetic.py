@@ -281,8 +281,8 @@ def test_a_precision_decides_what_fp32_is_computed_in_and_torchs_older_switches_
     """In a process of its own, for the switches are torch's; its own compiler still reads the older ones."""
     script = """
 import torch
-from study.training.measure.precision import fp32_in_use, has_tf32, set_fp32
-import study.training.measure.precision as switches
+from study.training.measure.machine import fp32_in_use, has_tf32, set_fp32
+import study.training.measure.machine as switches
 for tf32 in (True, False):
     switches.has_tf32 = lambda: tf32
     for precision in ("auto", "fp32", "tf32", "bf16"):

@@ -10,8 +10,7 @@ import pytest
 from study.base.errors import StudyError
 from study.training.loops.image_count import ImageCount
 from study.training.loops.loaders import MicroBatches
-from study.training.loops.replicas import Replicas
-from study.training.loops.sharding import steps_of_epoch
+from study.training.loops.replicas import Replicas, steps_of_epoch
 from study.training.loops.torch import loop as torch_loop
 from tests.unit.training.test_loops import LOOPS, make_job, tiny_run
 

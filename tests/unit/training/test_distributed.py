@@ -41,7 +41,7 @@ from study.training.common import is_out_of_memory, leave
 from study.training.distributed import agent, ranks
 from study.training.distributed.ranks import RankFailed, RankOutOfMemory, report_file, result_file
 from study.training.loops.loaders import MicroBatches
-from study.training.loops.sharding import Sharding, Share, images_of_step
+from study.training.loops.replicas import Sharding, Share, images_of_step
 from study.training.measure.sampler import Gpu, read_together
 from tests.conftest import HERE, ROOT, study_values, tiny_plan
 from tests.examples import results_of

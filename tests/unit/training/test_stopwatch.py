@@ -7,14 +7,14 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from study.training.measure import stopwatch
+from study.training.measure import clock
 from tests.unit.training.test_inputs import Prepared
 
 
 def test_each_part_is_what_passed_before_its_mark(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(stopwatch, "time", SimpleNamespace(perf_counter=lambda: now[0], time=time.time))
-    watch = stopwatch.Stopwatch()
+    monkeypatch.setattr(clock, "time", SimpleNamespace(perf_counter=lambda: now[0], time=time.time))
+    watch = clock.Stopwatch()
     for name, seconds in (("inputs", 1), ("device_start", 2), ("instruments", 3), ("training", 4), ("instruments", 5)):
         now[0] += seconds
         watch.mark(name)

@@ -12,10 +12,9 @@ from torch import nn
 
 from study.artifacts.samples import Measurement
 from study.base.errors import StudyError
-from study.training.loops.contract import TrainingJob
+from study.training.loops.contract import InitialWeights, TrainingJob
 from study.training.loops.fastai import loop as fastai_loop
 from study.training.loops.loaders import make_loaders
-from study.training.loops.moved import Start
 from study.training.loops.torch import loop as torch_loop
 from tests.unit.training.test_loops import make_job, transfer_run
 
@@ -154,7 +153,7 @@ def test_a_fastai_training_of_which_a_group_did_not_move_fails(
 
 def test_one_group_that_stood_still_is_named() -> None:
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
-    start = Start(model)
+    start = InitialWeights(model)
     with torch.no_grad():
         model.get_parameter("1.weight").add_(1)
     start.check(model, [["1.weight", "1.bias"]])

@@ -36,6 +36,7 @@ from study.config.networks import is_transfer
 from study.config.settings import Settings
 from study.data.decode import Stored, to_channels
 from study.training.loops.contract import (
+    InitialWeights,
     Losses,
     Reached,
     TrainingJob,
@@ -50,9 +51,8 @@ from study.training.loops.contract import (
 from study.training.loops.fastai.replicas import Together, replica_loader
 from study.training.loops.image_count import count_for, own_account
 from study.training.loops.loaders import workers_of
-from study.training.loops.moved import Start
 from study.training.measure.clock import StepRecorder, clock_for, marks_of
-from study.training.measure.memory import peak, reset_peak
+from study.training.measure.machine import peak, reset_peak
 from study.training.models import build as models
 
 ProgressCallback  # noqa: B018 - importing it is what makes a script's Learner show its bar, as `vision.all` does
@@ -296,7 +296,7 @@ def train(job: TrainingJob) -> Measurement:
     model_seconds = time.perf_counter() - started
     body_sha256 = models.body_sha256(body_state(job, learner))
     check_start(job, body_sha256)
-    start = Start(learner.model)
+    start = InitialWeights(learner.model)
 
     measure = Measure(job)
     measure.recorder.clock.reserve(marks_of(len(dataloaders.train) * len(measure.stages), len(measure.stages)))

@@ -14,8 +14,7 @@ from fastai.torch_core import to_detach
 from torch import nn
 
 from study.config.settings import Settings
-from study.training.loops.replicas import Replicas
-from study.training.loops.sharding import images_of_step
+from study.training.loops.replicas import Replicas, images_of_step
 
 
 def replica_loader(replicas: Replicas, settings: Settings) -> type[Any]:

@@ -13,8 +13,7 @@ from study.config.settings import Settings
 from study.training.loops.contract import TrainingJob
 from study.training.loops.loaders import ResidentLoader, held_in_order
 from study.training.loops.torch import loop as torch_loop
-from study.training.measure.memory import peak, reset_peak
-from study.training.measure.precision import set_fp32
+from study.training.measure.machine import peak, reset_peak, set_fp32
 from study.training.models import build as models
 
 Infer = Callable[[torch.Tensor], torch.Tensor]

@@ -8,7 +8,7 @@ from study.artifacts.samples import Measurement
 from study.training.loops.contract import Reached, TrainingJob, epochs_of, stage_names, validates
 from study.training.loops.loaders import Loaders, make_loaders
 from study.training.measure.clock import HostClock, StepRecorder
-from study.training.measure.memory import peak
+from study.training.measure.machine import peak
 
 
 def train(job: TrainingJob) -> Measurement:

@@ -11,6 +11,7 @@ from study.artifacts.samples import Measurement
 from study.config.networks import is_transfer
 from study.config.sections import Training
 from study.training.loops.contract import (
+    InitialWeights,
     Losses,
     Reached,
     TrainingJob,
@@ -27,11 +28,10 @@ from study.training.loops.contract import (
 from study.training.loops.decoding import difference_from_pillow
 from study.training.loops.image_count import count_for, own_account
 from study.training.loops.loaders import Loaders, make_loaders
-from study.training.loops.moved import Start
 from study.training.loops.schedule import EPSILON, MOMENTUM, SQUARE_MOMENTUM, WEIGHT_DECAY, Stage, stages
 from study.training.loops.torch.batch import Batch, Captured, Eager
 from study.training.measure.clock import StepRecorder, clock_for, marks_of
-from study.training.measure.memory import peak, reset_peak
+from study.training.measure.machine import peak, reset_peak
 from study.training.models import build as models
 
 # fastai's `train_bn` means batch normalisation; networks without it have their own kind.
@@ -54,7 +54,7 @@ class Trainer:
         settings, device = job.settings, job.device
         name, channels = settings.model.name, settings.dataset.channels
         model = model_of(job)
-        self.body_sha256, self.start = models.body_sha256(models.body_state(model, name)), Start(model)
+        self.body_sha256, self.start = models.body_sha256(models.body_state(model, name)), InitialWeights(model)
         self.memory_format = MEMORY_FORMATS[settings.training.memory_format]
         self.eager = model.to(device).to(memory_format=self.memory_format)
         self.groups = layer_groups(self.eager) if is_transfer(name) else [names_of(self.eager)]
