@@ -13,7 +13,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -32,12 +32,11 @@ from study.base.errors import StudyError
 from study.base.files import ROOT, file_sha256, remove_tree
 from study.cli import main
 from study.config.load import read_selection, read_study
-from study.config.sections import Dataset
 from study.config.settings import setting_keys
-from study.data.sources import look
 from study.host.engine.place import Place
 from study.host.plan.make import make_plan
 from study.verbs.table import VERBS, load
+from study_extras.search.manifest import read_earlier
 
 HERE: dict[str, str | None] = {"cpu": None, "cuda": "no GPU here"}
 EXAMPLE = ROOT / "docs" / "example-h200" / "speedup"
@@ -54,12 +53,10 @@ STUDY: dict[str, Any] = {
     "reduced": {"training.epochs": 1},
 }
 MANIFEST: dict[str, Any] = {
-    "source": "search",
+    "source": "folder",
     "generated": False,
     "seed": 1,
     "valid_fraction": 0.2,
-    "max_size": 400,
-    "encoder": "Pillow",
     "classes": ["a", "b"],
     "train_images": 2,
     "valid_images": 2,
@@ -70,10 +67,26 @@ MANIFEST: dict[str, Any] = {
             "sha256": "0" * 64,
             "label": label,
             "split": split,
-            "origin": {"url": "https://a.example/b", "term": "a", "bytes": 9, "sha256": "0" * 64},
         }
         for label in ("a", "b")
         for number, split in enumerate(("train", "valid"))
+    ],
+    "left_out": [],
+}
+PICTURES: dict[str, Any] = {
+    "max_size": 400,
+    "encoder": "Pillow",
+    "pictures": [
+        {
+            "label": label,
+            "term": "a",
+            "url": "https://a.example/b",
+            "bytes": 9,
+            "sha256": digest,
+            "stored_sha256": digest,
+        }
+        for label in ("a", "b")
+        for digest in ("0" * 64, "1" * 64)
     ],
     "left_out": [],
 }
@@ -192,12 +205,17 @@ def configuration(config: dict[str, Any], folder: Path) -> None:
 
 
 def manifest(tree: Any, folder: Path) -> None:
-    """Read a manifest as a run does, and as a search does that downloads its pictures again."""
+    """Read a manifest as a run does."""
     path = folder / "manifest.json"
     path.write_text(json.dumps(tree), encoding="utf-8")
-    with suppress(StudyError):
-        look(Dataset(source="search", manifest=str(path)))
     read_manifest(path)
+
+
+def pictures(tree: Any, folder: Path) -> None:
+    """Read the manifest of a search as one does that downloads its pictures again."""
+    path = folder / "pictures.json"
+    path.write_text(json.dumps(tree), encoding="utf-8")
+    read_earlier(path)
 
 
 def _one_run(folder: Path) -> tuple[Path, Path, Path]:
@@ -302,8 +320,8 @@ def command_line(words: list[str], folder: Path) -> None:
     said(words)
 
 
-HARMLESS = [name for name in VERBS if name not in ("schema", "engine", "start")]
-"""The verbs that write nothing into the checkout, ask no engine, and start nothing."""
+HARMLESS = [name for name in VERBS if name not in ("schema", "engine", "start", "tune", "search")]
+"""The verbs that write nothing into the checkout, ask no engine and no network, and start nothing."""
 OPTIONS = sorted({word for name in VERBS for words, _ in load(name).arguments for word in words if word[0] == "-"})
 WORDS = st.one_of(
     st.sampled_from(
@@ -403,6 +421,7 @@ EDGES = {
         telemetry,
     ),
     "manifests": Edge(changed(MANIFEST) | VALUES, manifest),
+    "manifests of a search": Edge(changed(PICTURES) | VALUES, pictures),
     "tables": Edge(tables(), table),
     "bundles": Edge(st.lists(ENTRIES, max_size=3), bundle),
     "command lines": Edge(

@@ -50,13 +50,8 @@ class Results:
 
     @property
     def downloads(self) -> Path:
-        """The folder of downloaded data sets and pictures."""
+        """The folder of downloaded data sets."""
         return self.root / "data" / "downloads"
-
-    @property
-    def searches(self) -> Path:
-        """The store of what searches found, and of the pictures."""
-        return self.downloads / "search"
 
     @property
     def unpacked(self) -> Path:

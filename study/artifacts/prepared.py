@@ -13,15 +13,6 @@ from study.config.sections import Device
 Split = Literal["train", "valid"]
 
 
-class Origin(Strict):
-    """The source of a downloaded picture."""
-
-    url: str
-    term: str = Field(description="Search term that found the picture.")
-    bytes: int = Field(ge=0, description="Size of the download in bytes.")
-    sha256: str = Field(pattern="^[0-9a-f]{64}$", description="Checksum of the download, before it was shrunk.")
-
-
 class Item(Strict):
     """One file of the dataset."""
 
@@ -30,13 +21,12 @@ class Item(Strict):
     sha256: str = Field(description="Checksum of the file's content.")
     label: str | None = Field(description="Class of the image; null for a file that holds images of every class.")
     split: Split | None = Field(description="`train` or `valid`; null for a file that holds both.")
-    origin: Origin | None = Field(None, description="Source of the download, for `search`; null otherwise.")
 
 
 class LeftOut(Strict):
     """A file that could not be used."""
 
-    name: str = Field(description="Path relative to the data's folder, or the URL.")
+    name: str = Field(description="Path relative to the data's folder.")
     reason: str
 
 
@@ -48,10 +38,6 @@ class Manifest(Strict):
     generated: bool = Field(description="True if the images were drawn, and are not photographs.")
     seed: int
     valid_fraction: float
-    max_size: int | None = Field(
-        None, description="Largest longer side of a stored picture in pixels, for `search`; null otherwise."
-    )
-    encoder: str | None = Field(None, description="Software that stored the pictures, for `search`; null otherwise.")
     classes: list[str]
     train_images: int
     valid_images: int

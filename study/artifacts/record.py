@@ -201,7 +201,7 @@ def without_paths(settings: Settings) -> Settings:
     values = settings.model_dump()
     if settings.image and os.sep in settings.image:
         values["image"] = Path(settings.image).name
-    for section, key in (("dataset", "path"), ("dataset", "manifest"), ("model", "weights")):
+    for section, key in (("dataset", "path"), ("model", "weights")):
         if values[section][key]:
             values[section][key] = Path(values[section][key]).expanduser().resolve().name or section
     return Settings.model_validate(values)

@@ -79,11 +79,6 @@ def _shapes() -> Iterator[Rule]:
 
 
 FOLDER = Values("the path of the folder", bool)
-TERMS = Values(
-    "a term for each class, such as {bird: bird photo, forest: forest photo}, or the manifest of an earlier search as "
-    "dataset.manifest",
-    bool,
-)
 A_FILE = Values("none, or the path of a weights file", lambda weights: weights != "imagenet")
 TORCHVISION = Values("a model of torchvision", is_transfer)
 OTHERS = Values("a model that is not torchvision's", lambda name: not is_transfer(name))
@@ -114,7 +109,6 @@ SWITCHES = {
 
 RULES: tuple[Rule, ...] = (
     Rule("dataset.path", FOLDER, {"dataset.source": one_of("folder")}),
-    Rule("dataset.terms", TERMS, {"dataset.source": one_of("search"), "dataset.manifest": one_of(None)}),
     Rule("model.weights", A_FILE, {"model.name": OTHERS}, "only models of torchvision have ImageNet weights"),
     Rule("model.name", PLAIN, FASTAI, "fastai would cut its body through the auxiliary outputs"),
     Rule("training.freeze_epochs", one_of(0), {"model.name": OTHERS}, "such a model is trained whole"),

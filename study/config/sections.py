@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from study.base.errors import shown
+from study.base.errors import ValueRefused
 from study.base.strict import Declared
 from study.config.networks import AUXILIARY, NETWORKS, is_own
 
@@ -29,12 +29,11 @@ Precision = Literal["auto", "fp32", "tf32", "bf16", "fp16"]
 class Dataset(Declared):
     """The images, and how they are split. A source ignores the keys that it does not use."""
 
-    source: Literal["generated", "folder", "search", "cifar10", "mnist"] = Field(
+    source: Literal["generated", "folder", "cifar10", "mnist"] = Field(
         "generated",
         description="`generated`: images drawn from a seed, without a network. `folder`: your own photographs, one "
-        "subfolder per class. `search`: pictures that an image search finds for `terms`, or those that `manifest` "
-        "lists. `cifar10`, `mnist`: the dataset of that name from torchvision, read from disk if it is there and "
-        "downloaded otherwise.",
+        "subfolder per class. `cifar10`, `mnist`: the dataset of that name from torchvision, read from disk if it is "
+        "there and downloaded otherwise.",
     )
     path: str | None = Field(
         None,
@@ -46,30 +45,7 @@ class Dataset(Declared):
         1030,
         ge=4,
         le=MOST_IMAGES,
-        description="Number of images over all classes, divided evenly among the classes. `generated` draws this "
-        "number. `search` downloads up to this number; with a `manifest` it downloads every picture listed there.",
-    )
-    terms: dict[str, str] | None = Field(
-        None,
-        description="`search`: the search term of each class, such as `{bird: bird photo, forest: forest photo}`. "
-        "Not needed with a `manifest`.",
-    )
-    manifest: str | None = Field(
-        None,
-        min_length=1,
-        description="`search`: path of the `manifest.json` that an earlier search wrote. Its pictures are downloaded "
-        "again from their URLs and compared by checksum; no search is made.",
-    )
-    max_size: int = Field(
-        400,
-        ge=32,
-        le=4096,
-        description="`search`: longest side of a stored picture, in pixels. Larger pictures are shrunk to it, as in "
-        "the fastai course.",
-    )
-    private_addresses: bool = Field(
-        False,
-        description="`search`: true to also download from addresses of the local network.",
+        description="`generated`: number of images over all classes, divided evenly among the classes.",
     )
     channels: Literal[1, 3] = Field(3, description="Colour channels of the model's input images.")
     image_size: int = Field(
@@ -87,30 +63,17 @@ class Dataset(Declared):
     )
     seed: int = Field(42, ge=0, le=LARGEST_SEED, description="Seed of the drawn images and of the split.")
 
-    @field_validator("terms", mode="before")
+    @field_validator("source", mode="before")
     @classmethod
-    def _terms_are_a_mapping(cls, value: Any) -> Any:
-        if value is None or isinstance(value, dict):
-            return value
-        raise ValueError(
-            f"dataset.terms: {shown(value)} is not allowed: give a term for each class, such as "
-            "{bird: bird photo, forest: forest photo}"
-        )
-
-    @model_validator(mode="after")
-    def _terms_are_of_two_classes_whose_names_can_be_folders(self) -> Self:
-        if self.terms is None:
-            return self
-        if len(self.terms) < 2:
-            raise ValueError(f"terms: {shown(self.terms)} is not allowed: at least two classes are needed")
-        for name, term in self.terms.items():
-            if not is_folder_name(name):
-                raise ValueError(
-                    f"terms: {name!r} is not allowed as a class: give a name that every system accepts for a folder"
-                )
-            if not term.strip():
-                raise ValueError(f"terms.{name}: {term!r} is not allowed: say what to search for")
-        return self
+    def _a_search_is_a_verb(cls, value: Any) -> Any:
+        if value == "search":
+            raise ValueRefused(
+                key="dataset.source",
+                value=value,
+                why="`python -m study search` fills a folder: name that as dataset.path",
+                allowed="folder",
+            )
+        return value
 
     @property
     def drawn(self) -> bool:
@@ -439,9 +402,3 @@ class Limits(Declared):
         description="Time limit of a run, in seconds. A run that takes longer is ended and recorded as `failed`. "
         "Changing this value measures no run again.",
     )
-
-
-def is_folder_name(text: str) -> bool:
-    """Return whether ``text`` is a valid folder name on every system and clashes with no file of a dataset."""
-    plain = text.isprintable() and not set(text) & set('/\\:*?"<>|') and text == text.strip(" ")
-    return plain and 0 < len(text) <= 80 and not text.startswith(".") and not text.endswith((".", ".json"))

@@ -32,12 +32,11 @@ def stat_files(folder: Path, files: Iterable[Path]) -> list[list[Any]]:
     return [[path.relative_to(folder).as_posix(), path.stat().st_size, path.stat().st_mtime_ns] for path in files]
 
 
-def check_classes(counts: dict[str, int], path: str, key: str = "dataset.path") -> None:
-    """Raise one clear error that names ``key`` unless there are at least two classes with at least two images each."""
-    refused = f"{key}: {path!r} is not allowed: "
+def check_classes(counts: dict[str, int], path: str) -> None:
+    """Raise one clear error that names ``path`` unless there are at least two classes with at least two images each."""
+    refused = f"dataset.path: {path!r} is not allowed: "
     if not any(counts.values()):
-        where = " in a subfolder; give a folder with one subfolder per class" if key == "dataset.path" else ""
-        raise StudyError(f"{refused}it holds no image{where}")
+        raise StudyError(f"{refused}it holds no image in a subfolder; give a folder with one subfolder per class")
     if len(counts) < 2:
         raise StudyError(f"{refused}it holds one class ({next(iter(counts))!r}); at least two are needed")
     for name, count in counts.items():

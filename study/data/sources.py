@@ -30,7 +30,7 @@ class Outlook:
 
     classes: int
     train_images: int
-    """Size of the training set if every image can be read, and a search finds all wanted pictures."""
+    """Size of the training set if every image can be read."""
     files: Files | None = None
     """None if the user gave no files."""
 
@@ -79,7 +79,6 @@ class Source(ABC):
 SOURCES = {
     "generated": "study.data.generated:Generated",
     "folder": "study.data.folder:Folder",
-    "search": "study.data.search.source:Search",
     "cifar10": "study.data.torchvision_sets:Cifar10",
     "mnist": "study.data.torchvision_sets:Mnist",
 }
@@ -106,8 +105,7 @@ def name_of(dataset: Dataset, files: Files | None) -> str:
     if files is not None:
         identity["files"] = files
     for key in source.keys(dataset):
-        value = getattr(dataset, key)
-        identity[key] = list(value.items()) if isinstance(value, dict) else value  # the order of classes counts
+        identity[key] = getattr(dataset, key)
     if source.code:
         identity["code"] = code_sha256(source.code)
     return f"{dataset.source}.{digest(identity)}"
@@ -119,7 +117,7 @@ def with_effect(values: Mapping[str, Any], datasets: Iterable[Dataset]) -> dict[
     return {key: value for key, value in values.items() if key in used or not key.startswith("dataset.")}
 
 
-EVERY_RUN = ("source", "path", "manifest", "channels", "image_size")
+EVERY_RUN = ("source", "path", "channels", "image_size")
 """Keys of a dataset that every run uses whatever its source: where the images are, and their shape in the model."""
 
 

@@ -13,6 +13,7 @@ HIDDEN |= dict.fromkeys(("engine", "archive", "schema"), "study.verbs.upkeep")
 EXTRAS = dict.fromkeys(("compare", "gate"), "study_extras.compare.verbs")
 EXTRAS |= {"tune": "study_extras.tune.verbs"}
 EXTRAS |= dict.fromkeys(("bundle", "unbundle"), "study_extras.bundle.verbs")
+EXTRAS |= {"search": "study_extras.search.verbs"}
 """What packages beside the core offer. The help names these; the core imports none of them."""
 VERBS = SHOWN | HIDDEN | EXTRAS
 

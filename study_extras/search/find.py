@@ -38,7 +38,7 @@ def find(term: str, wanted: int, known: Collection[str] = ()) -> Answer:
         from ddgs import DDGS
         from ddgs.exceptions import DDGSException
     except ImportError:
-        raise StudyError("search needs the package ddgs: .venv/bin/python -m pip install ddgs") from None
+        raise StudyError("search needs the package ddgs: make dev") from None
     engines = DDGS(proxy=getproxies().get("https"), timeout=ANSWER_SECONDS)
     urls: dict[str, None] = {}
     trouble = None

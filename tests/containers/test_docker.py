@@ -35,9 +35,8 @@ from study.host.engine.place import Place
 from study.training.models.build import backbone
 from tests.conftest import TRANSFER, UNWATCHED, plan_at, write_photos
 from tests.containers.conftest import Built, left_over, scratch_folders
-from tests.site import TERMS, listing, serving
 from tests.unit.base.test_template import Template, attacked, names
-from tests.workflow.conftest import NO_PROXY, OWN_MODEL, RECORDS, Checkout, copy_checkout
+from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, copy_checkout
 from tests.workflow.test_pipeline import append, read
 
 # They share an engine, in which one container of a run's name may be; and the first of them builds the images.
@@ -231,23 +230,6 @@ class TestAStudyInContainers:
         assert (record.data.train_images, record.data.valid_images) == (30, 10)
         unpacked = contained.root / "results" / "data" / "unpacked"
         assert {path.stat().st_uid for path in unpacked.rglob("*")} == {os.getuid()}
-
-    def test_the_pictures_of_a_search_are_downloaded_in_the_image_and_become_the_callers(
-        self, built: Built, contained: Checkout
-    ) -> None:
-        with serving() as site:
-            urls = {label: site.pictures(label, 10) for label in TERMS}
-            path = listing(contained.root.parent / "given, birds", urls, site.contents())
-            own = {"source": "search", "manifest": str(path), "image_size": 32, "private_addresses": True}
-            contained.variables = NO_PROXY
-            contained.study("birds", dataset=own)
-            contained.good("studies=[birds]", *built.selection, FAST, extra=RECORDS)
-        (record,) = map(read, contained.records("birds").values())
-        assert record.outcome == "ok"
-        assert record.settings.dataset.manifest == path.name
-        assert record.data is not None
-        assert (record.data.train_images, record.data.valid_images) == (16, 4)
-        assert {path.stat().st_uid for path in (contained.root / "results" / "data").rglob("*")} == {os.getuid()}
 
     def test_fastai_with_workers_runs_inside(self, built: Built, contained: Checkout) -> None:
         training = TRANSFER["training"] | {"loop": "fastai"}

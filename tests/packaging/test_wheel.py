@@ -95,7 +95,7 @@ def test_the_version_is_in_one_place(metadata: Message) -> None:
 
 
 def test_the_extras_are_those_of_the_locks(metadata: Message) -> None:
-    assert metadata.get_all("Provides-Extra") == ["train", "dev"]
+    assert metadata.get_all("Provides-Extra") == ["train", "search", "dev"]
     needed = metadata.get_all("Requires-Dist") or []
     assert not [line for line in needed if line.startswith("torch") and "extra" not in line]
 

@@ -17,7 +17,7 @@ from study.host.engine.container import Mount
 def settings_inside(settings: Settings) -> tuple[Settings, list[Mount]]:
     """Return the settings with every path as the container sees it, and the mounts that make those paths visible."""
     values, mounts = settings.model_dump(), []
-    places = (("dataset", "path", "/data"), ("dataset", "manifest", "/manifest"), ("model", "weights", "/weights"))
+    places = (("dataset", "path", "/data"), ("model", "weights", "/weights"))
     for section, key, folder in places:
         given = values[section][key]
         if not given or (section == "model" and given in ("imagenet", "none")):

@@ -441,7 +441,7 @@ def test_a_search_that_finds_too_little_says_so_or_is_an_error(
 
 def test_all_of_it_ends_in_time(site: Site, searches: Search, tmp_path: Path) -> None:
     searches({"bird photo": [site.put(f"{number}.jpg", drip) for number in range(40)]})
-    with pytest.raises(StudyError, match=r"the search took longer than 0\.2 s; verified pictures are kept"):
+    with pytest.raises(StudyError, match=r"search: it took longer than 0\.2 s; verified pictures are kept"):
         fetch(tmp_path, 80, Bounds(seconds=0.3, private_addresses=True), 0.2)
 
 

@@ -9,6 +9,8 @@ from study.artifacts.record import Record
 from tests.extras.search.site import picture, serving
 from tests.workflow.conftest import NO_PROXY, Checkout, copy_checkout
 
+pytestmark = pytest.mark.thorough
+
 FOUND = """
 
 from pathlib import Path

@@ -31,7 +31,6 @@ SWITCHED = {
 
 BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("dataset.path", {"dataset.source": "folder"}),
-    ("dataset.terms", {"dataset.source": "search"}),
     ("model.weights", OWN | {"model.weights": "imagenet"}),
     ("model.name", FASTAI | {"model.name": "googlenet"}),
     ("training.freeze_epochs", OWN | {"training.freeze_epochs": 1}),
@@ -108,8 +107,6 @@ def test_every_rule_names_keys_of_a_run() -> None:
     [
         {},
         {"dataset.source": "folder", "dataset.path": "photos"},
-        {"dataset.source": "search", "dataset.manifest": "birds.json"},
-        {"dataset.source": "search", "dataset.terms": {"a": "x", "b": "y"}},
         FASTAI | OWN | {"training.schedule": "constant"},
         FASTAI | {"device": "cuda", "training.precision": "bf16"},
         {"device": "cuda", "training.precision": "tf32"},

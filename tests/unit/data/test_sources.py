@@ -106,10 +106,7 @@ def test_only_the_keys_that_it_uses_make_other_data(toy: dict[str, Any]) -> None
 
 def test_a_reduced_key_without_an_effect_on_any_data_is_not_told() -> None:
     full = {"dataset.images": 9, "dataset.classes": 3, "dataset.image_size": 64, "replicates": 5}
-    drawn, listed = (
-        Dataset.model_validate(values)
-        for values in ({}, {"source": "search", "terms": {"a": "x", "b": "y"}, "manifest": "birds.json"})
-    )
+    drawn, listed = (Dataset.model_validate(values) for values in ({}, {"source": "cifar10"}))
     assert with_effect(full, [listed]) == {"dataset.image_size": 64, "replicates": 5}
     assert with_effect(full, [listed, drawn]) == full
 
@@ -153,4 +150,4 @@ def test_no_module_outside_the_sources_compares_the_name_of_a_source() -> None:
     compared = re.compile(rf"source\W+(==|!=|in|not in)\W+[\"'(]+({names})\b")
     files = [path for path in PACKAGE.rglob("*.py") if path.parent.name != "config"]
     found = {path.relative_to(PACKAGE).as_posix() for path in files if compared.search(path.read_text("utf-8"))}
-    assert found <= {"data/search/earlier.py"}  # a manifest that the user names has to be that of a search
+    assert found == set()

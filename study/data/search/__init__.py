@@ -1,1 +1,0 @@
-"""An image search, and its repetition from a manifest."""
