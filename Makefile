@@ -125,16 +125,16 @@ cd $(1) && export PYTHONPATH=$(CURDIR) && python=$(CURDIR)/$(VENV) && for study 
 endef
 
 lint: dev env  ## Check the style, the import contracts, the workflow and all types
-	$(VENV) -m ruff check study study_extras tests benchmarks
-	$(VENV) -m ruff format --check study study_extras tests benchmarks
+	$(VENV) -m ruff check study study_extras replications tests benchmarks
+	$(VENV) -m ruff format --check study study_extras replications tests benchmarks
 	$(VENV) -m snakefmt --check Snakefile workflow
 	.venv/bin/lint-imports --no-logo
 	$(VENV) -m snakemake --lint
 	$(VENV) -m mypy
 
 format: dev  ## Format the code in the project's style
-	$(VENV) -m ruff check --fix study study_extras tests benchmarks
-	$(VENV) -m ruff format study study_extras tests benchmarks
+	$(VENV) -m ruff check --fix study study_extras replications tests benchmarks
+	$(VENV) -m ruff format study study_extras replications tests benchmarks
 	$(VENV) -m snakefmt Snakefile workflow
 
 schema: host  ## Write the schemas for editors and config/README.md from the models

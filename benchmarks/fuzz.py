@@ -44,7 +44,7 @@ STUDY: dict[str, Any] = {
     "title": "Tiny",
     "question": "Is it read?",
     "dataset": {"source": "generated", "images": 20, "image_size": 32},
-    "model": {"name": "small_net", "weights": "none"},
+    "model": {"name": "replications.gpu_lab.networks:small_net", "weights": "none"},
     "training": {"freeze_epochs": 0, "epochs": 1, "batch_size": 4},
     "factors": {"device": ["cpu"], "training.batch_size": [4, 8]},
     "only": [{"training.batch_size": 4, "replicates": 2}],
@@ -186,7 +186,7 @@ def study_texts(draw: st.DrawFn) -> str:
 
 def read_and_plan(config: dict[str, Any], folder: Path) -> None:
     """Read the study ``tiny`` in ``folder`` as a start does, and plan it unless it has many runs."""
-    study = read_study("tiny", folder, read_selection({"studies": ["tiny"]} | config))
+    study = read_study("tiny", [folder], read_selection({"studies": ["tiny"]} | config))
     if study.replicates < 10 and all(len(levels) < 10 for levels in study.factors.values()):
         make_plan("tiny", study, Place("none", ""), HERE)
 

@@ -32,7 +32,7 @@ def make_study(folder: Path, runs: int) -> None:
         "title": "Many",
         "question": "What does a plan cost?",
         "dataset": {"source": "generated", "images": 20, "image_size": 32},
-        "model": {"name": "small_net", "weights": "none"},
+        "model": {"name": "replications.gpu_lab.networks:small_net", "weights": "none"},
         "training": {"loop": "torch", "freeze_epochs": 0, "epochs": 1, "batch_size": 4},
         "loader": {"kind": "device"},
         "factors": {"training.learning_rate": [round(0.001 * (1 + level), 6) for level in range(runs // REPLICATES)]},

@@ -41,7 +41,7 @@ def planned(device: str, processes: int, results: Path) -> dict[str, Plan]:
             "question": "What does a process take beyond its training?",
             "process": started,
             "dataset": {"source": "generated", "images": 640, "channels": 1, "image_size": 28, "classes": 2},
-            "model": {"name": "mnist_cnn", "weights": "none"},
+            "model": {"name": "replications.mnist_report.networks:mnist_cnn", "weights": "none"},
             "training": {"loop": "torch", "freeze_epochs": 0, "epochs": 2, "batch_size": 64}
             | {"strategy": STRATEGIES[processes], "processes": processes},
             "loader": {"kind": "device"},

@@ -91,6 +91,12 @@ TRANSFER: dict[str, Any] = {
 """What to change where transfer is the subject: torchvision's body with a new head, frozen for an epoch."""
 
 
+SMALL_NET = {"name": "replications.gpu_lab.networks:small_net", "weights": "none"}
+"""The model of most tests: a convolution and two dense layers, for colour images of 32 x 32 pixels."""
+MNIST_CNN = {"name": "replications.mnist_report.networks:mnist_cnn", "weights": "none"}
+"""One for grey images of 28 x 28 pixels."""
+
+
 UNWATCHED: dict[str, Any] = dict.fromkeys(Evidence.model_fields)
 """No limit of what others do: a run beside other tests is measured once, as on a machine of its own."""
 
@@ -101,7 +107,7 @@ def study_values(**changes: Any) -> dict[str, Any]:
         "title": "Tiny",
         "question": "Does the pipeline work?",
         "dataset": {"source": "generated", "images": 20, "image_size": 32},
-        "model": {"name": "small_net", "weights": "none"},
+        "model": SMALL_NET,
         "training": {"loop": "torch", "freeze_epochs": 0, "epochs": 1, "batch_size": 4},
         "loader": {"kind": "device"},
         "factors": {"device": ["cpu"], "training.batch_size": [4, 8]},

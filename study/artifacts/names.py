@@ -8,6 +8,7 @@ from typing import Any
 
 from study.base.errors import StudyError
 from study.base.files import digest
+from study.config.sections import short_name
 from study.config.study import Study
 
 SHORT = {
@@ -28,7 +29,7 @@ def label(factors: dict[str, Any], study: Study) -> str:
 
 def _part(key: str, level: Any) -> str:
     if isinstance(level, str) and key not in SHORT:
-        return slug(level)
+        return slug(short_name(level) if key == "model.name" else level)
     return SHORT.get(key, key.rsplit(".", 1)[-1].replace("_", "")) + slug(level)
 
 

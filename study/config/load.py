@@ -1,6 +1,7 @@
 """Read YAML and the command line into checked models. Bad input becomes one line: key, value, allowed values."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,15 +50,23 @@ def read_selection(values: dict[str, Any]) -> Selection:
         raise explain(error, Selection, "config") from None
 
 
-def read_study(name: str, folder: Path, selection: Selection) -> Study:
-    """Return the study ``name`` in ``folder``, with the devices and overrides of ``selection`` applied."""
-    available = sorted(path.stem for path in folder.glob("*.yaml"))
-    if name not in available:
-        raise StudyError(key="studies", value=name, why="unknown study", allowed=available or "none")
+def study_file(name: str, folders: Sequence[Path]) -> Path:
+    """Return the file of the study ``name`` in the first of the ``folders`` that has it.
+
+    Raise :class:`StudyError` if none has it, or if a study cannot have that name.
+    """
+    files = {path.stem: path for folder in reversed(folders) for path in folder.glob("*.yaml")}
+    if name not in files:
+        raise StudyError(key="studies", value=name, why="unknown study", allowed=sorted(files) or "none")
     if not re.fullmatch(r"[A-Za-z0-9_-]+", name) or name in RESERVED:
         allowed = f"letters, digits, - and _, but not {', '.join(RESERVED)}"
         raise StudyError(key="studies", value=name, context="as a study's name", allowed=allowed)
-    values = strict_yaml.read_mapping(folder / f"{name}.yaml")
+    return files[name]
+
+
+def read_study(name: str, folders: Sequence[Path], selection: Selection) -> Study:
+    """Return the study ``name``, with the devices and overrides of ``selection`` applied: see :func:`study_file`."""
+    values = strict_yaml.read_mapping(study_file(name, folders))
     source = f"study {name}"
     overrides, full = _plain(selection), {}
     reduced = values.get("reduced") or {}

@@ -1,6 +1,7 @@
 """A user's own model as the host sees it: its files and their imports, in the folder where the study is started.
 
-No torch is needed and nothing is imported: the imports are read from the text of the files.
+``replications`` is a folder and no package: each folder in it is one, and those of the checkout are found from
+everywhere. No torch is needed and nothing is imported: the imports are read from the text of the files.
 """
 
 import hashlib
@@ -10,16 +11,19 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from study.base.errors import StudyError
+from study.base.files import ROOT
 from study.base.imports import imported
-from study.config.networks import is_own
+from study.config.sections import is_own
+
+REPLICATIONS = "replications"
 
 
 def source(name: str, folder: Path) -> Path | None:
-    """Return the module or package in ``folder`` that holds the model ``name``, or None if ``folder`` has none."""
-    top = name.partition(":")[0].partition(".")[0]
-    if not is_own(name) or top == "study":
+    """Return the module or package that holds the model ``name``, or None if there is none."""
+    module = name.partition(":")[0]
+    if not is_own(name) or module.partition(".")[0] == "study":
         return None
-    return next((path for path in _candidates(top, folder) if path.exists()), None)
+    return next((path for path in _candidates(module, folder) if path.exists()), None)
 
 
 def sources(name: str, folder: Path) -> list[Path]:
@@ -34,8 +38,19 @@ def sources(name: str, folder: Path) -> list[Path]:
         path = waiting.pop()
         if path not in found:
             found[path] = None
-            waiting += [beside for top in _imported(path) if (beside := _beside(top, folder))]
+            waiting += [beside for module in _imported(path) if (beside := _beside(module, folder))]
     return sorted(found)
+
+
+def importable(path: Path, folder: Path) -> str:
+    """Return the path of a module or package of :func:`sources` from the folder that Python looks it up in."""
+    replicated = path.parent in [one / REPLICATIONS for one in _homes(folder)]
+    return f"{REPLICATIONS}/{path.name}" if replicated else path.name
+
+
+def _homes(folder: Path) -> list[Path]:
+    """Return the folders that may hold replications: that where the study is started, and the checkout."""
+    return list(dict.fromkeys([folder.resolve(), ROOT]))
 
 
 def code_sha256(paths: Iterable[Path]) -> str:
@@ -47,21 +62,25 @@ def code_sha256(paths: Iterable[Path]) -> str:
     return total.hexdigest()
 
 
-def _candidates(top: str, folder: Path) -> tuple[Path, ...]:
-    """Return the paths of a module in Python's order of search: a folder without ``__init__.py`` comes last."""
-    package, module = folder / top, folder / f"{top}.py"
-    return (package, module) if (package / "__init__.py").is_file() else (module, package)
+def _candidates(module: str, folder: Path) -> tuple[Path, ...]:
+    """Return the paths of a module's first part in Python's order: a folder without ``__init__.py`` comes last."""
+    top, _, rest = module.partition(".")
+    if top == REPLICATIONS and rest:
+        return tuple(path for home in _homes(folder) for path in _candidates(rest, home / REPLICATIONS))
+    package, file = folder / top, folder / f"{top}.py"
+    return (package, file) if (package / "__init__.py").is_file() else (file, package)
 
 
-def _beside(top: str, folder: Path) -> Path | None:
+def _beside(module: str, folder: Path) -> Path | None:
     """Return the module or package in ``folder`` that an import finds.
 
     The result is None if the import finds Python's own or an installed one. A plain folder of the same name hides no
     installed package: many loggers leave their output in one.
     """
-    if top == "study" or top in sys.stdlib_module_names:
+    top = module.partition(".")[0]
+    if module == REPLICATIONS or top == "study" or top in sys.stdlib_module_names:
         return None
-    path = next((path for path in _candidates(top, folder) if path.exists()), None)
+    path = next((path for path in _candidates(module, folder) if path.exists()), None)
     if path and path.is_dir() and not (path / "__init__.py").is_file():
         spec = importlib.util.find_spec(top)
         return path if (spec is None or spec.origin is None) and _files(path) else None
@@ -73,11 +92,8 @@ def _files(path: Path) -> list[Path]:
 
 
 def _imported(path: Path) -> list[str]:
-    """Return the first names of all imports anywhere in the files; relative imports stay in the package."""
-    tops: dict[str, None] = {}
-    for file in _files(path):
-        tops |= dict.fromkeys(name.partition(".")[0] for name in imported(file))
-    return list(tops)
+    """Return the modules of all imports anywhere in the files; relative imports stay in the package."""
+    return list(dict.fromkeys(name for file in _files(path) for name in imported(file)))
 
 
 def _is_installed(top: str) -> bool:

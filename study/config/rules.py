@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from study.config.networks import AUXILIARY, NETWORKS, is_transfer
+from study.config.sections import AUXILIARY, is_own
 
 
 @dataclass(frozen=True)
@@ -69,19 +69,10 @@ def _value(settings: BaseModel, key: str) -> Any:
     return attrgetter(key)(settings)
 
 
-def _shapes() -> Iterator[Rule]:
-    """Yield the rules of the published documents' networks: each is made for one shape of images."""
-    for key in ("channels", "image_size"):
-        for wanted in sorted({getattr(network, key) for network in NETWORKS.values()}):
-            names = [name for name, network in NETWORKS.items() if getattr(network, key) == wanted]
-            why = "its layers are made for one shape of images"
-            yield Rule(f"dataset.{key}", one_of(wanted), {"model.name": one_of(*names)}, why)
-
-
 FOLDER = Values("the path of the folder", bool)
 A_FILE = Values("none, or the path of a weights file", lambda weights: weights != "imagenet")
-TORCHVISION = Values("a model of torchvision", is_transfer)
-OTHERS = Values("a model that is not torchvision's", lambda name: not is_transfer(name))
+TORCHVISION = Values("a model of torchvision", lambda name: not is_own(name))
+OTHERS = Values("a model that is not torchvision's", is_own)
 
 PLAIN = Values(f"a model other than {' and '.join(AUXILIARY)}", lambda name: name not in AUXILIARY)
 
@@ -112,7 +103,6 @@ RULES: tuple[Rule, ...] = (
     Rule("model.weights", A_FILE, {"model.name": OTHERS}, "only models of torchvision have ImageNet weights"),
     Rule("model.name", PLAIN, FASTAI, "fastai would cut its body through the auxiliary outputs"),
     Rule("training.freeze_epochs", one_of(0), {"model.name": OTHERS}, "such a model is trained whole"),
-    *_shapes(),
     Rule("loader.kind", one_of("workers"), FASTAI, "fastai brings its own loader"),
     Rule("loader.kind", TRAINS, REPLICAS, "`alone` trains nothing"),
     Rule("training.compile", one_of(False), REPLICAS, "only one process by itself compiles its model"),

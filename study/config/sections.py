@@ -10,7 +10,6 @@ from pydantic import Field, field_validator, model_validator
 
 from study.base.errors import ValueRefused
 from study.base.strict import Declared
-from study.config.networks import AUXILIARY, NETWORKS, is_own
 
 MOST_IMAGES = 100_000_000
 """Images of a dataset or of a step up to which a study is planned: no one trains on more here."""
@@ -24,6 +23,21 @@ LARGEST_SEED = 2**32 - 1
 
 Device = Literal["cpu", "cuda"]
 Precision = Literal["auto", "fp32", "tf32", "bf16", "fp16"]
+AUXILIARY = ("googlenet", "inception_v3")
+"""torchvision's models with outputs beside the last layer's, which are left out here."""
+
+
+def is_own(model: str) -> bool:
+    """Return whether a model's name is the import path of a user's own; all others are torchvision's.
+
+    Those of torchvision are a body with a new head. A user's own is trained whole.
+    """
+    return ":" in model
+
+
+def short_name(model: str) -> str:
+    """Return a model's name without the module of its factory."""
+    return model.rpartition(":")[2]
 
 
 class Dataset(Declared):
@@ -93,12 +107,10 @@ class Model(Declared):
         "resnet18",
         min_length=1,
         description="Name of a torchvision classification model that takes images of `dataset.image_size`. "
-        f"{' and '.join(f'`{name}`' for name in AUXILIARY)} are trained without their auxiliary outputs. Or the name "
-        "of a network from a published document: "
-        f"{', '.join(f'`{name}`' for name in NETWORKS)}. Or a model of your own as `package.module:factory`: the "
-        "factory is called with `classes=...`, and the module and its own imports are looked up in the folder where "
-        "the study is started. Networks of the last two kinds are trained whole. Their images keep their channels, "
-        "and their pixels lie in -1 to 1 unless the document says otherwise.",
+        f"{' and '.join(f'`{name}`' for name in AUXILIARY)} are trained without their auxiliary outputs. Or a model "
+        "of your own as `package.module:factory`: the factory is called with `classes=...`, and the module and its own "
+        "imports are looked up in the folder where the study is started, and in `replications`. It is trained whole. "
+        "Its images keep their channels, and their pixels lie in -1 to 1.",
     )
     weights: str = Field(
         "imagenet",

@@ -37,7 +37,8 @@ class Selection(Declared):
     """The keys of `config/config.yaml`, with the changes that `--config` makes."""
 
     studies: list[str] = Field(
-        default_factory=lambda: ["quickstart"], description="Names of files in `config/studies`, without `.yaml`."
+        default_factory=lambda: ["quickstart"],
+        description="Names of files in `config/studies` or `replications/*/studies`, without `.yaml`.",
     )
     size: Literal["full", "reduced"] = Field(
         "full",

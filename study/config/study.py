@@ -8,6 +8,7 @@ from typing import Any, Literal, Self, get_args
 from pydantic import Field, model_validator
 
 from study.base.strict import Declared
+from study.config.sections import short_name
 from study.config.settings import Keys, setting_keys
 
 Total = Literal[
@@ -249,11 +250,16 @@ class Study(StudyFile):
 def shown(study: Study, key: str, level: Any) -> Any:
     """Return ``level`` as tables show it.
 
-    A switch becomes its name or `no` and its name, a path its base name if no other level of ``key`` has the same.
+    A switch becomes its name or `no` and its name. A path becomes its base name, and a user's own model the name of its
+    factory, if no other level of ``key`` has the same.
     """
     if isinstance(level, bool):
         return ("" if level else "no ") + key.rpartition(".")[2].replace("_", " ")
     if not isinstance(level, (int, float)):
-        names = [Path(str(other)).name for other in study.factors.get(key, [])]
-        return Path(str(level)).name if names.count(Path(str(level)).name) == 1 else str(level)
+        short = _short(key, level)
+        return short if [_short(key, other) for other in study.factors.get(key, [])].count(short) < 2 else str(level)
     return level
+
+
+def _short(key: str, level: Any) -> str:
+    return short_name(str(level)) if key == "model.name" else Path(str(level)).name

@@ -21,7 +21,7 @@ def start(options: argparse.Namespace) -> None:
 
 
 @verb(
-    argument("study", help="name of a file in config/studies"),
+    argument("study", help="name of a study's file"),
     argument("--set", action="append", default=[], metavar="KEY=VALUE", help="override a key of the study"),
     argument("--device", action="append", metavar="DEVICE", help="cpu or cuda, instead of the study's"),
     argument("--reduced", action="store_true", help="use the study's keys for a machine with two CPU cores"),
@@ -36,7 +36,7 @@ def plan(options: argparse.Namespace) -> None:
 
     checkout.root()
     config = configuration.of_one_study(options.study, options.set, options.device, options.reduced)
-    planned = workflow.plans_for(config, configuration.in_use("studies"), options.results)[0]
+    planned = workflow.plans_for(config, configuration.study_folders(), options.results)[0]
     for line in (table(planned), *outlook.of_plan(planned, Results(options.results))):
         print_lines(line)
 

@@ -27,6 +27,8 @@ PACKED = (".parquet", ".png")
 """Files that are compressed already."""
 Contents = Mapping[str, bytes | Path]
 """The content of each file of a bundle, or the file with it, by the path in the archive."""
+DECLARED = ("config/studies", "replications/*/studies")
+"""Folders of a checkout that hold the files of studies; a bundle has them in the first."""
 
 
 def write_bundle(studies: Sequence[str], results: Path, checkout: Path, output: Path, say: Say) -> None:
@@ -99,9 +101,9 @@ def _files(plans: Sequence[Plan], results: Path, sources: Sequence[Path]) -> Ite
         for path in paths:
             yield from ((file.relative_to(folder).as_posix(), file) for file in folder.glob(path))
     for plan in plans:
-        source = next((source for source in sources if _declares(source / "config" / "studies", plan)), None)
-        if source:
-            yield _study_file(plan), source / _study_file(plan)
+        folders = [folder for source in sources for place in DECLARED for folder in sorted(source.glob(place))]
+        declared = [folder for folder in folders if _declares(folder, plan)]
+        yield from ((_study_file(plan), folder / f"{plan.name}.yaml") for folder in declared[:1])
 
 
 def _study_file(plan: Plan) -> str:
@@ -113,7 +115,7 @@ def _declares(folder: Path, plan: Plan) -> bool:
     for size in ("full", "reduced"):
         with suppress(StudyError, OSError):
             selection = read_selection({"studies": [plan.name], "size": size})
-            if read_study(plan.name, folder, selection) == plan.study:
+            if read_study(plan.name, [folder], selection) == plan.study:
                 return True
     return False
 

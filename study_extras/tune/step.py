@@ -22,7 +22,7 @@ from study.artifacts.plan import Plan, read_plan
 from study.base import devices, strict_yaml
 from study.base.errors import StudyError
 from study.base.files import write_whole
-from study.config.load import read_selection, read_study
+from study.config.load import read_selection, read_study, study_file
 from study.config.sections import Device
 from study.config.study import Study
 from study.data import sources
@@ -46,8 +46,8 @@ def tune(study: str, minutes: float, device: Device | None, say: Callable[[str],
     nothing can be trained.
     """
     began, name = time.monotonic(), f"{study}-tuned"
-    studies = configuration.in_use("studies")
-    file = studies / f"{name}.yaml"
+    studies = configuration.study_folders()
+    file = studies[0] / f"{name}.yaml"
     if minutes < LEAST_MINUTES:
         raise StudyError(f"--minutes: {minutes:g} is not allowed: at least {LEAST_MINUTES:g}")
     if file.exists():
@@ -55,7 +55,7 @@ def tune(study: str, minutes: float, device: Device | None, say: Callable[[str],
     base = read_study(study, studies, read_selection(configuration.of_one_study(study, [], None, False)))
     chosen = _device(base, device)
     space = space_of(base, chosen, sources.look(base.dataset).train_images)
-    course = _Course(name, strict_yaml.read_mapping(studies / f"{study}.yaml"), space, file)
+    course = _Course(name, strict_yaml.read_mapping(study_file(study, studies)), space, file)
     race = Race(space, course.measure, time.monotonic, began + 60 * minutes)
     try:
         winner, raced, standings = race.run()

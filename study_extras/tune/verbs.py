@@ -6,7 +6,7 @@ from study.verbs.declare import argument, say, verb
 
 
 @verb(
-    argument("study", help="name of a file in config/studies"),
+    argument("study", help="name of a study's file"),
     argument("--minutes", type=float, default=5.0, help="time of the race (default: 5)"),
     argument("--device", choices=["cpu", "cuda"], help="default: the first of the study's devices that is here"),
 )

@@ -33,7 +33,7 @@ from study.host.engine.docker import Docker
 from study.host.engine.mounts import code_mount
 from study.host.engine.place import Place
 from study.training.models.build import backbone
-from tests.conftest import TRANSFER, UNWATCHED, plan_at, write_photos
+from tests.conftest import MNIST_CNN, TRANSFER, UNWATCHED, plan_at, write_photos
 from tests.containers.conftest import Built, left_over, scratch_folders
 from tests.unit.base.test_template import Template, attacked, names
 from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, copy_checkout
@@ -222,7 +222,7 @@ class TestAStudyInContainers:
         given = contained.root.parent / "given, mnist"
         _write_mnist(given)
         small = {"source": "mnist", "path": str(given), "channels": 1, "image_size": 28}
-        contained.study("digits", dataset=small, model={"name": "mnist_cnn", "weights": "none"})
+        contained.study("digits", dataset=small, model=MNIST_CNN)
         contained.good("studies=[digits]", *built.selection, FAST, extra=RECORDS)
         (record,) = map(read, contained.records("digits").values())
         assert record.outcome == "ok"

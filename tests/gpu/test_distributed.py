@@ -18,6 +18,7 @@ from study.base import devices
 from study.base.step import TEMPLATES
 from study.host.plan.templates import start_templates
 from study.host.steps import launch
+from tests.conftest import MNIST_CNN
 from tests.gpu.test_launched import gpu_plan
 
 GPUS = devices.count("cuda") if os.environ.get("STUDY_TEST_GPU") else 0
@@ -30,7 +31,7 @@ def digits(**training: Any) -> dict[str, Any]:
     values = {"freeze_epochs": 0, "epochs": 3, "batch_size": 48 * GPUS, "precision": "fp32"}
     return {
         "dataset": DIGITS,
-        "model": {"name": "mnist_cnn", "weights": "none"},
+        "model": MNIST_CNN,
         "training": values | training,
         "loader": {"kind": "workers", "workers": 1},
     }

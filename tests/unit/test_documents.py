@@ -11,7 +11,7 @@ import pytest
 
 from study.analysis.wording.cards import SIGNS
 from study.config.load import read_selection
-from study.host.plan.configuration import as_snakemake_reads_it, in_use
+from study.host.plan.configuration import as_snakemake_reads_it, study_folders
 from study.host.plan.make import read_all
 from tests.conftest import ROOT
 
@@ -97,7 +97,8 @@ def test_a_shell_that_refuses_a_block_or_changes_a_word_is_heard(name: str, tmp_
 
 @named
 def test_every_start_that_is_shown_selects_valid_studies(page: Path, tmp_path: Path) -> None:
-    folder = shutil.copytree(in_use("studies"), tmp_path / "studies")
+    folder = tmp_path / "studies"
+    folder.mkdir()
     for study in blocks(page, "yaml"):
         (title,) = re.findall(r"^title: (\w+)$", study, re.MULTILINE)
         (folder / f"{title.lower()}.yaml").write_text(study, encoding="utf-8")
@@ -105,7 +106,7 @@ def test_every_start_that_is_shown_selects_valid_studies(page: Path, tmp_path: P
         program, *arguments = shlex.split(command)
         if program == "snakemake":
             selection = read_selection(as_snakemake_reads_it(arguments))
-            assert list(read_all(selection, folder)) == selection.studies
+            assert list(read_all(selection, [folder, *study_folders()])) == selection.studies
 
 
 @named

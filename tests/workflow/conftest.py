@@ -24,8 +24,8 @@ from study.base.template import Request, answer_of, ask
 from study.host.plan.templates import can_fork
 from tests.conftest import ROOT, study_values
 
-PARTS = ("Snakefile", "config", "docker", "profiles", "study", "study_extras", "workflow")
-PARTS += ("requirements.lock", "requirements-uv.lock")
+FOLDERS = ("config", "docker", "profiles", "replications", "study", "study_extras", "workflow")
+PARTS = ("Snakefile", *FOLDERS, "requirements.lock", "requirements-uv.lock")
 NO_PROXY = dict.fromkeys(("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"), "")
 """What this machine serves itself is asked of it, whatever the environment says."""
 NO_NETWORK = dict.fromkeys(("https_proxy", "HTTPS_PROXY"), "http://127.0.0.1:9") | {"no_proxy": "", "NO_PROXY": ""}

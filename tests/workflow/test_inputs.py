@@ -4,6 +4,7 @@ import pytest
 
 from study.artifacts.plan import read_plan
 from study.artifacts.record import Record
+from tests.conftest import SMALL_NET
 from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout
 
 pytestmark = pytest.mark.thorough
@@ -63,16 +64,16 @@ def test_a_manifest_that_is_damaged_between_two_runs_costs_those_that_read_it_an
 
 def test_a_decision_about_weights_that_is_damaged_costs_those_that_read_it_and_no_other(checkout: Checkout) -> None:
     checkout.plant(DAMAGES_WEIGHTS)
-    factors = {"device": ["cpu"], "model.name": [OWN_MODEL["name"], "small_net"]}
+    factors = {"device": ["cpu"], "model.name": [OWN_MODEL["name"], SMALL_NET["name"]]}
     checkout.study("tiny", factors=factors, replicates=2, curve=None)
     checkout.good()
     is_damaged = False
     for record, _, decision in outcomes(checkout):
-        if is_damaged and record.settings.model.name == "small_net":
+        if is_damaged and record.settings.model.name == SMALL_NET["name"]:
             assert record.outcome == "failed"
             assert str(record.message).startswith(f"{decision}: not a valid weights: ")
         else:
             assert (record.outcome, record.message) == ("ok", None)
-        is_damaged |= record.settings.model.name != "small_net"
+        is_damaged |= record.settings.model.name != SMALL_NET["name"]
     assert is_damaged
     assert (checkout.root / "results/report.html").is_file()

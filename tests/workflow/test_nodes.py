@@ -13,7 +13,7 @@ from study.config.study import Study
 from study.host.engine.place import Place
 from study.host.plan.make import make_plan
 from study.host.steps import attempt, launch
-from tests.conftest import HERE, study_values
+from tests.conftest import HERE, SMALL_NET, study_values
 from tests.workflow.test_load import make
 
 pytestmark = pytest.mark.thorough
@@ -52,7 +52,7 @@ def test_a_run_on_two_machines_has_the_losses_of_one_process(
 ) -> None:
     monkeypatch.setattr(attempt, "nodes_of", lambda count: namespaces[:count])
     values = study_values(
-        model={"name": "small_net", "weights": "none"},
+        model=SMALL_NET,
         training={"freeze_epochs": 0, "epochs": 2, "batch_size": 8, "processes": "auto", "threads": 1},
         factors={"training.strategy": ["single", "ddp_two_nodes"]},
         curve=None,

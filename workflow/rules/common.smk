@@ -8,6 +8,7 @@ from snakemake.settings.types import DeploymentMethod
 from study.base.errors import StudyError
 from study.base.imports import closure
 from study.host.plan.captions import Figures
+from study.host.plan.configuration import study_folders
 from study.host.plan.signals import end_steps_at_once
 from study.host.plan.workflow import joined, start, use_this_checkout
 
@@ -34,7 +35,7 @@ try:
     elif workflow.is_main_process:
         FLOW, LOCK = start(
             config,
-            in_use("studies"),
+            study_folders(),
             Path("results"),
             READ_ONLY,
             fetch="--lint" not in sys.argv,

@@ -10,7 +10,7 @@ from study.artifacts.plan import Plan
 from study.artifacts.prepared import fell_back
 from study.artifacts.record import Record
 from study.base.durations import counted, duration_words
-from study.config.networks import is_transfer
+from study.config.sections import is_own
 from study.config.study import Study
 
 
@@ -42,7 +42,7 @@ def summary(plan: Plan, records: Mapping[str, Record], wall: float, in_means: in
     told += [f"{duration_words(wall)} in all"] if wall else []
     if any(record.data and record.data.generated for record in used):
         told.append("generated images")
-    if any(record.weights and record.weights.kind == "random" and is_transfer(_model(record)) for record in used):
+    if any(record.weights and record.weights.kind == "random" and not is_own(_model(record)) for record in used):
         told.append("random weights")
     return told
 
@@ -91,7 +91,7 @@ def origins(records: Sequence[Record]) -> list[str]:
             "The images are generated, not photographs: the times are valid, the accuracies hold for drawn images only."
         )
     # Networks that have no pretrained weights need no note on random ones.
-    weighted = [record for record in records if record.weights and is_transfer(record.settings.model.name)]
+    weighted = [record for record in records if record.weights and not is_own(_model(record))]
     random = [record for record in weighted if record.weights and record.weights.kind == "random"]
     again = (
         f" To look for ImageNet weights again: python -m study retry {records[0].study} --weights" if records else ""

@@ -21,6 +21,16 @@ def in_use(name: str) -> Path:
     return here if here.exists() else ROOT / "config" / name
 
 
+def study_folders() -> list[Path]:
+    """Return the folders in which a study's file is looked up, in this order.
+
+    These are ``config/studies``, and those of each replication: of the folder where a start is made, then of the
+    checkout.
+    """
+    folders = dict.fromkeys([Path.cwd(), ROOT])
+    return [in_use("studies"), *(path for one in folders for path in sorted(one.glob("replications/*/studies")))]
+
+
 def of_one_study(study: str, overrides: Sequence[str], devices: list[str] | None, reduced: bool) -> dict[str, Any]:
     """Return the configuration that selects ``study`` alone. ``overrides`` are texts ``KEY=VALUE``."""
     given = {}

@@ -17,6 +17,7 @@ from study.base.errors import StudyError
 from study.base.files import code_sha256, digest, stat_of
 from study.config import own_model
 from study.config.load import check_settings, read_study
+from study.config.sections import short_name
 from study.config.selection import Selection
 from study.config.settings import Settings, get, with_values
 from study.config.study import Study
@@ -198,9 +199,9 @@ def _blocks(
     return runs
 
 
-def read_all(selection: Selection, folder: Path) -> dict[str, Study]:
-    """Return every selected study by its name."""
-    return {name: read_study(name, folder, selection) for name in selection.studies}
+def read_all(selection: Selection, folders: Sequence[Path]) -> dict[str, Study]:
+    """Return every selected study by its name; the first of the ``folders`` that holds its file counts."""
+    return {name: read_study(name, folders, selection) for name in selection.studies}
 
 
 def plan_all(
@@ -285,7 +286,7 @@ def _weights(settings: Settings, study: str) -> str:
     if code := own_model.sources(name, Path()):
         identity["code"] = own_model.code_sha256(code)
         identity["images"] = [sources.look(images).classes, images.channels, images.image_size]
-    return f"{slug(name)}-{label}.{digest(identity)}"
+    return f"{slug(short_name(name))}-{label}.{digest(identity)}"
 
 
 def _existing_file(given: str) -> Path | None:

@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -192,12 +192,17 @@ def use_this_checkout(base: Path) -> None:
 
 
 def plans_for(
-    config: dict[str, Any], studies: Path, results: Path, fetch: bool = True, on_other_machines: bool = False
+    config: dict[str, Any],
+    studies: Sequence[Path],
+    results: Path,
+    fetch: bool = True,
+    on_other_machines: bool = False,
 ) -> list[Plan]:
     """Return the plans of a configuration on this machine. Raise :class:`StudyError` if one cannot be made.
 
-    ``results`` may hold earlier plans: a run whose device is absent keeps its number of processes from there, or its
-    record would not be found. Where an executor makes the runs ``on_other_machines``, every device counts as there.
+    ``studies`` are the folders of their files. ``results`` may hold earlier plans: a run whose device is absent keeps
+    its number of processes from there, or its record would not be found. Where an executor makes the runs
+    ``on_other_machines``, every device counts as there.
     """
     selection = read_selection(config)
     read = read_all(selection, studies)  # before any engine is asked, so that errors come first
@@ -230,7 +235,7 @@ def joined(config: dict[str, Any], results: Path) -> Workflow:
 
 def start(
     config: dict[str, Any],
-    studies: Path,
+    studies: Sequence[Path],
     results: Path,
     read_only: bool,
     fetch: bool = True,

@@ -19,8 +19,7 @@ from study.artifacts.plan import Plan
 from study.artifacts.prepared import read_image
 from study.artifacts.run import Run
 from study.base.errors import StudyError
-from study.config.networks import is_own
-from study.config.sections import Limits
+from study.config.sections import Limits, is_own
 from study.host.engine import container, lifetime
 from study.host.engine.container import PROXIES, Mount
 from study.host.engine.engines import engine

@@ -14,9 +14,7 @@ from torch import nn
 
 from study.base.errors import StudyError
 from study.base.privacy import anonymous
-from study.config import networks
-from study.config.networks import AUXILIARY, NETWORKS, is_own, is_transfer
-from study.training.models import layers
+from study.config.sections import AUXILIARY, is_own
 
 State = Mapping[str, torch.Tensor]
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -36,15 +34,13 @@ def build(
     head_seed: int | None = None,
     state: State | None = None,
 ) -> nn.Module:
-    """Return the model for ``classes``: a network of a document, a user's own by import path, or torchvision's.
+    """Return the model for ``classes``: torchvision's, or a user's own by import path.
 
     Its input is (n, c, size, size) float32, normalised, with c = :func:`input_channels`; its output is (n, classes).
     Both are tried once if an ``image_size`` is given. The body starts from ``state``, or random from ``seed``. The head
     starts random from ``head_seed`` (None: from ``seed``). Raise :class:`StudyError` if the name, the state or the
     images do not fit.
     """
-    if image_size is not None and (trouble := networks.misfit(name, channels, image_size)):
-        raise StudyError(trouble)
     if is_own(name):
         model = _own(name, classes, seed)
         if state is not None:
@@ -58,16 +54,12 @@ def build(
 
 def input_channels(name: str, channels: int) -> int:
     """Return the input channels of the model. torchvision models always take 3; grey images are repeated."""
-    return 3 if is_transfer(name) else channels
+    return channels if is_own(name) else 3
 
 
 def normalisation(name: str, channels: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return mean and standard deviation of each input channel, for pixels in 0 to 1."""
-    if is_transfer(name):
-        return IMAGENET_MEAN, IMAGENET_STD
-    network = NETWORKS.get(name)
-    mean, std = (network.mean, network.std) if network else (0.5, 0.5)
-    return (mean,) * channels, (std,) * channels
+    return ((0.5,) * channels, (0.5,) * channels) if is_own(name) else (IMAGENET_MEAN, IMAGENET_STD)
 
 
 def _own(path: str, classes: int, seed: int) -> nn.Module:
@@ -116,7 +108,8 @@ def available() -> list[str]:
     """Return the names of the models that can be chosen; a user's own is named by its import path."""
     import torchvision.models
 
-    return [*NETWORKS, *torchvision.models.list_models(module=torchvision.models)]
+    names: list[str] = torchvision.models.list_models(module=torchvision.models)
+    return names
 
 
 def backbone(name: str, seed: int, state: State | None = None) -> nn.Module:
@@ -124,19 +117,16 @@ def backbone(name: str, seed: int, state: State | None = None) -> nn.Module:
 
     Raise :class:`StudyError` if the name is unknown, or the state belongs to another model.
     """
-    if name not in NETWORKS and name not in available():
+    import torchvision.models
+
+    if name not in available():
         near = difflib.get_close_matches(name, available(), 5) or ["resnet18", "resnet34", "resnet50"]
         raise StudyError(
             f"model.name: {name!r} is not allowed: no such model; near: {', '.join(near)}; or a model of your own as "
             "package.module:factory"
         )
     torch.manual_seed(seed)
-    if name in NETWORKS:
-        model = layers.make(name)
-    else:
-        import torchvision.models
-
-        model = torchvision.models.get_model(name, **(WITHOUT_AUXILIARY if name in AUXILIARY else {}))
+    model: nn.Module = torchvision.models.get_model(name, **(WITHOUT_AUXILIARY if name in AUXILIARY else {}))
     if state is not None:
         _load(model, name, state, head_name(model))
     return model

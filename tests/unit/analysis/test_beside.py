@@ -11,10 +11,9 @@ from study.analysis.published.table import read_published
 from study.analysis.report.drawings import published_chart
 from study.config.load import read_selection, read_study
 from study.config.study import Study
-from tests.conftest import ROOT, study_values
+from study.host.plan.configuration import study_folders
+from tests.conftest import study_values
 from tests.timings import as_timings
-
-STUDIES = ROOT / "config" / "studies"
 
 
 def study_of(published: str, **changes: Any) -> Study:
@@ -216,7 +215,7 @@ def test_ours_is_told_in_the_unit_that_the_document_chose() -> None:
 
 
 def test_a_time_of_fit_stands_beside_fastais_and_one_of_a_custom_loop_beside_ours() -> None:
-    study = read_study("mnist-strategies", STUDIES, read_selection({"studies": ["mnist-strategies"]}))
+    study = read_study("mnist-strategies", study_folders(), read_selection({"studies": ["mnist-strategies"]}))
     frame = as_timings(
         [
             row("cuda", 1000, 1, seconds, **{"training.loop": loop, "training.strategy": strategy})

@@ -27,6 +27,7 @@ from study.artifacts.plan import read_plan
 from study.base.files import ROOT
 from study.config.load import read_selection, read_study
 from study.config.study import Study
+from study.host.plan.configuration import study_folders
 from tests.examples import results_of
 
 EXAMPLE = results_of("example-h200")
@@ -34,8 +35,8 @@ CLAIMS = examine(read_published())
 
 
 def named(name: str) -> Study:
-    """A study of config/studies, with both devices."""
-    return read_study(name, ROOT / "config" / "studies", read_selection({"studies": [name]}))
+    """A study as its file has it, with both devices."""
+    return read_study(name, study_folders(), read_selection({"studies": [name]}))
 
 
 def claim_of(study: str, ratio: float | None = None) -> Claim:
@@ -266,8 +267,8 @@ def test_mnists_ratio_is_compared_between_the_settings_that_it_names() -> None:
 
 
 def test_every_claim_has_a_study_that_can_speak_to_it() -> None:
-    """As the studies stand in config/studies, with both devices."""
-    studies = [named(path.stem) for path in sorted((ROOT / "config" / "studies").glob("*.yaml"))]
+    """As the studies stand in their files, with both devices."""
+    studies = [named(path.stem) for folder in study_folders() for path in sorted(folder.glob("*.yaml"))]
     empty = example("speedup")[1].model_copy(update={"groups": [], "ratios": []})
     spoken = {verdict.claim.lines for study in studies for verdict in verdicts(CLAIMS, study, empty)}
     assert spoken == {claim.lines for claim in CLAIMS}

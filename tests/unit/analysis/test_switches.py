@@ -21,7 +21,7 @@ from study.base.errors import StudyError
 from study.base.files import write_new
 from study.config.load import read_study
 from study.config.selection import Selection
-from study.host.plan.configuration import in_use
+from study.host.plan.configuration import study_folders
 from tests.conftest import tiny_plan
 from tests.timings import as_timings
 from tests.unit.analysis.found import only as only_of
@@ -186,7 +186,7 @@ def test_the_page_and_its_sentences_say_what_each_switch_buys(tmp_path: Path) ->
 
 
 def test_the_study_of_switches_is_a_full_factorial_and_goes_with_no_curve() -> None:
-    study = read_study("switches", in_use("studies"), Selection.model_validate({"studies": ["switches"]}))
+    study = read_study("switches", study_folders(), Selection.model_validate({"studies": ["switches"]}))
     assert study.effects
     assert all(len(levels) == 2 for levels in study.factors.values())
     with pytest.raises((StudyError, ValueError), match="effects: True is not allowed with a curve or a contrast"):

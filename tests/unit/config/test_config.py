@@ -21,12 +21,11 @@ from tests.conftest import HERE, ROOT, study_values
 def plan_of(folder: Path, values: dict[str, Any], **config: Any) -> Plan:
     (folder / "tiny.yaml").write_text(pyyaml.safe_dump(values), encoding="utf-8")
     selection = read_selection({"studies": ["tiny"], **config})
-    return plan_all(read_all(selection, folder), Place("none", ""), HERE)[0]
+    return plan_all(read_all(selection, [folder]), Place("none", ""), HERE)[0]
 
 
 WORKERS = {"loader.kind": "workers", "loader.workers": 0}
 FASTAI = {"training.loop": "fastai", "loader.kind": "workers"}
-LENET = {"model.name": "lenet_cifar", "training.freeze_epochs": 0}
 OWN = {"model.name": "no_such_package:make", "training.freeze_epochs": 0}
 MAIN = OWN | {"model.name": "__main__:make"}
 
@@ -88,14 +87,6 @@ MAIN = OWN | {"model.name": "__main__:make"}
         (FASTAI | {"training.gradient_accumulation": 2}, ["training.gradient_accumulation", "2", "fastai", "1"]),
         (FASTAI | {"training.validation": "end"}, ["training.validation", "'end'", "fastai", "epoch"]),
         (FASTAI | {"loader.prefetch_factor": 4}, ["loader.prefetch_factor", "4", "fastai", "none"]),
-        (
-            {"model.name": "lenet_cifar", "model.weights": "imagenet"},
-            ["model.weights", "'imagenet'", "none, or the path"],
-        ),
-        (LENET | {"training.freeze_epochs": 1}, ["training.freeze_epochs", "1", "lenet_cifar", "0"]),
-        (LENET | {"dataset.image_size": 64}, ["dataset.image_size", "64", "lenet_cifar", "32"]),
-        (LENET | {"dataset.channels": 1, "dataset.image_size": 32}, ["dataset.channels", "1", "lenet_cifar", "3"]),
-        (LENET | {"model.name": "mnist_cnn", "dataset.image_size": 28}, ["dataset.channels", "3", "mnist_cnn", "1"]),
         (OWN | {"model.name": "my/nets:make"}, ["model.name", "'my/nets:make'", "package.module:factory"]),
         (
             OWN | {"model.name": "no_such_package.nets:make"},
@@ -193,7 +184,7 @@ def test_a_factor_can_be_named_with_its_section(tmp_path: Path) -> None:
 def test_a_name_that_the_results_could_not_hold_is_one_line(tmp_path: Path, name: str) -> None:
     (tmp_path / f"{name}.yaml").write_text(pyyaml.safe_dump(study_values()), encoding="utf-8")
     with pytest.raises(StudyError, match=r"is not allowed as a study's name"):
-        read_study(name, tmp_path, read_selection({}))
+        read_study(name, [tmp_path], read_selection({}))
 
 
 def test_text_stays_as_it_was_given(tmp_path: Path) -> None:
@@ -215,13 +206,16 @@ def test_devices_replace_the_levels_of_the_device(tmp_path: Path) -> None:
 
 def test_the_shipped_studies_are_valid_and_the_default_is_quickstart() -> None:
     folder = ROOT / "config" / "studies"
-    for path in folder.glob("*.yaml"):
-        assert read_study(path.stem, folder, Selection.model_validate({})).question.endswith("?")
+    for path in [*folder.glob("*.yaml"), *ROOT.glob("replications/*/studies/*.yaml")]:
+        assert read_study(path.stem, [path.parent], Selection.model_validate({})).question.endswith("?")
     config = strict_yaml.read(folder.parent / "config.yaml")
     assert read_selection(config).studies == ["quickstart"]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "config").rglob("*.yaml")), ids=lambda path: path.name)
+SHIPPED = sorted([*(ROOT / "config").rglob("*.yaml"), *ROOT.glob("replications/*/studies/*.yaml")])
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_a_shipped_file_names_the_schema_that_an_editor_checks_it_with(path: Path) -> None:
     first = path.read_text(encoding="utf-8").splitlines()[0]
     name = first.removeprefix("# yaml-language-server: $schema=")
@@ -235,13 +229,13 @@ def test_a_shipped_file_names_the_schema_that_an_editor_checks_it_with(path: Pat
 def test_a_study_that_is_no_yaml_or_holds_a_key_twice_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "broken.yaml").write_text("title: [", encoding="utf-8")
     with pytest.raises(StudyError, match=r"broken\.yaml, line 1: not valid YAML"):
-        read_study("broken", tmp_path, read_selection({}))
+        read_study("broken", [tmp_path], read_selection({}))
     (tmp_path / "twice.yaml").write_text("title: a\ntitle: b\n", encoding="utf-8")
     (tmp_path / "odd.yaml").write_text("{[a]: 1}\n", encoding="utf-8")
     with pytest.raises(StudyError, match=r"odd\.yaml, line 1: .*a key must be plain text"):
-        read_study("odd", tmp_path, read_selection({}))
+        read_study("odd", [tmp_path], read_selection({}))
     with pytest.raises(StudyError, match=r"twice\.yaml, line 2: .*'title' is given twice"):
-        read_study("twice", tmp_path, read_selection({}))
+        read_study("twice", [tmp_path], read_selection({}))
 
 
 STRANGE = [
@@ -281,7 +275,7 @@ def test_a_strange_value_is_one_line_in_a_file_and_in_an_override(tmp_path: Path
     rest = {name: item for name, item in study_values().items() if name != section}
     (tmp_path / "tiny.yaml").write_text(pyyaml.safe_dump(rest) + text, encoding="utf-8")
     with pytest.raises(StudyError) as in_a_file:
-        plan_all(read_all(read_selection({"studies": ["tiny"]}), tmp_path), Place("none", ""), HERE)
+        plan_all(read_all(read_selection({"studies": ["tiny"]}), [tmp_path]), Place("none", ""), HERE)
     with pytest.raises(StudyError) as as_an_override:
         plan_of(tmp_path, study_values(), overrides={key: value})
     for caught in (in_a_file, as_an_override):

@@ -6,13 +6,10 @@ import pytest
 
 from study.base.errors import StudyError
 from study.config.load import check_settings
-from study.config.networks import NETWORKS
 from study.config.rules import RULES, Rule, broken
 from study.config.settings import Keys, setting_keys, with_values
 
 OWN = {"model.name": "nets:make", "model.weights": "none", "training.freeze_epochs": 0}
-MNIST = OWN | {"model.name": "mnist_cnn", "dataset.channels": 1, "dataset.image_size": 28}
-LENET = OWN | {"model.name": "lenet_cifar", "dataset.image_size": 32}
 FASTAI = {"training.loop": "fastai"}
 ALONE = {"loader.kind": "alone"}
 DDP = {"training.strategy": "ddp"}
@@ -34,10 +31,6 @@ BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("model.weights", OWN | {"model.weights": "imagenet"}),
     ("model.name", FASTAI | {"model.name": "googlenet"}),
     ("training.freeze_epochs", OWN | {"training.freeze_epochs": 1}),
-    ("dataset.channels", MNIST | {"dataset.channels": 3}),
-    ("dataset.image_size", MNIST | {"dataset.image_size": 32}),
-    ("dataset.channels", LENET | {"dataset.channels": 1}),
-    ("dataset.image_size", LENET | {"dataset.image_size": 64}),
     ("loader.kind", FASTAI | {"loader.kind": "device"}),
     ("loader.kind", DDP | ALONE),
     ("training.compile", DDP | {"training.compile": True}),
@@ -114,17 +107,7 @@ def test_every_rule_names_keys_of_a_run() -> None:
         {"training.learning_rate_rule": "linear", "training.reference_batch_size": 64},
         IDLE | {"loader.kind": "device", "loader.prefetch_factor": 2},
         OWN | {"model.weights": "weights.pt", "dataset.image_size": 100},
-        LENET,
-        MNIST,
     ],
 )
 def test_keys_that_go_together_break_no_rule(changes: dict[str, Any]) -> None:
     assert list(broken(keys(changes))) == []
-
-
-def test_every_published_network_takes_one_shape_of_images_alone() -> None:
-    for name, network in NETWORKS.items():
-        fit = OWN | {"model.name": name, "dataset.channels": network.channels, "dataset.image_size": network.image_size}
-        assert list(broken(keys(fit))) == []
-        other = {"dataset.channels": 4 - network.channels, "dataset.image_size": network.image_size + 1}
-        assert {rule.key for rule in broken(keys(fit | other))} == set(other)

@@ -89,7 +89,7 @@ def test_every_device_counts_as_there_where_an_executor_makes_the_runs(
     values = study_values(factors={"device": ["cpu", "cuda"]}, curve=None)
     (tmp_path / "tiny.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
     config = {"studies": ["tiny"], "container": "none"}
-    here, elsewhere = (plans_for(config, tmp_path, tmp_path, on_other_machines=far)[0] for far in (False, True))
+    here, elsewhere = (plans_for(config, [tmp_path], tmp_path, on_other_machines=far)[0] for far in (False, True))
     assert [run.unavailable is None for run in here.runs] == [run.settings.device == "cpu" for run in here.runs]
     assert {run.unavailable for run in elsewhere.runs} == {None}
     assert [run.key for run in elsewhere.runs] == [run.key for run in here.runs]
@@ -113,7 +113,7 @@ def engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def placed(folder: Path, on_other_machines: bool = True, **config: Any) -> str:
     """The engine of the runs of the study on both devices."""
     whole = {"studies": ["tiny"]} | config
-    return plans_for(whole, folder, folder / "results", True, on_other_machines)[0].engine
+    return plans_for(whole, [folder], folder / "results", True, on_other_machines)[0].engine
 
 
 def test_an_executor_takes_no_engine_that_was_not_asked_for(engines: Path) -> None:

@@ -34,6 +34,7 @@ from study.config.study import Study
 from study.data.sources import source_of
 from study.host.engine.place import Place
 from study.host.plan import workflow
+from study.host.plan.configuration import study_folders
 from study.host.plan.make import make_plan
 from study.host.plan.workflow import Workflow
 from study.host.steps.attempt import run_seed
@@ -43,13 +44,12 @@ from study.training.distributed.ranks import RankFailed, RankOutOfMemory, report
 from study.training.loops.loaders import MicroBatches
 from study.training.loops.replicas import Sharding, Share, images_of_step
 from study.training.measure.sampler import Gpu, read_together
-from tests.conftest import HERE, ROOT, study_values, tiny_plan
+from tests.conftest import HERE, MNIST_CNN, ROOT, study_values, tiny_plan
 from tests.examples import results_of
 from tests.unit.artifacts.test_records import make_record
 from tests.unit.training.gloo_ranks import one_batch_less, overlapping_shards, shards_with_a_gap, train_together
 
 PHOTOS = {"source": "generated", "classes": 2, "channels": 1, "image_size": 28}
-STUDIES = ROOT / "config" / "studies"
 ON_A_GPU: dict[str, str | None] = {"cpu": None, "cuda": None}
 
 
@@ -57,7 +57,7 @@ def plan_of(cpus: int = 8, gpus: int = 0, device: str = "cpu", **changes: Any) -
     """The plan of a tiny study without batch normalisation on a machine with so many CPUs and GPUs."""
     values: dict[str, Any] = {
         "dataset": {"images": 33} | PHOTOS,
-        "model": {"name": "mnist_cnn", "weights": "none"},
+        "model": MNIST_CNN,
         "loader": {"kind": "device"},
         "factors": {"device": [device]},
         "curve": None,
@@ -155,7 +155,7 @@ class TestThePlan:
 
     @pytest.mark.parametrize(("gpus", "ddp", "nodes"), [(3, 2, 2), (6, 5, 4), (7, 5, 4), (8, 8, 8)])
     def test_the_shipped_study_is_planned_whatever_the_number_of_gpus(self, gpus: int, ddp: int, nodes: int) -> None:
-        study = read_study("mnist-strategies", STUDIES, read_selection({"devices": ["cuda"]}))
+        study = read_study("mnist-strategies", study_folders(), read_selection({"devices": ["cuda"]}))
         plan = make_plan("mnist-strategies", study, Place("none", ""), ON_A_GPU, {"cpu": 2, "cuda": gpus})
         found = {run.factors["training.strategy"]: run.settings.training.replicas for run in plan.runs}
         assert found == {"single": 1, "ddp": ddp, "ddp_two_nodes": nodes}
@@ -227,7 +227,7 @@ def look(folder: Path, monkeypatch: pytest.MonkeyPatch, gpus: int, **training: A
     """A start that only looks, on a machine with so many GPUs, at a study of one process and many."""
     values = study_values(
         dataset={"images": 33} | PHOTOS,
-        model={"name": "mnist_cnn", "weights": "none"},
+        model=MNIST_CNN,
         training={"freeze_epochs": 0, "epochs": 2, "batch_size": 8} | training,
         factors={"device": ["cuda"], "training.strategy": ["single", "ddp", "ddp_two_nodes"]},
         curve=None,
@@ -236,7 +236,7 @@ def look(folder: Path, monkeypatch: pytest.MonkeyPatch, gpus: int, **training: A
     monkeypatch.setattr(devices, "absent", lambda device: None if gpus or device == "cpu" else "no GPU in this test")
     monkeypatch.setattr(devices, "count", lambda device: gpus if device == "cuda" else 2)
     config = {"studies": ["tiny"], "container": "none"}
-    return workflow.start(config, folder, folder / "results", read_only=True)[0]
+    return workflow.start(config, [folder], folder / "results", read_only=True)[0]
 
 
 class TestRecordsOfGpusThatAreAway:

@@ -26,13 +26,13 @@ from study.training.loops.inference import loop as inference_loop
 from study.training.loops.inference import onnx_runtime
 from study.training.loops.inference.loop import Network
 from study.training.models import build as models
-from tests.conftest import PlantedClock, plan_at, study_values, tiny_plan
+from tests.conftest import MNIST_CNN, SMALL_NET, PlantedClock, plan_at, study_values, tiny_plan
 from tests.unit.artifacts.test_records import make_record
 from tests.unit.training.test_loops import make_job
 
 SMALL: dict[str, Any] = {
     "dataset": {"source": "generated", "classes": 4, "image_size": 32, "images": 400},
-    "model": {"name": "small_net", "weights": "none"},
+    "model": SMALL_NET,
     "training": {"freeze_epochs": 0, "epochs": 4, "batch_size": 16},
 }
 PRECISIONS = ("fp32", "bf16", "fp32_onnx", "int8")
@@ -135,9 +135,9 @@ class TestWhatAPrecisionKeeps:
             assert measured.inference
             assert measured.inference.accuracy == pytest.approx(reference, abs=0.03), precision
 
-    @pytest.mark.parametrize("name", ["resnet18", "mnist_cnn"])
+    @pytest.mark.parametrize("name", ["resnet18", MNIST_CNN["name"]])
     def test_int8_executes_every_convolution_in_int8_and_the_same_each_time(self, name: str) -> None:
-        channels, size = (1, 28) if name == "mnist_cnn" else (3, 40)
+        channels, size = (1, 28) if name == MNIST_CNN["name"] else (3, 40)
         model = models.build(name, classes=2, channels=channels, image_size=size, seed=1).eval()
         images = torch.rand(24, channels, size, size, generator=torch.Generator().manual_seed(0))
         convolutions = sum(isinstance(module, nn.Conv2d) for module in model.modules())
@@ -151,7 +151,7 @@ class TestWhatAPrecisionKeeps:
         assert 0 < (infer(images) - exact).abs().max() < 0.2 * exact.abs().max()
 
     def test_the_same_runtime_without_quantisation_computes_what_torch_does(self) -> None:
-        model = models.build("mnist_cnn", classes=10, channels=1, image_size=28, seed=1).eval()
+        model = models.build(MNIST_CNN["name"], classes=10, channels=1, image_size=28, seed=1).eval()
         images = torch.rand(7, 1, 28, 28)
         with torch.no_grad():
             infer, operators = onnx_runtime.load(model, images[:2], None)
@@ -160,7 +160,7 @@ class TestWhatAPrecisionKeeps:
 
     def test_a_quantisation_that_quantises_nothing_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(onnx_runtime, "quantise", lambda path, calibration: path)
-        model = models.build("mnist_cnn", classes=2, channels=1, image_size=28, seed=1).eval()
+        model = models.build(MNIST_CNN["name"], classes=2, channels=1, image_size=28, seed=1).eval()
         with pytest.raises(RuntimeError, match="every convolution in floating point"):
             onnx_runtime.load(model, torch.rand(2, 1, 28, 28), [torch.rand(2, 1, 28, 28)])
 

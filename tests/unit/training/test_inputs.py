@@ -15,7 +15,7 @@ from study.base.files import write_whole
 from study.host.steps.dataset import make
 from study.training.common import checked_inputs
 from study.training.job import execute
-from tests.conftest import ROOT, tiny_plan
+from tests.conftest import ROOT, SMALL_NET, tiny_plan
 
 LASTING_NET = "lasting:net"
 LASTING = """
@@ -30,7 +30,7 @@ def net(classes):
 class Prepared:
     """A run on the user's photographs, or on drawn patterns, whose data have been made."""
 
-    def __init__(self, dataset: dict[str, object], results: Path, model: str = "small_net") -> None:
+    def __init__(self, dataset: dict[str, object], results: Path, model: str = SMALL_NET["name"]) -> None:
         plan = tiny_plan(dataset=dataset, model={"name": model, "weights": "none"})
         self.run = plan.runs[0]
         self.manifest = make(plan, self.run.dataset, results)

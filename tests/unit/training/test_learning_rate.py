@@ -6,7 +6,7 @@ import pytest
 
 from study.training.loops.fastai import loop as fastai_loop
 from study.training.loops.schedule import stages
-from tests.conftest import TRANSFER, tiny_plan
+from tests.conftest import SMALL_NET, TRANSFER, tiny_plan
 
 RULE = {"learning_rate": 0.01, "learning_rate_rule": "linear", "reference_batch_size": 16, "batch_size": 4}
 SCALED = 0.0025
@@ -22,7 +22,7 @@ def settings_of(model: str, loop: str, **training: Any) -> Any:
 
 @pytest.mark.parametrize("schedule", ["one_cycle", "constant", "cosine"])
 def test_our_schedule_starts_from_the_rate_of_the_rule(schedule: str) -> None:
-    (whole,) = stages(settings_of("small_net", "torch", schedule=schedule), 1)
+    (whole,) = stages(settings_of(SMALL_NET["name"], "torch", schedule=schedule), 1)
     assert max(whole.rates(part / 100)[0] for part in range(100)) == pytest.approx(SCALED)
 
 

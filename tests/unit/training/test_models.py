@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 
 from study.artifacts.plan import write_plans
 from study.base.errors import StudyError
-from study.config.networks import AUXILIARY
+from study.config.sections import AUXILIARY
 from study.training.loops.torch import loop as torch_loop
 from study.training.models import build as models
 from study.training.models import pretrained
@@ -241,47 +241,6 @@ def test_an_error_without_words_still_falls_back_and_names_no_path(
         assert str(Path.home()) not in decision.reason
 
 
-@pytest.mark.parametrize(
-    ("name", "channels", "size", "parameters"),
-    [
-        ("lenet_cifar", 3, 32, 62_006),
-        ("small_net", 3, 32, 378_866),
-        ("medium_net", 3, 32, 121_182),
-        ("large_net", 3, 32, 4_502_602),
-        ("mnist_cnn", 1, 28, 60 + 550 + 32_128 + 12_900 + 8_080 + 810),
-    ],
-)
-def test_the_documents_networks_have_their_parameters_and_answer_their_images(
-    name: str, channels: int, size: int, parameters: int
-) -> None:
-    model = models.build(name, classes=10, channels=channels, image_size=size, seed=1)
-    assert sum(parameter.numel() for parameter in model.parameters()) == parameters
-    assert model(torch.zeros(2, channels, size, size)).shape == (2, 10)
-
-
-@pytest.mark.parametrize(("name", "millions"), [("lab2_small", 0.03), ("lab2_medium", 0.41), ("lab2_large", 6.69)])
-def test_the_second_labs_sizes_are_within_a_hundredth_of_what_it_prints(name: str, millions: float) -> None:
-    model = models.build(name, classes=10, channels=3, image_size=32, seed=1)
-    assert sum(parameter.numel() for parameter in model.parameters()) == pytest.approx(millions * 1e6, rel=0.01)
-    assert model(torch.zeros(2, 3, 32, 32)).shape == (2, 10)
-
-
-def test_a_network_that_does_not_fit_the_images_says_which_do() -> None:
-    with pytest.raises(StudyError, match=r"dataset\.image_size: 64 is not allowed with model\.name medium_net.*: 32"):
-        models.build("medium_net", classes=10, channels=3, image_size=64)
-    with pytest.raises(StudyError, match=r"dataset\.channels: 3 is not allowed with model\.name mnist_cnn.*: 1"):
-        models.build("mnist_cnn", classes=10, channels=3, image_size=28)
-
-
-def test_the_seed_decides_a_networks_body_and_the_heads_own_seed_its_head() -> None:
-    first, same, other = (
-        models.build("lenet_cifar", classes=10, seed=seed, head_seed=7).state_dict() for seed in (1, 1, 2)
-    )
-    assert torch.equal(first["conv1.weight"], same["conv1.weight"])
-    assert not torch.equal(first["conv1.weight"], other["conv1.weight"])
-    assert torch.equal(first["head.weight"], other["head.weight"])
-
-
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder from which the study is started, with a user's own models in ``nets.py``."""
@@ -345,7 +304,7 @@ TRIED = """
 import sys
 from pathlib import Path
 from study.training.models import pretrained
-pretrained.decide("small_net", "none", 1, Path(), classes=2, channels=3, image_size=32)
+pretrained.decide("replications.gpu_lab.networks:small_net", "none", 1, Path(), classes=2, channels=3, image_size=32)
 assert "torchvision" not in sys.modules
 import study.training.job
 assert {"torchvision.models", "torch._dynamo"} <= set(sys.modules)

@@ -17,14 +17,17 @@ from study.training.loops.loaders import make_loaders
 from study.training.loops.schedule import stages
 from study.training.loops.torch import loop as torch_loop
 from study.training.models import build as models
+from tests.conftest import MNIST_CNN
 from tests.unit.training.test_loops import LOOPS, make_job, tiny_run
+
+LENET = "replications.cifar10_project.networks:lenet_cifar"
 
 
 def small_run(loop: str = "torch", **changes: Any) -> Run:
     """A LeNet on 100 drawn images of CIFAR-10's shape, 80 of them to train on."""
     values: dict[str, Any] = {
         "dataset": {"images": 100, "channels": 3, "image_size": 32},
-        "model": {"name": "lenet_cifar", "weights": "none"},
+        "model": {"name": LENET, "weights": "none"},
     }
     training = {"freeze_epochs": 0, "epochs": 2, "batch_size": 12} | changes.pop("training", {})
     return tiny_run(loop, training=training, **(values | changes))
@@ -117,7 +120,7 @@ def test_the_step_schedule_divides_after_whole_thirds_whatever_rounding_does() -
     ],
 )
 def test_each_optimizer_has_its_own_constants(optimizer: Any, kind: type, constants: dict[str, Any]) -> None:
-    model = models.build("lenet_cifar", classes=10)
+    model = models.build(LENET, classes=10)
     made = torch_loop.make_optimizer(
         model, [[name for name, _ in model.named_parameters()]], Training.model_validate({"optimizer": optimizer})
     )
@@ -130,7 +133,7 @@ def test_adam_at_a_constant_rate_is_the_loop_that_the_documents_print(tmp_path: 
     training = {"optimizer": "adam", "schedule": "constant", "learning_rate": 1e-3, "drop_last": False}
     job = make_job(tmp_path, small_run(training=training, loader={"kind": "device"}))
     measured = torch_loop.train(job)
-    model = models.build("lenet_cifar", classes=2, seed=job.settings.seed, head_seed=job.seed)
+    model = models.build(LENET, classes=2, seed=job.settings.seed, head_seed=job.seed)
     optimizer, criterion = torch.optim.Adam(model.parameters(), lr=1e-3), torch.nn.CrossEntropyLoss()
     batches = make_loaders(job.images, job.settings, job.device, job.seed).train
     for epoch in range(2):
@@ -149,7 +152,7 @@ def test_stock_fastai_trains_a_whole_network_by_its_own_methods(tmp_path: Path, 
     run = small_run(
         "fastai",
         dataset={"images": 100, "channels": 1, "image_size": 28},
-        model={"name": "mnist_cnn", "weights": "none"},
+        model=MNIST_CNN,
         training={"schedule": schedule, "epochs": 1},
     )
     job = make_job(tmp_path, run)
@@ -160,7 +163,7 @@ def test_stock_fastai_trains_a_whole_network_by_its_own_methods(tmp_path: Path, 
     assert len(rates) == 6
     assert (len(set(rates)) == 1) == (schedule == "constant")
     measured = fastai_loop.train(job)
-    assert measured.parameters == sum(p.numel() for p in models.build("mnist_cnn", classes=2).parameters())
+    assert measured.parameters == sum(p.numel() for p in models.build(MNIST_CNN["name"], classes=2).parameters())
     assert measured.body_sha256 == job.weights.body_sha256
 
 

@@ -32,7 +32,7 @@ from fastai.vision.learner import _default_meta, model_meta
 from PIL import Image
 
 from study.artifacts.samples import Measurement
-from study.config.networks import is_transfer
+from study.config.sections import is_own
 from study.config.settings import Settings
 from study.data.decode import Stored, to_channels
 from study.training.loops.contract import (
@@ -208,9 +208,7 @@ def as_stored(stored: Stored, channels: int) -> Stored:
 
 def make_learner(job: TrainingJob, dataloaders: Any) -> Learner:
     """Return the tutorials' learner, in the precision of the settings."""
-    learner = (
-        _transfer_learner(job, dataloaders) if is_transfer(job.settings.model.name) else _learner(job, dataloaders)
-    )
+    learner = (_learner if is_own(job.settings.model.name) else _transfer_learner)(job, dataloaders)
     precise = {"fp16": learner.to_fp16, "bf16": learner.to_bf16}.get(job.settings.training.precision)
     return precise() if precise else learner
 
@@ -248,7 +246,7 @@ def _transfer_learner(job: TrainingJob, dataloaders: Any) -> Learner:
 def body_state(job: TrainingJob, learner: Learner) -> models.State:
     """Return the tensors of the model without its head: fastai keeps its own head apart from the body."""
     name = job.settings.model.name
-    body: models.State = learner.model[0].state_dict() if is_transfer(name) else models.body_state(learner.model, name)
+    body: models.State = models.body_state(learner.model, name) if is_own(name) else learner.model[0].state_dict()
     return body
 
 
@@ -265,7 +263,7 @@ def check_start(job: TrainingJob, body_sha256: str) -> None:
     Two cases are not compared: one channel, where fastai changes the first layer itself, and a network without
     transfer.
     """
-    if job.settings.dataset.channels == 1 or not is_transfer(job.settings.model.name):
+    if job.settings.dataset.channels == 1 or is_own(job.settings.model.name):
         return
     full = models.backbone(job.settings.model.name, job.settings.seed, job.state)
     cut = model_meta.get(getattr(torchvision.models, job.settings.model.name), _default_meta)["cut"]
@@ -276,7 +274,7 @@ def check_start(job: TrainingJob, body_sha256: str) -> None:
 def fit(learner: Learner, settings: Settings) -> None:
     """Train by fastai's own method for the schedule."""
     training, rate = settings.training, settings.training.scaled_learning_rate
-    if is_transfer(settings.model.name):
+    if not is_own(settings.model.name):
         learner.fine_tune(training.epochs, base_lr=rate, freeze_epochs=training.freeze_epochs)
     elif training.schedule == "constant":
         learner.fit(training.epochs, rate)

@@ -8,8 +8,7 @@ import torch
 from torch import nn
 
 from study.artifacts.samples import Measurement
-from study.config.networks import is_transfer
-from study.config.sections import Training
+from study.config.sections import Training, is_own
 from study.training.loops.contract import (
     InitialWeights,
     Losses,
@@ -57,7 +56,7 @@ class Trainer:
         self.body_sha256, self.start = models.body_sha256(models.body_state(model, name)), InitialWeights(model)
         self.memory_format = MEMORY_FORMATS[settings.training.memory_format]
         self.eager = model.to(device).to(memory_format=self.memory_format)
-        self.groups = layer_groups(self.eager) if is_transfer(name) else [names_of(self.eager)]
+        self.groups = [names_of(self.eager)] if is_own(name) else layer_groups(self.eager)
         self.optimizer = make_optimizer(self.eager, self.groups, settings.training)
         # A wrapper around the same parameters: their names, and so the groups, are the eager model's.
         self.whole = cast(nn.Module, torch.compile(self.eager)) if settings.training.compile else self.eager

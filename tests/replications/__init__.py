@@ -1,0 +1,1 @@
+"""What belongs to one document: its networks, studies, figures and post."""
