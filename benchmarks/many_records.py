@@ -28,9 +28,11 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan, write_plans
 from study.artifacts.record import Record, checksum
 from study.artifacts.run import Run
+from study.artifacts.setting import setting_of
 from study.base.files import digest
 from study.config.load import check_settings
 from study.config.settings import Settings, with_values
+from study.config.study import Study
 
 ROOT = Path(__file__).parent.parent
 EXAMPLE = ROOT / "docs" / "example-h200"
@@ -65,25 +67,25 @@ def plan_of(runs: int, sizes: int, loops: Sequence[str]) -> Plan:
     factors = {"device": ["cuda"], "training.batch_size": batches, "training.loop": list(loops)}
     replicates = max(runs // (len(batches) * len(loops)), 1)
     changes = {"factors": factors, "replicates": replicates, "contrast": "training.loop" if len(loops) > 1 else None}
+    study = example.study.model_copy(update=changes)
     planned: list[Run] = []
-    first = [_run(example.runs[0], size, loop) for size in batches for loop in loops]
+    first = [_run(study, example.runs[0], size, loop) for size in batches for loop in loops]
     for block in range(1, replicates + 1):
         for run in random.Random(block).sample(first, len(first)):
-            own = {"name": f"{run.name}-r{block}", "block": block, "position": len(planned) + 1}
+            own = {"name": f"{run.setting.short}-r{block}", "block": block, "position": len(planned) + 1}
             planned.append(run.model_copy(update=own))
-    return example.model_copy(update={"study": example.study.model_copy(update=changes), "runs": planned})
+    return example.model_copy(update={"study": study, "runs": planned})
 
 
-def _run(like: Run, size: int, loop: str) -> Run:
+def _run(study: Study, like: Run, size: int, loop: str) -> Run:
     factors = {"device": "cuda", "training.batch_size": size, "training.loop": loop}
     values = {key: value for key, value in like.settings.model_dump().items() if key in Settings.model_fields}
-    name = f"bs{size}-{loop}-cuda"
+    setting = setting_of(study, factors)
     return like.model_copy(
         update={
-            "name": name,
-            "key": digest(name),
-            "settings": check_settings(with_values(values, factors), name),
-            "factors": factors,
+            "key": digest(setting.short),
+            "settings": check_settings(with_values(values, factors), setting.short),
+            "setting": setting,
         }
     )
 
@@ -132,7 +134,7 @@ def record_of(plan: Plan, run: Run, known: Sequence[Template]) -> tuple[dict[str
         "position": run.position,
         "started": f"2026-01-{1 + minutes // 1440:02d}T{minutes // 60 % 24:02d}:{minutes % 60:02d}:"
         f"{30 * (run.position % 2):02d}+00:00",
-        "factors": run.factors,
+        "setting": run.setting.model_dump(),
         "settings": json.loads(run.settings.model_dump_json()),
         "ceilings": content["ceilings"] if run.block == 1 else None,
     }

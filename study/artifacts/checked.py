@@ -16,9 +16,10 @@ import pandas as pd
 
 from study.artifacts.duration import is_readable
 from study.artifacts.plan import Plan
-from study.artifacts.record import Record, plain_factors
+from study.artifacts.record import Record
 from study.artifacts.run import Run
 from study.artifacts.samples import Measurement
+from study.artifacts.setting import cut_paths
 from study.artifacts.shelf import Aside
 from study.artifacts.telemetry import from_parquet
 from study.base.errors import StudyError
@@ -139,7 +140,10 @@ def read_fitting(plan: Plan, run: Run, path: Path) -> Record:
         ("run", run.name, record.run),
         ("key", run.key, record.key),
         ("block", run.block, record.block),
-        *((f"factors.{key}", *pair) for key, pair in _pairs(plain_factors(run.factors), plain_factors(record.factors))),
+        *(
+            (f"setting.levels.{key}", *pair)
+            for key, pair in _pairs(cut_paths(run.setting.levels), record.setting.levels)
+        ),
         *((f"settings.{key}", *pair) for key, pair in _pairs(decisive(run.settings), decisive(record.settings))),
     ]:
         if planned != recorded:

@@ -1,8 +1,8 @@
-"""How long runs take, from the records that are there. A setting is a run without its block."""
+"""How long runs take, from the records that are there."""
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
@@ -29,32 +29,25 @@ class Took:
     session: int
     started: float
     seconds: float
-    setting: str
 
 
-def setting_of(record: str) -> str:
-    """Return the setting of a record's file name ``<setting>-r<block>.<key>.json``, as ``<setting>.<key>``."""
-    name, _, key = record.removesuffix(".json").rpartition(".")
-    return f"{name.rpartition('-r')[0]}.{key}"
+def expected_seconds(records: Mapping[Path, str]) -> dict[str, float]:
+    """Return the expected seconds of a run by its key, which all runs of a setting share; ``records`` holds their keys.
 
-
-def expected_seconds(records: Iterable[Path]) -> dict[str, float]:
-    """Return the expected seconds of a run of each setting, from its start to the start of the next run.
-
-    That is the median of its processes, and the median of what lay between two runs. A record that cannot be read tells
-    no time.
+    They go from its start to the start of the next run: the median of its processes, and the median of what lay between
+    two runs. A record that cannot be read tells no time.
     """
-    found = sorted(filter(None, map(took, records)))
+    found = sorted((one, key) for path, key in records.items() if (one := took(path)))
     pauses = [
         max(0.0, later.started - one.started - one.seconds)
-        for one, later in pairwise(found)
+        for (one, _), (later, _) in pairwise(found)
         if one.session == later.session
     ]
     between = median(pauses) if pauses else 0.0
-    settings: dict[str, list[float]] = {}
-    for one in found:
-        settings.setdefault(one.setting, []).append(one.seconds)
-    return {setting: median(seconds) + between for setting, seconds in settings.items()}
+    seconds: dict[str, list[float]] = {}
+    for one, key in found:
+        seconds.setdefault(key, []).append(one.seconds)
+    return {key: median(every) + between for key, every in seconds.items()}
 
 
 def took(record: Path) -> Took | None:
@@ -69,4 +62,4 @@ def took(record: Path) -> Took | None:
         took, since = float(seconds.group(1)), datetime.fromisoformat(started.group(1)).timestamp()
     except (ValueError, OverflowError):
         return None
-    return Took(int(session.group(1)), since, took, setting_of(record.name)) if math.isfinite(took) else None
+    return Took(int(session.group(1)), since, took) if math.isfinite(took) else None

@@ -11,12 +11,12 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from study.artifacts.layout import Results
-from study.artifacts.names import label
 from study.artifacts.prepared import ImageRequest
 from study.artifacts.run import Run
+from study.artifacts.setting import name_of
 from study.base.errors import StudyError
 from study.base.files import write_if_changed
-from study.base.strict import Strict
+from study.base.strict import Strict, Versioned
 from study.config.settings import get
 from study.config.study import Study
 
@@ -28,7 +28,7 @@ FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 """A name that leads into no other folder."""
 
 
-class Plan(Strict):
+class Plan(Versioned):
     """A study and its runs, in the order in which they are to be executed."""
 
     name: str
@@ -69,10 +69,11 @@ class Plan(Strict):
 
         One process and several therefore start from the same weights, and draw the same batches.
         """
-        if not SHARED_WORK & run.factors.keys():
+        levels = run.setting.levels
+        if not SHARED_WORK & levels.keys():
             return run.name
-        rest = {key: level for key, level in run.factors.items() if key not in SHARED_WORK}
-        return f"{label(rest, self.study)}-r{run.block}"
+        rest = {key: level for key, level in levels.items() if key not in SHARED_WORK}
+        return f"{name_of(self.study, rest)}-r{run.block}"
 
     def run(self, name: str) -> Run:
         """Return the run called ``name``. Raise :class:`StudyError` if there is none."""
@@ -152,7 +153,7 @@ def read_earlier(names: Iterable[str], results: Path) -> dict[str, Plan]:
     """Return the last plan of each study in ``names`` that has a readable one."""
     found = {}
     for name in names:
-        with suppress(StudyError):  # a plan of another version, or an incomplete one, counts as none
+        with suppress(StudyError):  # a damaged plan counts as none
             found[name] = read_plan(Results(results).plan(name))
     return found
 

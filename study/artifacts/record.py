@@ -10,9 +10,10 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 from study.artifacts.machine import Ceilings, Fp32, Machine, Magnitude, Observed
 from study.artifacts.prepared import Weights
 from study.artifacts.samples import Count, Course, Images, Measurement, Seconds, Yardstick
+from study.artifacts.setting import Setting
 from study.base.errors import StudyError
 from study.base.files import json_sha256
-from study.base.strict import Strict
+from study.base.strict import Strict, Versioned
 from study.config.settings import Settings
 from study.config.study import Evidence
 
@@ -84,10 +85,9 @@ class Allocation(Strict):
     restarts: Count = Field(description="Number of times that the scheduler had begun this job before.")
 
 
-class Record(JobResult):
+class Record(JobResult, Versioned):
     """One complete run. It holds raw samples only: every statistic is computed on read."""
 
-    schema_version: Literal[1] = 1
     study: str
     run: str
     key: str
@@ -99,7 +99,7 @@ class Record(JobResult):
     block: int = Field(ge=1, le=2**31)
     position: int = Field(ge=1, le=2**31, description="Place of the run in the study's seeded order, from 1.")
     started: str = Field(description="Start of the run in UTC, ISO 8601.")
-    factors: dict[str, Any]
+    setting: Setting = Field(description="The run's level of each factor; a path is cut to its base name.")
     settings: Settings
     seed: int = Field(description="Seed of this run, from the study's seed and the run's name without its strategy.")
     process_seconds: Seconds = Field(
@@ -188,12 +188,6 @@ def checksum(content: dict[str, Any]) -> str:
     It shows an accident or a careless edit, not a forger, who can compute it anew.
     """
     return json_sha256({key: value for key, value in content.items() if key != "record_sha256"})
-
-
-def plain_factors(factors: dict[str, Any]) -> dict[str, Any]:
-    """Return the levels of a run's factors with every path cut to its base name."""
-    paths = {key for key, level in factors.items() if isinstance(level, str) and os.sep in level}
-    return {key: Path(level).name if key in paths else level for key, level in factors.items()}
 
 
 def without_paths(settings: Settings) -> Settings:

@@ -2,11 +2,11 @@
 
 from pydantic import Field
 
+from study.artifacts.setting import Setting
 from study.base.files import digest
 from study.base.strict import Strict
 from study.config.settings import Settings
 
-Level = str | bool | int | float | None
 RESULT, TELEMETRY, CEILINGS = "result.json", "telemetry.csv", "ceilings.json"
 
 
@@ -21,7 +21,7 @@ class Run(Strict):
     name: str = Field(description="Readable name, unique in the study and safe as a file name.")
     key: str = Field(description="Hash (eight hex digits) of everything that could change the result.")
     settings: Settings = Field(description="The resolved configuration.")
-    factors: dict[str, Level] = Field(description="This run's level of each factor.")
+    setting: Setting = Field(description="Its level of each factor.")
     block: int = Field(
         ge=0, le=2**31, description="Number of the block (replicate), from 1. Each block holds each configuration once."
     )

@@ -20,8 +20,8 @@ class StartedBlock(Strict):
     """The runs that a start means to make in one block."""
 
     block: int = Field(ge=1, le=2**31)
-    records: list[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+\.json$")]] = Field(
-        description="File names of the records, in the order of execution."
+    records: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+\.json$")], str] = Field(
+        description="The key of each run by the file name of its record, in the order of execution."
     )
     ended: bool = Field(False, description="Whether each of the runs was made.")
     left: bool = Field(False, description="Whether the time budget leaves the block for another start.")
@@ -36,9 +36,7 @@ class Start(Strict):
     quiet_wait_seconds: float = Field(0, ge=0, allow_inf_nan=False)
     deadline: float | None = Field(None, description="End of the time budget in epoch seconds; null without one.")
     blocks: list[StartedBlock] = []
-    expected: dict[str, float] = Field(
-        {}, description="Seconds that a run of each setting is expected to take, by `<setting>.<key>`."
-    )
+    expected: dict[str, float] = Field({}, description="Seconds that a run is expected to take, by its key.")
 
     def block(self, record: str) -> StartedBlock | None:
         """Return the block with the record of this file name. None if the start does not mean to make it."""

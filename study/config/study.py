@@ -254,7 +254,7 @@ def shown(study: Study, key: str, level: Any) -> Any:
     factory, if no other level of ``key`` has the same.
     """
     if isinstance(level, bool):
-        return ("" if level else "no ") + key.rpartition(".")[2].replace("_", " ")
+        return switch_words(key, level)
     if not isinstance(level, (int, float)):
         short = _short(key, level)
         return short if [_short(key, other) for other in study.factors.get(key, [])].count(short) < 2 else str(level)
@@ -263,3 +263,13 @@ def shown(study: Study, key: str, level: Any) -> Any:
 
 def _short(key: str, level: Any) -> str:
     return short_name(str(level)) if key == "model.name" else Path(str(level)).name
+
+
+def switch_words(key: str, on: bool) -> str:
+    """Return the name of a switch that is on, or `no` and its name."""
+    return f"{'' if on else 'no '}{leaf_words(key)}"
+
+
+def leaf_words(key: str) -> str:
+    """Return the end of a dotted key in words."""
+    return key.rpartition(".")[2].replace("_", " ")

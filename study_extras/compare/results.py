@@ -170,13 +170,13 @@ def _in_order(result: _Result) -> list[Run]:
     """Return the runs that count in the order of the study's levels."""
     orders = result.plan.study.factors
     runs = [run for run in result.plan.runs if run.name in result.works]
-    return sorted(runs, key=lambda run: [place_of(levels, run.factors[key]) for key, levels in orders.items()])
+    return sorted(runs, key=lambda run: [place_of(levels, run.setting.levels[key]) for key, levels in orders.items()])
 
 
 def _label(plan: Plan, run: Run, across: bool) -> str:
     told = [
         str(shown(plan.study, key, level))
-        for key, level in run.factors.items()
+        for key, level in run.setting.levels.items()
         if key != "control" and len(plan.study.factors[key]) > 1 and not (across and key == "device")
     ]
     return ", ".join(told) or "the run"

@@ -157,6 +157,6 @@ def _learned(group: GroupFit, level: str) -> bool | None:
 def _places(plan: Plan, tried: Sequence[Levels]) -> dict[str, Setting]:
     """Return the setting of each run, by the run's name."""
     return {
-        run.name: next(place for place, levels in enumerate(tried) if all(run.factors[k] == levels[k] for k in levels))
+        run.name: next(place for place, levels in enumerate(tried) if run.setting.levels.items() >= levels.items())
         for run in plan.runs
     }

@@ -876,7 +876,7 @@ class TestTwoVersionsOfTheSoftware:
         images: dict[str, set[str]] = {level: set() for level in ("old.lock", "new.lock")}
         for record in made:
             images[str(record.settings.image)].add(str(record.software.image))
-            assert record.factors["image"] == record.settings.image
+            assert record.setting.levels["image"] == record.settings.image
         assert all(len(ids) == 1 for ids in images.values())
         assert images["old.lock"] != images["new.lock"]
         order = sorted(made, key=lambda record: record.started)

@@ -60,14 +60,14 @@ def planted(run: Run, measured: dict[bool, Record]) -> Record:
     assert record.measurement
     assert record.yardstick
     machine = 2.0 if run.block in LOADED_BLOCKS else 1.0
-    seconds = machine * CHANCE[str(run.factors["control"])][run.block - 1]
+    seconds = machine * CHANCE[str(run.setting.levels["control"])][run.block - 1]
     repetitions = [0.004 * machine] * len(record.yardstick.before)
     return record.model_copy(
         update={
             "run": run.name,
             "block": run.block,
             "position": run.position,
-            "factors": run.factors,
+            "setting": run.setting,
             "primed": True,
             "yardstick": record.yardstick.model_copy(update={"before": repetitions, "after": repetitions}),
             "measurement": record.measurement.model_copy(update={"fit_seconds": 10 * seconds}),

@@ -97,7 +97,7 @@ def _by_setting(plan: Plan, records: dict[str, Record]) -> dict[str, list[list[E
     """Return the epochs of each successful run, by its setting in words."""
     found: dict[str, list[list[Epoch]]] = {}
     keys, factors = plan.study.compared, plan.study.factors
-    for run in sorted(plan.runs, key=lambda run: [factors[key].index(run.factors[key]) for key in keys]):
+    for run in sorted(plan.runs, key=lambda run: [factors[key].index(run.setting.levels[key]) for key in keys]):
         record = records.get(run.name)
         if record is None or record.measurement is None:
             continue

@@ -19,7 +19,7 @@ class Progress:
     missing: dict[int, tuple[int, int]]
     """Missing and planned runs of each block that lacks some, by the block's number."""
     settings: list[str]
-    """Labels of the settings without any run that is there, in the planned order."""
+    """Short names of the settings without any run that is there, in the planned order."""
     refused: int = 0
     """Missing runs whose record is damaged or does not fit."""
 
@@ -34,14 +34,12 @@ def progress_of(plan: Plan, made: Collection[str], refused: Collection[str] = ()
     planned = [run for run in plan.runs if not run.unavailable or run.name in made]
     missing = [run for run in planned if run.name not in made]
     sizes, gaps = (Counter(run.block for run in runs) for runs in (planned, missing))
-    # The levels tell settings apart; a run's name has its block at the end.
-    label = {run.name: run.name.removesuffix(f"-r{run.block}") for run in planned}
-    begun = {label[run.name] for run in planned if run.name in made}
+    begun = {run.setting.short for run in planned if run.name in made}
     return Progress(
         study=plan.name,
         planned=len(planned),
         there=len(planned) - len(missing),
         missing={block: (gaps[block], sizes[block]) for block in sorted(gaps)},
-        settings=[name for name in dict.fromkeys(label.values()) if name not in begun],
+        settings=[name for name in dict.fromkeys(run.setting.short for run in planned) if name not in begun],
         refused=sum(run.name in refused for run in missing),
     )

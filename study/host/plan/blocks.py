@@ -46,7 +46,7 @@ def note(
 ) -> None:
     """Write what this start means to do in a study, whose runs ``pending`` have no record yet. Without any, write none.
 
-    ``began`` is the start's time in epoch seconds, and ``expected`` the seconds of a run of each known setting.
+    ``began`` is the start's time in epoch seconds, and ``expected`` the seconds of a run by its key.
     """
     if not pending:
         return
@@ -59,7 +59,7 @@ def note(
         quiet_wait_seconds=selection.quiet_wait_seconds,
         deadline=min(limits, default=None),
         blocks=[
-            StartedBlock(block=block, records=[run.file for run in part])
+            StartedBlock(block=block, records={run.file: run.key for run in part})
             for block, part in groupby(pending, key=lambda run: run.block)
         ],
         expected=dict(expected or {}),

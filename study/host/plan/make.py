@@ -9,10 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from study.artifacts.names import label, slug, unique
 from study.artifacts.plan import Plan
 from study.artifacts.prepared import ImageRequest
 from study.artifacts.run import Run, image_name
+from study.artifacts.setting import Setting, settings_of, slug
 from study.base.errors import StudyError
 from study.base.files import code_sha256, digest, stat_of
 from study.config import own_model
@@ -36,9 +36,8 @@ ON_A_CPU_ALONE = ("fp32_onnx", "int8")
 
 @dataclass(frozen=True)
 class Configuration:
-    """One level of each factor, and the values that its runs share: each replicate is a run of its own."""
+    """The values that the runs of one setting share: each replicate is a run of its own."""
 
-    factors: dict[str, Any]
     settings: Settings
     dataset: str
     weights: str
@@ -68,15 +67,16 @@ def make_plan(
     combined = list(_few_enough(name, _combinations(name, study)))
     configurations = [_configuration(settings, list(study.factors), shared, absent, counts) for settings, _ in combined]
     _check_curve(name, study)
-    labels = unique([label(item.factors, study) for item in configurations], [item.factors for item in configurations])
-    as_checked = {key: list(dict.fromkeys(item.factors[key] for item in configurations)) for key in study.factors}
+    levels = [{key: get(item.settings, key) for key in study.factors} for item in configurations]
+    as_checked = {key: list(dict.fromkeys(own[key] for own in levels)) for key in study.factors}  # 1 may be 1.0 now
     full = sources.with_effect(study.full, [item.settings.dataset for item in configurations])
     replicates = [runs for _, runs in combined]
-    only = [item.factors | {"replicates": runs} for item, runs in zip(configurations, replicates, strict=True)]
+    only = [own | {"replicates": runs} for own, runs in zip(levels, replicates, strict=True)]
+    study = study.model_copy(update={"factors": as_checked, "full": full, "only": only if study.only else []})
     return Plan(
         name=name,
-        study=study.model_copy(update={"factors": as_checked, "full": full, "only": only if study.only else []}),
-        runs=_blocks(configurations, labels, replicates, study.seed),
+        study=study,
+        runs=_blocks(configurations, settings_of(study, levels), replicates, study.seed),
         engine=place.engine,
         engine_reason=place.reason,
         images=shared.images,
@@ -162,7 +162,6 @@ def _configuration(
     code, image = shared.code(tuple(keys.measured_code(settings))), shared.image(settings)
     identity = keys.run_identity(settings, dataset_id, weights_id, code, shared.lock(), place.engine, image)
     return Configuration(
-        factors={key: get(settings, key) for key in factors},  # as checked: 1 may have become 1.0
         settings=settings,
         dataset=dataset_id,
         weights=weights_id,
@@ -183,18 +182,19 @@ def _check_curve(name: str, study: Study) -> None:
 
 
 def _blocks(
-    configurations: Sequence[Configuration], labels: Sequence[str], replicates: Sequence[int], seed: int
+    configurations: Sequence[Configuration], settings: Sequence[Setting], replicates: Sequence[int], seed: int
 ) -> list[Run]:
     """Return the runs: in each block every configuration that has a run left, in the block's own seeded order."""
     # Checked once: a replicate differs in three values alone, and all share one set of the names of what was given.
-    first = [dict(Run(name="", block=0, position=0, **vars(configuration))) for configuration in configurations]
+    pairs = zip(configurations, settings, strict=True)
+    first = [dict(Run(name="", setting=own, block=0, position=0, **vars(shared))) for shared, own in pairs]
     given = {*Run.model_fields}
     runs: list[Run] = []
     for block in range(1, max(replicates, default=0) + 1):
         order = [index for index, count in enumerate(replicates) if count >= block]
         random.Random(f"{seed}/{block}").shuffle(order)
         for index in order:
-            own = {"name": f"{labels[index]}-r{block}", "block": block, "position": len(runs) + 1}
+            own = {"name": f"{settings[index].short}-r{block}", "block": block, "position": len(runs) + 1}
             runs.append(Run.model_construct(given, **(first[index] | own)))
     return runs
 
@@ -225,7 +225,9 @@ def _processes_before(earlier: Plan | None) -> dict[str, int]:
     If the number is itself a factor, no level ``auto`` is among them: the earlier plan then holds numbers, and no
     longer says which of them was ``auto``.
     """
-    found = [(_levels(run.factors), run.settings.training.processes) for run in (earlier.runs if earlier else [])]
+    found = [
+        (_levels(run.setting.levels), run.settings.training.processes) for run in (earlier.runs if earlier else [])
+    ]
     return {levels: processes for levels, processes in found if processes != "auto"}
 
 

@@ -4,7 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from study.artifacts.duration import expected_seconds, setting_of
+from study.artifacts.duration import expected_seconds
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.run import Run
@@ -17,10 +17,8 @@ def pending(plan: Plan, files: Results) -> list[Run]:
 
 
 def known_seconds(plan: Plan, files: Results) -> dict[str, float]:
-    """Return the seconds that a run of each setting of ``plan`` takes, where earlier records tell them."""
-    settings = {setting_of(run.file) for run in plan.runs}
-    found = expected_seconds(files.records(plan.name).glob("*.json"))
-    return {setting: seconds for setting, seconds in found.items() if setting in settings}
+    """Return by their keys the seconds that the runs of ``plan`` take, where earlier records tell them."""
+    return expected_seconds({files.record(plan.name, run.file): run.key for run in plan.runs})
 
 
 def told(
@@ -32,14 +30,14 @@ def told(
 ) -> list[str]:
     """Return what a start will do, in lines: the runs, where they execute, and how long that is expected to take.
 
-    ``pending`` holds the runs to make by study, ``known`` the seconds of a run of each known setting.
+    ``pending`` holds the runs to make by study, ``known`` the seconds of a run by study and key.
     """
     lines = [line for plan in plans for line in summary(plan, files)]
     if not any(pending.values()):
         return [*lines, "nothing is left to measure"]
     where = "on the host" if plans[0].engine == "none" else f"in containers of {plans[0].engine}"
-    times = {setting: seconds for study in known.values() for setting, seconds in study.items()}
-    time = expected_words([run.file for runs in pending.values() for run in runs], times)
+    times = {key: seconds for study in known.values() for key, seconds in study.items()}
+    time = expected_words([run.key for runs in pending.values() for run in runs], times)
     limit = "" if budget_minutes is None else f" (time budget: {budget_minutes:g} min)"
     return [*lines, f"runs execute {where} ({plans[0].engine_reason})", f"expected time: {time}{limit}"]
 
@@ -48,7 +46,7 @@ def of_plan(plan: Plan, files: Results) -> list[str]:
     """Return what a start of one study would do, in lines, to follow its table of runs."""
     runs = pending(plan, files)
     lines = ["", f"{plan.name}: {counted(len(plan.runs), 'run')} planned", *summary(plan, files)]
-    time = expected_words([run.file for run in runs], known_seconds(plan, files)) if runs else "none"
+    time = expected_words([run.key for run in runs], known_seconds(plan, files)) if runs else "none"
     return [*lines, f"expected time: {time}"]
 
 
@@ -71,10 +69,10 @@ def summary(plan: Plan, files: Results) -> list[str]:
     return lines
 
 
-def expected_words(runs: Sequence[str], known: Mapping[str, float]) -> str:
-    """Return how long the runs with these records are expected to take, from the seconds of the settings known."""
-    told = [known[setting_of(run)] for run in runs if setting_of(run) in known]
-    unknown = len(runs) - len(told)
+def expected_words(keys: Sequence[str], known: Mapping[str, float]) -> str:
+    """Return how long the runs with these keys are expected to take, from the seconds of a run by known key."""
+    told = [known[key] for key in keys if key in known]
+    unknown = len(keys) - len(told)
     if not told:
         return "not known until the first block is done"
     words = f"about {duration_words(sum(told))}, from earlier runs with the same settings"

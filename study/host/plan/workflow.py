@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_earlier, read_plan, selected, write_plans
 from study.artifacts.run import Run
+from study.artifacts.shelf import refuse_older
 from study.artifacts.start import forget_left, read_start, restamp
 from study.base import devices
 from study.base.errors import StudyError, printable
@@ -206,6 +207,8 @@ def plans_for(
     """
     selection = read_selection(config)
     read = read_all(selection, studies)  # before any engine is asked, so that errors come first
+    for name in read:
+        refuse_older(name, Results(results))
     place = choose(selection, fetch, on_other_machines)
     absent: dict[str, str | None] = {d: None if on_other_machines else devices.absent(d) for d in DEVICES}
     counts: dict[str, int | None] = {d: None if on_other_machines else devices.count(d) for d in DEVICES}

@@ -18,8 +18,9 @@ from study.artifacts.layout import Results
 from study.artifacts.machine import Ceilings, Observed
 from study.artifacts.plan import Plan
 from study.artifacts.prepared import Image, read_image
-from study.artifacts.record import JobResult, Record, plain_factors, sealed, without_paths
+from study.artifacts.record import JobResult, Record, sealed, without_paths
 from study.artifacts.run import CEILINGS, RESULT, TELEMETRY, Run
+from study.artifacts.setting import shareable
 from study.artifacts.start import Start
 from study.artifacts.telemetry import Samples
 from study.base.errors import StudyError
@@ -112,7 +113,7 @@ def attempt(plan: Plan, run: Run, results: Path, start: Start, log: TextIO, titl
         block=run.block,
         position=run.position,
         started=started.isoformat(timespec="seconds"),
-        factors=plain_factors(run.factors),
+        setting=shareable(plan.study, run.setting),
         settings=without_paths(run.settings),
         seed=seed,
         process_seconds=process_seconds,

@@ -47,12 +47,12 @@ def _leave(plan: Plan, block: StartedBlock, seconds: float, start: Start, files:
 
 
 def _seconds(plan: Plan, block: StartedBlock, longest: Mapping[str, float]) -> float:
-    """Return the seconds that a block is expected to take: the longest earlier run of each setting, by its name.
+    """Return the seconds that a block is expected to take: the longest earlier run of each setting.
 
     A setting that was never measured counts as the longest of all. Where nothing was measured it is 0: the first block
     is begun, and the others are judged by it.
     """
-    names = [_setting(run.name) for run in plan.runs if run.file in block.records]
+    names = [run.setting.short for run in plan.runs if run.file in block.records]
     return sum(longest.get(name, max(longest.values())) for name in names) if longest else 0.0
 
 
@@ -62,11 +62,6 @@ def _longest(records: Path) -> dict[str, float]:
     for path in records.glob("*.json"):
         with suppress(StudyError):  # a damaged record tells no time, and stops no start
             record = read_record(path)
-            name = _setting(record.run)
+            name = record.setting.short
             found[name] = max(record.process_seconds, found.get(name, 0.0))
     return found
-
-
-def _setting(run: str) -> str:
-    """Return the name of a run without its block."""
-    return run.rpartition("-r")[0]

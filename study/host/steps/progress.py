@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import suppress
 
-from study.artifacts.duration import expected_seconds, setting_of
+from study.artifacts.duration import expected_seconds
 from study.artifacts.layout import Results
 from study.artifacts.plan import Selected
 from study.artifacts.start import Start, StartedBlock, read_start
@@ -13,7 +13,7 @@ from study.base.errors import StudyError
 
 def with_block_ended(start: Start, block: StartedBlock, study: str, files: Results) -> Start:
     """Return the start with ``block`` marked as ended, and with what its records tell of the time of each setting."""
-    took = expected_seconds(files.record(study, name) for name in block.records)
+    took = expected_seconds({files.record(study, name): key for name, key in block.records.items()})
     ended = start.with_blocks(block.model_copy(update={"ended": True}))
     return ended.model_copy(update={"expected": start.expected | took})
 
@@ -24,7 +24,7 @@ def time_left(study: str, files: Results) -> str | None:
     seconds, runs, unknown = 0.0, 0, 0
     for name, other in _starts(study, start, files) if start else ():
         left = _left(name, other, files)
-        known = [other.expected[setting_of(record)] for record in left if setting_of(record) in other.expected]
+        known = [other.expected[key] for key in left if key in other.expected]
         seconds, runs, unknown = seconds + sum(known), runs + len(left), unknown + len(left) - len(known)
     if not runs:
         return None
@@ -47,6 +47,7 @@ def _starts(study: str, start: Start, files: Results) -> Iterator[tuple[str, Sta
 
 
 def _left(study: str, start: Start, files: Results) -> list[str]:
-    """Return the records that a start is still to make in a study. Its blocks follow each other."""
+    """Return the keys of the runs that a start is still to make in a study. Its blocks follow each other."""
     open_blocks = (block for block in start.blocks if not (block.ended or block.left))
-    return [name for block in open_blocks for name in block.records if not files.record(study, name).exists()]
+    runs = (run for block in open_blocks for run in block.records.items())
+    return [key for name, key in runs if not files.record(study, name).exists()]

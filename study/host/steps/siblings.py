@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from statistics import median
 
-from study.artifacts.duration import setting_of
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
@@ -24,7 +23,7 @@ MOST_SIBLINGS = 9
 
 def siblings(plan: Plan, run: Run, files: Results) -> list[Record]:
     """Return the records of the runs of the same setting that succeeded, in other blocks."""
-    like = [other for other in plan.runs if setting_of(other.file) == setting_of(run.file) and other.block != run.block]
+    like = [other for other in plan.runs if other.key == run.key and other.block != run.block]
     there = [path for other in like if (path := files.record(plan.name, other.file)).exists()]
     found = []
     for path in there[-MOST_SIBLINGS:]:

@@ -439,7 +439,7 @@ def test_a_setting_that_failed_tonight_is_named_and_does_not_pass(
     def failed(record: Record, block: int) -> Record:
         lost = {"outcome": "failed", "measurement": None, "machine": None, "message": "planted"}
         good = slower(1.0)(record, block)
-        return good.model_copy(update=lost) if record.factors["training.batch_size"] == 8 else good
+        return good.model_copy(update=lost) if record.setting.levels["training.batch_size"] == 8 else good
 
     plan, junit = tiny_plan(factors=FACTORS, replicates=4), tmp_path / "junit.xml"
     old, new = result(tmp_path / "old", plan, slower(1.0)), result(tmp_path / "new", plan, failed)
@@ -471,7 +471,7 @@ def test_the_history_has_a_row_for_each_start_and_no_empty_cell(tmp_path: Path) 
 
     plan = tiny_plan(factors=FACTORS, replicates=4)
     old, new = result(tmp_path / "old", plan, slower(1.0)), result(tmp_path / "new", plan, later)
-    lost = next(run for run in plan.runs if (run.block, run.factors["training.batch_size"]) == (2, 8))
+    lost = next(run for run in plan.runs if (run.block, run.setting.levels["training.batch_size"]) == (2, 8))
     Results(old).record("tiny", lost.file).unlink()
     assert gated(old, new, "--history", tmp_path / "history") == 3
     (table,) = (tmp_path / "history").iterdir()

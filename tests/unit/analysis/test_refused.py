@@ -98,10 +98,10 @@ def test_refused_records_are_named_by_file_and_key_and_the_others_are_analysed(
 
 def test_the_page_is_made_if_every_record_is_refused(plan: Plan, files: Results) -> None:
     for path in files.records("tiny").iterdir():
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"schema_version": 2}))
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"schema_version": 3}))
     page = analysed(files, figures=True)
     assert "<td>refused</td>" in page
-    assert "schema_version: 2 is not allowed: another version of this software wrote the file" in page
+    assert "schema_version: 3 is not allowed: another version of this software wrote the file" in page
     assert "0 of 4 CPU runs" in page
 
 
@@ -166,7 +166,10 @@ def test_the_telemetry_figure_leaves_out_samples_that_do_not_fit(plan: Plan, fil
         (lambda text: "{}", "name: missing"),
         (lambda text: text.replace('"block": 1', '"block": "x"', 1), "runs.0.block: 'x' is not allowed"),
         (lambda text: text.replace('"name": "bs', '"name": "../bs', 1), "name: '../bs"),
-        (lambda text: re.sub(r'("training.batch_size": )(\d+)', r"\1[\2]", text, count=1), "runs.0.factors.training"),
+        (
+            lambda text: re.sub(r'("training.batch_size": )(\d+)', r"\1[\2]", text, count=1),
+            "runs.0.setting.levels",
+        ),
         (lambda text: text.replace('"replicates"', '"copies"', 1), "study.copies: unknown key"),
     ],
     ids=["empty", "truncated", "no keys", "type", "another folder", "list", "unknown key"],

@@ -437,7 +437,7 @@ def test_levels_measured_in_starts_of_their_own_are_warned_of(tmp_path: Path) ->
     plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [2, 4, 8]}, replicates=3)
     folder = tmp_path / "tiny" / "records"
     for number, run in enumerate(plan.runs):
-        session = 2 if run.factors["training.batch_size"] == 8 else 1
+        session = 2 if run.setting.levels["training.batch_size"] == 8 else 1
         write_new(folder / run.file, make_record(plan, number, session=session).model_dump_json())
     warnings = analyse(plan.study, table(plan, read_all(plan, folder))).warnings
     (found,) = only(findings.SeparateStarts, warnings)

@@ -42,7 +42,7 @@ PLAN = tiny_plan(factors=FACTORS, replicates=3, curve=None, effects=True)
 
 def seconds(run: Run) -> float:
     """Planted: 10 s without any switch."""
-    levels = set(map(str, run.factors.values()))
+    levels = set(map(str, run.setting.levels.values()))
     times = math.prod(BUYS.get(level, 1.0) for level in levels)
     return 10 / times / (TOGETHER if {"bf16", "channels_last"} <= levels else 1.0)
 
@@ -120,7 +120,10 @@ def test_the_bounds_hold_the_planted_effects_where_one_run_is_far_and_one_block_
 def test_a_setting_that_failed_leaves_its_pairs_out_and_the_rest_are_compared() -> None:
     made = records(1)
     for number, run in enumerate(PLAN.runs):
-        if run.factors["training.precision"] == "bf16" and run.factors["training.memory_format"] == "contiguous":
+        if (
+            run.setting.levels["training.precision"] == "bf16"
+            and run.setting.levels["training.memory_format"] == "contiguous"
+        ):
             made[run.name] = make_record(PLAN, number, "failed")
     effects = {effect.level: effect for effect in only(analyse(PLAN.study, table(PLAN, made))).effects}
     assert effects["bf16"].settings == 3
@@ -133,8 +136,8 @@ def with_energy(made: dict[str, Record], unknown: Callable[[Run], bool]) -> pd.D
     frame = table(PLAN, made)
     joules = {
         run.name: 100.0
-        * (0.5 if "bf16" in run.factors.values() else 1)
-        * (1.2 if "fused" in run.factors.values() else 1)
+        * (0.5 if "bf16" in run.setting.levels.values() else 1)
+        * (1.2 if "fused" in run.setting.levels.values() else 1)
         for run in PLAN.runs
         if not unknown(run)
     }
@@ -143,7 +146,7 @@ def with_energy(made: dict[str, Record], unknown: Callable[[Run], bool]) -> pd.D
 
 def test_energy_is_compared_where_it_is_known_on_both_sides_and_the_number_of_pairs_is_told() -> None:
     """The energy of short runs is not known: here of all with channels_last."""
-    frame = with_energy(records(1), lambda run: run.factors["training.memory_format"] == "channels_last")
+    frame = with_energy(records(1), lambda run: run.setting.levels["training.memory_format"] == "channels_last")
     effects = {effect.level: effect for effect in only(analyse(PLAN.study, frame)).effects}
     assert [effects[level].energy for level in ("bf16", "fused")] == pytest.approx([0.5, 1.2])
     assert [effects[level].known["energy"] for level in ("bf16", "fused", "channels_last")] == [3, 2, 0]
@@ -159,8 +162,8 @@ def test_one_pair_is_too_few_for_a_mean_where_there_are_more_and_what_no_run_kno
     frame = with_energy(
         records(1),
         lambda run: (
-            (run.factors["training.precision"], run.factors["training.memory_format"]) not in settings
-            or run.factors["training.optimizer_implementation"] != "auto"
+            (run.setting.levels["training.precision"], run.setting.levels["training.memory_format"]) not in settings
+            or run.setting.levels["training.optimizer_implementation"] != "auto"
         ),
     )
     bf16 = only(analyse(PLAN.study, frame)).effects[0]

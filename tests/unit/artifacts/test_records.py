@@ -72,7 +72,7 @@ def make_record(plan: Plan, number: int = 0, outcome: str = "ok", fit_seconds: f
         block=run.block,
         position=run.position,
         started=f"2026-01-01T00:{run.position:02d}:00+00:00",
-        factors=run.factors,
+        setting=run.setting,
         settings=run.settings,
         seed=1,
         process_seconds=2.0,

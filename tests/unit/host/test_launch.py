@@ -182,7 +182,9 @@ def test_a_signal_waits_until_the_record_its_stamp_and_the_end_of_its_block_are_
 ) -> None:
     fake(monkeypatch, "pass")
     plan, files = tiny_plan(), Results(tmp_path)
-    write_start(Start(blocks=[StartedBlock(block=1, records=[plan.runs[0].file])]), files.start("tiny"))
+    write_start(
+        Start(blocks=[StartedBlock(block=1, records={plan.runs[0].file: plan.runs[0].key})]), files.start("tiny")
+    )
     seen: list[tuple[int, bool, bool]] = []
 
     def handler(number: int, _: object) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from study.artifacts.duration import expected_seconds, setting_of
+from study.artifacts.duration import expected_seconds
 from study.artifacts.layout import Results
 from study.artifacts.machine import Observed
 from study.artifacts.plan import Plan, write_plans
@@ -30,7 +30,7 @@ def planned(**changes: object) -> Plan:
 def started(plan: Plan, files: Results, name: str = "now", expected: dict[str, float] | None = None) -> Start:
     """A start that means to make every run of a plan."""
     blocks = [
-        StartedBlock(block=block, records=[run.file for run in plan.runs if run.block == block])
+        StartedBlock(block=block, records={run.file: run.key for run in plan.runs if run.block == block})
         for block in dict.fromkeys(run.block for run in plan.runs)
     ]
     start = Start(name=name, blocks=blocks, expected=expected or {})
@@ -47,19 +47,15 @@ def make(plan: Plan, files: Results, count: int) -> None:
         launch.note_end(plan.name, run, files)
 
 
-def test_a_setting_is_a_run_without_its_block_and_with_its_key() -> None:
-    plan = planned(factors={"training.batch_size": [4]})
-    assert {setting_of(run.file) for run in plan.runs} == {f"bs4.{plan.runs[0].key}"}
-    assert setting_of("a-r1-r12.0123abcd.json") == "a-r1.0123abcd"
-
-
 def test_the_expected_time_of_a_run_is_its_process_and_the_pause_after_it(tmp_path: Path) -> None:
     plan, files = planned(), Results(tmp_path)
     write_records(plan, files.records("tiny"))
-    files.record("tiny", "damaged-r1.0123abcd.json").write_text("{}")
-    found = expected_seconds(files.records("tiny").iterdir())
-    assert found == {setting_of(run.file): 2.0 + PAUSE for run in plan.runs}
-    assert expected_seconds([files.record("tiny", plan.runs[0].file)]) == {setting_of(plan.runs[0].file): 2.0}
+    damaged, first = files.record("tiny", "damaged-r1.0123abcd.json"), plan.runs[0]
+    damaged.write_text("{}")
+    found = expected_seconds({files.record("tiny", run.file): run.key for run in plan.runs} | {damaged: "0123abcd"})
+    assert found == {run.key: 2.0 + PAUSE for run in plan.runs}
+    assert len(found) == 2
+    assert expected_seconds({files.record("tiny", first.file): first.key}) == {first.key: 2.0}
 
 
 def test_a_start_says_what_it_will_do_by_study_and_device_and_counts_a_reason_once(tmp_path: Path) -> None:
@@ -89,9 +85,8 @@ def test_a_start_without_a_run_says_that_nothing_is_left(tmp_path: Path) -> None
 
 
 def test_settings_that_were_never_measured_are_counted_apart() -> None:
-    runs = [run.file for run in planned().runs]
-    known = {setting_of(runs[0]): 60.0}
-    words = outlook.expected_words(runs, known)
+    keys = [run.key for run in planned().runs]
+    words = outlook.expected_words(keys, {keys[0]: 60.0})
     assert words == "about 3 min, from earlier runs with the same settings; 3 runs of other settings not counted"
 
 
@@ -108,7 +103,7 @@ def test_the_time_left_is_known_from_the_first_block_on(tmp_path: Path) -> None:
 
 def test_earlier_records_tell_the_time_left_from_the_first_run_on(tmp_path: Path) -> None:
     plan, files = planned(), Results(tmp_path)
-    started(plan, files, expected={setting_of(run.file): 600.0 for run in plan.runs})
+    started(plan, files, expected={run.key: 600.0 for run in plan.runs})
     make(plan, files, 1)
     assert progress.time_left("tiny", files) == "about 50 min left"
 
@@ -136,7 +131,7 @@ def test_blocks_that_a_budget_leaves_are_no_time_left(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"studies": ["../x"]}', "\xff"])
 def test_a_damaged_list_of_studies_leaves_the_time_of_the_own_one(tmp_path: Path, text: str) -> None:
     plan, files = planned(), Results(tmp_path)
-    started(plan, files, expected={setting_of(run.file): 600.0 for run in plan.runs})
+    started(plan, files, expected={run.key: 600.0 for run in plan.runs})
     make(plan, files, 1)
     files.selection.write_text(text, encoding="latin-1")
     assert progress.time_left("tiny", files) == "about 50 min left"
@@ -214,7 +209,7 @@ def test_siblings_are_the_runs_of_the_same_setting_that_succeeded_in_other_block
     write_records(plan, files.records("tiny"), ["ok"] * 5 + ["failed"])
     run = plan.runs[0]
     found = {record.run for record in siblings.siblings(plan, run, files)}
-    like = {other.name for other in plan.runs[1:5] if other.factors == run.factors}
+    like = {other.name for other in plan.runs[1:5] if other.setting.levels == run.setting.levels}
     assert found == like
     files.record("tiny", next(other.file for other in plan.runs if other.name in like)).write_text("{}")
     assert len(siblings.siblings(plan, run, files)) == len(like) - 1

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from study.artifacts.layout import Results
-from study.artifacts.names import unique
 from study.artifacts.plan import Plan, table
+from study.artifacts.setting import settings_of
 from study.base.errors import StudyError
 from study.config.sections import Dataset
 from study.config.study import Study
@@ -45,9 +45,9 @@ def test_each_block_holds_every_configuration_once_in_an_order_of_its_own() -> N
     orders = []
     for block in range(1, 5):
         runs = [run for run in plan.runs if run.block == block]
-        assert Counter(run.factors["training.batch_size"] for run in runs) == Counter(range(1, 9))
+        assert Counter(run.setting.levels["training.batch_size"] for run in runs) == Counter(range(1, 9))
         assert [run.position for run in runs] == list(range(8 * block - 7, 8 * block + 1))
-        orders.append(tuple(run.factors["training.batch_size"] for run in runs))
+        orders.append(tuple(run.setting.levels["training.batch_size"] for run in runs))
     assert len(set(orders)) == 4
     assert tiny_plan(factors={"training.batch_size": [1, 2, 3, 4, 5, 6, 7, 8]}, replicates=4) == plan
     other = tiny_plan(factors={"training.batch_size": [1, 2, 3, 4, 5, 6, 7, 8]}, replicates=4, seed=2)
@@ -149,7 +149,7 @@ def test_a_path_as_a_level_leaves_its_base_name_alone_in_the_runs_name(tmp_path:
 def test_levels_are_those_that_were_checked() -> None:
     plan = tiny_plan(factors={"training.learning_rate": [1, 0.1]}, curve={"x": "training.learning_rate"})
     assert plan.study.factors == {"training.learning_rate": [1.0, 0.1]}
-    assert {repr(run.factors["training.learning_rate"]) for run in plan.runs} == {"1.0", "0.1"}
+    assert {repr(run.setting.levels["training.learning_rate"]) for run in plan.runs} == {"1.0", "0.1"}
 
 
 def test_levels_that_are_the_same_once_checked_and_a_curve_over_words_are_one_error() -> None:
@@ -227,10 +227,11 @@ def test_a_plan_of_many_levels_reads_no_more_files_than_one_of_few(monkeypatch: 
 
 
 def test_names_of_many_configurations_are_compared_a_few_times_each() -> None:
-    names = [CountedName(f"bs{level // 2}") for level in range(600)]
+    names = [CountedName(f"net{level // 2}") for level in range(600)]
     CountedName.compared = 0
-    found = unique(list(names), [{"training.batch_size": level, "model.name": names[level]} for level in range(600)])
-    assert len(set(found)) == 600
+    study, keys = tiny_plan().study, ("model.name", "training.loop")
+    found = settings_of(study, [{keys[level % 2]: name} for level, name in enumerate(names)])
+    assert len({setting.short for setting in found}) == 600
     assert CountedName.compared < 10 * 600
 
 
@@ -301,10 +302,12 @@ def test_only_the_named_settings_are_run_each_as_often_as_it_says() -> None:
     factors = {"training.batch_size": [2, 4, 8], "training.drop_last": [True, False]}
     only = [{"training.batch_size": 2}, {"training.batch_size": 8, "training.drop_last": False, "replicates": 5}]
     plan = tiny_plan(factors=factors, only=only, replicates=2)
-    counts = Counter((run.factors["training.batch_size"], run.factors["training.drop_last"]) for run in plan.runs)
+    counts = Counter(
+        (run.setting.levels["training.batch_size"], run.setting.levels["training.drop_last"]) for run in plan.runs
+    )
     assert counts == {(2, True): 2, (2, False): 2, (8, False): 5}
     assert [run.block for run in plan.runs] == sorted(run.block for run in plan.runs)
-    assert {run.block for run in plan.runs if run.factors["training.batch_size"] == 8} == {1, 2, 3, 4, 5}
+    assert {run.block for run in plan.runs if run.setting.levels["training.batch_size"] == 8} == {1, 2, 3, 4, 5}
     assert Plan.model_validate_json(plan.model_dump_json()) == plan
 
 

@@ -157,7 +157,7 @@ class TestThePlan:
     def test_the_shipped_study_is_planned_whatever_the_number_of_gpus(self, gpus: int, ddp: int, nodes: int) -> None:
         study = read_study("mnist-strategies", study_folders(), read_selection({"devices": ["cuda"]}))
         plan = make_plan("mnist-strategies", study, Place("none", ""), ON_A_GPU, {"cpu": 2, "cuda": gpus})
-        found = {run.factors["training.strategy"]: run.settings.training.replicas for run in plan.runs}
+        found = {run.setting.levels["training.strategy"]: run.settings.training.replicas for run in plan.runs}
         assert found == {"single": 1, "ddp": ddp, "ddp_two_nodes": nodes}
 
     def test_the_batch_is_of_all_replicas_or_of_each(self) -> None:
@@ -170,7 +170,7 @@ class TestThePlan:
 
     def test_two_nodes_on_one_gpu_are_unavailable_and_the_rest_is_planned(self) -> None:
         plan = plan_of(gpus=1, factors={"device": ["cuda"], "training.strategy": ["single", "ddp", "ddp_two_nodes"]})
-        reasons = {run.factors["training.strategy"]: run.unavailable for run in plan.runs}
+        reasons = {run.setting.levels["training.strategy"]: run.unavailable for run in plan.runs}
         assert reasons == {
             "single": None,
             "ddp": None,

@@ -171,7 +171,7 @@ class TestPlanning:
         factors = {"device": ["cpu", "cuda"], "inference.precision": list(PRECISIONS)}
         values: dict[str, Any] = {"task": "inference", "factors": factors, "curve": None}
         plan = plan_at(Place("none", "asked for"), able, **values)
-        refused = {run.factors["inference.precision"]: run.unavailable for run in plan.runs if run.unavailable}
+        refused = {run.setting.levels["inference.precision"]: run.unavailable for run in plan.runs if run.unavailable}
         assert set(refused) == {"int8", "fp32_onnx"}
         assert refused["int8"] == "inference.precision int8 is executed by ONNX Runtime, on a CPU only"
         assert {run.settings.device for run in plan.runs if run.unavailable} == {"cuda"}

@@ -1,0 +1,158 @@
+"""A setting: levels of a study's factors, by their keys, in words, and as a short name.
+
+Every run has one. A part of the factors makes a setting, too: that of a group, or of a level in it.
+"""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from study.base.errors import StudyError
+from study.base.files import digest
+from study.base.strict import Strict
+from study.config.sections import short_name
+from study.config.study import Study, leaf_words, shown, switch_words
+
+Level = str | bool | int | float | None
+SHORT = {
+    "training.batch_size": "bs",
+    "inference.batch_size": "bs",
+    "loader.workers": "workers",
+    "dataset.image_size": "px",
+    "training.epochs": "epochs",
+}
+FIRST_LEVELS = "first levels"
+"""The setting with the first level of every switch."""
+APART = (", ", " + ")
+"""What parts the levels in a label."""
+
+
+class Setting(Strict):
+    """Levels of some or all factors of a study."""
+
+    levels: dict[str, Level] = Field(description="Levels by the dotted keys of their factors, in the study's order.")
+    label: str = Field(
+        description="The levels in words. Where the effects of switches are compared, it has those that are not at "
+        "their first level."
+    )
+    short: str = Field(description="Short name, safe as a file name. A run's is unique in its study.")
+
+    def __hash__(self) -> int:
+        return hash((self.label, self.short))
+
+    def within(self, group: "Setting") -> "Setting":
+        """Return the setting with the levels of a group, and its own."""
+        return Setting(
+            levels=group.levels | self.levels,
+            label=f"{group.label}, {self.label}",
+            short=f"{self.short}-{group.short}",
+        )
+
+
+EVERYWHERE = Setting(levels={}, label="the run", short="run")
+"""The setting of no factor."""
+
+
+def setting_of(study: Study, levels: Mapping[str, Any]) -> Setting:
+    """Return the setting with these levels by the keys of their factors."""
+    if not levels:
+        return EVERYWHERE
+    return Setting(levels=dict(levels), label=_label(study, levels), short=name_of(study, levels))
+
+
+def settings_of(study: Study, every: Sequence[Mapping[str, Any]]) -> list[Setting]:
+    """Return the setting of each configuration of a study, each with a short name of its own.
+
+    Raise :class:`StudyError` if two have the same levels.
+    """
+    seen = Counter(frozenset(levels.items()) for levels in every)
+    for levels in every:
+        if seen[frozenset(levels.items())] > 1:
+            raise StudyError(f"factors: {levels} occur together more than once: `single` always has one process")
+    found = [setting_of(study, levels) for levels in every]
+    counts = Counter(setting.short for setting in found)
+    return [
+        setting
+        if counts[setting.short] == 1
+        else setting.model_copy(update={"short": f"{setting.short}-{digest(setting.levels)[:4]}"})
+        for setting in found
+    ]
+
+
+def shareable(study: Study, setting: Setting) -> Setting:
+    """Return the setting with every path cut to its base name, because people share records."""
+    levels = cut_paths(setting.levels)
+    if levels == setting.levels:
+        return setting
+    return setting.model_copy(update={"levels": levels, "label": _label(study, levels)})
+
+
+def cut_paths(levels: Mapping[str, Level]) -> dict[str, Level]:
+    """Return levels with every path cut to its base name."""
+    return {
+        key: Path(level).name if isinstance(level, str) and os.sep in level else level for key, level in levels.items()
+    }
+
+
+def _label(study: Study, levels: Mapping[str, Any]) -> str:
+    words = {key: level_words(key, shown(study, key, level)) for key, level in levels.items()}
+    if not study.effects:
+        return joined([*words.values()])
+    switches = {key: word for key, word in words.items() if key != "device"}
+    device = [word for key, word in words.items() if key == "device"]
+    return ", ".join([*device, *([_switched(study, switches)] if switches else [])])
+
+
+def _switched(study: Study, words: Mapping[str, str]) -> str:
+    """Return the levels that are not the first ones, each with its key if another key has such a level, too."""
+    known = {key: [level_words(key, shown(study, key, level)) for level in study.factors[key]] for key in study.factors}
+    counts = Counter(word for key in study.compared if key != "device" for word in known[key][1:])
+    changed = [(key, word) for key, word in words.items() if word != known[key][0]]
+    told = [f"{leaf_words(key)} {word}" if counts[word] > 1 else word for key, word in changed]
+    return " + ".join(map(_quoted, told)) or FIRST_LEVELS
+
+
+def level_words(key: str, level: Level) -> str:
+    """Return one level in words: a switch by its name, a number without zeros at its end."""
+    if isinstance(level, bool):
+        return switch_words(key, level)
+    if isinstance(level, float) and float(f"{level:g}") == level:
+        return f"{level:g}"
+    return str(level)
+
+
+def joined(words: Sequence[str]) -> str:
+    """Return levels as one label; what has a comma or a plus in itself stands in quotes between others."""
+    return ", ".join(map(_quoted, words)) if len(words) > 1 else "".join(words)
+
+
+def _quoted(word: str) -> str:
+    return f'"{word}"' if any(mark in word for mark in APART) else word
+
+
+def name_of(study: Study, levels: Mapping[str, Any]) -> str:
+    """Return the short name of levels, e.g. ``bs16-cpu``: the curve's factor is first, the device last."""
+    first = study.curve.x if study.curve else None
+    keys = sorted(levels, key=lambda key: (key != first, key == "device", list(levels).index(key)))
+    return "-".join(_part(key, levels[key]) for key in keys) or "run"
+
+
+def _part(key: str, level: Any) -> str:
+    if isinstance(level, str) and key not in SHORT:
+        return slug(short_name(level) if key == "model.name" else level)
+    return SHORT.get(key, key.rsplit(".", 1)[-1].replace("_", "")) + slug(level)
+
+
+def slug(level: Any) -> str:
+    """Return the level as letters, digits, dots and underscores; a digest keeps two apart that lose letters."""
+    text = str(level).lower() if isinstance(level, bool) else str(level)
+    if isinstance(level, str) and os.sep in level:  # a path's base name: names of runs are shared
+        return f"{slug(Path(level).name)[:24]}_{digest(text)[:4]}"
+    safe = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_")
+    # A name that lost characters, such as a folder's, could equal another: a digest keeps them apart.
+    return safe if safe == text or re.fullmatch(r"[\d.]+", text) else f"{safe[:24]}_{digest(text)[:4]}"
