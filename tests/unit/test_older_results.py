@@ -53,7 +53,7 @@ def begin(results: Path) -> None:
     studies = results.parent / "studies"
     studies.mkdir()
     (studies / "tiny.yaml").write_text(json.dumps(study_values()))
-    start({"studies": ["tiny"], "container": "none"}, studies, results, read_only=False)
+    start({"studies": ["tiny"], "container": "none"}, [studies], results, read_only=False)
 
 
 def test_a_start_refuses_it_and_touches_nothing(older: Path) -> None:
