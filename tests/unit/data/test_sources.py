@@ -1,6 +1,8 @@
 """The protocol of a source: one class is all that a new source needs, and the pipeline knows no source by name."""
 
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, get_args
 
@@ -142,6 +144,31 @@ def test_only_a_source_that_downloads_is_made_in_the_image(
     name = plan.runs[0].dataset
     assert main(["dataset", str(tmp_path / "tiny" / "plan.json"), name, "--results", str(tmp_path)]) == 0
     assert entered == ([name] if source.downloads else [])
+
+
+def test_two_steps_at_once_download_one_after_the_other(
+    toy: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Snakemake makes data side by side where it has the cores, and both would unpack the same files."""
+    at_work, most = 0, 0
+
+    def make(self: Toy, dataset: Dataset, folder: Path, results: Path) -> Manifest:
+        nonlocal at_work, most
+        at_work += 1
+        most = max(most, at_work)
+        time.sleep(0.3)
+        at_work -= 1
+        return Toy().make(dataset, folder, results)
+
+    monkeypatch.setitem(SOURCES, "mnist", f"{__name__}:{Away.__name__}")
+    monkeypatch.setattr(Away, "make", make)
+    plan = tiny_plan(dataset=toy, factors={"dataset.seed": [1, 2], "training.batch_size": [4]})
+    write_plans([plan], tmp_path)
+    names = sorted({run.dataset for run in plan.runs})
+    line = ["dataset", str(tmp_path / "tiny" / "plan.json")]
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(main, [[*line, name, "--results", str(tmp_path)] for name in names])) == [0, 0]
+    assert (len(names), most) == (2, 1)
 
 
 def test_no_module_outside_the_sources_compares_the_name_of_a_source() -> None:

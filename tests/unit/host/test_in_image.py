@@ -1,0 +1,57 @@
+"""A step of preparation in a container: what it is lent, and what is kept of it."""
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from study.artifacts.layout import Results
+from study.artifacts.prepared import Image, ImageRequest
+from study.base.errors import StudyError
+from study.host.engine import lifetime
+from study.host.engine.base import Engine
+from study.host.engine.lifetime import End
+from study.host.engine.place import Place
+from study.host.steps.in_image import dataset_task, in_a_container
+from tests.conftest import plan_at
+
+
+def test_a_download_that_fails_keeps_what_it_brought_and_the_next_one_is_lent_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = ImageRequest(device="cpu", kind="reference", reference="x", base_image=None, identity="x")
+    image = Image(
+        request=request, engine="docker", engine_version="1", id="x", digest=None, run_as="x", created=None,
+        lock_sha256=None, python="3", libraries={}, gpu_seen=False,
+    )  # fmt: skip
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "cpu.json").write_text(image.model_dump_json(), encoding="utf-8")
+    plan = plan_at(Place("docker", "asked for", {"cpu": request}))
+    run, brought = plan.runs[0], Results(tmp_path).downloads / "first.bin"
+    lent: list[bool] = []
+
+    def enter(
+        engine: Engine, image: str, command: Sequence[str], scratch: Path, *_: Any, network: bool, **__: Any
+    ) -> Any:
+        assert network
+        inside = scratch / "results" / brought.relative_to(tmp_path)
+        lent.append(inside.exists())
+        inside.parent.mkdir(parents=True, exist_ok=True)
+        inside.write_bytes(b"brought")
+        if len(lent) == 1:
+            return End(1, False), ["something else", "error: the server answers no more"]
+        manifest = Results(scratch / "results").manifest(run.dataset)
+        manifest.parent.mkdir(parents=True)
+        manifest.write_text("{}")
+        return End(0, False), []
+
+    monkeypatch.setattr(lifetime, "enter", enter)
+    task = dataset_task(run.dataset, downloads=True)
+    with pytest.raises(StudyError, match=r"^the server answers no more$"):
+        in_a_container(task, plan, run, tmp_path, io.StringIO())
+    assert brought.read_bytes() == b"brought"
+    in_a_container(task, plan, run, tmp_path, io.StringIO())
+    assert lent == [False, True]
+    assert Results(tmp_path).manifest(run.dataset).is_file()
