@@ -26,8 +26,8 @@ from study.config.study import Evidence, Study
 from study.host.engine.place import Place
 from study.host.plan.make import make_plan
 from study.host.plan.templates import start_templates
-from study.host.steps import dataset, weights
 from study.host.steps.attempt import attempt
+from study.host.steps.prepare import make_dataset, prepare_weights
 
 STRATEGIES = {1: "single", 2: "ddp"}
 
@@ -54,8 +54,8 @@ def planned(device: str, processes: int, results: Path) -> dict[str, Plan]:
         plans[started] = make_plan(name, Study.model_validate(values), Place("none", "asked for"), there, counts)
     write_plans(list(plans.values()), results)
     for plan in plans.values():
-        dataset.make(plan, plan.runs[0].dataset, results)
-        weights.prepare(Results(results).plan(plan.name), plan.runs[0].weights, results, None)
+        make_dataset(plan, plan.runs[0].dataset, results)
+        prepare_weights(Results(results).plan(plan.name), plan.runs[0].weights, results, None)
     return plans
 
 

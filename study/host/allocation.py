@@ -1,4 +1,4 @@
-"""What a scheduler gave this process."""
+"""What a run asks a scheduler for, by Snakemake's names of resources, and what a scheduler gave this process."""
 
 import os
 import re
@@ -8,6 +8,8 @@ from contextlib import suppress
 
 from study.artifacts.record import Allocation
 from study.artifacts.run import Node
+from study.config.selection import MachineClass
+from study.config.settings import Settings
 
 MARGIN_SECONDS = 60.0
 """Seconds before the end of an allocation in which no run is begun: the last record is to be written, and a report."""
@@ -86,3 +88,26 @@ def _told(*command: str) -> list[str]:
 def _number(environment: Mapping[str, str], name: str) -> int | None:
     value = environment.get(name, "")
     return int(value) if value.isdigit() and len(value) < 10 else None
+
+
+ALONE = "--exclusive"
+"""Nothing else is to be on the node while a run is measured. What a class adds comes after it, and may revoke it."""
+
+
+def asked(settings: Settings, machines: Mapping[str, MachineClass]) -> dict[str, str | int | None]:
+    """Return the resources that a run with these settings asks an executor for; None for one that it does not.
+
+    Its class of machine, one of ``machines``, counts first. A run on two nodes asks for the GPUs of each: SLURM would
+    divide a total between them in any way. A number of tasks is for CPUs alone: SLURM's plugin makes it tasks per GPU.
+    """
+    own = machines.get(settings.machine or "")
+    given = own.model_dump() if own else dict.fromkeys(MachineClass.model_fields)
+    nodes, gpus = settings.training.nodes, settings.training.replicas if settings.device == "cuda" else 0
+    each = f"gpu:{gpus // nodes}" if gpus and nodes > 1 else None
+    return given | {
+        "slurm_extra": " ".join(filter(None, [ALONE, given["slurm_extra"]])),
+        "gres": given["gres"] or each,
+        "gpu": gpus if gpus and not (given["gres"] or each) else None,
+        "nodes": nodes if nodes > 1 else None,
+        "tasks": nodes if nodes > 1 and not gpus else None,
+    }

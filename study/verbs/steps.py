@@ -15,21 +15,21 @@ def image(options: argparse.Namespace) -> str:
     """Build, load or pull an image of a study, and test it once."""
     from study.base import checkout
     from study.base.processes import end_with_parent
-    from study.host.steps.image import prepare
+    from study.host.steps.prepare import prepare_image
 
     checkout.root()
     end_with_parent()
-    return prepare(options.plan, options.image, options.results, options.log)
+    return prepare_image(options.plan, options.image, options.results, options.log)
 
 
 @verb(PLAN, argument("dataset", help="name of the dataset in the plan"), RESULTS, LOG)
 def dataset(options: argparse.Namespace) -> str:
     """Draw, verify or download a dataset, and write its manifest."""
     from study.base.processes import end_with_parent
-    from study.host.steps.dataset import prepare
+    from study.host.steps.prepare import prepare_dataset
 
     end_with_parent()
-    return prepare(options.plan, options.dataset, options.results, options.log)
+    return prepare_dataset(options.plan, options.dataset, options.results, options.log)
 
 
 @verb(
@@ -43,16 +43,16 @@ def dataset(options: argparse.Namespace) -> str:
 def weights(options: argparse.Namespace) -> str | None:
     """Decide where a model's weights come from, once per study, and try the model."""
     from study.base.processes import end_with_parent, limit_memory
-    from study.host.steps.weights import decide_here, prepare
+    from study.host.steps.prepare import decide_weights, prepare_weights
 
     end_with_parent()
     if not options.here:
-        return prepare(options.plan, options.weights, options.results, options.log)
+        return prepare_weights(options.plan, options.weights, options.results, options.log)
     from study.training.models.pretrained import decide
 
     if options.memory_bytes:
         limit_memory(options.memory_bytes)
-    decide_here(options.plan, options.weights, options.results, decide)
+    decide_weights(options.plan, options.weights, options.results, decide)
     return None
 
 

@@ -20,9 +20,9 @@ def engine(options: argparse.Namespace) -> None:
 @verb(argument("device", choices=["cpu", "cuda"]), RESULTS)
 def archive(options: argparse.Namespace) -> None:
     """Save a device's image for a site without a registry."""
-    from study.host.steps.image import archive
+    from study.host.steps.prepare import archive_image
 
-    target = archive(options.device, options.results)
+    target = archive_image(options.device, options.results)
     print(f"{target}: on another machine, add: --config 'images={{{options.device}: {target.name}}}'")
 
 

@@ -27,7 +27,7 @@ from study.base.errors import StudyError
 from study.base.files import ROOT, file_sha256
 from study.base.step import TEMPLATES
 from study.config.settings import Settings
-from study.host.engine import client, container, lifetime, strays
+from study.host.engine import base, client, container, lifetime
 from study.host.engine.base import Engine
 from study.host.engine.docker import Docker
 from study.host.engine.mounts import code_mount
@@ -687,17 +687,17 @@ class TestEnds:
         self, built: Built, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """One that runs, of a launcher that lives: this very process. It ends once it was seen."""
-        label = f"{container.LAUNCHER}={strays.launcher_label()}"
+        label = f"{container.LAUNCHER}={base.launcher_label()}"
         line = ["run", "--detach", "--name", container.NAME, "--label", label, built.base, "sleep", "3600"]
         identifier = client.ask("docker", *line).strip()
-        look = strays.remove_strays
+        look = base.remove_strays
 
         def look_and_end(engine: Engine) -> list[str]:
             seen = look(engine)
             DOCKER.remove(identifier)
             return seen
 
-        monkeypatch.setattr(strays, "remove_strays", look_and_end)
+        monkeypatch.setattr(base, "remove_strays", look_and_end)
         assert inside(built, tmp_path, "print(7)") == (0, "7")
         assert "waiting until the container study-measures ends" in capfd.readouterr().err
 

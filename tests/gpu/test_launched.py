@@ -19,7 +19,8 @@ from study.artifacts.plan import Plan, write_plans
 from study.artifacts.start import Start
 from study.base import devices
 from study.host.engine.place import Place
-from study.host.steps import dataset, launch
+from study.host.steps import launch
+from study.host.steps.prepare import make_dataset
 from study.training.models.pretrained import decide
 from tests.conftest import TRANSFER, plan_at
 
@@ -62,7 +63,7 @@ def gpu_plan(results: Path, **changes: Any) -> Plan:
     plan = plan_at(Place("none", "asked for"), HERE, counts, **values)
     write_plans([plan], results)
     for run in plan.runs:
-        dataset.make(plan, run.dataset, results)
+        make_dataset(plan, run.dataset, results)
         model, images = run.settings.model, run.settings.dataset
         decision = decide(
             model.name, "none", run.settings.seed, results / "weights", classes=images.classes, channels=images.channels

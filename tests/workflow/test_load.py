@@ -17,7 +17,8 @@ from study.artifacts.start import Start
 from study.config.study import Study
 from study.host.engine.place import Place
 from study.host.plan.make import make_plan
-from study.host.steps import dataset, launch
+from study.host.steps import launch
+from study.host.steps.prepare import make_dataset
 from study.training.models.pretrained import decide
 from tests.conftest import HERE, study_values
 from tests.workflow.conftest import neighbours
@@ -34,7 +35,7 @@ def make(plan: Plan, results: Path) -> None:
     """What the dataset and the weights step leave."""
     write_plans([plan], results)
     run = plan.runs[0]
-    dataset.make(plan, run.dataset, results)
+    make_dataset(plan, run.dataset, results)
     decision = decide(run.settings.model.name, "none", run.settings.seed, results / "weights")
     path = results / plan.name / "weights" / f"{run.weights}.json"
     path.parent.mkdir(parents=True, exist_ok=True)

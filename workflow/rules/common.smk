@@ -7,9 +7,8 @@ from pathlib import Path
 from snakemake.settings.types import DeploymentMethod
 from study.base.errors import StudyError
 from study.base.imports import closure
-from study.host.plan.captions import Figures
+from study.host.plan.terminal import Figures, end_steps_at_once
 from study.host.plan.configuration import study_folders
-from study.host.plan.signals import end_steps_at_once
 from study.host.plan.workflow import joined, start, use_this_checkout
 
 use_this_checkout(BASE)

@@ -12,8 +12,7 @@ try:
 except ModuleNotFoundError as error:
     sys.exit(f"error: {error}: {NOT_INSTALLED}")
 from study.host.plan.configuration import in_use
-from study.host.plan.signals import say_it_in_a_sentence
-from study.host.plan.terminal import quieten, tell_answer
+from study.host.plan.terminal import quieten, say_it_in_a_sentence, tell_answer
 
 say_it_in_a_sentence()  # until the first step begins: from then on Snakemake itself handles Ctrl-C
 

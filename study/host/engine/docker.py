@@ -1,4 +1,4 @@
-"""Docker: a daemon that keeps containers and images."""
+"""Docker, a daemon that keeps containers and images; and Podman, its command line without a daemon and without root."""
 
 import json
 import os
@@ -18,10 +18,23 @@ from study.artifacts.prepared import Image, ImageRequest
 from study.base import checkout
 from study.base.errors import StudyError
 from study.base.files import ROOT, file_sha256, whole
-from study.host.engine.arguments import csv_line, each, limits, mounts, pairs
 from study.host.engine.base import Engine
 from study.host.engine.client import BUILD_SECONDS, LOAD_SECONDS, PULL_SECONDS, State, StoredImage, Trouble, last_words
-from study.host.engine.container import HOST, PROXIES, SCRATCH, WORK, Box, Mount, id_file
+from study.host.engine.container import (
+    HOST,
+    PROXIES,
+    SCRATCH,
+    UNPRIVILEGED,
+    WORK,
+    Box,
+    Mount,
+    csv_line,
+    each,
+    id_file,
+    limits,
+    mounts,
+    pairs,
+)
 from study.host.engine.request import DOCKERFILE, INSTALLER, LOCK, TARGETS, base_of
 from study.host.supervise import execute
 
@@ -211,3 +224,38 @@ class Docker(Engine):
             self.ask("rm", "--force", "--volumes", identity)
         except StudyError:
             return  # no such container; or no answer, and the next start removes the container
+
+
+CDI_FOLDERS = ("/etc/cdi", "/var/run/cdi")
+
+
+class Podman(Docker):
+    """Podman. It differs from Docker in users, groups and GPUs."""
+
+    name = "podman"
+
+    def _groups(self, box: Box) -> list[str]:
+        """Return the options with which the caller keeps its own number and groups inside, unless it is root."""
+        if box.user[0] == UNPRIVILEGED:
+            return super()._groups(box)
+        return ["--userns", "keep-id", *each("--group-add", ["keep-groups"] if box.groups else [])]
+
+    def _gpus(self, gpus: tuple[str, ...]) -> list[str]:
+        return each("--device", [f"nvidia.com/gpu={gpu}" for gpu in gpus or ("all",)])
+
+    def _gpu_variables(self, gpus: tuple[str, ...]) -> dict[str, str]:
+        return {}
+
+    def version(self) -> str:
+        """Return the version of podman."""
+        return self.ask("info", "--format", "{{.Version.Version}}").strip()
+
+    def is_rootless(self) -> bool:
+        """Return False: the caller keeps its own number inside, also without root."""
+        return False
+
+    def gpu_trouble(self) -> Trouble | None:
+        """Return a reason if no CDI file describes an NVIDIA GPU, or None."""
+        if any(path for folder in CDI_FOLDERS for path in Path(folder).glob("*nvidia*")):
+            return None
+        return Trouble("podman cannot give a container the GPU: there is no CDI description (nvidia-ctk cdi generate)")

@@ -23,11 +23,11 @@ from study.base.privacy import node
 from study.base.processes import oom_kills
 from study.config.sections import Limits
 from study.config.settings import Settings
-from study.host.engine import client, container, strays
+from study.host.engine import base, client, container
 from study.host.engine.base import Engine
 from study.host.engine.container import Box, Mount, shared_memory_bytes
-from study.host.engine.engines import ENGINES
 from study.host.engine.mounts import check_readable
+from study.host.engine.place import ENGINES
 from study.host.supervise import Ended, execute
 
 SCRATCH_PREFIX = f".scratch-{node()}-"
@@ -103,7 +103,7 @@ def enter(
         environment=environment or {},
         passed=passed,
         groups=tuple(os.getgroups()) if user[0] not in (0, container.UNPRIVILEGED) else (),
-        labels={container.LAUNCHER: strays.launcher_label()},
+        labels={container.LAUNCHER: base.launcher_label()},
         gpus=tuple(devices.visible_gpus()) if gpus else None,
         network=network,
         shared_memory_bytes=shared_memory_bytes(settings, len(cpus or ()) or usable_cpus()) if settings else smallest,
@@ -171,7 +171,7 @@ def allowed_cpus(limit: int | None) -> tuple[int, ...] | None:
 def wait_for_turn(engine: Engine, title: str) -> None:
     """Remove containers of killed launchers, and wait while the container of another launcher measures here."""
     said = False
-    while container.NAME in strays.remove_strays(engine):
+    while container.NAME in base.remove_strays(engine):
         if not said:
             print(f"{title}: waiting until the container {container.NAME} ends", file=sys.stderr, flush=True)
         said = True
@@ -239,6 +239,6 @@ def sweep(results: Path) -> None:
     for engine in ENGINES.values():
         if engine.keeps_containers and engine.why_not() is None:
             with suppress(StudyError):
-                strays.remove_strays(engine)
+                base.remove_strays(engine)
     for folder in results.glob(f"{SCRATCH_PREFIX}*"):
         remove_tree(folder)

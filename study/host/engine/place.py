@@ -1,4 +1,4 @@
-"""Choose the place where runs execute: a container engine that can be used, or the host; and give the reason."""
+"""The container engines by name, and the place where runs execute: an engine that can be used, or the host, and why."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -10,9 +10,20 @@ from study.base.errors import StudyError
 from study.config.sections import Device
 from study.config.selection import Selection
 from study.host.engine import container
+from study.host.engine.apptainer import Apptainer
+from study.host.engine.base import Engine
 from study.host.engine.client import Trouble
-from study.host.engine.engines import engine
+from study.host.engine.docker import Docker, Podman
 from study.host.engine.request import request
+
+ENGINES: dict[str, Engine] = {engine.name: engine for engine in (Docker(), Podman(), Apptainer())}
+
+
+def engine(name: str) -> Engine:
+    """Return the engine called ``name``. Raise :class:`StudyError` if it is none, such as ``none``, the host."""
+    if name not in ENGINES:
+        raise StudyError(f"container: {name!r} is not allowed: {', '.join(ENGINES)}")
+    return ENGINES[name]
 
 
 @dataclass(frozen=True)

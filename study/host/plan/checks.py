@@ -1,14 +1,21 @@
-"""What must hold on this machine before a run starts."""
+"""What must hold on this machine before a run starts. What was prepared and cannot be used is made again."""
 
 import importlib.util
 import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
+from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
+from study.artifacts.prepared import read_manifest, read_weights
+from study.artifacts.run import Run
+from study.base import devices
 from study.base.devices import usable_cpus
-from study.base.errors import StudyError
+from study.base.errors import StudyError, printable
 from study.config.settings import Settings
-from study.host.engine.engines import engine
-from study.host.engine.place import Place
+from study.host.engine import bring
+from study.host.engine.place import Place, engine
 
 
 def check_training_stack(place: Place) -> None:
@@ -58,3 +65,27 @@ def _check_limits(plan: Plan, settings: Settings, usable: int | None) -> None:
         )
     if limits.cpus and usable and (limits.cpus > usable or not hasattr(os, "sched_setaffinity")):
         raise StudyError(f"study {plan.name}: limits.cpus: {limits.cpus} is not allowed: this machine offers {usable}")
+
+
+def forget_images(plan: Plan, files: Results) -> None:
+    """Remove the description of each image that is outdated or gone."""
+    for name, wanted in plan.images.items():
+        path = files.image(name)
+        gpu = wanted.device == "cuda" and devices.absent("cuda") is None
+        if path.exists() and not bring.is_current(path, engine(plan.engine), wanted, gpu):
+            path.unlink()
+
+
+def forget_damaged(study: str, runs: Iterable[Run], files: Results) -> None:
+    """Remove each manifest, and each decision about weights, that these runs of ``study`` are to read and cannot."""
+    readers: dict[Path, Callable[[Path], object]] = {}
+    for run in runs:
+        readers[files.manifest(run.dataset)] = read_manifest
+        readers[files.weights(study, run.weights)] = read_weights
+    for path, read in readers.items():
+        if path.is_file():
+            try:
+                read(path)
+            except StudyError:
+                path.unlink()
+                print(printable(f"{path}: it is damaged, and is made again"), file=sys.stderr, flush=True)

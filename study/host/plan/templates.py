@@ -28,7 +28,7 @@ from study.host.forked import JOB_MODULE, kind_of
 
 WAITING = 64
 """Requests that may wait at a template."""
-STEPS = ["study.cli", "study.host.steps.launch", "study.host.steps.dataset", "study.host.steps.weights"]
+STEPS = ["study.cli", "study.host.steps.launch", "study.host.steps.prepare"]
 ANALYSIS = [
     "study.cli",
     "study.analysis.table.step",

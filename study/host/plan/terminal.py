@@ -1,15 +1,28 @@
-"""The terminal of a start is ours: Snakemake's own words go to its log, and only its warnings and errors are shown."""
+"""What Snakemake says and does for a start: its words on the terminal, Ctrl-C, and the captions of its own report.
 
+The terminal is ours: Snakemake's own words go to its log, and only its warnings and errors are shown. Ctrl-C and
+SIGTERM end the steps at once: Snakemake alone would wait for the run that is at work.
+"""
+
+import json
 import logging
+import re
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from types import FrameType, TracebackType
 from typing import Any
 
+import psutil
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from study.base.errors import INTERRUPTED
 from study.host.plan.configuration import parsed
 
 NOTHING = "Nothing to be done"
@@ -91,3 +104,81 @@ def tell_answer() -> None:
     with suppress(OSError, AttributeError):  # nobody reads what is printed, or there is nowhere to print to
         sys.stdout.flush()
     subprocess.run([sys.executable, "-m", "study.base.step", "answer"], check=False)
+
+
+PATIENCE_SECONDS = 2.0
+"""Seconds after Ctrl-C until a step is told to end: a terminal has sent Ctrl-C to the steps, too."""
+
+
+def say_it_in_a_sentence() -> None:
+    """Let Ctrl-C, where nothing handles it, end this process with a sentence in the place of a traceback."""
+    usual = sys.excepthook
+
+    def tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            print(INTERRUPTED, file=sys.stderr, flush=True)
+        else:
+            usual(kind, error, trace)
+
+    sys.excepthook = tell
+
+
+def end_steps_at_once() -> None:
+    """From now on hand SIGTERM, and after a while Ctrl-C, on to the steps. Snakemake's own handlers follow."""
+    for number, seconds in ((signal.SIGTERM, 0.0), (signal.SIGINT, PATIENCE_SECONDS)):
+        signal.signal(number, _handing_on(seconds, signal.getsignal(number)))
+
+
+def _handing_on(
+    seconds: float, usual: "Callable[[int, FrameType | None], object] | int | None"
+) -> Callable[[int, FrameType | None], None]:
+    def handle(number: int, frame: FrameType | None) -> None:
+        timer = threading.Timer(seconds, _end_steps)
+        timer.daemon = True
+        timer.start()
+        if not callable(usual):
+            return
+        if number == signal.SIGTERM:
+            # Snakemake's handler waits for a lock that the code which is interrupted here may hold.
+            threading.Thread(target=usual, args=(number, None), daemon=True).start()
+        else:
+            usual(number, frame)
+
+    return handle
+
+
+def _end_steps() -> None:
+    """Send SIGTERM to each step: it ends its own processes, and leaves nothing."""
+    for child in psutil.Process().children():
+        child.terminate()
+
+
+@dataclass(frozen=True, repr=False)
+class Figures:
+    """The figures in the folder of a study, which are read when they are asked for: once they are there."""
+
+    folder: Path
+
+    def __repr__(self) -> str:  # Snakemake's report shows it beside each figure
+        return f"{self.folder.name}/index.json"
+
+    def title(self, name: str) -> str:
+        """Return the title of a figure; its name, if none is listed."""
+        return self._listed.get(name, {}).get("title", name)
+
+    def caption(self, name: str) -> str:
+        """Return the caption of a figure as one line of reStructuredText that shows it as it is."""
+        return as_rst(self._listed.get(name, {}).get("caption", name))
+
+    @cached_property
+    def _listed(self) -> dict[str, dict[str, str]]:
+        try:
+            listed = json.loads((self.folder / "index.json").read_text(encoding="utf-8"))
+            return {figure["name"]: {key: str(figure[key]) for key in ("title", "caption")} for figure in listed}
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):  # still to be made, or to be made again
+            return {}
+
+
+def as_rst(text: str) -> str:
+    """Return one line of reStructuredText that shows ``text`` as it is."""
+    return re.sub(r"([^\w\s]|_)", r"\\\1", " ".join(text.split()))

@@ -22,13 +22,12 @@ from study.base.step import TEMPLATES
 from study.config.load import read_selection
 from study.config.selection import MachineClass
 from study.config.settings import Settings
+from study.host.allocation import asked
 from study.host.engine import lifetime
 from study.host.engine.place import DEVICES, Place, choose
 from study.host.plan import blocks, outlook, process_count
-from study.host.plan.asked import asked
-from study.host.plan.checks import check_images, check_limits, check_training_stack
+from study.host.plan.checks import check_images, check_limits, check_training_stack, forget_damaged, forget_images
 from study.host.plan.make import plan_all, read_all
-from study.host.plan.prepared import forget_damaged, forget_images
 from study.host.plan.templates import start_templates
 
 if TYPE_CHECKING:

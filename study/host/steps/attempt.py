@@ -13,31 +13,32 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TextIO
 
+from study import __version__
 from study.artifacts import telemetry
 from study.artifacts.layout import Results
 from study.artifacts.machine import Ceilings, Observed
 from study.artifacts.plan import Plan
 from study.artifacts.prepared import Image, read_image
-from study.artifacts.record import JobResult, Record, sealed, without_paths
+from study.artifacts.record import JobResult, Record, Software, sealed, without_paths
 from study.artifacts.run import CEILINGS, RESULT, TELEMETRY, Run
 from study.artifacts.setting import shareable
 from study.artifacts.start import Start
 from study.artifacts.telemetry import Samples
+from study.base import checkout
 from study.base.errors import StudyError
 from study.base.files import file_sha256, write_new
 from study.base.privacy import node
 from study.base.processes import oom_kills_of_the_group
 from study.host.allocation import allocation, nodes_of
 from study.host.engine import bring, container, lifetime
-from study.host.engine.engines import engine
 from study.host.engine.lifetime import End
 from study.host.engine.mounts import run_mounts, settings_inside
+from study.host.engine.place import engine
 from study.host.forked import JOB_MODULE, Forked, begin, main_of, template_of
+from study.host.plan import keys
 from study.host.steps import watch
-from study.host.steps.ending import result_of
-from study.host.steps.left import discard_odd
+from study.host.steps.left import discard_odd, result_of
 from study.host.steps.machine_lock import alone_on_this_machine
-from study.host.steps.software import software
 from study.host.supervise import supervise
 
 TIMES = "times"
@@ -238,3 +239,18 @@ def _write_job(scratch: Path, plan: Plan, run: Run, seed: int, results: str) -> 
 def run_seed(study_seed: int, name: str) -> int:
     """Return the run's own seed: 31 bits of a hash of the study's seed and the run's seed name."""
     return int.from_bytes(hashlib.sha256(f"{study_seed}/{name}".encode()).digest()[:4], "big") >> 1
+
+
+def software(plan: Plan, image: Image | None, engine_version: str | None) -> Software:
+    """Return the software of a measurement: version, commit, lock, engine, image."""
+    return Software(
+        study_version=__version__,
+        git_commit=checkout.commit(),
+        git_dirty=checkout.is_changed(),
+        lock_sha256=image.lock_sha256 if image else keys.installed_lock_sha256(),
+        engine=plan.engine,
+        engine_reason=plan.engine_reason,
+        engine_version=engine_version,
+        image=image.id if image else None,
+        image_digest=image.digest if image else None,
+    )

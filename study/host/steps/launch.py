@@ -1,4 +1,7 @@
-"""A planned run from its order to its record: in time, primed, and measured once more if others disturbed it."""
+"""A planned run from its order to its record: in time, after a primer, and measured once more if others disturbed it.
+
+The primer is a run on a device before the first of a start that counts, so that none meets cold caches and clocks.
+"""
 
 import os
 import sys
@@ -8,15 +11,15 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan
 from study.artifacts.record import Record
 from study.artifacts.run import Run
-from study.artifacts.shelf import free_aside
+from study.artifacts.shelf import free_aside, read_record
 from study.artifacts.start import Start, read_start, write_stamp, write_start
 from study.base.errors import StudyError
 from study.base.files import room_for, set_back
+from study.base.privacy import node
 from study.base.processes import not_ended
 from study.host.steps import budget
 from study.host.steps.attempt import Attempt, attempt
-from study.host.steps.primer import primed
-from study.host.steps.progress import time_left, with_block_ended
+from study.host.steps.budget import time_left, with_block_ended
 from study.host.steps.siblings import mark, siblings
 
 INPUTS = ("images/*.json", "data/*/manifest.json", "*/weights/*.json", "*/plan.json", "*/stamps/*")
@@ -98,3 +101,33 @@ def note_end(study: str, run: Run, files: Results) -> None:
     block = start.block(run.file) if start else None
     if start and block and all(files.record(study, name).exists() for name in block.records):
         write_start(with_block_ended(start, block, study, files), files.start(study))
+
+
+def primed(plan: Plan, run: Run, results: Path, start: Start) -> bool:
+    """Return whether a primer succeeded on this machine's device of ``run`` in this start; without one, execute it.
+
+    It is like ``run``, the first on this device, and its record lies in a folder of its own. If it fails, or cannot be
+    started, that is said, and the runs go on.
+    """
+    if not start.primer:
+        return False
+    files = Results(results)
+    path = files.primer(start.name, node(), run.settings.device)
+    try:
+        if not path.exists():
+            _prime(plan, run, results, start, path)
+        return read_record(path).outcome == "ok"
+    except StudyError as error:
+        print(f"primer on {run.settings.device}: {error}", file=sys.stderr, flush=True)
+        return False
+
+
+def _prime(plan: Plan, run: Run, results: Path, start: Start, path: Path) -> None:
+    """Execute the primer, write its record and telemetry, and tell how it ended."""
+    title = f"primer on {run.settings.device}, like {run.name}"
+    log = Results(results).log("primers", path.stem)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w", encoding="utf-8") as file:
+        record = attempt(plan, run, results, start, file, title, False).keep(path, path.with_suffix(".parquet"))
+    told = "" if record.message is None else f" ({record.message})"
+    print(f"{title}: {record.outcome}, {record.process_seconds:.1f} s{told}; in no number", file=sys.stderr, flush=True)

@@ -12,13 +12,12 @@ from study.config import own_model
 from study.config.load import read_selection
 from study.config.selection import Selection
 from study.config.settings import Settings
-from study.host.engine import client, container, place, strays
+from study.host.engine import base, client, container, place
 from study.host.engine.base import Engine
 from study.host.engine.container import Box, Mount
 from study.host.engine.docker import Docker
-from study.host.engine.engines import ENGINES, engine
 from study.host.engine.mounts import check_readable, check_visible, own_mounts, settings_inside
-from study.host.engine.place import Place
+from study.host.engine.place import ENGINES, Place, engine
 from study.host.engine.request import DOCKERFILE, base_of, request
 from study.host.plan import checks
 from tests.conftest import ROOT, plan_at, tiny_plan
@@ -421,7 +420,7 @@ def test_a_changed_dockerfile_asks_for_another_image(tmp_path: Path, monkeypatch
 
 def test_a_launcher_is_known_by_its_number_and_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a launcher that is gone left behind is removed; what one may still be at work with is told."""
-    own = strays.launcher_label()
+    own = base.launcher_label()
     namespace, number, start = own.split(".")
     labels = {
         "own": own,
@@ -444,7 +443,7 @@ def test_a_launcher_is_known_by_its_number_and_its_start(monkeypatch: pytest.Mon
         return json.dumps([{"Name": f"/{name}", "Config": config, "State": {"Running": True}}])
 
     monkeypatch.setattr(Docker, "ask", ask)
-    assert strays.remove_strays(engine("docker")) == ["own", "elsewhere"]
+    assert base.remove_strays(engine("docker")) == ["own", "elsewhere"]
     assert removed == ["recycled", "gone", "broken", "restarted"]
 
 

@@ -10,13 +10,12 @@ import pytest
 from study.artifacts.prepared import Image, ImageRequest
 from study.base.errors import StudyError
 from study.host import supervise
-from study.host.engine import bring, container, lifetime, strays
+from study.host.engine import base, bring, container, lifetime
 from study.host.engine.base import Engine
 from study.host.engine.client import StoredImage, Trouble
 from study.host.engine.container import LAUNCHER
-from study.host.engine.docker import Docker
-from study.host.engine.engines import ENGINES, engine
-from study.host.engine.podman import Podman
+from study.host.engine.docker import Docker, Podman
+from study.host.engine.place import ENGINES, engine
 
 BUILT = ImageRequest(device="cpu", kind="built", reference="study:cpu-1", base_image="base:1", identity="1")
 REFERENCE = ImageRequest(device="cuda", kind="reference", reference="x/study:2", base_image=None, identity="2")
@@ -97,7 +96,7 @@ def test_only_a_rootless_docker_makes_the_caller_root_inside(client: Client) -> 
 def test_podman_needs_a_description_of_the_gpu_and_apptainer_finds_out_at_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("study.host.engine.podman.CDI_FOLDERS", (str(tmp_path),))
+    monkeypatch.setattr("study.host.engine.docker.CDI_FOLDERS", (str(tmp_path),))
     assert "there is no CDI description" in str(Podman().gpu_trouble())
     (tmp_path / "nvidia.yaml").touch()
     assert Podman().gpu_trouble() is None
@@ -235,7 +234,7 @@ def test_containers_of_killed_launchers_are_removed_and_those_at_work_are_named(
         values = {"Name": "/study-measures", "Config": {"Labels": {LAUNCHER: label}}, "State": {"Running": running}}
         return json.dumps([values])
 
-    own = strays.launcher_label()
+    own = base.launcher_label()
     gone = ".".join([own.split(".")[0], str(2**22 + 1), "1"])
     client.says({
         f"ps --all --quiet --filter label={LAUNCHER}": "one\ntwo\nthree\nlost",
@@ -244,12 +243,12 @@ def test_containers_of_killed_launchers_are_removed_and_those_at_work_are_named(
         "container inspect three": answer(gone, True),
         "rm": "",
     })  # fmt: skip
-    assert strays.remove_strays(engine(name)) == ["study-measures"]
+    assert base.remove_strays(engine(name)) == ["study-measures"]
     assert [line for line in client.asked() if line.startswith("rm")] == ["rm --force --volumes three"]
 
 
 def test_apptainer_keeps_no_containers(client: Client) -> None:
-    assert strays.remove_strays(engine("apptainer")) == []
+    assert base.remove_strays(engine("apptainer")) == []
     assert engine("apptainer").state("x") is None
     engine("apptainer").remove("x")
     assert client.asked() == []

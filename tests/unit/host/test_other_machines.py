@@ -21,11 +21,10 @@ from study.base.step import TEMPLATES
 from study.config.selection import MachineClass
 from study.config.settings import Settings
 from study.config.study import Study
-from study.host.allocation import MARGIN_SECONDS, allocation, end_of_allocation, nodes_of
+from study.host.allocation import MARGIN_SECONDS, allocation, asked, end_of_allocation, nodes_of
 from study.host.engine import lifetime
 from study.host.engine.place import Place
 from study.host.plan import blocks
-from study.host.plan.asked import asked
 from study.host.plan.make import make_plan
 from study.host.plan.workflow import joined, plans_for
 from tests.conftest import ROOT, SLURM_PLUGIN, study_values, tiny_plan

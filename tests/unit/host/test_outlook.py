@@ -14,7 +14,7 @@ from study.artifacts.start import Start, StartedBlock, read_start, write_start
 from study.base.durations import duration_words
 from study.base.files import write_new
 from study.host.plan import outlook
-from study.host.steps import launch, progress, siblings
+from study.host.steps import budget, launch, siblings
 from tests.conftest import tiny_plan
 from tests.unit.artifacts.test_records import make_record, write_records
 
@@ -96,7 +96,7 @@ def test_the_time_left_is_known_from_the_first_block_on(tmp_path: Path) -> None:
     told = []
     for _ in plan.runs:
         make(plan, files, 1)
-        told.append(progress.time_left("tiny", files))
+        told.append(budget.time_left("tiny", files))
     unknown = "time left not known until a block is done"
     assert told == [unknown, "about 4 min left", "about 3 min left", "about 2 min left", "about 60 s left", None]
 
@@ -105,7 +105,7 @@ def test_earlier_records_tell_the_time_left_from_the_first_run_on(tmp_path: Path
     plan, files = planned(), Results(tmp_path)
     started(plan, files, expected={run.key: 600.0 for run in plan.runs})
     make(plan, files, 1)
-    assert progress.time_left("tiny", files) == "about 50 min left"
+    assert budget.time_left("tiny", files) == "about 50 min left"
 
 
 def test_the_time_left_holds_the_other_studies_of_the_start_and_no_earlier_ones(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_the_time_left_holds_the_other_studies_of_the_start_and_no_earlier_ones(
     started(other, files)
     started(past, files, name="before")
     make(plan, files, 2)
-    assert progress.time_left("tiny", files) == "about 4 min left, and 6 runs of other settings"
+    assert budget.time_left("tiny", files) == "about 4 min left, and 6 runs of other settings"
 
 
 def test_blocks_that_a_budget_leaves_are_no_time_left(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_blocks_that_a_budget_leaves_are_no_time_left(tmp_path: Path) -> None:
     start = started(plan, files)
     write_start(start.with_blocks(start.blocks[2].model_copy(update={"left": True})), files.start("tiny"))
     make(plan, files, 4)
-    assert progress.time_left("tiny", files) is None
+    assert budget.time_left("tiny", files) is None
     assert [block.ended for block in (read_start(files.start("tiny")) or Start()).blocks] == [True, True, False]
 
 
@@ -134,11 +134,11 @@ def test_a_damaged_list_of_studies_leaves_the_time_of_the_own_one(tmp_path: Path
     started(plan, files, expected={run.key: 600.0 for run in plan.runs})
     make(plan, files, 1)
     files.selection.write_text(text, encoding="latin-1")
-    assert progress.time_left("tiny", files) == "about 50 min left"
+    assert budget.time_left("tiny", files) == "about 50 min left"
 
 
 def test_a_run_by_hand_has_no_time_left(tmp_path: Path) -> None:
-    assert progress.time_left("tiny", Results(tmp_path)) is None
+    assert budget.time_left("tiny", Results(tmp_path)) is None
 
 
 @pytest.mark.parametrize(

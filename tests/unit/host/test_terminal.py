@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from docutils.core import publish_parts  # type: ignore[import-untyped]
 from snakemake.logging import DefaultFilter, DefaultFormatter
 from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from study.host.plan.terminal import quieten, tell_answer
+from study.host.plan.terminal import Figures, as_rst, quieten, tell_answer
 
 QUIET = {Quietness.RULES, Quietness.PROGRESS}
 
@@ -70,3 +71,61 @@ def test_a_start_whose_output_nobody_reads_ends_as_any_other(monkeypatch: pytest
     monkeypatch.setattr(sys, "stdout", Closed() if gone else None)
     tell_answer()
     assert asked == [[sys.executable, "-m", "study.base.step", "answer"]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Time, T0 + A/b: *not* **bold**, `code`_, |substituted|, a_ link_ and http://a.example",
+        ".. raw:: html <script>alert(1)</script>",
+        "- no list",
+        "1. no list",
+        "back\\slash __anonymous__",
+    ],
+)
+def test_a_caption_is_shown_as_it_is(text: str) -> None:
+    parts = publish_parts(as_rst(text), writer_name="html", settings_overrides={"report_level": 1, "halt_level": 1})
+    shown = parts["body"].replace("&lt;", "<").replace("&gt;", ">").strip()
+    assert shown == f"<p>{text}</p>"
+
+
+def test_a_figure_that_is_not_listed_yet_has_its_name(tmp_path: Path) -> None:
+    figures = Figures(tmp_path / "figures")
+    assert (figures.title("law"), figures.caption("law"), repr(figures)) == ("law", "law", "figures/index.json")
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "{}", "[1]", '[{"name": "law"}]', "\0"])
+def test_a_list_that_is_damaged_lists_nothing(tmp_path: Path, text: str) -> None:
+    (tmp_path / "index.json").write_text(text)
+    assert Figures(tmp_path).title("law") == "law"
+
+
+def test_a_listed_figure_has_its_title_and_caption(tmp_path: Path) -> None:
+    (tmp_path / "index.json").write_text('[{"name": "law", "title": "A law", "caption": "a  b", "alt": ""}]')
+    figures = Figures(tmp_path)
+    assert (figures.title("law"), figures.caption("law")) == ("A law", "a b")
+
+
+HELD = """
+import os, signal, threading, time
+from study.host.plan.terminal import end_steps_at_once
+
+lock, handled = threading.Lock(), threading.Event()
+
+def usual(number, frame):
+    with lock:
+        handled.set()
+
+signal.signal(signal.SIGTERM, usual)
+end_steps_at_once()
+with lock:
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(0.01)
+assert handled.wait(20)
+"""
+
+
+def test_a_signal_that_comes_while_snakemake_holds_its_lock_is_handled_once_the_lock_is_free() -> None:
+    """Snakemake's handler takes the lock under which its main thread ends a job: such a start never ended."""
+    done = subprocess.run([sys.executable, "-c", HELD], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr

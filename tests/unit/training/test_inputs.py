@@ -12,7 +12,7 @@ from study.artifacts.prepared import Weights
 from study.artifacts.record import JobResult
 from study.artifacts.run import RESULT, Job
 from study.base.files import write_whole
-from study.host.steps.dataset import make
+from study.host.steps.prepare import make_dataset
 from study.training.common import checked_inputs
 from study.training.job import execute
 from tests.conftest import ROOT, SMALL_NET, tiny_plan
@@ -33,7 +33,7 @@ class Prepared:
     def __init__(self, dataset: dict[str, object], results: Path, model: str = SMALL_NET["name"]) -> None:
         plan = tiny_plan(dataset=dataset, model={"name": model, "weights": "none"})
         self.run = plan.runs[0]
-        self.manifest = make(plan, self.run.dataset, results)
+        self.manifest = make_dataset(plan, self.run.dataset, results)
         self.folder = Results(results).data(self.run.dataset)
         self.job = Job(run=self.run, study=plan.name, results=str(results), seed=1)
         decided = Weights(

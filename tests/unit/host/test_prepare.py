@@ -14,7 +14,7 @@ from study.base.files import write_if_changed
 from study.data import folder
 from study.data.sources import source_of
 from study.host.engine.place import Place
-from study.host.steps import dataset as step
+from study.host.steps import prepare as step
 from study.host.steps.in_image import Task
 from tests.conftest import plan_at
 
@@ -56,7 +56,9 @@ def test_photographs_are_opened_in_the_image_without_a_network_where_containers_
     tmp_path: Path, photos: Path, steps: list[Task]
 ) -> None:
     _, path, name = planned(tmp_path, photos, 4)
-    assert "folder, 16 images to train and 4 to validate" in step.prepare(path, name, tmp_path / "results", None)
+    assert "folder, 16 images to train and 4 to validate" in step.prepare_dataset(
+        path, name, tmp_path / "results", None
+    )
     assert [(task.name, task.network, task.lent) for task in steps] == [(name, False, [])]
 
 
@@ -65,7 +67,7 @@ def test_a_manifest_that_no_run_can_use_is_not_kept(tmp_path: Path, photos: Path
     for image in sorted((photos / "oiseau é").iterdir())[:5]:
         image.write_text("no image")
     with pytest.raises(StudyError, match=r"training\.batch_size"):
-        step.prepare(path, name, tmp_path / "results", None)
+        step.prepare_dataset(path, name, tmp_path / "results", None)
     assert not Results(tmp_path / "results").manifest(name).exists()
     assert len(steps) == 1
 
@@ -78,5 +80,5 @@ def test_a_link_that_no_container_could_follow_is_said_before_one_starts(
     (photos / "oiseau é" / "000.jpg").symlink_to(shared)
     _, path, name = planned(tmp_path, photos, 4)
     with pytest.raises(StudyError, match=r"'oiseau é/000.jpg' is a link to outside the folder"):
-        step.prepare(path, name, tmp_path / "results", None)
+        step.prepare_dataset(path, name, tmp_path / "results", None)
     assert steps == []

@@ -1,0 +1,207 @@
+"""What a run needs is prepared: its data, the decision about its weights, its image.
+
+The data are checked a second time once every image was opened, and the step of the weights also tries the model.
+"""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from filelock import FileLock
+
+from study.artifacts.layout import Results
+from study.artifacts.plan import Plan, read_plan
+from study.artifacts.prepared import Manifest, Weights, read_image, read_manifest, read_weights
+from study.artifacts.run import Run
+from study.base import devices
+from study.base.errors import StudyError
+from study.base.files import room_for, write_if_changed
+from study.config.sections import Dataset, Device, Limits
+from study.config.settings import Settings
+from study.data.preflight import check_batch_size
+from study.data.sources import look, source_of
+from study.host.engine import bring
+from study.host.engine.container import environment
+from study.host.engine.lifetime import End, timed_out
+from study.host.engine.mounts import check_visible
+from study.host.engine.place import engine
+from study.host.forked import begin, template_of
+from study.host.steps.in_image import (
+    Task,
+    arguments,
+    dataset_task,
+    failure,
+    in_a_logged_container,
+    trial_limits,
+    weights_task,
+)
+from study.host.supervise import supervise
+
+
+@contextmanager
+def one_download(results: Path, dataset: Dataset) -> Iterator[None]:
+    """Hold the lock of the source within the context, if it downloads: the next step reuses what this one brought."""
+    if not source_of(dataset).downloads:
+        yield
+        return
+    results.mkdir(parents=True, exist_ok=True)
+    with FileLock(Results(results).download_lock(dataset.source)):
+        yield
+
+
+def prepare_dataset(plan_file: Path, dataset: str, results: Path, log: Path | None) -> str:
+    """Make the data of ``dataset``, here or in a container, and return a line about them.
+
+    A container's output goes to ``log``, by default a file in ``results``.
+    """
+    plan, files = read_plan(plan_file), Results(results)
+    wanted = plan.runs_with("dataset", dataset)[0].settings.dataset
+    source = source_of(wanted)
+    with one_download(results, wanted):
+        if plan.engine != "none" and (source.downloads or source.opens_given_files):
+            made = _made_inside(plan, dataset, results, log or files.log("data", dataset))
+        else:
+            made = make_dataset(plan, dataset, results)
+    left_out = f", {len(made.left_out)} left out" if made.left_out else ""
+    return (
+        f"data: {made.source}, {made.train_images} images to train and {made.valid_images} to validate, "
+        f"{len(made.classes)} classes{left_out}"
+    )
+
+
+def _made_inside(plan: Plan, dataset: str, results: Path, log: Path) -> Manifest:
+    """Make the data in the image of the runs, and return the manifest once it fits every run of the plan."""
+    runs, path = plan.runs_with("dataset", dataset), Results(results).manifest(dataset)
+    wanted = runs[0].settings.dataset
+    source = source_of(wanted)
+    if source.opens_given_files:
+        seen = [name for name, *_ in source.look(wanted).files or []]
+        check_visible(source.base(wanted, path.parent, results), seen, not os.getuid())
+    in_a_logged_container(dataset_task(dataset, source.downloads), plan, runs[0], results, log)
+    manifest = read_manifest(path)
+    try:
+        _check_batches(plan, runs, manifest)
+    except StudyError:
+        path.unlink()  # a manifest that is there is one that the runs can use
+        raise
+    return manifest
+
+
+def _check_batches(plan: Plan, runs: Iterable[Run], manifest: Manifest) -> None:
+    for run in runs:
+        check_batch_size(run.settings, manifest.train_images, plan.name)
+
+
+def make_dataset(plan: Plan, dataset_id: str, results: Path) -> Manifest:
+    """Make the data of one dataset of the plan here, write its manifest last, and return it."""
+    runs = plan.runs_with("dataset", dataset_id)
+    dataset, target = runs[0].settings.dataset, Results(results).data(dataset_id)
+    with room_for(target):
+        manifest = source_of(dataset).make(dataset, target, results)
+    _check_batches(plan, runs, manifest)
+    write_if_changed(Results(results).manifest(dataset_id), manifest.model_dump_json(indent=1))
+    return manifest
+
+
+class Decide(Protocol):
+    """The training side's ``study.training.models.pretrained.decide``, which the host side does not import."""
+
+    def __call__(
+        self, name: str, requested: str, seed: int, hub: Path, *, classes: int, channels: int, image_size: int | None
+    ) -> Weights:
+        """Return the source of the weights of the model ``name``."""
+
+
+def prepare_weights(plan_file: Path, weights: str, results: Path, log: Path | None) -> str:
+    """Have the decision ``weights`` of the plan made in a process of its own, and return a line about it.
+
+    A user's model may exit, hang or be killed there. The process is a container where one serves. Its output goes to
+    ``log``, by default a file in ``results``.
+    """
+    plan, files = read_plan(plan_file), Results(results)
+    run = _smallest(plan, weights)
+    task = weights_task(plan.name, weights, run.settings.model.name)
+    log = log or files.log(plan.name, "weights", weights)
+    if plan.engine == "none":
+        _decided_on_the_host(task, plan_file, results, log, run.settings)
+    else:
+        in_a_logged_container(task, plan, run, results, log)
+    target = files.weights(plan.name, weights)
+    if not target.exists():
+        raise StudyError(f"model.name: {run.settings.model.name!r} ended the process that tried it; see {log.name}")
+    decision = read_weights(target)
+    return f"weights of {decision.model}: {decision.kind} ({decision.reason})"
+
+
+def _decided_on_the_host(task: Task, plan_file: Path, results: Path, log: Path, settings: Settings) -> None:
+    limits = trial_limits(settings.limits) if task.runs_own_code else Limits()
+    seconds = limits.timeout_seconds
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w", encoding="utf-8") as file:
+        words = arguments(task, plan_file, results)
+        if limits.memory_gib:
+            words += ["--memory-bytes", str(int(limits.memory_gib * 2**30))]
+        command = [sys.executable, "-m", "study", *words]
+        process = begin(template_of(settings), "study.cli:step", words, command, environment("cpu", os.environ))
+        ended = supervise(process, file, f"weights {task.name}", seconds)
+    if ended.code:
+        trouble = timed_out(seconds) if ended.timed_out else None
+        raise StudyError(failure(End(ended.code, False, trouble), ended.tail))
+
+
+def decide_weights(plan_file: Path, weights: str, results: Path, decide: Decide) -> None:
+    """Make the decision ``weights`` of the plan in this process, and write it."""
+    plan, files = read_plan(plan_file), Results(results)
+    run = _smallest(plan, weights)
+    decision = _decided(decide, run.settings, files.hub)
+    write_if_changed(files.weights(plan.name, weights), decision.model_dump_json(indent=1))
+
+
+def _smallest(plan: Plan, weights: str) -> Run:
+    """Return the run with the smallest images: a network may be too deep for those."""
+    return min(plan.runs_with("weights", weights), key=lambda run: run.settings.dataset.image_size)
+
+
+def _decided(decide: Decide, settings: Settings, hub: Path) -> Weights:
+    model, images = settings.model, settings.dataset
+    return decide(
+        model.name,
+        model.weights,
+        settings.seed,
+        hub,
+        classes=look(images).classes,
+        channels=images.channels,
+        image_size=images.image_size,
+    )
+
+
+def prepare_image(plan_file: Path, name: str, results: Path, log: Path | None) -> str:
+    """Build, load or pull the image that the plan has under ``name``, describe it, and return a line about it.
+
+    The engine's output goes to ``log``, by default a file in ``results``.
+    """
+    plan, files = read_plan(plan_file), Results(results)
+    if plan.engine == "none":
+        raise StudyError(f"images: runs execute on the host ({plan.engine_reason}), which needs no image")
+    if name not in plan.images:
+        raise StudyError(f"image: {plan.name} has no image {name!r}; allowed: {', '.join(plan.images)}")
+    wanted = plan.images[name]
+    print(f"image {name}: {wanted.reference} (a first build takes minutes)", file=sys.stderr, flush=True)
+    log = log or files.log("images", name)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w", encoding="utf-8") as file:
+        gpu = wanted.device == "cuda" and devices.absent("cuda") is None
+        made = bring.make(engine(plan.engine), wanted, results, file, gpu)
+    write_if_changed(files.image(name), made.model_dump_json(indent=1))
+    how = f"built in {made.build_seconds:.0f} s" if made.build_seconds else "already there"
+    return f"image {name}: {made.id[:19]}, {how}, Python {made.python}"
+
+
+def archive_image(device: Device, results: Path) -> Path:
+    """Save the image of ``device`` as an archive in ``results``, and return its path."""
+    made, target = read_image(Results(results).image(device)), Results(results).image_archive(device)
+    engine(made.engine).save(made, target)
+    return target
