@@ -147,10 +147,10 @@ def read_fitting(plan: Plan, run: Run, path: Path) -> Record:
         *((f"settings.{key}", *pair) for key, pair in _pairs(decisive(run.settings), decisive(record.settings))),
     ]:
         if planned != recorded:
-            raise StudyError(f"{key}: {recorded!r} is not allowed: the plan has {planned!r}")
+            raise StudyError(key=key, value=recorded, why=f"the plan has {planned!r}")
     for key, seconds in _durations(record.measurement) if record.measurement else ():
         if seconds < SHORTEST:
-            raise StudyError(f"measurement.{key}: {seconds!r} is not allowed: a clock tells {SHORTEST:g} s or more")
+            raise StudyError(key=f"measurement.{key}", value=seconds, why=f"a clock tells {SHORTEST:g} s or more")
     if record.measurement and (record.measurement.inference is None) != (run.settings.task == "training"):
         raise StudyError(f"measurement.inference: it does not go with the task {run.settings.task}")
     return record

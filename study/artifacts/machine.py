@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
+from study.base.errors import ValueRefused
 from study.base.strict import Strict
 from study.config.sections import Precision
 
@@ -38,7 +39,7 @@ class Ceiling(Strict):
     @model_validator(mode="after")
     def _the_best_is_a_sample(self) -> Self:
         if self.best != max(self.samples):
-            raise ValueError(f"best: {self.best} is not allowed: the largest sample is {max(self.samples)}")
+            raise ValueRefused(key="best", value=self.best, why=f"the largest sample is {max(self.samples)}")
         return self
 
 

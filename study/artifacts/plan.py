@@ -14,7 +14,7 @@ from study.artifacts.layout import Results
 from study.artifacts.prepared import ImageRequest
 from study.artifacts.run import Run
 from study.artifacts.setting import name_of
-from study.base.errors import StudyError
+from study.base.errors import StudyError, ValueRefused
 from study.base.files import write_if_changed
 from study.base.strict import Strict, Versioned
 from study.config.settings import get
@@ -47,7 +47,7 @@ class Plan(Versioned):
             named += (("name", run.name), ("key", run.key), ("dataset", run.dataset), ("weights", run.weights))
         for key, name in named:
             if not FILE_NAME.fullmatch(name):
-                raise ValueError(f"{key}: {name!r} is not allowed: letters, digits, dots, _ and - are, as in a file")
+                raise ValueRefused(key=key, value=name, allowed="letters, digits, dots, _ and -, as in a file")
         return self
 
     def preparing_image(self) -> str | None:

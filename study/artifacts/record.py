@@ -11,7 +11,7 @@ from study.artifacts.machine import Ceilings, Fp32, Machine, Magnitude, Observed
 from study.artifacts.prepared import Weights
 from study.artifacts.samples import Count, Course, Images, Measurement, Seconds, Yardstick
 from study.artifacts.setting import Setting
-from study.base.errors import StudyError
+from study.base.errors import StudyError, ValueRefused
 from study.base.files import json_sha256
 from study.base.strict import Strict, Versioned
 from study.config.settings import Settings
@@ -53,7 +53,7 @@ class JobResult(Strict):
     @model_validator(mode="after")
     def _a_success_is_measured(self) -> Self:
         if self.outcome == "ok" and self.measurement is None:
-            raise ValueError("measurement: null is not allowed with the outcome ok")
+            raise ValueRefused(key="measurement", value=None, context="with the outcome ok")
         return self
 
 
@@ -165,7 +165,7 @@ class Record(JobResult, Versioned):
     def _disturbed_by_what_is_watched(cls, kinds: list[str]) -> list[str]:
         for kind in kinds:
             if kind not in Evidence.model_fields:
-                raise ValueError(f"{kind!r} is not allowed: allowed: {', '.join(Evidence.model_fields)}")
+                raise ValueRefused(value=kind, allowed=Evidence.model_fields)
         return kinds
 
     @classmethod

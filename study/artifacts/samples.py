@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
+from study.base.errors import ValueRefused
 from study.base.strict import Strict
 
 Seconds = Annotated[float, Field(ge=0, le=1e9)]
@@ -266,7 +267,7 @@ class Measurement(Samples):
     def _each_step_lies_in_an_epoch(self) -> Self:
         for place, step in enumerate(self.steps):
             if step.epoch > len(self.epochs):
-                raise ValueError(f"steps.{place}.epoch: {step.epoch} is not allowed: the last is {len(self.epochs)}")
+                raise ValueRefused(key=f"steps.{place}.epoch", value=step.epoch, why=f"the last is {len(self.epochs)}")
         return self
 
 

@@ -73,7 +73,8 @@ def settings_of(study: Study, every: Sequence[Mapping[str, Any]]) -> list[Settin
     seen = Counter(frozenset(levels.items()) for levels in every)
     for levels in every:
         if seen[frozenset(levels.items())] > 1:
-            raise StudyError(f"factors: {levels} occur together more than once: `single` always has one process")
+            why = f"{levels} occur together more than once: `single` always has one process"
+            raise StudyError(key="factors", why=why)
     found = [setting_of(study, levels) for levels in every]
     counts = Counter(setting.short for setting in found)
     return [

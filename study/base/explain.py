@@ -50,19 +50,19 @@ def _one(path: list[str], item: Any) -> StudyError:
     if item["type"] == "value_error":
         own = item["ctx"]["error"]
         if not isinstance(own, StudyError):
-            own = StudyError(str(own))
+            own, text = StudyError(str(own)), f"{key}.{own}"
+        else:
+            text = ""
+            key = f"{key}.{own.key}".strip(".")
         if not path or str(own).startswith(path[0]):
             return own
-        if not own.key:
-            return StudyError(f"{key}.{own}", key=key)
-        key = f"{key}.{own.key}"
-        return StudyError(key=key, value=own.value, context=own.context, why=own.why, allowed=own.allowed)
+        return StudyError(text, key=key, value=own.value, context=own.context, why=own.why, allowed=own.allowed)
     return StudyError(key=key, value=item["input"], why=f"{item['msg'][0].lower()}{item['msg'][1:]}")
 
 
 def _path(location: tuple[int | str, ...]) -> list[str]:
     """Return the parts of the key of an error, without the union member that pydantic appends ("threads.int")."""
-    return [str(part) for part in location if not re.match(r"literal\[|list\[|int$|str$", str(part))]
+    return [str(part) for part in location if not re.match(r"literal\[|list\[|(int|str|bool)$", str(part))]
 
 
 def _fields_at(model: type[BaseModel], sections: list[str]) -> list[str]:

@@ -122,7 +122,7 @@ def parse_leaves(value: Any, source: str) -> Any:
     if not isinstance(value, str):
         return value
     if UNFIT.search(value):
-        raise StudyError(f"{source}: {shown(value)} is not text")
+        raise StudyError(key=source, value=value, why="it is not text")
     try:
         parsed = parse(value, source)
     except StudyError:

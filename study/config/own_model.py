@@ -111,7 +111,6 @@ def check(name: str, folder: Path, engine: str) -> None:
     top = name.partition(":")[0].partition(".")[0]
     if engine != "none" or not _is_installed(top):
         where = "here" if engine == "none" else "here, and a container sees no other folder"
-        raise StudyError(
-            f"model.name: {name!r} is not allowed: there is no {top}.py and no folder {top} {where}; allowed: "
-            "package.module:factory, importable from the folder where the study is started"
-        )
+        why = f"there is no {top}.py and no folder {top} {where}"
+        allowed = "package.module:factory, importable from the folder where the study is started"
+        raise StudyError(key="model.name", value=name, why=why, allowed=allowed)

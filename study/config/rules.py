@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from study.base.errors import ValueRefused
 from study.config.sections import AUXILIARY, is_own
 
 
@@ -36,18 +37,17 @@ class Rule:
         applies = all(values.hold(_value(settings, key)) for key, values in self.when.items())
         return applies and not self.allowed.hold(_value(settings, self.key))
 
-    def message(self, settings: BaseModel) -> str:
-        """Return the error in one line: key, value, the other keys with their values, the reason, what is allowed."""
+    def error(self, settings: BaseModel) -> ValueRefused:
+        """Return the error: key, value, the other keys with their values, the reason, what is allowed."""
         others = " and ".join(f"{key} {as_yaml(_value(settings, key))}" for key in self.when)
-        reason = f", because {self.why}" if self.why else ""
-        given = _value(settings, self.key)
-        return f"{self.key}: {given!r} is not allowed with {others}{reason}: {self.allowed.names}"
+        given, context = _value(settings, self.key), f"with {others}"
+        return ValueRefused(key=self.key, value=given, context=context, why=self.why, allowed=self.allowed.names)
 
 
 def check(settings: BaseModel) -> None:
-    """Raise ValueError with the message of the first rule that ``settings`` break."""
+    """Raise :class:`ValueRefused` for the first rule that ``settings`` break."""
     for rule in broken(settings):
-        raise ValueError(rule.message(settings))
+        raise rule.error(settings)
 
 
 def broken(settings: BaseModel) -> Iterator[Rule]:

@@ -123,7 +123,7 @@ class Model(Declared):
     @model_validator(mode="after")
     def _an_own_model_is_an_import_path(self) -> Self:
         if is_own(self.name) and not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*", self.name):
-            raise ValueError(f"name: {self.name!r} is not allowed: a model of your own is package.module:factory")
+            raise ValueRefused(key="name", value=self.name, why="a model of your own is package.module:factory")
         return self
 
 
@@ -259,13 +259,13 @@ class Training(Declared):
     @model_validator(mode="after")
     def _at_least_one_thread(self) -> Self:
         if self.threads != "auto" and not 1 <= self.threads <= MOST_CPUS:
-            raise ValueError(f"threads: {self.threads} is not allowed: auto, or 1 to {MOST_CPUS}")
+            raise ValueRefused(key="threads", value=self.threads, allowed=f"auto, or 1 to {MOST_CPUS}")
         return self
 
     @model_validator(mode="after")
     def _at_least_one_process(self) -> Self:
         if self.processes != "auto" and not 1 <= self.processes <= 1024:
-            raise ValueError(f"processes: {self.processes} is not allowed: auto, or 1 to 1024")
+            raise ValueRefused(key="processes", value=self.processes, allowed="auto, or 1 to 1024")
         return self
 
     @property
@@ -348,7 +348,7 @@ class Loader(Declared):
     @model_validator(mode="after")
     def _workers_are_not_negative(self) -> Self:
         if self.workers != "auto" and not 0 <= self.workers <= 256:
-            raise ValueError(f"workers: {self.workers} is not allowed: auto, or 0 to 256")
+            raise ValueRefused(key="workers", value=self.workers, allowed="auto, or 0 to 256")
         return self
 
 

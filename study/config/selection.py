@@ -4,6 +4,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from study.base.errors import ValueRefused
 from study.base.strict import Declared
 from study.config.sections import MOST_SECONDS, Device
 
@@ -95,5 +96,5 @@ class Selection(Declared):
     def _something_is_selected(self) -> Self:
         for key, value in (("studies", self.studies), ("devices", self.devices)):
             if not value:
-                raise ValueError(f"{key}: [] is not allowed: name at least one")
+                raise ValueRefused(key=key, value=[], allowed="at least one")
         return self

@@ -7,6 +7,7 @@ from typing import Any, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
+from study.base.errors import ValueRefused
 from study.base.strict import Declared
 from study.config.sections import short_name
 from study.config.settings import Keys, setting_keys
@@ -177,7 +178,7 @@ class StudyFile(Keys):
         allowed = [*setting_keys(), "replicates"]
         for key in self.reduced:
             if key not in allowed:
-                raise ValueError(f"reduced: {key!r} is not allowed: no such key; allowed: {', '.join(allowed)}")
+                raise ValueRefused(key="reduced", value=key, why="no such key", allowed=allowed)
         return self
 
     @model_validator(mode="after")
@@ -185,58 +186,54 @@ class StudyFile(Keys):
         allowed = [*setting_keys(), *(["control"] if self.null_control else [])]
         for key, levels in self.factors.items():
             if key not in allowed:
-                raise ValueError(f"factors: {key!r} is not allowed: no such key; allowed: {', '.join(allowed)}")
+                raise ValueRefused(key="factors", value=key, why="no such key", allowed=allowed)
             if not levels:
-                raise ValueError(f"factors.{key}: [] is not allowed: give at least one level")
+                raise ValueRefused(key=f"factors.{key}", value=[], allowed="at least one level")
             if any(isinstance(level, (dict, list)) for level in levels):
-                raise ValueError(f"factors.{key}: {levels} is not allowed: a level is one value, not a list or mapping")
+                why = "a level is one value, not a list or mapping"
+                raise ValueRefused(key=f"factors.{key}", value=levels, why=why)
             if len({repr(level) for level in levels}) < len(levels):
-                raise ValueError(f"factors.{key}: {levels} is not allowed: give each level once")
+                raise ValueRefused(key=f"factors.{key}", value=levels, why="give each level once")
         if (combinations := math.prod(map(len, self.factors.values()))) > MOST_COMBINATIONS:
-            raise ValueError(f"factors: {combinations} combinations of levels: at most {MOST_COMBINATIONS} are planned")
+            why = f"{combinations} combinations of levels: at most {MOST_COMBINATIONS} are planned"
+            raise ValueRefused(key="factors", why=why)
         if self.curve and self.time:
-            raise ValueError(f"time: {self.time!r} is not allowed with a curve, which has its own: curve.y")
+            raise ValueRefused(key="time", value=self.time, context="with a curve", why="it has its own: curve.y")
         if self.curve and self.curve.x not in self.factors:
-            raise ValueError(
-                f"curve.x: {self.curve.x!r} is not allowed: no such factor; "
-                f"allowed: {', '.join(self.factors) or 'none'}"
-            )
+            allowed = list(self.factors) or ["none"]
+            raise ValueRefused(key="curve.x", value=self.curve.x, why="no such factor", allowed=allowed)
         own = [y for y in get_args(Total) if (y in TOTALS_OF_INFERENCE) == (self.task == "inference")]
         if self.total not in own and "task" not in self.factors:
             key = "curve.y" if self.curve else "time"
-            raise ValueError(f"{key}: {self.total!r} is not allowed with task {self.task}; allowed: {', '.join(own)}")
+            raise ValueRefused(key=key, value=self.total, context=f"with task {self.task}", allowed=own)
         target = "training.target_accuracy"
         if self.total == "target_seconds" and self.training.target_accuracy is None and target not in self.factors:
             key = "curve.y" if self.curve else "time"
-            raise ValueError(f"{key}: 'target_seconds' is not allowed without a target: give {target}")
+            raise ValueRefused(key=key, value=self.total, context="without a target", why=f"give {target}")
         self._check_only()
         if self.effects and (self.curve or self.contrast):
-            raise ValueError("effects: True is not allowed with a curve or a contrast: it compares every factor")
+            why = "it compares every factor"
+            raise ValueRefused(key="effects", value=True, context="with a curve or a contrast", why=why)
         if self.contrast and self.contrast not in self.factors:
-            raise ValueError(
-                f"contrast: {self.contrast!r} is not allowed: no such factor; "
-                f"allowed: {', '.join(self.factors) or 'none'}"
-            )
+            allowed = list(self.factors) or ["none"]
+            raise ValueRefused(key="contrast", value=self.contrast, why="no such factor", allowed=allowed)
         return self
 
     def _check_only(self) -> None:
         """Raise ValueError if an entry of ``only`` names no factor, no level of it, or no number of runs."""
         if self.only and self.effects:
-            raise ValueError("only: not allowed with effects, which compare all combinations")
+            raise ValueRefused(key="only", why="not allowed with effects, which compare all combinations")
         for entry in self.only:
             for key, level in entry.items():
                 if key == "replicates":
                     if type(level) is not int or not 1 <= level <= MOST_REPLICATES:
-                        raise ValueError(f"only.replicates: {level!r} is not allowed: 1 to {MOST_REPLICATES}")
+                        raise ValueRefused(key="only.replicates", value=level, allowed=f"1 to {MOST_REPLICATES}")
                 elif key not in self.factors:
-                    raise ValueError(
-                        f"only: {key!r} is not allowed: no such factor; allowed: {', '.join(self.factors)}, replicates"
-                    )
+                    allowed = [*self.factors, "replicates"]
+                    raise ValueRefused(key="only", value=key, why="no such factor", allowed=allowed)
                 elif level not in self.factors[key]:
-                    levels = ", ".join(map(str, self.factors[key]))
-                    raise ValueError(
-                        f"only.{key}: {level!r} is not allowed: no level of this factor; allowed: {levels}"
-                    )
+                    allowed, why = self.factors[key], "no level of this factor"
+                    raise ValueRefused(key=f"only.{key}", value=level, why=why, allowed=allowed)
 
 
 class Study(StudyFile):

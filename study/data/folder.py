@@ -1,5 +1,6 @@
 """A user's own photographs: one subfolder per class, every file verified by a full decode."""
 
+from functools import partial
 from pathlib import Path
 
 from study.artifacts.prepared import LeftOut, Manifest
@@ -30,7 +31,7 @@ class Folder(Source):
         try:
             classes = class_files(folder)
         except OSError as error:
-            raise StudyError(f"dataset.path: {given!r} cannot be read: {error.strerror}") from None
+            raise StudyError(key="dataset.path", value=given, why=f"cannot be read: {error.strerror}") from None
         counts = {name: len(files) for name, files in classes.items()}
         check_classes(counts, given)
         files = stat_files(folder, [path for paths in classes.values() for path in paths])
@@ -118,11 +119,11 @@ def _subfolders(folder: Path) -> list[Path]:
     """Return the folders of the classes. Raise :class:`StudyError` if one has no proper name, or holds the others."""
     subfolders = [path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")]
     for path in subfolders:
-        refused = f"dataset.path: class {as_text(path.name)!r} is not allowed: "
+        refused = partial(StudyError, key="dataset.path", value=as_text(path.name), context="as a class")
         if path.name != as_text(path.name):
-            raise StudyError(f"{refused}its name is no UTF-8; give the folder another name")
+            raise refused(why="its name is no UTF-8; give the folder another name")
         if folder.resolve().is_relative_to(path.resolve()):
-            raise StudyError(f"{refused}it is a link to a folder that holds all classes; remove the link")
+            raise refused(why="it is a link to a folder that holds all classes; remove the link")
     return sorted(subfolders, key=lambda path: path.name)
 
 

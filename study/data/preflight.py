@@ -1,6 +1,7 @@
 """Checks that sources share, and the check of batches, before any image is opened. Host side: no torch, no Pillow."""
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,11 @@ def given_folder(given: str) -> Path:
     try:
         folder = Path(given).expanduser()
         if not folder.exists():
-            raise StudyError(f"dataset.path: {given!r} is not allowed: no such folder")
+            raise StudyError(key="dataset.path", value=given, why="no such folder")
         if not folder.is_dir():
-            raise StudyError(f"dataset.path: {given!r} is not allowed: it is a file; give a folder")
+            raise StudyError(key="dataset.path", value=given, why="it is a file; give a folder")
     except (OSError, RuntimeError) as error:
-        raise StudyError(f"dataset.path: {given!r} cannot be read: {error}") from None
+        raise StudyError(key="dataset.path", value=given, why=f"cannot be read: {error}") from None
     return folder
 
 
@@ -34,17 +35,15 @@ def stat_files(folder: Path, files: Iterable[Path]) -> list[list[Any]]:
 
 def check_classes(counts: dict[str, int], path: str) -> None:
     """Raise one clear error that names ``path`` unless there are at least two classes with at least two images each."""
-    refused = f"dataset.path: {path!r} is not allowed: "
+    refused = partial(StudyError, key="dataset.path", value=path)
     if not any(counts.values()):
-        raise StudyError(f"{refused}it holds no image in a subfolder; give a folder with one subfolder per class")
+        raise refused(why="it holds no image in a subfolder; give a folder with one subfolder per class")
     if len(counts) < 2:
-        raise StudyError(f"{refused}it holds one class ({next(iter(counts))!r}); at least two are needed")
+        raise refused(why=f"it holds one class ({next(iter(counts))!r}); at least two are needed")
     for name, count in counts.items():
         if count < 2:
-            raise StudyError(
-                f"{refused}class {name!r} has {count} image(s); at least two are needed, one to train and one to "
-                "validate"
-            )
+            needed = "at least two are needed, one to train and one to validate"
+            raise refused(why=f"class {name!r} has {count} image(s); {needed}")
 
 
 def images_a_class(images: int, classes: int) -> list[int]:
@@ -54,7 +53,8 @@ def images_a_class(images: int, classes: int) -> list[int]:
     """
     counts = [len(range(number, images, classes)) for number in range(classes)]
     if min(counts) < 2:
-        raise StudyError(f"dataset.images: {images} is not allowed with {classes} classes: each needs at least two")
+        context, why = f"with {classes} classes", "each needs at least two"
+        raise StudyError(key="dataset.images", value=images, context=context, why=why)
     return counts
 
 
@@ -65,12 +65,11 @@ def train_images(counts: Iterable[int], valid_fraction: float) -> int:
 
 def check_batch_size(settings: Settings, train_images: int, study: str) -> None:
     """Raise :class:`StudyError` if :func:`misfit_of_batches` finds a misfit."""
-    trouble = misfit_of_batches(settings, train_images)
-    if trouble:
-        raise StudyError(f"study {study}: {trouble}")
+    if trouble := misfit_of_batches(settings, train_images, f"study {study}"):
+        raise trouble
 
 
-def misfit_of_batches(settings: Settings, train_images: int) -> str | None:
+def misfit_of_batches(settings: Settings, train_images: int, source: str = "") -> StudyError | None:
     """Return why the training set cannot be cut into batches as the settings say, or None if it can.
 
     With drop_last a step larger than the training set would train nothing. Without it the last batch of an epoch may
@@ -80,15 +79,16 @@ def misfit_of_batches(settings: Settings, train_images: int) -> str | None:
     size, parts = training.global_batch_size, training.gradient_accumulation
     rest = train_images % size
     if training.drop_last and size * parts > train_images:
-        accumulated = f" with training.gradient_accumulation {parts}" if parts > 1 else ""
-        return (
-            f"training.batch_size: {size} is not allowed{accumulated}: the training set has "
-            f"{train_images} images and training.drop_last drops a partial batch; allowed: 1 to "
-            f"{train_images // parts}, or drop_last: false"
+        return StudyError(
+            source=source,
+            key="training.batch_size",
+            value=size,
+            context=f"with training.gradient_accumulation {parts}" if parts > 1 else "",
+            why=f"the training set has {train_images} images and training.drop_last drops a partial batch",
+            allowed=f"1 to {train_images // parts}, or drop_last: false",
         )
     if not training.drop_last and 0 < rest < training.replicas:
-        return (
-            f"training.drop_last: False is not allowed: the last of the batches of {size} would have "
-            f"{rest} images for {training.replicas} replicas; allowed: true, or another training.batch_size"
-        )
+        why = f"the last of the batches of {size} would have {rest} images for {training.replicas} replicas"
+        allowed = "true, or another training.batch_size"
+        return StudyError(source=source, key="training.drop_last", value=False, why=why, allowed=allowed)
     return None

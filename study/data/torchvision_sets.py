@@ -120,9 +120,8 @@ class TorchvisionSet(Source):
         given = Path(dataset.path).expanduser()
         archives = sorted(given.glob(self.archives))
         if not archives:
-            raise StudyError(
-                f"dataset.path: {dataset.path!r} is not allowed: torchvision finds no {dataset.source} there"
-            )
+            why = f"torchvision finds no {dataset.source} there"
+            raise StudyError(key="dataset.path", value=dataset.path, why=why)
         for archive in archives:
             target = base / archive.relative_to(given).parent
             target.mkdir(parents=True, exist_ok=True)

@@ -22,7 +22,7 @@ ENGINES: dict[str, Engine] = {engine.name: engine for engine in (Docker(), Podma
 def engine(name: str) -> Engine:
     """Return the engine called ``name``. Raise :class:`StudyError` if it is none, such as ``none``, the host."""
     if name not in ENGINES:
-        raise StudyError(f"container: {name!r} is not allowed: {', '.join(ENGINES)}")
+        raise StudyError(key="container", value=name, allowed=ENGINES)
     return ENGINES[name]
 
 

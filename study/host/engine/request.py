@@ -46,7 +46,8 @@ def named(given: str, device: Device, key: str, base_image: str | None) -> Image
         full, identity = str(path.resolve()), digest(stat_of(path)[:2])  # a copy has another time
         return ImageRequest(device=device, kind="archive", reference=full, base_image=None, identity=identity)
     if given.endswith((*ARCHIVES, LOCK.suffix)) or given.startswith(("/", "./", "../", "~")):
-        raise StudyError(f"{key}: {given!r} is not allowed: no such file; allowed: an archive, a lock, a reference")
+        allowed = "an archive, a lock, a reference"
+        raise StudyError(key=key, value=given, why="no such file", allowed=allowed)
     return ImageRequest(device=device, kind="reference", reference=given, base_image=None, identity=digest(given))
 
 

@@ -4,6 +4,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from study.artifacts.layout import Results
@@ -38,11 +39,15 @@ def check_images(plans: list[Plan], fetch: bool) -> None:
             wanted, key = plan.images[name], f"images.{settings.device}" if settings.image is None else "image"
             if wanted.kind == "built":
                 raise StudyError(
-                    f"study {plan.name}: {key}: {settings.image or 'none'} is not allowed with an executor, whose "
-                    "machines lack what is built here; allowed: a .sif, an archive, a reference"
+                    source=f"study {plan.name}",
+                    key=key,
+                    value=settings.image,
+                    context="with an executor",
+                    why="its machines lack what is built here",
+                    allowed="a .sif, an archive, a reference",
                 )
             if trouble := engine(plan.engine).image_trouble(wanted, fetch):
-                raise StudyError(f"study {plan.name}: {key}: {trouble}")
+                raise StudyError(source=f"study {plan.name}", key=key, why=str(trouble))
 
 
 def check_limits(plans: list[Plan], on_other_machines: bool = False) -> None:
@@ -57,14 +62,12 @@ def check_limits(plans: list[Plan], on_other_machines: bool = False) -> None:
 
 
 def _check_limits(plan: Plan, settings: Settings, usable: int | None) -> None:
-    limits = settings.limits
+    limits, refused = settings.limits, partial(StudyError, source=f"study {plan.name}")
     if limits.memory_gib is not None and plan.engine == "none":
-        raise StudyError(
-            f"study {plan.name}: limits.memory_gib: {limits.memory_gib:g} is not allowed on the host, which cannot "
-            f"enforce it ({plan.engine_reason}); a container engine can"
-        )
+        why = f"it cannot enforce it ({plan.engine_reason}), and a container engine can"
+        raise refused(key="limits.memory_gib", value=limits.memory_gib, context="on the host", why=why)
     if limits.cpus and usable and (limits.cpus > usable or not hasattr(os, "sched_setaffinity")):
-        raise StudyError(f"study {plan.name}: limits.cpus: {limits.cpus} is not allowed: this machine offers {usable}")
+        raise refused(key="limits.cpus", value=limits.cpus, why=f"this machine offers {usable}")
 
 
 def forget_images(plan: Plan, files: Results) -> None:

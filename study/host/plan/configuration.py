@@ -37,7 +37,7 @@ def of_one_study(study: str, overrides: Sequence[str], devices: list[str] | None
     for item in overrides:
         key, equals, value = item.partition("=")
         if not equals:
-            raise StudyError(f"--set: {item!r} is not allowed: give key=value")
+            raise StudyError(key="--set", value=item, allowed="key=value")
         given[key] = value
     config = strict_yaml.read_mapping(in_use("config.yaml")) | {"studies": [study]}
     if given:

@@ -176,9 +176,8 @@ def _configuration(
 def _check_curve(name: str, study: Study) -> None:
     """Raise :class:`StudyError` if the curve's horizontal axis has a level that is not a number."""
     if study.curve and not all(type(level) in (int, float) for level in study.factors[study.curve.x]):
-        raise StudyError(
-            f"study {name}: curve.x: {study.curve.x!r} has levels that are not numbers: {study.factors[study.curve.x]}"
-        )
+        why = f"its levels are not numbers: {study.factors[study.curve.x]}"
+        raise StudyError(source=f"study {name}", key="curve.x", value=study.curve.x, why=why)
 
 
 def _blocks(
@@ -256,8 +255,8 @@ def _not_on_this_machine(settings: Settings, shared: _Shared) -> str | None:
     if shared.machines is None:
         return f"machine {settings.machine} is to be had from an executor, and this start has none"
     if settings.machine not in shared.machines:
-        allowed = ", ".join(shared.machines) or "none: give `machines` in the configuration"
-        raise StudyError(f"study {shared.study}: machine: {settings.machine!r} is not allowed; allowed: {allowed}")
+        allowed = shared.machines or "none: give `machines` in the configuration"
+        raise StudyError(source=f"study {shared.study}", key="machine", value=settings.machine, allowed=allowed)
     return None
 
 
@@ -276,10 +275,8 @@ def _weights(settings: Settings, study: str) -> str:
     elif weights != "imagenet":
         path = _existing_file(weights)
         if path is None:
-            raise StudyError(
-                f"study {study}: model.weights: {weights!r} is not allowed: no such file; "
-                "allowed: imagenet, none, a path"
-            )
+            key, allowed = "model.weights", "imagenet, none, a path"
+            raise StudyError(source=f"study {study}", key=key, value=weights, why="no such file", allowed=allowed)
         identity["weights"], label = stat_of(path), "file"
     # The decision tries the model. For a user's own model, the images that it is tried on are part of the identity.
     # All sizes of image share one decision for a torchvision model, or one level might start from ImageNet's weights

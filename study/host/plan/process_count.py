@@ -1,5 +1,7 @@
 """Resolve the number of training processes of a run on this machine. Host side: does not import torch."""
 
+from functools import partial
+
 from study.base.errors import StudyError
 from study.config.settings import Settings
 from study.config.study import Study
@@ -42,9 +44,12 @@ def resolve(
         count = _most(settings, most, train_images)
     if not _share_evenly(settings, count):
         raise StudyError(
-            f"study {study}: training.batch_size: {training.batch_size} is not allowed with training.strategy "
-            f"{training.strategy}: {count} replicas cannot share it evenly; allowed: a multiple of {count}, other "
-            "training.processes, or training.batch_size_is: replica"
+            source=f"study {study}",
+            key="training.batch_size",
+            value=training.batch_size,
+            context=f"with training.strategy {training.strategy}",
+            why=f"{count} replicas cannot share it evenly",
+            allowed=f"a multiple of {count}, other training.processes, or training.batch_size_is: replica",
         )
     return _with_processes(settings, count), None
 
@@ -75,11 +80,12 @@ def _share_evenly(settings: Settings, count: int) -> bool:
 def _check(settings: Settings, count: int, devices: int | None, study: str) -> None:
     """Raise :class:`StudyError` if ``count`` processes do not divide over the nodes, or exceed ``devices``."""
     training, what = settings.training, "GPUs" if settings.device == "cuda" else "CPUs"
-    start = f"study {study}: training.processes: {count} is not allowed"
+    refused = partial(StudyError, source=f"study {study}", key="training.processes", value=count)
     if count % training.nodes:
-        raise StudyError(f"{start} with training.strategy {training.strategy}: a multiple of {training.nodes}")
+        context = f"with training.strategy {training.strategy}"
+        raise refused(context=context, allowed=f"a multiple of {training.nodes}")
     if devices and count > devices:
-        raise StudyError(f"{start}: this machine offers {devices} {what} to device {settings.device}")
+        raise refused(why=f"this machine offers {devices} {what} to device {settings.device}")
 
 
 def _with_processes(settings: Settings, count: int) -> Settings:

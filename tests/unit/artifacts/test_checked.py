@@ -106,7 +106,7 @@ def test_a_copied_record_of_another_run_is_refused(plan: Plan, folder: Path) -> 
         ("ceilings", ceilings(5e-324), "ceilings.product_flop_per_second.best: 5e-324 is not allowed"),
         ("cpu_percent_before", 1e300, "cpu_percent_before: 1e+300 is not allowed"),
         ("measurement.parameters", 10**400, "measurement.parameters: "),
-        ("measurement", None, "measurement: null is not allowed with the outcome ok"),
+        ("measurement", None, "measurement: None is not allowed with the outcome ok"),
         ("process_seconds", float("nan"), "process_seconds: nan is not allowed"),
         ("yardstick", {"first_use_seconds": 1.0, "before": [1.0], "after": []}, "yardstick.before: 1 value(s)"),
         ("schema_version", 1, "schema_version: 1 is not allowed: an older version wrote the file"),

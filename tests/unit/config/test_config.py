@@ -30,88 +30,77 @@ OWN = {"model.name": "no_such_package:make", "training.freeze_epochs": 0}
 MAIN = OWN | {"model.name": "__main__:make"}
 
 
-@pytest.mark.parametrize(
-    ("overrides", "words"),
-    [
-        ({"training.batch_size": 0}, ["training.batch_size", "0", "greater than or equal to 1"]),
-        ({"training.batch_size": "-1"}, ["training.batch_size", "-1", "greater than or equal to 1"]),
-        ({"training.batch_size": "many"}, ["training.batch_size", "'many'", "integer"]),
-        ({"training.batch_size": ["16", "1.5"]}, ["training.batch_size", "1.5", "integer"]),
-        ({"training.bach_size": 16}, ["training.bach_size", "16", "allowed", "batch_size"]),
-        ({"trainin.batch_size": 16}, ["trainin", "allowed", "training"]),
-        ({"factors": {"training.bach_size": [1]}}, ["factors", "training.bach_size", "allowed", "training.batch_size"]),
-        ({"factors": {"training.epochs": []}}, ["factors.training.epochs", "[]", "at least one"]),
-        ({"factors": {"training.epochs": [1, 1]}}, ["factors.training.epochs", "[1, 1]", "once"]),
-        ({"training.epochs": 0}, ["training.epochs", "0"]),
-        ({"training.loop": "keras"}, ["training.loop", "'keras'", "'fastai' or 'torch'"]),
-        ({"training.loop": "fastai"}, ["loader.kind", "'device'", "fastai", "workers"]),
-        ({"training.threads": 0}, ["threads", "0", "auto"]),
-        ({"training.processes": 0}, ["training.processes", "0", "auto, or 1"]),
-        ({"training.strategy": "horovod"}, ["training.strategy", "'horovod'", "'single', 'ddp'"]),
-        ({"loader.sharding": "random"}, ["loader.sharding", "'random'", "'contiguous' or 'strided'"]),
-        ({"loader.workers": -1}, ["workers", "-1", "0 to 256"]),
-        ({"dataset.valid_fraction": 1.0}, ["dataset.valid_fraction", "1.0", "less than 1"]),
-        ({"dataset.images": 5, "dataset.classes": 4}, ["dataset.images", "5", "at least two"]),
-        ({"dataset.source": "folder"}, ["dataset.path", "None"]),
-        (
-            {"dataset.source": "search"},
-            ["dataset.source", "'search'", "python -m study search", "dataset.path", "folder"],
-        ),
-        ({"dataset.terms": {"a": "x", "b": "y"}}, ["dataset.terms", "unknown key"]),
-        ({"dataset.path": [{"a": "x", "c": "y"}]}, ["factors.dataset.path", "{'a': 'x', 'c': 'y'}", "not a list"]),
-        ({"model.weights": "nowhere.pt"}, ["model.weights", "'nowhere.pt'", "no such file"]),
-        ({"training.batch_size": [500]}, ["training.batch_size", "500", "16 images", "drop_last"]),
-        ({"replicates": 0}, ["replicates", "0"]),
-        ({"curve": {"x": "training.epochs"}}, ["curve.x", "'training.epochs'", "allowed"]),
-        ({"contrast": "training.epochs"}, ["contrast", "'training.epochs'", "allowed"]),
-        ({"factors": ["device"]}, ["factors", "['device']", "dictionary"]),
-        ({"dataset.source": "folder", "dataset.path": "~nosuchuser/x"}, ["dataset.path", "'~nosuchuser/x'"]),
-        ({"dataset.source": "folder", "dataset.path": "x" * 300}, ["dataset.path", "xxx"]),
-        ({"model.weights": "~nosuchuser/x.pt"}, ["model.weights", "'~nosuchuser/x.pt'", "no such file"]),
-        ({"device": "tpu"}, ["device", "'tpu'", "'cpu' or 'cuda'"]),
-        ({"training.precision": "tf32"}, ["training.precision", "'tf32'", "cpu", "auto, fp32, bf16, fp16"]),
-        ({"training.precision": "int4"}, ["training.precision", "'int4'", "'tf32'"]),
-        ({"training.optimizer": "lion"}, ["training.optimizer", "'lion'", "'adamw', 'adam' or 'sgd'"]),
-        ({"training.schedule": "wild"}, ["training.schedule", "'wild'", "'one_cycle', 'constant', 'step' or 'cosine'"]),
-        ({"training.validation": "never"}, ["training.validation", "'never'", "'epoch' or 'end'"]),
-        ({"training.gradient_accumulation": 0}, ["training.gradient_accumulation", "0", "greater than or equal to 1"]),
-        (
-            {"training.gradient_accumulation": 3},
-            ["training.batch_size", "8", "training.gradient_accumulation 3", "1 to 5"],
-        ),
-        ({"loader.pin_memory": "maybe"}, ["loader.pin_memory", "'maybe'"]),
-        (WORKERS | {"loader.prefetch_factor": 2}, ["loader.prefetch_factor", "2", "loader.workers 0", "none"]),
-        (WORKERS | {"loader.persistent_workers": True}, ["loader.persistent_workers", "True", "loader.workers 0"]),
-        (FASTAI | {"training.optimizer": "sgd"}, ["training.optimizer", "'sgd'", "fastai", "adamw"]),
-        (FASTAI | {"training.schedule": "step"}, ["training.schedule", "'step'", "fastai", "one_cycle"]),
-        (FASTAI | {"training.gradient_accumulation": 2}, ["training.gradient_accumulation", "2", "fastai", "1"]),
-        (FASTAI | {"training.validation": "end"}, ["training.validation", "'end'", "fastai", "epoch"]),
-        (FASTAI | {"loader.prefetch_factor": 4}, ["loader.prefetch_factor", "4", "fastai", "none"]),
-        (OWN | {"model.name": "my/nets:make"}, ["model.name", "'my/nets:make'", "package.module:factory"]),
-        (
-            OWN | {"model.name": "no_such_package.nets:make"},
-            ["model.name", "no_such_package.py", "package.module:factory"],
-        ),
-        (MAIN, ["model.name", "'__main__:make'", "there is no __main__.py"]),
-        ({"training.epochs": list(range(1, 2001)), "seed": list(range(1000))}, ["factors", "4000000 combinations"]),
-        (OWN | {"model.weights": "imagenet"}, ["model.weights", "'imagenet'", "none, or the path"]),
-        (
-            {"training.epochs": list(range(1, 201)), "seed": list(range(11)), "replicates": 1000},
-            ["study tiny", "more than 1000000 runs"],
-        ),
-        ({"dataset.source": "folder", "dataset.path": "\udcff\udcfe"}, ["dataset.path", "is not text"]),
-        ({"time": "fit_minutes"}, ["time", "'fit_minutes'", "'epoch_seconds'"]),
-        ({"time": "epoch_seconds"}, ["time", "'epoch_seconds'", "curve.y"]),
-    ],
-)
+BROKEN_KEYS: list[tuple[str, dict[str, Any]]] = [
+    ("training.batch_size", {"training.batch_size": 0}),
+    ("training.batch_size", {"training.batch_size": "-1"}),
+    ("training.batch_size", {"training.batch_size": "many"}),
+    ("training.batch_size", {"training.batch_size": ["16", "1.5"]}),
+    ("training.bach_size", {"training.bach_size": 16}),
+    ("trainin", {"trainin.batch_size": 16}),
+    ("factors", {"factors": {"training.bach_size": [1]}}),
+    ("factors.training.epochs", {"factors": {"training.epochs": []}}),
+    ("factors.training.epochs", {"factors": {"training.epochs": [1, 1]}}),
+    ("training.epochs", {"training.epochs": 0}),
+    ("training.loop", {"training.loop": "keras"}),
+    ("loader.kind", {"training.loop": "fastai"}),
+    ("training.threads", {"training.threads": 0}),
+    ("training.processes", {"training.processes": 0}),
+    ("training.strategy", {"training.strategy": "horovod"}),
+    ("loader.sharding", {"loader.sharding": "random"}),
+    ("loader.workers", {"loader.workers": -1}),
+    ("dataset.valid_fraction", {"dataset.valid_fraction": 1.0}),
+    ("dataset.images", {"dataset.images": 5, "dataset.classes": 4}),
+    ("dataset.path", {"dataset.source": "folder"}),
+    ("dataset.source", {"dataset.source": "search"}),
+    ("dataset.terms", {"dataset.terms": {"a": "x", "b": "y"}}),
+    ("factors.dataset.path", {"dataset.path": [{"a": "x", "c": "y"}]}),
+    ("model.weights", {"model.weights": "nowhere.pt"}),
+    ("training.batch_size", {"training.batch_size": [500]}),
+    ("replicates", {"replicates": 0}),
+    ("curve.x", {"curve": {"x": "training.epochs"}}),
+    ("contrast", {"contrast": "training.epochs"}),
+    ("factors", {"factors": ["device"]}),
+    ("dataset.path", {"dataset.source": "folder", "dataset.path": "~nosuchuser/x"}),
+    ("dataset.path", {"dataset.source": "folder", "dataset.path": "x" * 300}),
+    ("model.weights", {"model.weights": "~nosuchuser/x.pt"}),
+    ("device", {"device": "tpu"}),
+    ("training.precision", {"training.precision": "tf32"}),
+    ("training.precision", {"training.precision": "int4"}),
+    ("training.optimizer", {"training.optimizer": "lion"}),
+    ("training.schedule", {"training.schedule": "wild"}),
+    ("training.validation", {"training.validation": "never"}),
+    ("training.gradient_accumulation", {"training.gradient_accumulation": 0}),
+    ("training.batch_size", {"training.gradient_accumulation": 3}),
+    ("loader.pin_memory", {"loader.pin_memory": "maybe"}),
+    ("loader.prefetch_factor", WORKERS | {"loader.prefetch_factor": 2}),
+    ("loader.persistent_workers", WORKERS | {"loader.persistent_workers": True}),
+    ("training.optimizer", FASTAI | {"training.optimizer": "sgd"}),
+    ("training.schedule", FASTAI | {"training.schedule": "step"}),
+    ("training.gradient_accumulation", FASTAI | {"training.gradient_accumulation": 2}),
+    ("training.validation", FASTAI | {"training.validation": "end"}),
+    ("loader.prefetch_factor", FASTAI | {"loader.prefetch_factor": 4}),
+    ("model.name", OWN | {"model.name": "my/nets:make"}),
+    ("model.name", OWN | {"model.name": "no_such_package.nets:make"}),
+    ("model.name", MAIN),
+    ("factors", {"training.epochs": list(range(1, 2001)), "seed": list(range(1000))}),
+    ("model.weights", OWN | {"model.weights": "imagenet"}),
+    ("", {"training.epochs": list(range(1, 201)), "seed": list(range(11)), "replicates": 1000}),
+    ("overrides: dataset.path", {"dataset.source": "folder", "dataset.path": "\udcff\udcfe"}),
+    ("time", {"time": "fit_minutes"}),
+    ("time", {"time": "epoch_seconds"}),
+]
+"""The key that an error names, and the overrides that cause it."""
+
+
+@pytest.mark.parametrize(("key", "overrides"), BROKEN_KEYS)
 def test_bad_input_is_one_line_that_names_the_key_and_the_value(
-    tmp_path: Path, overrides: dict[str, Any], words: list[str]
+    tmp_path: Path, key: str, overrides: dict[str, Any]
 ) -> None:
+    """The lines themselves stand in golden_errors.txt."""
     with pytest.raises(StudyError) as caught:
         plan_of(tmp_path, study_values(), overrides=overrides)
     assert "\n" not in str(caught.value)
-    for word in words:
-        assert word in str(caught.value)
+    assert caught.value.key == key
 
 
 def test_a_study_that_is_no_file_of_text_is_one_line_and_is_not_read(tmp_path: Path) -> None:
@@ -125,27 +114,27 @@ def test_a_study_that_is_no_file_of_text_is_one_line_and_is_not_read(tmp_path: P
             strict_yaml.read_mapping(tmp_path / f"{name}.yaml")
 
 
-@pytest.mark.parametrize(
-    ("config", "words"),
-    [
-        ({"studies": ["nope"]}, ["studies", "'nope'", "allowed: tiny"]),
-        ({"studies": []}, ["studies", "[]"]),
-        ({"devices": ["tpu"]}, ["devices", "'tpu'", "'cpu' or 'cuda'"]),
-        ({"container": "lxc"}, ["container", "'lxc'", "'docker'"]),
-        ({"colour": "red"}, ["colour", "unknown key", "'red'", "allowed: studies"]),
-    ],
-)
-def test_a_bad_selection_is_one_line_too(tmp_path: Path, config: dict[str, Any], words: list[str]) -> None:
+BAD_SELECTIONS: list[tuple[str, dict[str, Any]]] = [
+    ("studies", {"studies": ["nope"]}),
+    ("studies", {"studies": []}),
+    ("devices", {"devices": ["tpu"]}),
+    ("container", {"container": "lxc"}),
+    ("colour", {"colour": "red"}),
+    ("size", {"size": "small"}),
+]
+
+
+@pytest.mark.parametrize(("key", "config"), BAD_SELECTIONS)
+def test_a_bad_selection_names_its_key_too(tmp_path: Path, key: str, config: dict[str, Any]) -> None:
     with pytest.raises(StudyError) as caught:
         plan_of(tmp_path, study_values(), **config)
-    for word in words:
-        assert word in str(caught.value)
+    assert caught.value.key.split(".")[0] == key
 
 
 def test_of_very_many_unknown_keys_the_first_ones_are_named_and_the_others_counted(tmp_path: Path) -> None:
     with pytest.raises(StudyError) as error:
         plan_of(tmp_path, study_values() | {f"unknown{number}": number for number in range(5000)})
-    assert str(error.value).count("unknown key") == 20
+    assert len(error.value.others) == 4999
     assert str(error.value).endswith("; and 4980 more")
 
 
@@ -176,15 +165,17 @@ def test_a_nested_override_changes_its_keys_and_keeps_the_others(tmp_path: Path)
 def test_a_factor_can_be_named_with_its_section(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, study_values(), overrides={"factors.training.batch_size": ["8"]})
     assert plan.study.factors["training.batch_size"] == [8]
-    with pytest.raises(StudyError, match="bogus"):
+    with pytest.raises(StudyError) as caught:
         plan_of(tmp_path, study_values(), overrides={"factors.bogus": [1]})
+    assert caught.value.key == "bogus"
 
 
 @pytest.mark.parametrize("name", ["lr+wd", "my study", "data", "weights"])
 def test_a_name_that_the_results_could_not_hold_is_one_line(tmp_path: Path, name: str) -> None:
     (tmp_path / f"{name}.yaml").write_text(pyyaml.safe_dump(study_values()), encoding="utf-8")
-    with pytest.raises(StudyError, match=r"is not allowed as a study's name"):
+    with pytest.raises(StudyError) as caught:
         read_study(name, [tmp_path], read_selection({}))
+    assert (caught.value.key, caught.value.value) == ("studies", name)
 
 
 def test_text_stays_as_it_was_given(tmp_path: Path) -> None:
@@ -307,8 +298,9 @@ def test_keys_must_go_together_in_each_run_not_before_factors_are_applied(tmp_pa
     training = {"loop": "fastai", "precision": "bf16", "freeze_epochs": 0, "batch_size": 4}
     values = study_values(training=training, loader={"kind": "workers"})
     assert plan_of(tmp_path, values, devices="cuda").runs
-    with pytest.raises(StudyError, match=r"training\.precision: 'bf16' is not allowed"):
+    with pytest.raises(StudyError) as caught:
         plan_of(tmp_path, values, devices="cpu")
+    assert (caught.value.key, caught.value.value) == ("training.precision", "bf16")
 
 
 def test_a_path_with_a_colon_stays_a_path() -> None:
@@ -358,30 +350,29 @@ def test_a_reduced_number_of_images_is_not_claimed_of_data_that_are_used_whole(t
 
 
 def test_reduced_keys_are_checked_at_any_size_and_full_is_no_key_of_a_file(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match=r"reduced: 'training\.epoch' is not allowed: no such key; allowed: task, "):
+    with pytest.raises(StudyError) as caught:
         reduced_plan(tmp_path, {"training.epoch": 7})
-    with pytest.raises(StudyError, match="size: 'small' is not allowed"):
-        reduced_plan(tmp_path, {}, size="small")
-    with pytest.raises(StudyError) as error:
+    assert (caught.value.key, caught.value.value) == ("reduced", "training.epoch")
+    with pytest.raises(StudyError) as caught:
         plan_of(tmp_path, study_values(full={"replicates": 2}))
-    assert (error.value.key, error.value.why) == ("full", "unknown key")
+    assert (caught.value.key, caught.value.why) == ("full", "unknown key")
 
 
 def test_the_level_of_a_null_control_is_no_key_of_a_file(tmp_path: Path) -> None:
     with pytest.raises(StudyError) as error:
         plan_of(tmp_path, study_values(control="first"))
     assert (error.value.key, error.value.why) == ("control", "unknown key")
-    with pytest.raises(StudyError, match="factors: 'control' is not allowed"):
+    with pytest.raises(StudyError) as error:
         plan_of(tmp_path, study_values(factors={"control": ["first", "second"]}, curve=None))
+    assert (error.value.key, error.value.value) == ("factors", "control")
     assert len(plan_of(tmp_path, study_values(null_control=True)).runs) == 4
 
 
 def test_the_time_to_a_target_needs_a_target(tmp_path: Path) -> None:
     curve = {"x": "training.batch_size", "y": "target_seconds"}
-    with pytest.raises(
-        StudyError, match=r"curve\.y: 'target_seconds' is not allowed without a target: give training\."
-    ):
+    with pytest.raises(StudyError) as caught:
         plan_of(tmp_path, study_values(curve=curve))
+    assert (caught.value.key, caught.value.value) == ("curve.y", "target_seconds")
     with_one = study_values(curve=curve)
     with_one["training"] |= {"target_accuracy": 0.9}
     assert {run.settings.training.target_accuracy for run in plan_of(tmp_path, with_one).runs} == {0.9}
@@ -393,8 +384,9 @@ def test_the_margin_of_learning_changes_no_run(tmp_path: Path) -> None:
     """It is a key of the analysis: a study that asks for more of its settings need not be measured again."""
     keys = [[run.key for run in plan_of(tmp_path, study_values(learning_margin=m)).runs] for m in (0.02, 0.1)]
     assert keys[0] == keys[1]
-    with pytest.raises(StudyError, match=r"learning_margin: 1\.5 is not allowed: "):
+    with pytest.raises(StudyError) as caught:
         plan_of(tmp_path, study_values(learning_margin=1.5))
+    assert (caught.value.key, caught.value.value) == ("learning_margin", 1.5)
 
 
 @pytest.mark.parametrize(

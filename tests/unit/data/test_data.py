@@ -19,6 +19,7 @@ from study.data.generated import patterns, photographs
 from study.data.sources import look, name_of, open_set, source_of
 from study.data.splits import assign_splits
 from tests.conftest import write_photos
+from tests.errors import refused
 
 
 def dataset(**values: Any) -> Dataset:
@@ -191,7 +192,7 @@ def test_damaged_exif_data_leave_the_image_as_it_is(tmp_path: Path) -> None:
 def test_a_class_whose_files_have_other_endings_is_an_error_that_names_it(photos: Path) -> None:
     (photos / "phone").mkdir()
     (photos / "phone" / "a.heic").write_bytes(b"x")
-    with pytest.raises(StudyError, match=r"class 'phone' has 0 image\(s\)"):
+    with refused("dataset.path"):
         look(dataset(source="folder", path=str(photos)))
 
 
@@ -253,14 +254,14 @@ def test_a_file_whose_name_is_no_utf8_is_left_out_under_a_name_that_can_be_read(
 
 def test_a_class_whose_name_is_no_utf8_is_an_error_that_names_it(photos: Path) -> None:
     (photos / os.fsdecode(b"wood\xff")).mkdir()
-    with pytest.raises(StudyError, match=r"class 'wood\\\\xff' is not allowed: its name is no UTF-8"):
+    with refused("dataset.path", r"wood\xff"):
         look(own(photos))
 
 
 @pytest.mark.parametrize("target", [".", ".."])
 def test_a_class_that_is_a_link_to_all_classes_is_an_error_that_names_it(photos: Path, target: str) -> None:
     (photos / "again").symlink_to(target)
-    with pytest.raises(StudyError, match="class 'again' is not allowed: it is a link to a folder that holds all"):
+    with refused("dataset.path", "again"):
         look(own(photos))
 
 
@@ -291,9 +292,9 @@ def test_a_class_that_loses_all_its_files_is_an_error_that_names_one(photos: Pat
 
 def test_a_folder_that_is_a_file_or_is_not_there_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StudyError, match="it is a file"):
+    with refused("dataset.path"):
         look(dataset(source="folder", path=str(tmp_path / "file")))
-    with pytest.raises(StudyError, match="no such folder"):
+    with refused("dataset.path"):
         look(dataset(source="folder", path=str(tmp_path / "nowhere")))
 
 

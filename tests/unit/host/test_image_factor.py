@@ -7,11 +7,11 @@ import pytest
 
 from study.artifacts.plan import Plan
 from study.artifacts.record import without_paths
-from study.base.errors import StudyError
 from study.config.selection import Selection
 from study.host.engine.place import DEVICES, Place
 from study.host.engine.request import request
 from tests.conftest import plan_at
+from tests.errors import refused
 
 BASE = "other:1"
 
@@ -64,7 +64,7 @@ def test_on_the_host_such_runs_are_left_out_with_the_reason(locks: list[str]) ->
 
 
 def test_a_lock_that_is_not_there_is_refused(locks: list[str]) -> None:
-    with pytest.raises(StudyError, match=r"image: 'gone.lock' is not allowed: no such file; allowed: an archive"):
+    with refused("image", "gone.lock"):
         planned([*locks, "gone.lock"])
 
 
