@@ -17,6 +17,7 @@ OUTSIDE = {
     "../config/README.md": "configuration.md",
     "../docker/README.md": "containers.md",
     "../benchmarks/README.md": "benchmarks.md",
+    "../replications/README.md": "replications.md",
     "../../benchmarks/README.md": "../benchmarks.md",
 }
 """Files outside this folder, by the page that includes each: links name the file, so that they work in a checkout."""

@@ -12,12 +12,18 @@ from matplotlib.figure import Figure
 
 from study.analysis.figures import drawn
 from study.analysis.figures.style import Drawn, use_style
+from study.analysis.published.claims import examine
+from study.analysis.published.claims.measured import verdicts
 from study.analysis.stats.analysis import Analysis, analyse
 from study.analysis.stats.any_table import checked_table, fit_table
 from study.analysis.stats.curve import CurveFit
 from study.analysis.stats.optimum import Optimum
 from study.analysis.table.files import read_table
+from study.analysis.wording.answer import answer_sentence
 from study.analysis.wording.any_table import as_text
+from study.analysis.wording.caveats import caveat_sentence
+from study.analysis.wording.claims import claim_text
+from study.analysis.wording.sources import citation
 from study.artifacts.checked import Records, read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan
@@ -110,6 +116,49 @@ class StudyResults:
         """
         return self._analysis
 
+    def plan(self) -> Plan:
+        """Return what was planned: the study as its file says it, and its runs in their order.
+
+        >>> open("docs/example-h200")["speedup"].plan().study.title
+        'Speed-up of the GPU'
+        """
+        return self._plan
+
+    def answer(self) -> list[str]:
+        """Return the statements of the report's answer, each as a sentence."""
+        return [answer_sentence(answer) for answer in self._analysis.answer]
+
+    def caveats(self) -> list[str]:
+        """Return what a reader must know before believing the numbers, each as a sentence."""
+        return [caveat_sentence(caveat) for caveat in self._analysis.warnings]
+
+    def claims(self) -> list["PublishedClaim"]:
+        """Return the published claims of the study's document, each beside what was measured here.
+
+        >>> for claim in open("docs/example-h200")["speedup"].claims():
+        ...     print(claim.words)
+        Batch size 64 is the optimum; the others reach 63.3% to 76% of its speed
+        The GPU is 9.97 times as fast as the CPU
+        """
+        claims = examine(self._plan.claimed) if self._plan.claimed else []
+        return [
+            PublishedClaim(
+                words=claim.published,
+                figures=claim.verdict,
+                here=[claim_text(one) for one in verdicts([claim], self._plan.study, self._analysis)],
+                source=citation(claim.source, claim.place),
+            )
+            for claim in claims
+        ]
+
+    def figures(self) -> dict[str, Drawn]:
+        """Return every figure of the report by name, with its title, its caption, and a text for who cannot see it.
+
+        >>> list(open("docs/example-h200")["batch-size"].figures())[:2]
+        ['batch_size_performance', 'law']
+        """
+        return dict(self._figures)
+
     def figure(self, name: str) -> Figure:
         """Return the figure ``name`` of the report. Raise :class:`StudyError` for an unknown one, with those allowed.
 
@@ -143,6 +192,20 @@ class StudyResults:
             use_style()
             records = self._files.records(self.name)
             return drawn(self._plan, self._timings, self._analysis, records, records.parent / "telemetry")
+
+
+@dataclass(frozen=True)
+class PublishedClaim:
+    """A published claim beside what was measured here, in words."""
+
+    words: str
+    """The claim."""
+    figures: str
+    """What the figures that were printed with it support of it."""
+    here: list[str]
+    """What this study says of it; empty where it cannot speak to it."""
+    source: str
+    """The document, and the place in it."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,16 @@ def root() -> Path:
     return ROOT
 
 
+def replications() -> dict[str, Path]:
+    """Return the folder of each replication by its name: those where a start is made, then those of the checkout."""
+    found: dict[str, Path] = {}
+    for base in (Path.cwd(), ROOT):
+        for folder in sorted((base / "replications").glob("*/")):
+            if not folder.name.startswith(("_", ".")):
+                found.setdefault(folder.name, folder)
+    return found
+
+
 def commit() -> str | None:
     """Return the checkout's commit. None without git or a commit."""
     return _git("rev-parse", "HEAD")

@@ -131,11 +131,11 @@ class StudyFile(Keys):
     evidence: Evidence = Field(default_factory=lambda: Evidence.model_validate({}))
     published: str | None = Field(
         None,
-        description="Name of the study in `study/analysis/published/published.csv` that is shown beside the runs.",
+        description="Name of a folder in `replications`: the figures of its `published.csv` are shown beside the runs.",
     )
     claims_of: str | None = Field(
         None,
-        description="Name of the published study whose claims are compared with what is measured here. none: that of "
+        description="Name of the replication whose claims are compared with what is measured here. none: that of "
         "`published`.",
     )
 

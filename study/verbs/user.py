@@ -151,21 +151,14 @@ def _fit_table(options: argparse.Namespace) -> None:
         write_if_changed(options.output, json.dumps(as_json(curve, optimum), indent=1, allow_nan=False))
 
 
-@verb(argument("--study", help="only the claims of this published study"))
+@verb(argument("document", nargs="?", help="a folder of replications (default: all of them)"))
 def claims(options: argparse.Namespace) -> None:
     """Print how far the published figures support each published claim."""
-    from study.analysis.published.claims import as_text, chosen, published_claims
+    from study.analysis.published.claims import as_text, examine
+    from study.artifacts.published import all_published
 
-    print_lines(as_text(chosen(published_claims(), options.study)))
-
-
-@verb(
-    argument("studies", nargs="*", metavar="study", help="name of a study (default: those that were started last)"),
-    argument("--output", type=Path, required=True, metavar="FOLDER", help="folder of the post and its pictures"),
-    RESULTS,
-)
-def blog(options: argparse.Namespace) -> None:
-    """Write a post for a blog (Markdown with front matter, tables and figures) from the records that are there."""
-    from study.analysis.blog.step import write_post
-
-    say(f"the post: {write_post(options.studies, options.results, options.output, say)}")
+    published = all_published()
+    known = [one.name for one in published]
+    if options.document not in (None, *known):
+        raise StudyError(key="document", value=options.document, why="no such replication", allowed=known)
+    print_lines(as_text([claim for one in published if options.document in (None, one.name) for claim in examine(one)]))

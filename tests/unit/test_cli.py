@@ -313,17 +313,15 @@ STEERING = "\x1b[2J\x1b]0;mine\x07 <b>\u202e"
 
 @pytest.mark.parametrize(
     "command",
-    [["claims"], ["claims", "--study", "batch-size"], ["fit", "TABLE", "--x", STEERING]],
+    [["claims"], ["claims", "gpu_blog"], ["fit", "TABLE", "--x", STEERING]],
 )
 def test_hostile_words_are_printed_as_text(
     command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from study.analysis.published import table
-
-    text = table.FILE.read_text(encoding="utf-8")
-    published = tmp_path / "published.csv"
-    published.write_text(text.replace("RTX 3060 Ti", STEERING), encoding="utf-8")
-    monkeypatch.setattr(table, "FILE", published)
+    own = shutil.copytree(ROOT / "replications" / "gpu_blog", tmp_path / "replications" / "gpu_blog")
+    text = (own / "published.csv").read_text(encoding="utf-8")
+    (own / "published.csv").write_text(text.replace("RTX 3060 Ti", STEERING), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
     times = tmp_path / "times.csv"
     times.write_text(f"{STEERING},seconds\n16,2\n32,1\n64,1.5\n", encoding="utf-8")
     assert main([str(times) if word == "TABLE" else word for word in command]) == 0

@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 
 from study.analysis.figures.style import COLOURS, Drawn, log_y_axis
 from study.analysis.published.beside import SHARES, Row, Series, beside, varied
-from study.analysis.published.table import read_published
 from study.analysis.stats.analysis import Analysis
 from study.analysis.stats.rows import level_rows, means_of
 from study.analysis.words import number
@@ -23,10 +22,10 @@ WIDE = 8.0
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     """Return a panel for each published series with two or more figures measured here; None without one."""
-    if plan.study.published is None:
+    if plan.beside is None:
         return None
     means = means_of(level_rows(plan.study, frame, analysis))
-    series = [one for one in varied(beside(plan.study, frame, read_published(), means)) if one.metric not in SHARES]
+    series = [one for one in varied(beside(plan.study, frame, plan.beside, means)) if one.metric not in SHARES]
     if not series:
         return None
     columns = min(2, len(series))

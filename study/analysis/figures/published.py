@@ -4,10 +4,28 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from study.analysis.figures.style import COLOURS, MARKERS, Drawn, batch_axis
-from study.analysis.published.table import published_times
 from study.analysis.stats.analysis import Analysis
 from study.analysis.words import device_words, short_key
 from study.artifacts.plan import Plan
+from study.artifacts.published import Published
+
+METRICS = {
+    "fit_seconds": "fit_time",
+    "blog_seconds": "fit_time",
+    "train_seconds": "fit_time",
+    "epoch_seconds": "epoch_time",
+}
+"""The published metric of a total; documents print no other total."""
+
+
+def published_times(published: Published, x: str, total: str) -> pd.DataFrame:
+    """Return the published times to set beside ``total``: columns ``table``, ``hardware``, ``x`` and ``seconds``."""
+    rows = [
+        (figure.table, figure.hardware or "hardware not printed", figure.at[x], figure.value)
+        for figure in published.figures
+        if figure.metric == METRICS.get(total) and x in figure.at
+    ]
+    return pd.DataFrame(rows, columns=["table", "hardware", "x", "seconds"])
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
@@ -15,16 +33,16 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
 
     It is None where nothing was published, and at a reduced size, whose times are those of less work.
     """
-    if plan.study.published is None or plan.study.curve is None or plan.study.full:
+    if plan.beside is None or plan.study.curve is None or plan.study.full:
         return None
-    published = published_times(plan.study.published, analysis.y)
+    published = published_times(plan.beside, plan.study.curve.x, analysis.y)
     if published.empty:
         return None
     figure = Figure(figsize=(7.5, 4.2))
     axes = figure.subplots()
     for index, ((table, hardware), rows) in enumerate(published.groupby(["table", "hardware"], sort=False)):
         axes.plot(
-            rows["batch_size"],
+            rows["x"],
             rows["seconds"],
             f"--{MARKERS[index]}",
             color=COLOURS[index],
@@ -40,7 +58,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
             color=COLOURS[index % 6],
             label=f"measured here: {device_words(group.label)}",
         )
-    ticks = sorted({*published["batch_size"], *(level.x or 0 for group in analysis.groups for level in group.levels)})
+    ticks = sorted({*published["x"], *(level.x or 0 for group in analysis.groups for level in group.levels)})
     batch_axis(axes, [float(tick) for tick in ticks], short_key(plan.study.curve.x))
     axes.set(ylabel="time (s)", ylim=(0, None))
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
@@ -58,7 +76,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
 
 def _gap(published: pd.DataFrame) -> str:
     """Return a sentence on how far two published runs of the same settings lie apart."""
-    wide = published.pivot_table(index="batch_size", columns="table", values="seconds")
+    wide = published.pivot_table(index="x", columns="table", values="seconds")
     if wide.shape[1] != 2:
         return ""
     gaps = (wide.iloc[:, 0] - wide.iloc[:, 1]).abs()

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from study.analysis.published.sources import SOURCES, Source
 from study.analysis.stats.usable import Estimate, estimate, model_of, usable_runs, with_reasons
 from study.analysis.wording.sources import place_words
 from study.analysis.words import device_words, listed, short_key
+from study.artifacts.published import Figure, PrintedData, Published, Source
 from study.config.settings import get
 from study.config.study import Study, shown
 
@@ -26,24 +25,10 @@ METRICS: dict[str, tuple[str, str, float]] = {
 }
 """By published metric: its name, the column of the table of timings, and the factor from our unit to the published."""
 UNITS = {"million": 1e-6}
-"""Factors from our unit to units of single documents."""
+"""Factors from our unit to the printed one."""
 TIMES = ("fit_time", "epoch_time")
 SHARES = ("test_accuracy",)
 """Metrics without ratios: shares of a whole."""
-STRATEGIES = {"mirrored": "ddp", "multi_worker": "ddp_two_nodes"}
-NAMES = {"fp16_amp": "fp16", "small": "lab2_small", "medium": "lab2_medium", "large": "lab2_large"}
-"""Published levels with another name here; the second lab printed the sizes of its networks only."""
-SETS = {"cifar10": (60_000, 32), "mnist": (70_000, 28), "birds-woodland": (1030, 192)}
-"""Number of images in a published data set, and the image size in pixels that the documents trained on."""
-UNPRINTED: dict[str, dict[str, str]] = {"batch-size": {"training.loop": "fastai"}}
-"""By published study: the levels of all its figures that its text or its code names, and no column of its tables."""
-CONDITIONS = {
-    "device": "device",
-    "model": "model.name",
-    "batch_size": "training.batch_size",
-    "num_workers": "loader.workers",
-    "precision": "training.precision",
-}
 
 
 @dataclass(frozen=True)
@@ -79,7 +64,7 @@ class Series:
     """Label of the row that the ratios are over, the first that was measured here; None if a metric has no ratios."""
     differs: tuple[str, ...]
     notes: tuple[str, ...]
-    """Remarks of ``published.csv`` on its figures."""
+    """Remarks of the replication on its figures."""
     comparable: str
     """Whether the published figures and ours can be compared, in a sentence."""
 
@@ -88,23 +73,26 @@ Means = Mapping[frozenset[str], Estimate]
 """Times in seconds by the names of the runs that they were estimated from."""
 
 
-def beside(study: Study, frame: pd.DataFrame, published: pd.DataFrame, means: Means | None = None) -> list[Series]:
-    """Return every series of the study's document in ``published.csv``, whether measured here or not.
+def beside(study: Study, frame: pd.DataFrame, published: Published, means: Means | None = None) -> list[Series]:
+    """Return every series of figures that concerns the study, whether measured here or not.
 
     ``means`` are those of the analysis, of the time that the study compares: a mean of the same runs is this one.
     """
     frame = with_reasons(study, frame)
-    mine = published[(published["study"] == study.published) & published["metric"].isin(METRICS)]
-    mine = mine[mine["value"].notna() & (mine["table"] != "claim")]
+    series: dict[tuple[str, str, str], list[Figure]] = {}
+    for figure in published.figures:
+        if figure.metric in METRICS and figure.table != "claim":
+            series.setdefault((figure.source, figure.table, figure.metric), []).append(figure)
     return [
-        _series(study, usable_runs(frame, _column(study, str(metric))), rows, str(metric), means or {})
-        for (_, _, metric), rows in mine.groupby(["source", "table", "metric"], sort=False)
+        _series(study, usable_runs(frame, _column(study, metric)), rows, published.sources[source], means or {})
+        for (source, _, metric), rows in series.items()
     ]
 
 
-def _series(study: Study, usable: pd.DataFrame, rows: pd.DataFrame, metric: str, means: Means) -> Series:
+def _series(study: Study, usable: pd.DataFrame, rows: Sequence[Figure], source: Source, means: Means) -> Series:
     """Return the published ``rows`` of one metric and table beside the ``usable`` runs at their conditions."""
-    words, scale = _unit(metric, str(rows["unit"].iloc[0]))
+    metric, table = rows[0].metric, rows[0].table
+    words, scale = _unit(metric, rows[0].unit)
     matched = _matched(study, usable, rows, metric)
     measured = any(map(len, matched))
     setting, labels = _labels(rows)
@@ -112,18 +100,18 @@ def _series(study: Study, usable: pd.DataFrame, rows: pd.DataFrame, metric: str,
     column = _column(study, metric)
     values = _Values(column, scale, bounded=metric in SHARES, means=means if column == study.total else {})
     return Series(
-        source=SOURCES[str(rows["source"].iloc[0])],
-        table=str(rows["table"].iloc[0]),
-        place=place_words([str(rows["table"].iloc[0])]),
+        source=source,
+        table=table,
+        place=place_words([table]),
         metric=metric,
         words=words,
         setting=setting,
         ours_with=_ours_with(study, rows) if measured and metric != "parameters" else "",
         rows=tuple(_rows(rows, labels, matched, base, values)),
         base=None if base is None else labels[base],
-        differs=tuple(_differs(study, usable, rows) if measured and metric != "parameters" else []),
-        notes=tuple(dict.fromkeys(note for note in map(_text, rows["note"]) if note)),
-        comparable=_comparable(study, metric, rows)
+        differs=tuple(_differs(study, usable, rows, source) if measured and metric != "parameters" else []),
+        notes=tuple(dict.fromkeys(row.note for row in rows if row.note)),
+        comparable=_comparable(study, metric, source.dataset)
         if measured
         else "Not measured here: no run of this study that succeeded is at one of these settings.",
     )
@@ -151,28 +139,32 @@ def _unit(metric: str, unit: str) -> tuple[str, float]:
     return (f"{words} ({unit})", scale * UNITS[unit]) if unit in UNITS else (words, scale)
 
 
-def _matched(study: Study, usable: pd.DataFrame, rows: pd.DataFrame, metric: str) -> list[pd.DataFrame]:
+def _matched(study: Study, usable: pd.DataFrame, rows: Sequence[Figure], metric: str) -> list[pd.DataFrame]:
     """Return the runs at the conditions of each published row."""
-    conditions, keys = [conditions_of(row) for _, row in rows.iterrows()], study.compared
+    conditions, keys = [row.at for row in rows], study.compared
     if metric == "parameters":  # they follow from the network alone, wherever it trains
         conditions = [{key: level for key, level in row.items() if key == "model.name"} for row in conditions]
         keys = [key for key in keys if key == "model.name"]
-    apart = [key for key in CONDITIONS.values() if len({row.get(key) for row in conditions}) > 1]
-    return [_matching(study, usable, row, keys, apart) for row in conditions]
+    return [_matching(study, usable, row, keys, _varying(conditions)) for row in conditions]
+
+
+def _varying(conditions: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the keys at whose levels some conditions differ, in their order."""
+    keys = dict.fromkeys(key for row in conditions for key in row)
+    return [key for key in keys if len({row.get(key) for row in conditions}) > 1]
 
 
 def _rows(
-    rows: pd.DataFrame, labels: Sequence[str], matched: Sequence[pd.DataFrame], base: int | None, values: _Values
+    rows: Sequence[Figure], labels: Sequence[str], matched: Sequence[pd.DataFrame], base: int | None, values: _Values
 ) -> Iterator[Row]:
     """Yield each published row with its label and ours; ratios are over the row at the place ``base``."""
-    published = [float(value) for value in rows["value"]]
-    for place, ((index, row), runs) in enumerate(zip(rows.iterrows(), matched, strict=True)):
+    for place, (row, runs) in enumerate(zip(rows, matched, strict=True)):
         yield Row(
-            line=int(str(index)) + 2,  # the file's first line is its header
+            line=row.line,
             label=labels[place],
-            hardware=_text(row["hardware"]) or device_words(_text(row["device"])),
-            published=published[place],
-            published_ratio=None if base is None else published[place] / published[base],
+            hardware=row.hardware or device_words(str(row.at.get("device", ""))),
+            published=row.value,
+            published_ratio=None if base is None else row.value / rows[base].value,
             ours=_mean(runs, values),
             ours_ratio=None if base is None or place == base else _ratio(runs, matched[base], values),
             runs=len(runs),
@@ -185,26 +177,6 @@ def _column(study: Study, metric: str) -> str:
         return METRICS[metric][1]
     total = study.total
     return total if total in ("fit_seconds", "blog_seconds", "train_seconds") else "train_seconds"
-
-
-def conditions_of(row: "pd.Series[Any]") -> dict[str, Any]:
-    """Return the conditions of a published row that its document names, as dotted keys with their levels."""
-    found: dict[str, Any] = {}
-    for name, key in CONDITIONS.items():
-        if pd.notna(row[name]):
-            level = row[name]
-            found[key] = int(level) if isinstance(level, float) else NAMES.get(str(level), str(level))
-    return UNPRINTED.get(str(row["study"]), {}) | found | strategy_of(_text(row["strategy"]))
-
-
-def strategy_of(printed: str) -> dict[str, str]:
-    """Return a printed strategy as dotted keys with their levels; none where none is printed."""
-    if not printed:
-        return {}
-    kind, *parts = printed.split("+")
-    return {"training.strategy": STRATEGIES.get(kind, kind)} | (
-        {"training.loop": "torch"} if "custom_loop" in parts else {}
-    )
 
 
 def _matching(
@@ -226,37 +198,38 @@ def _matching(
     return rows
 
 
-def _ours_with(study: Study, rows: pd.DataFrame) -> str:
+def _ours_with(study: Study, rows: Sequence[Figure]) -> str:
     """Return the levels at which a study's own factors are held beside the rows: ``fastai, contiguous``."""
-    conditions = [conditions_of(row) for _, row in rows.iterrows()]
     told = []
     for key in study.compared:
-        levels = {str(row.get(key, _own(study, key))) for row in conditions}
+        levels = {str(row.at.get(key, _own(study, key))) for row in rows}
         if len(study.factors[key]) > 1 and len(levels) == 1 and levels <= set(_levels(study, key)):
             level = levels.pop()
             told.append(f"{short_key(key)} {level}" if level.isdecimal() else device_words(level))
     return ", ".join(told)
 
 
-def _labels(rows: pd.DataFrame) -> tuple[str, list[str]]:
+def _labels(rows: Sequence[Figure]) -> tuple[str, list[str]]:
     """Return the conditions in which the rows of a series differ, and each row's words for them."""
-    columns = ("device", "hardware", "model", "batch_size", "num_workers", "precision", "strategy")
-    names = {"batch_size": "batch size", "num_workers": "loader workers"}
-    varying = [name for name in columns if rows[name].nunique(dropna=False) > 1]
-    if varying[:2] == ["device", "hardware"] and rows["device"].nunique() == rows["hardware"].nunique():
+    told: list[dict[str, Any]] = [{"device": row.at.get("device"), "hardware": row.hardware} | row.at for row in rows]
+    varying = _varying(told)
+    if varying[:2] == ["device", "hardware"] and _levels_of(told, "device") == _levels_of(told, "hardware"):
         varying.remove("hardware")  # the table has it anyway
     labels = []
-    for _, row in rows.iterrows():
-        parts = []
-        for name in varying:
-            value = row[name]
-            if pd.isna(value):
-                continue
-            shown = f"{value:g}" if isinstance(value, float) else device_words(str(value)).replace("_", " ")
-            named = name in names and len(varying) > 1
-            parts.append(f"{names[name]} {shown}" if named else shown.replace("+", ", "))
+    for row in told:
+        levels = {key: row[key] for key in varying if row.get(key) is not None}
+        parts = [
+            device_words(level).replace("_", " ")
+            if isinstance(level, str)
+            else f"{short_key(key)} {level}" * (len(varying) > 1) or str(level)
+            for key, level in levels.items()
+        ]
         labels.append(", ".join(parts) or "all")
-    return ", ".join(names.get(name, name) for name in varying) or "setting", labels
+    return ", ".join(map(short_key, varying)) or "setting", labels
+
+
+def _levels_of(conditions: Sequence[Mapping[str, Any]], key: str) -> int:
+    return len({row.get(key) for row in conditions} - {None})
 
 
 def _mean(runs: pd.DataFrame, values: _Values) -> Estimate | None:
@@ -288,32 +261,25 @@ def _ratio(runs: pd.DataFrame, base: pd.DataFrame, values: _Values) -> Estimate 
     return ratio.model_copy(update={"value": mine.value / other.value}) if mine and other else ratio
 
 
-def _differs(study: Study, usable: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
+def _differs(study: Study, usable: pd.DataFrame, rows: Sequence[Figure], source: Source) -> list[str]:
     """Return what was not the same here, in words."""
     return [
-        *_data_differs(study, _printed(rows["dataset"])),
-        *_epochs_differ(study, [epochs.removesuffix(".0") for epochs in _printed(rows["epochs"])]),
+        *_data_differs(study, source.dataset),
+        *_epochs_differ(study, sorted({row.epochs for row in rows if row.epochs})),
         *_conditions_differ(study, rows),
         *_not_printed(study, rows),
         *_processes(study, usable),
-        *_hardware(usable, _printed(rows["hardware"])),
+        *_hardware(usable, sorted({row.hardware for row in rows if row.hardware})),
     ]
 
 
-def _printed(column: "pd.Series[Any]") -> list[str]:
-    """Return the values that a document prints, sorted, each once."""
-    return sorted({_text(value) for value in column} - {""})
-
-
-def _data_differs(study: Study, published: list[str]) -> list[str]:
+def _data_differs(study: Study, printed: PrintedData | None) -> list[str]:
     """Return how the images differ: their source, number and size."""
-    data, name = study.dataset, published[0] if published else None
-    count, size = SETS.get(str(name), (None, None))
-    there = f"{name}, {count} images of {size} px" if count else str(name or "not printed")
-    if data.source == name:
+    data, drawn = study.dataset, study.dataset.drawn
+    there = f"{printed.name}, {printed.images} images of {printed.image_size} px" if printed else "not printed"
+    if printed and data.source == printed.name:
         return []
-    drawn = data.drawn
-    if drawn and (data.images, data.image_size) == (count, size):
+    if printed and drawn and (data.images, data.image_size) == (printed.images, printed.image_size):
         return [f"data: {there} there, the same number of drawn images of that size here"]
     here = f"{data.images} drawn images of {data.image_size} px" if drawn else f"{data.source}, {data.image_size} px"
     return [f"data: {there} there, {here} here"]
@@ -327,22 +293,21 @@ def _epochs_differ(study: Study, published: list[str]) -> list[str]:
     return [] if same else [f"epochs: {listed(published)} there, {here} here"]
 
 
-def _conditions_differ(study: Study, rows: pd.DataFrame) -> list[str]:
+def _conditions_differ(study: Study, rows: Sequence[Figure]) -> list[str]:
     """Return the printed conditions that the study does not vary, and has at another level."""
-    conditions = [conditions_of(row) for _, row in rows.iterrows()]
     told = []
-    for key in dict.fromkeys(key for row in conditions for key in row):
-        levels, own = sorted({str(row[key]) for row in conditions if key in row}), _own(study, key)
+    for key in dict.fromkeys(key for row in rows for key in row.at):
+        levels, own = sorted({str(row.at[key]) for row in rows if key in row.at}), _own(study, key)
         if key not in study.factors and own is not None and levels != [own]:
             told.append(f"{short_key(key)}: {listed(levels)} there, {own} here")
     return told
 
 
-def _not_printed(study: Study, rows: pd.DataFrame) -> list[str]:
+def _not_printed(study: Study, rows: Sequence[Figure]) -> list[str]:
     return [
         f"{short_key(key)}: not printed there, {_here(study, key)} here"
-        for column, key in (("model", "model.name"), ("batch_size", "training.batch_size"))
-        if rows[column].isna().all()
+        for key in ("model.name", "training.batch_size")
+        if not any(key in row.at for row in rows)
     ]
 
 
@@ -376,23 +341,19 @@ def _levels(study: Study, key: str) -> list[str]:
     return [str(shown(study, key, level)) for level in study.factors[key]]
 
 
-def _comparable(study: Study, metric: str, rows: pd.DataFrame) -> str:
+def _comparable(study: Study, metric: str, printed: PrintedData | None) -> str:
     """Return whether the published figures of a metric can be compared with ours, in a sentence."""
     if metric in TIMES:
         return "The times come from other hardware and from single runs: only their ratios can be compared."
     if metric in SHARES:
         if study.dataset.drawn:
             return "Not comparable: accuracies on drawn images say nothing about accuracies on photographs."
-        if study.dataset.source not in set(rows["dataset"]):
+        if printed is None or study.dataset.source != printed.name:
             return "Not comparable: an accuracy holds for the images on which it was reached."
         return "Comparable where the schedule is the same."
     if metric == "device_memory_peak":
         return "Comparable in kind: the memory of tensors depends on the library's version and its algorithms."
     return "Comparable: it follows from the architecture."
-
-
-def _text(value: object) -> str:
-    return "" if value is None or (isinstance(value, float) and np.isnan(value)) else str(value)
 
 
 def varied(series: Sequence[Series]) -> list[Series]:

@@ -9,9 +9,9 @@ import pandas as pd
 from study.analysis.charts.spark import sparkline
 from study.analysis.charts.svg import Chart
 from study.analysis.published.beside import Series, beside
+from study.analysis.published.claims import examine
 from study.analysis.published.claims.measured import ClaimVerdict, verdicts
 from study.analysis.published.claims.printed import Claim
-from study.analysis.published.table import read_published
 from study.analysis.report.drawings import (
     main_chart,
     order_chart,
@@ -88,8 +88,8 @@ class StudyView:
     epochs: list[EpochGroup]
     runs: list[dict[str, Any]]
     beside: list[Series]
-    published: str | None
-    """The published study beside this one; the page opens the claims of these."""
+    examined: list[Claim]
+    """The published claims that are compared with this study."""
     verdicts: list[ClaimVerdict]
     """What this study says of the published claims that it can speak to."""
     pictures: list[dict[str, str]]
@@ -103,7 +103,6 @@ def view(
     records: dict[str, Record],
     frame: pd.DataFrame,
     analysis: Analysis,
-    claims: Sequence[Claim],
     pictures: list[dict[str, str]],
     primers: Sequence[Record] = (),
     refused_aside: Mapping[str, str] | None = None,
@@ -117,9 +116,9 @@ def view(
     study, frame = plan.study, with_reasons(plan.study, frame)
     caveats = ranked(analysis.warnings, analysis.groups)
     groups = level_rows(study, frame, analysis)
-    series = beside(study, frame, read_published(), means_of(groups)) if study.published else []
+    series = beside(study, frame, plan.beside, means_of(groups)) if plan.beside else []
     charts = [*switch_charts(analysis), *_present(main_chart(plan, groups, analysis, series))]
-    found = verdicts(claims, study, analysis)
+    found = verdicts(examined := examine(plan.claimed) if plan.claimed else [], study, analysis)
     told = _cards(plan, groups, analysis)
     claimed = [Card(f"Claim: {claim_title(one.claim)}", one.evidence, *claim_words(one), claim=True) for one in found]
     room = max(1, OPEN_CARDS - len(claimed))
@@ -163,7 +162,7 @@ def view(
         epochs=_epochs(plan, records, set(counted(frame)["run"])),
         runs=_runs(plan, frame, analysis.y),
         beside=series,
-        published=study.published,
+        examined=examined,
         verdicts=found,
         pictures=pictures,
         folder=folder,
@@ -210,7 +209,7 @@ def _epochs(plan: Plan, records: dict[str, Record], names: Collection[str]) -> l
     """Return our epochs, and those that the document beside the study prints."""
     study = plan.study
     ours = [] if study.total in TOTALS_OF_INFERENCE else epoch_rows(plan, records, names)
-    theirs = published_epochs(study.published, read_published()) if ours and study.published else []
+    theirs = published_epochs(plan.beside) if ours and plan.beside else []
     return grouped([*ours, *theirs])
 
 

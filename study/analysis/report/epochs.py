@@ -1,14 +1,13 @@
 """Epoch by epoch: times and losses as medians over the runs of a setting, accuracy as the mean, as everywhere."""
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from statistics import fmean, median
 
-import pandas as pd
-
-from study.analysis.published.sources import SOURCES
 from study.analysis.words import device_words, number, short_key
 from study.artifacts.plan import Plan
+from study.artifacts.published import Published
 from study.artifacts.record import Record
 from study.artifacts.samples import Epoch
 from study.config.settings import get
@@ -62,17 +61,18 @@ def epoch_rows(plan: Plan, records: dict[str, Record], counted: Collection[str])
     return rows
 
 
-def published_epochs(study: str, published: pd.DataFrame) -> list[EpochRow]:
+def published_epochs(published: Published) -> list[EpochRow]:
     """Return the rows of a document that prints its epochs: one for each of its machines and quantities."""
-    parts = published["metric"].str.extract(r"^epoch_(?P<epoch>\d+)_(?P<kind>\w+)$")
-    mine = published.join(parts)[(published["study"] == study) & parts["kind"].isin(PUBLISHED)]
+    printed: dict[tuple[str, str, str], dict[int, float]] = {}
+    for figure in published.figures:
+        epoch = re.fullmatch(r"epoch_(\d+)_(\w+)", figure.metric)
+        if epoch and epoch[2] in PUBLISHED:
+            where = figure.hardware or device_words(str(figure.at.get("device", "")))
+            printed.setdefault((figure.source, where, epoch[2]), {})[int(epoch[1])] = figure.value
     rows = []
-    for (source, device, kind), found in mine.groupby(["source", "device", "kind"], sort=False):
-        printed = dict(zip(found["epoch"].astype(int), found["value"].astype(float), strict=True))
-        hardware = found["hardware"].iloc[0]
-        where = device_words(str(device)) if pd.isna(hardware) else str(hardware)
-        cells = [number(printed[epoch]) if epoch in printed else None for epoch in range(1, max(printed) + 1)]
-        rows.append(EpochRow(f"published ({SOURCES[str(source)].short_name}): {where}", PUBLISHED[str(kind)], cells))
+    for (source, where, kind), values in printed.items():
+        cells = [number(values[epoch]) if epoch in values else None for epoch in range(1, max(values) + 1)]
+        rows.append(EpochRow(f"published ({published.sources[source].short_name}): {where}", PUBLISHED[kind], cells))
     return rows
 
 

@@ -14,7 +14,6 @@ from markupsafe import Markup, escape
 from pydantic import TypeAdapter, ValidationError
 
 from study.analysis.charts.legend import legend_sign
-from study.analysis.published.claims import published_claims
 from study.analysis.published.claims.printed import Claim
 from study.analysis.report.context import StudyView, view
 from study.analysis.report.resources import resources
@@ -53,8 +52,7 @@ OVERVIEW_FROM = 4
 
 def render(studies: list[str], results: Path, output: Path, linked: Path | None = None) -> None:
     """Write the report on ``studies`` to ``output``, in one piece; its links lead to ``linked``, else ``results``."""
-    claims = published_claims()
-    views = [_read(name, results, linked or results, output.parent, claims) for name in studies]
+    views = [_read(name, results, linked or results, output.parent) for name in studies]
     template = _templates().get_template
     text = template("report.html.j2").render(
         studies=views,
@@ -62,7 +60,7 @@ def render(studies: list[str], results: Path, output: Path, linked: Path | None 
         unfinished=None
         if all(view.progress.whole for view in views)
         else progress_sentence([v.progress for v in views]),
-        claims=claims,
+        claims=_claims(views),
         style=template("report.css").render(),
         script=template("report.js").render(),
     )
@@ -124,7 +122,12 @@ def _finalize(value: object) -> object:
     return in_place(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _read(name: str, results: Path, linked: Path, page: Path, claims: Sequence[Claim]) -> StudyView:
+def _claims(views: Sequence[StudyView]) -> list[Claim]:
+    """Return the claims that are compared with the studies of a page, each once."""
+    return list({(claim.document, claim.lines): claim for view in views for claim in view.examined}.values())
+
+
+def _read(name: str, results: Path, linked: Path, page: Path) -> StudyView:
     """Return one study of ``results`` for a page in the folder ``page``, with links to the files in ``linked``."""
     files = Results(results)
     plan = read_plan(files.plan(name))
@@ -135,7 +138,6 @@ def _read(name: str, results: Path, linked: Path, page: Path, claims: Sequence[C
         found.counted,
         read_timings(files.timings(name), plan),
         read_analysis(files.fit(name)),
-        claims,
         _pictures(Results(linked).figures(name), folder),
         read_primers(results),
         found.refused_aside,

@@ -1,12 +1,9 @@
 """The documents in words."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from study.analysis.words import listed
-
-if TYPE_CHECKING:
-    from study.analysis.published.sources import Source
+from study.artifacts.published import Source
 
 PARTS = {
     "claim": "the text",
@@ -26,12 +23,12 @@ def place_words(tables: Sequence[str], lines: Sequence[int] = ()) -> str:
     return f"{parts}, line{'s' * (len(lines) > 1)} {numbers} of published.csv" if lines else parts
 
 
-def document(source: "Source") -> str:
+def document(source: Source) -> str:
     """Return the document without its address: ``the blog: Title (blog post, 2025-04-16)``."""
     kind = f"{source.kind}, {source.date}" if source.date else source.kind
     return f"{source.short_name}: {source.title} ({kind})"
 
 
-def citation(source: "Source", place: str) -> str:
+def citation(source: Source, place: str) -> str:
     """Return the document, the place in it, and its address."""
     return f"{document(source)}, {place}; {source.address or 'no address is known'}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from study.base import strict_yaml
+from study.base.checkout import replications
 from study.base.errors import StudyError
 from study.base.files import ROOT
 
@@ -27,8 +28,7 @@ def study_folders() -> list[Path]:
     These are ``config/studies``, and those of each replication: of the folder where a start is made, then of the
     checkout.
     """
-    folders = dict.fromkeys([Path.cwd(), ROOT])
-    return [in_use("studies"), *(path for one in folders for path in sorted(one.glob("replications/*/studies")))]
+    return [in_use("studies"), *(folder / "studies" for folder in replications().values())]
 
 
 def of_one_study(study: str, overrides: Sequence[str], devices: list[str] | None, reduced: bool) -> dict[str, Any]:

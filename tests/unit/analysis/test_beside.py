@@ -6,18 +6,28 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis.published.beside import beside, conditions_of, varied
-from study.analysis.published.table import read_published
+from study.analysis.published.beside import Series, beside, varied
 from study.analysis.report.drawings import published_chart
+from study.artifacts.published import published_by
 from study.config.load import read_selection, read_study
 from study.config.study import Study
 from study.host.plan.configuration import study_folders
 from tests.conftest import study_values
 from tests.timings import as_timings
 
+HOMES = {
+    "batch-size": "gpu_blog", "cifar10-cnn": "cifar10_project", "mnist-strategies": "mnist_report",
+    "lab-device": "gpu_lab", "lab-model-size": "gpu_lab",
+}  # fmt: skip
 
-def study_of(published: str, **changes: Any) -> Study:
-    return Study.model_validate(study_values(published=published, curve=None, contrast=None, **changes))
+
+def study_of(**changes: Any) -> Study:
+    return Study.model_validate(study_values(curve=None, contrast=None, **changes))
+
+
+def shown(study: Study, frame: pd.DataFrame, name: str) -> list[Series]:
+    """The published series beside the runs of the study of this name."""
+    return beside(study, frame, published_by("published", HOMES[name], name))
 
 
 def row(device: str, size: int, block: int, seconds: float, **columns: Any) -> dict[str, Any]:
@@ -34,8 +44,8 @@ def device_frame() -> pd.DataFrame:
 
 
 def test_a_published_pair_stands_beside_ours_as_times_and_as_a_ratio_within_blocks() -> None:
-    study = study_of("lab-device", factors={"device": ["cpu", "cuda"]}, training={"batch_size": 64})
-    (series,) = [one for one in beside(study, device_frame(), read_published()) if one.table == "part 1"][:1]
+    study = study_of(factors={"device": ["cpu", "cuda"]}, training={"batch_size": 64})
+    (series,) = [one for one in shown(study, device_frame(), "lab-device") if one.table == "part 1"][:1]
     cpu, gpu = series.rows
     assert (cpu.label, gpu.label) == ("CPU", "GPU")
     assert (cpu.published, gpu.published) == (125.142935, 64.715595)
@@ -50,9 +60,9 @@ def test_a_published_pair_stands_beside_ours_as_times_and_as_a_ratio_within_bloc
 
 
 def test_what_differs_is_said_and_drawn_images_make_no_comparable_accuracy() -> None:
-    study = study_of("cifar10-cnn", factors={"device": ["cpu", "cuda"]}, training={"batch_size": 64, "epochs": 1})
+    study = study_of(factors={"device": ["cpu", "cuda"]}, training={"batch_size": 64, "epochs": 1})
     frame = device_frame().assign(accuracy=[0.1, 0.9, 0.2, 0.9, 0.9, 0.9])
-    found = {one.metric: one for one in beside(study, frame, read_published())}
+    found = {one.metric: one for one in shown(study, frame, "cifar10-cnn")}
     told = " ".join(found["fit_time"].differs)
     assert "data: cifar10, 60000 images of 32 px there, 20 drawn images of 32 px here" in told
     assert "epochs: 10 there" in told
@@ -66,7 +76,6 @@ def test_what_differs_is_said_and_drawn_images_make_no_comparable_accuracy() -> 
 
 def test_a_factor_that_was_not_published_is_taken_at_the_studys_own_value() -> None:
     study = study_of(
-        "batch-size",
         factors={"training.batch_size": [16, 64], "training.loop": ["fastai", "torch"]},
         training={"loop": "fastai"},
         loader={"kind": "workers"},
@@ -79,7 +88,7 @@ def test_a_factor_that_was_not_published_is_taken_at_the_studys_own_value() -> N
             for block in range(2)
         ]
     )
-    for series in beside(study, frame, read_published()):
+    for series in shown(study, frame, "batch-size"):
         ours = {line.label: line.ours for line in series.rows if line.ours}
         assert set(ours) == {"16", "64"}
         assert all(estimate.value == pytest.approx(10) for estimate in ours.values())
@@ -88,7 +97,6 @@ def test_a_factor_that_was_not_published_is_taken_at_the_studys_own_value() -> N
 
 def test_the_runs_that_do_the_published_work_stand_beside_it_though_the_study_has_switches_and_another_loop() -> None:
     study = study_of(
-        "batch-size",
         factors={
             "training.loop": ["fastai", "torch"],
             "training.cuda_graph": [False, True],
@@ -109,7 +117,7 @@ def test_the_runs_that_do_the_published_work_stand_beside_it_though_the_study_ha
             for block in range(2)
         ]
     )
-    series, *_ = beside(study, frame, read_published())
+    series, *_ = shown(study, frame, "batch-size")
     assert [line.ours and line.ours.value for line in series.rows][:3] == [pytest.approx(10), None, pytest.approx(10)]
     assert series.ours_with == "fastai, no cuda graph"
     drawn = published_chart(series)
@@ -118,16 +126,16 @@ def test_the_runs_that_do_the_published_work_stand_beside_it_though_the_study_ha
 
 
 def test_a_loop_that_differs_from_the_documents_is_said() -> None:
-    study = study_of("batch-size", factors={"training.batch_size": [16, 64]}, training={"loop": "torch"})
+    study = study_of(factors={"training.batch_size": [16, 64]}, training={"loop": "torch"})
     frame = as_timings([row("cuda", size, block, 1.0) for size in (16, 64) for block in range(2)])
-    series, *_ = beside(study, frame, read_published())
+    series, *_ = shown(study, frame, "batch-size")
     assert "loop: fastai there, torch here" in series.differs
 
 
 def test_what_was_not_measured_here_is_shown_and_said_to_be_so() -> None:
-    study = study_of("batch-size", factors={"training.batch_size": [4, 8]})
+    study = study_of(factors={"training.batch_size": [4, 8]})
     frame = as_timings([row("cuda", 4, 1, 1.0), row("cuda", 8, 1, 1.0)])
-    found = beside(study, frame, read_published())
+    found = shown(study, frame, "batch-size")
     assert [one.table for one in found] == ["table", "figure"]
     for one in found:
         assert len(one.rows) == 5
@@ -139,10 +147,8 @@ def test_what_was_not_measured_here_is_shown_and_said_to_be_so() -> None:
 
 def test_as_many_drawn_images_of_that_size_are_told_from_fewer_and_from_other_photographs() -> None:
     def told(**dataset: Any) -> tuple[str, str]:
-        study = study_of(
-            "cifar10-cnn", factors={"device": ["cpu", "cuda"]}, training={"batch_size": 64}, dataset=dataset
-        )
-        found = {one.metric: one for one in beside(study, device_frame().assign(accuracy=0.9), read_published())}
+        study = study_of(factors={"device": ["cpu", "cuda"]}, training={"batch_size": 64}, dataset=dataset)
+        found = {one.metric: one for one in shown(study, device_frame().assign(accuracy=0.9), "cifar10-cnn")}
         return found["fit_time"].differs[0], found["test_accuracy"].comparable
 
     drawn = {"source": "generated", "images": 60000, "image_size": 32}
@@ -161,7 +167,6 @@ def test_as_many_drawn_images_of_that_size_are_told_from_fewer_and_from_other_ph
 
 def test_a_published_setting_that_the_study_does_not_vary_is_matched_by_none_but_its_own() -> None:
     study = study_of(
-        "mnist-strategies",
         factors={"training.strategy": ["ddp", "ddp_two_nodes"]},
         training={"batch_size": 1000, "loop": "torch", "epochs": 20, "freeze_epochs": 0},
         loader={"kind": "workers"},
@@ -169,9 +174,9 @@ def test_a_published_setting_that_the_study_does_not_vary_is_matched_by_none_but
     )
     rows = [row("cuda", 1000, 1, 4.0, **{"training.strategy": "ddp_two_nodes", "replicas": 2})]
     frame = as_timings(rows).assign(train_seconds=4.0, accuracy=0.9)
-    found = {one.metric: one for one in beside(study, frame, read_published())}
+    found = {one.metric: one for one in shown(study, frame, "mnist-strategies")}
     ours = {line.label for line in found["fit_time"].rows if line.ours}
-    assert "GPU, Tesla T4, batch size 1000, multi worker, custom loop" in ours
+    assert "GPU, Tesla T4, batch size 1000, ddp two nodes, torch" in ours
     assert not any("batch size 64" in label or label.startswith("CPU") for label in ours)
     assert "processes: 2 here, that share each batch" in found["fit_time"].differs
     assert found["test_accuracy"].base is None
@@ -179,32 +184,21 @@ def test_a_published_setting_that_the_study_does_not_vary_is_matched_by_none_but
 
 
 def test_parameters_follow_from_the_network_wherever_it_trained() -> None:
-    study = study_of("lab-model-size", factors={"device": ["cpu"], "model.name": ["lab2_small"]})
+    study = study_of(factors={"device": ["cpu"], "model.name": ["lab2_small"]})
     frame = as_timings([row("cpu", 4, 1, 5.0, **{"model.name": "lab2_small", "parameters": 30_036.0})])
-    (series,) = [one for one in beside(study, frame, read_published()) if one.metric == "parameters"]
+    (series,) = [one for one in shown(study, frame, "lab-model-size") if one.metric == "parameters"]
     assert [line.runs for line in series.rows] == [1, 0, 0]
 
 
-def test_published_conditions_are_keys_of_a_study() -> None:
-    frame = read_published()
-    strategies = frame[frame["study"] == "mnist-strategies"].set_index("strategy", drop=False)
-    multi = conditions_of(strategies.loc["multi_worker+custom_loop"].iloc[0])
-    assert multi["training.strategy"] == "ddp_two_nodes"
-    assert multi["training.loop"] == "torch"
-    amp = conditions_of(frame[frame["precision"] == "fp16_amp"].iloc[0])
-    assert amp["training.precision"] == "fp16"
-    assert "training.batch_size" not in amp
-
-
 def test_ours_is_told_in_the_unit_that_the_document_chose() -> None:
-    study = study_of("lab-model-size", factors={"model.name": ["lab2_small", "lab2_large"]}, device="cuda")
+    study = study_of(factors={"model.name": ["lab2_small", "lab2_large"]}, device="cuda")
     frame = as_timings(
         [
             row("cuda", 64, 1, 5.0, **{"model.name": name, "parameters": float(count)})
             for name, count in (("lab2_small", 30_036), ("lab2_large", 6_693_546))
         ]
     )
-    (series,) = [one for one in beside(study, frame, read_published()) if one.metric == "parameters"]
+    (series,) = [one for one in shown(study, frame, "lab-model-size") if one.metric == "parameters"]
     small, _, large = series.rows
     assert series.words == "parameters (million)"
     assert small.ours is not None
@@ -226,9 +220,9 @@ def test_a_time_of_fit_stands_beside_fastais_and_one_of_a_custom_loop_beside_our
             )
         ]
     ).assign(train_seconds=lambda rows: rows["fit_seconds"])
-    (series,) = [one for one in beside(study, frame, read_published()) if one.metric == "fit_time"]
+    (series,) = [one for one in shown(study, frame, "mnist-strategies") if one.metric == "fit_time"]
     ours = {line.label: line.ours.value for line in series.rows if line.ours}
-    assert ours["GPU, A100, batch size 1000, mirrored"] == pytest.approx(9)
-    assert ours["GPU, Tesla T4, batch size 1000, multi worker, custom loop"] == pytest.approx(4)
-    assert "GPU, A100, batch size 1000, multi worker" not in ours
+    assert ours["GPU, A100, batch size 1000, ddp, fastai"] == pytest.approx(9)
+    assert ours["GPU, Tesla T4, batch size 1000, ddp two nodes, torch"] == pytest.approx(4)
+    assert "GPU, A100, batch size 1000, ddp two nodes, fastai" not in ours
     assert series.notes == ("batch size is per replica",)

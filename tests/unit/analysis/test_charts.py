@@ -11,7 +11,6 @@ from study.analysis.charts.ratios import Measured, ratios_chart
 from study.analysis.charts.svg import Chart, linear
 from study.analysis.charts.times import Panel, Row, times_chart
 from study.analysis.published.beside import beside
-from study.analysis.published.table import read_published
 from study.analysis.report.drawings import main_chart
 from study.analysis.stats.analysis import analyse
 from study.analysis.stats.findings import Unsuccessful, WideSpread
@@ -141,7 +140,8 @@ def test_the_main_chart_has_the_first_published_times_beside_the_settings_that_t
     frame = with_reasons(plan.study, table(plan, {run.name: recorded(plan, at) for at, run in enumerate(plan.runs)}))
     analysis = analyse(plan.study, frame)
     groups = level_rows(plan.study, frame, analysis)
-    series = beside(plan.study, frame, read_published(), means_of(groups))
+    assert plan.beside is not None
+    series = beside(plan.study, frame, plan.beside, means_of(groups))
     assert [one.table for one in series if one.metric == "fit_time"] == ["table", "figure"]
     chart = main_chart(plan, groups, analysis, series)
     assert chart is not None

@@ -17,13 +17,13 @@ from study.analysis.published.claims.measured import (
     verdicts,
 )
 from study.analysis.published.claims.printed import Claim
-from study.analysis.published.table import read_published
 from study.analysis.stats.analysis import Analysis, Group, Level, read_analysis
 from study.analysis.stats.findings import Setting
 from study.analysis.stats.usable import Estimate
 from study.analysis.wording.cards import SIGNS
 from study.analysis.wording.claims import LONGEST, claim_headline, claim_text, claim_title, claim_words, ratio_sentence
 from study.artifacts.plan import read_plan
+from study.artifacts.published import all_published
 from study.base.files import ROOT
 from study.config.load import read_selection, read_study
 from study.config.study import Study
@@ -31,7 +31,7 @@ from study.host.plan.configuration import study_folders
 from tests.examples import results_of
 
 EXAMPLE = results_of("example-h200")
-CLAIMS = examine(read_published())
+CLAIMS = [claim for published in all_published() for claim in examine(published)]
 
 
 def named(name: str) -> Study:
@@ -39,13 +39,13 @@ def named(name: str) -> Study:
     return read_study(name, study_folders(), read_selection({"studies": [name]}))
 
 
-def claim_of(study: str, ratio: float | None = None) -> Claim:
-    (claim,) = [claim for claim in CLAIMS if claim.study == study and claim.ratio == ratio]
+def claim_of(document: str, ratio: float | None = None) -> Claim:
+    (claim,) = [claim for claim in CLAIMS if claim.document == document and claim.ratio == ratio]
     return claim
 
 
 def example(name: str) -> tuple[Study, Analysis]:
-    study = read_plan(EXAMPLE / name / "plan.json").study.model_copy(update={"claims_of": "batch-size"})
+    study = read_plan(EXAMPLE / name / "plan.json").study.model_copy(update={"claims_of": "gpu_blog"})
     return study, read_analysis(EXAMPLE / name / "fit.json")
 
 
@@ -56,7 +56,7 @@ def speedup(*intervals: tuple[float | None, float | None]) -> ClaimVerdict:
         ratio.model_copy(update={"ratio": Estimate(value=ratio.ratio.value, low=low, high=high)})
         for ratio, (low, high) in zip(analysis.ratios, intervals, strict=False)
     ]
-    (verdict,) = verdicts([claim_of("batch-size", 9.97)], study, analysis.model_copy(update={"ratios": ratios}))
+    (verdict,) = verdicts([claim_of("gpu_blog", 9.97)], study, analysis.model_copy(update={"ratios": ratios}))
     return verdict
 
 
@@ -64,7 +64,7 @@ def optimum(**changes: Any) -> ClaimVerdict:
     """The verdict on 64 of the example's first group, with changes."""
     study, analysis = example("batch-size")
     group = analysis.groups[0].model_copy(update=changes)
-    (verdict,) = verdicts([claim_of("batch-size")], study, analysis.model_copy(update={"groups": [group]}))
+    (verdict,) = verdicts([claim_of("gpu_blog")], study, analysis.model_copy(update={"groups": [group]}))
     return verdict
 
 
@@ -239,7 +239,7 @@ def test_the_ratio_at_the_claimed_batch_size_alone_is_compared() -> None:
     study, analysis = example("speedup")
     at: list[Setting] = [{"training.batch_size": 32.0}, {"training.batch_size": 64.0}]
     ratios = [ratio.model_copy(update={"at": where}) for ratio, where in zip(analysis.ratios, at, strict=True)]
-    (verdict,) = verdicts(CLAIMS[-1:], study, analysis.model_copy(update={"ratios": ratios}))
+    (verdict,) = verdicts([claim_of("gpu_blog", 9.97)], study, analysis.model_copy(update={"ratios": ratios}))
     assert [ratio.value for ratio in verdict.ratios] == [pytest.approx(17.47, abs=0.01)]
 
 
@@ -270,8 +270,8 @@ def test_every_claim_has_a_study_that_can_speak_to_it() -> None:
     """As the studies stand in their files, with both devices."""
     studies = [named(path.stem) for folder in study_folders() for path in sorted(folder.glob("*.yaml"))]
     empty = example("speedup")[1].model_copy(update={"groups": [], "ratios": []})
-    spoken = {verdict.claim.lines for study in studies for verdict in verdicts(CLAIMS, study, empty)}
-    assert spoken == {claim.lines for claim in CLAIMS}
+    found = [verdict.claim for study in studies for verdict in verdicts(CLAIMS, study, empty)]
+    assert {(one.document, one.lines) for one in found} == {(one.document, one.lines) for one in CLAIMS}
 
 
 def test_a_reduced_study_says_that_it_did_less_work() -> None:
@@ -288,12 +288,12 @@ def test_no_headline_is_longer_than_a_card(count: int, value: float, within: boo
     ratios = tuple(RatioHere({"loader.workers": str(at)}, value * (1 + at), 1.0, 2.0, within) for at in range(count))
     kinds: tuple[Evidence, ...] = ("consistent", "cannot_say", "contradicted", "mixed")
     for evidence in kinds:
-        assert len(claim_headline(ClaimVerdict(claim_of("batch-size", 9.97), evidence, ratios=ratios))) <= LONGEST
+        assert len(claim_headline(ClaimVerdict(claim_of("gpu_blog", 9.97), evidence, ratios=ratios))) <= LONGEST
     names = tuple(str(64 + 1000 * at) for at in range(count + 2))
     group = FastestHere("cuda", names, "among")
     more: tuple[Evidence, ...] = (*kinds, "established", "tied")
     for evidence in more:
-        assert len(claim_headline(ClaimVerdict(claim_of("batch-size"), evidence, groups=(group,)))) <= LONGEST
+        assert len(claim_headline(ClaimVerdict(claim_of("gpu_blog"), evidence, groups=(group,)))) <= LONGEST
 
 
 @pytest.mark.parametrize(

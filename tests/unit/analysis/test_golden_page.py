@@ -289,7 +289,7 @@ def planned() -> Plan:
     """Four batch sizes on two devices, beside a published document."""
     factors = {"device": ["cpu", "cuda"], BATCH: [16, 32, 64, 128]}
     data = {"source": "generated", "images": 200, "image_size": 40}
-    values = TRANSFER | {"dataset": data, "factors": factors, "contrast": "device", "published": "batch-size"}
+    values = TRANSFER | {"dataset": data, "factors": factors, "contrast": "device", "published": "gpu_blog"}
     return with_gpu(tiny_plan(**values, replicates=3))
 
 

@@ -8,7 +8,6 @@ import pytest
 from study.analysis.figures import drawn
 from study.analysis.figures.step import write_figures
 from study.analysis.figures.style import Drawn
-from study.analysis.published.sources import SOURCES
 from study.analysis.report.epochs import epoch_rows
 from study.analysis.report.resources import resources
 from study.analysis.report.step import breakable, content_hash, render
@@ -18,6 +17,7 @@ from study.analysis.stats.usable import FAR
 from study.analysis.table.files import read_all, read_csv, write_csv
 from study.analysis.table.rows import table
 from study.artifacts.plan import Plan, write_plans
+from study.artifacts.published import all_published
 from study.base.files import write_new
 from tests.conftest import ROOT, tiny_plan, write_photos
 from tests.examples import results_of
@@ -93,7 +93,7 @@ def test_the_report_is_one_file_that_asks_the_network_for_nothing(tmp_path: Path
     assert "@import" not in text
     assert "url(" not in text
     links = [str(attributes["href"]) for tag, attributes in page.tags if tag == "a"]
-    documents = {source.address for source in SOURCES.values() if source.address}
+    documents = {source.address for one in all_published() for source in one.sources.values() if source.address}
     files = [link for link in links if not link.startswith("#") and link not in documents]
     assert all(link.startswith("tiny/") and (tmp_path / link).exists() for link in files)
     policy = next(str(tag["content"]) for name, tag in page.tags if name == "meta" and "http-equiv" in tag)
@@ -124,7 +124,7 @@ def test_every_link_within_the_page_leads_to_a_part_of_it(tmp_path: Path) -> Non
 def test_a_claim_is_open_however_many_verdicts_there_are(tmp_path: Path) -> None:
     """Six loaders are six answers, which fill the room for cards."""
     factors = {"device": ["cuda"], "loader.workers": [0, 1, 2, 3, 4, 5, 6], "training.batch_size": [8, 16]}
-    analysed(with_gpu(tiny_plan(factors=factors, replicates=3, published="batch-size")), tmp_path)
+    analysed(with_gpu(tiny_plan(factors=factors, replicates=3, published="gpu_blog")), tmp_path)
     text = Page(tmp_path / "report.html").text
     assert text.index("Claim: Batch size 64 is the optimum") < text.index("more verdicts")
 
@@ -321,7 +321,7 @@ def test_the_report_shows_parameters_and_every_epochs_time_and_losses(tmp_path: 
 
 
 def test_the_losses_that_a_document_printed_stand_among_ours_epoch_by_epoch(tmp_path: Path) -> None:
-    plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4, 8]}, published="cifar10-cnn")
+    plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4, 8]}, published="cifar10_project")
     analysed(plan, tmp_path)
     page = (tmp_path / "report.html").read_text(encoding="utf-8").replace("–", "none")  # noqa: RUF001
     text = re.sub(r"(<[^>]*>|\s)+", " ", page)

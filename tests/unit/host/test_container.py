@@ -246,6 +246,24 @@ def test_a_users_own_model_is_shown_to_its_runs(tmp_path: Path, monkeypatch: pyt
     assert own_mounts(Settings.model_validate({})) == []
 
 
+def test_a_replications_network_is_shown_from_wherever_a_start_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the checkout, and of the folder of the start, whose own one of that name counts."""
+
+    def shown(name: str) -> list[Mount]:
+        model = {"name": f"replications.{name}.networks:small_net", "weights": "none"}
+        return own_mounts(Settings.model_validate({"model": model, "training": {"freeze_epochs": 0}}))
+
+    monkeypatch.chdir(tmp_path)
+    assert shown("gpu_lab") == [Mount(ROOT / "replications" / "gpu_lab", f"{container.WORK}/replications/gpu_lab")]
+    assert shown("mine") == []
+    for name in ("mine", "gpu_lab"):
+        (tmp_path / "replications" / name).mkdir(parents=True)
+        own = tmp_path / "replications" / name
+        assert shown(name) == [Mount(own, f"{container.WORK}/replications/{name}")]
+
+
 def test_what_a_users_own_model_imports_from_beside_it_is_shown_too_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from statistics import median
 
 from study.analysis.published.claims.printed import NO_NOISE, Claim, Printed, agrees, notes, ratio, used
-from study.analysis.published.sources import SOURCES
 from study.analysis.stats.curve import CurveFit, fit_curve
 from study.analysis.stats.log_model import DIFFERENCE, SIGNIFICANCE, fit_log_model
 from study.analysis.stats.optimum import Optimum, may_be_fastest, optimum_of
@@ -17,7 +16,7 @@ Tables = Mapping[str, Sequence[Printed]]
 """The times of each published run over the batch sizes, by the name of its table."""
 
 
-def examine_optimum(shares: Sequence[Printed], times: Sequence[Printed]) -> Claim:
+def examine_optimum(document: str, shares: Sequence[Printed], times: Sequence[Printed]) -> Claim:
     """Return a claimed optimum beside the one that the times of the study's runs determine.
 
     ``shares`` are the claim: the percentages of the best speed that one table prints beside its times.
@@ -35,8 +34,8 @@ def examine_optimum(shares: Sequence[Printed], times: Sequence[Printed]) -> Clai
         given += [*_apart(size, tables), *_laws(found), *_fastest(found.optimum), *notes(runs)]
         verdict = _verdict(size, tables, found)
     return Claim(
-        study=best.study,
-        source=SOURCES[best.source],
+        document=document,
+        source=best.source,
         published=f"Batch size {size} is the optimum"
         + (f"; the others reach {plain(min(rest))}% to {plain(max(rest))}% of its speed" if rest else ""),
         given=tuple(given),

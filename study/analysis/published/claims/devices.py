@@ -6,12 +6,11 @@ from decimal import Decimal
 from statistics import median
 
 from study.analysis.published.claims.printed import NO_NOISE, Claim, Printed, agrees, four, notes, ratio, used
-from study.analysis.published.sources import SOURCES
 from study.analysis.wording.sources import place_words
 from study.analysis.words import interval, listed, number, plain
 
 
-def examine_speedup(claim: Printed, times: Sequence[Printed], epochs: Sequence[Printed]) -> Claim:
+def examine_speedup(document: str, claim: Printed, times: Sequence[Printed], epochs: Sequence[Printed]) -> Claim:
     """Return a claimed ratio beside those of the study's printed times; ``epochs`` are the rows of single epochs."""
     cpu = next((row for row in times if row.device == "cpu" and row.source == claim.source), None)
     gpus = [row for row in times if cpu and row.device == "cuda" and row.epochs == cpu.epochs]
@@ -24,8 +23,8 @@ def examine_speedup(claim: Printed, times: Sequence[Printed], epochs: Sequence[P
         given += _again(claim, cpu, gpus) + _epochs(claim, epochs) + notes([cpu, *gpus])
         verdict = _verdict(claim, cpu, own, gpus)
     return Claim(
-        study=claim.study,
-        source=SOURCES[claim.source],
+        document=document,
+        source=claim.source,
         published=f"The GPU is {plain(claim.value)} times as fast as the CPU",
         given=tuple(given),
         verdict=verdict,
@@ -139,9 +138,5 @@ def _like(claim: Printed, over: Printed, under: Printed) -> str:
 
 def _elsewhere(cpu: Printed, row: Printed, own: Sequence[Printed]) -> str:
     """Return sentences on the same setting on other hardware."""
-    same = [
-        other
-        for other in own
-        if other.hardware != row.hardware and (other.batch_size, other.strategy) == (row.batch_size, row.strategy)
-    ]
+    same = [other for other in own if other.hardware != row.hardware and other.setting == row.setting]
     return "".join(f" The same setting on {other.hardware} gives {four(_value(cpu, other))}." for other in same)

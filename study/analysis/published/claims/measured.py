@@ -80,7 +80,7 @@ def verdicts(claims: Sequence[Claim], study: Study, analysis: Analysis) -> list[
     and a GPU, and to a claimed batch size if its curve is over the batch size on the claim's device.
     """
     document = study.claims_of or study.published
-    found = (_verdict(claim, study, analysis) for claim in claims if claim.study == document)
+    found = (_verdict(claim, study, analysis) for claim in claims if claim.document == document)
     return [verdict for verdict in found if verdict]
 
 

@@ -4,51 +4,61 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-import pandas as pd
-
-from study.analysis.published.beside import strategy_of
-from study.analysis.published.sources import Source
 from study.analysis.stats.findings import Setting
 from study.analysis.stats.log_model import Interval, fit_log_model
 from study.analysis.words import device_words, plain
+from study.artifacts.published import Figure, Published, Source
 
 SPEEDUP, SHARE, TIME = "speedup", "relative_performance", "fit_time"
+DECIDING = ("training.batch_size", "training.strategy", "training.loop")
+"""The conditions that a claim is about, beside the device."""
 NO_NOISE = "With one run per setting there is no estimate of the noise"
 
 
 @dataclass(frozen=True)
 class Printed:
-    """A row of ``published.csv``; ``line`` is its place in the file."""
+    """A printed figure, as an examination reads it; ``line`` is its place in ``published.csv``."""
 
     line: int
-    source: str
-    study: str
+    source: Source
+    study: str | None
     table: str
-    device: str | None
     hardware: str | None
-    batch_size: float | None
-    strategy: str | None
     epochs: str | None
     metric: str
     value: float
     note: str | None
+    at: Setting
+    """Levels by dotted key, as far as they are printed."""
+    told: tuple[str, ...]
+    """The strategy and the loop, where the figures of the study differ in them."""
+
+    @property
+    def device(self) -> str | None:
+        """The device, if it is printed."""
+        return str(self.at["device"]) if "device" in self.at else None
+
+    @property
+    def batch_size(self) -> float | None:
+        """The number of images of a step, if it is printed."""
+        size = self.at.get("training.batch_size")
+        return None if size is None else float(size)
 
     @property
     def on(self) -> str:
-        """Hardware, batch size and strategy, as far as they are printed, in words."""
-        strategy = "" if self.strategy in (None, "single") else str(self.strategy)
+        """Hardware, batch size and what else tells the setting from others, in words."""
         parts = [
             self.hardware or device_words(self.device or ""),
             f"batch size {self.batch_size:g}" if self.batch_size else "",
-            strategy.replace("_", " ").replace("+", ", "),
+            *self.told,
         ]
         return ", ".join(part for part in parts if part)
 
     @property
     def setting(self) -> Setting:
-        """Batch size and strategy, as far as they are printed, by dotted key."""
-        size: Setting = {"training.batch_size": self.batch_size} if self.batch_size else {}
-        return size | strategy_of(self.strategy or "")
+        """Batch size, strategy and loop, as far as they are printed, by dotted key."""
+        levels = {key: self.at[key] for key in DECIDING if key in self.at}
+        return {key: float(level) if isinstance(level, int) else level for key, level in levels.items()}
 
     @property
     def half(self) -> float:
@@ -73,7 +83,8 @@ class Used:
 class Claim:
     """A published claim, examined."""
 
-    study: str
+    document: str
+    """The replication that has it."""
     source: Source
     published: str
     """The claim, as a sentence."""
@@ -101,16 +112,24 @@ class Claim:
     """The device on which it is."""
 
 
-def printed(frame: pd.DataFrame) -> list[Printed]:
-    """Return the rows of ``published.csv`` that hold a value; the file's first line is its header."""
-    names = list(Printed.__dataclass_fields__)[1:]
-    table = frame[names].astype(object)
-    rows = table.where(table.notna(), None).to_dict(orient="records")
+def printed(published: Published) -> list[Printed]:
+    """Return the figures of a replication."""
+    shared = {"line", "study", "table", "hardware", "epochs", "metric", "value", "note", "at"}
     return [
-        Printed(line=line, **{str(key): value for key, value in row.items()})
-        for line, row in enumerate(rows, start=2)
-        if row["value"] is not None
+        Printed(
+            source=published.sources[one.source],
+            told=_told(one, published),
+            **{key: getattr(one, key) for key in shared},
+        )
+        for one in published.figures
     ]
+
+
+def _told(figure: Figure, published: Published) -> tuple[str, ...]:
+    """Return the levels of a figure in which the figures of its study differ."""
+    own = [one for one in published.figures if one.study == figure.study]
+    varied = [key for key in DECIDING[1:] if len({one.at[key] for one in own if key in one.at}) > 1]
+    return tuple(str(figure.at[key]).replace("_", " ") for key in varied if figure.at.get(key, "single") != "single")
 
 
 def ratio(over: Sequence[float], under: Sequence[float]) -> Interval:
@@ -132,7 +151,7 @@ def used(row: Printed, gives: str) -> Used:
 
 
 def notes(rows: Sequence[Printed]) -> list[str]:
-    """Return the remarks of ``published.csv`` on the times, each once."""
+    """Return the remarks of the replication on the times, each once."""
     distinct = list(dict.fromkeys(row.note for row in rows if row.note))
     return [f"Noted beside the times: {'; '.join(distinct)}."] if distinct else []
 

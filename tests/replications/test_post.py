@@ -1,7 +1,7 @@
-"""The post that the verb ``blog`` writes: its numbers are those of the analysis, and what it quotes is text."""
+"""The blog's post and its figures: their numbers are those of the analysis, and what they quote is text."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -12,14 +12,12 @@ import pytest
 import yaml
 from markdown_it import MarkdownIt
 
-from study.analysis.blog import markdown
-from study.analysis.published.claims import examine
-from study.analysis.published.table import read_published
-from study.analysis.stats.analysis import read_analysis
-from study.analysis.words import coefficients, number
+import study
+from replications.gpu_blog import figures, markdown
+from replications.gpu_blog.post import interval, main, number, seconds
 from study.artifacts.plan import write_plans
-from study.base.files import write_new
-from study.cli import main
+from study.base.files import ROOT, write_new
+from study.base.imports import imported
 from tests.conftest import tiny_plan
 from tests.examples import results_of
 from tests.unit.artifacts.test_records import make_record
@@ -99,7 +97,7 @@ def split(post: Path) -> tuple[dict[str, Any], str]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The post about the committed example."""
     output = tmp_path_factory.mktemp("blog")
-    assert main(["blog", "--results", str(EXAMPLE), "--output", str(output)]) == 0
+    assert main([str(EXAMPLE), str(output)]) == 0
     return output
 
 
@@ -127,60 +125,55 @@ def test_the_front_matter_is_what_a_sites_generator_reads(post: Path, folder: Pa
 
 def test_every_time_share_and_ratio_is_that_of_the_analysis(seen: Read) -> None:
     tables = seen.table("Batch Size", "Training Time")
-    for group in read_analysis(EXAMPLE / "batch-size" / "fit.json").groups:
+    for group in study.open(EXAMPLE)["batch-size"].analysis().groups:
         rows, least = next(tables), min(level.time.value for level in group.levels if level.time)
         for row, level in zip(rows, group.levels, strict=True):
             assert level.time is not None
             assert row["Batch Size"] == level.label
-            assert row["Training Time"] == f"{number(level.time.value)} s"
-            assert level.time.low is not None
-            assert level.time.high is not None
-            assert row["95% interval"] == f"{number(level.time.low)} to {number(level.time.high)}"
+            assert row["Training Time"] == seconds(level.time.value)
+            assert row["95% interval"] == interval(level.time)
             share = f"{100 * least / level.time.value:.1f}%"
             assert row["Relative Performance"] == share
             assert row["Relative Performance, corrected"] == ("-" if level.label in group.unfair else share)
             assert row["Accuracy"] == f"{level.accuracy:.1%}"
             assert row["Runs"] == str(level.runs)
-    (ratios,) = seen.table("Setting", "CPU Training Time", "GPU Training Time", "Speedup Factor")
-    found = read_analysis(EXAMPLE / "speedup" / "fit.json").ratios
+    (ratios,) = seen.table("Setting", "Compared", "First Time", "Second Time", "Speedup Factor")
+    found = study.open(EXAMPLE)["speedup"].analysis().ratios
     assert [row["Speedup Factor"] for row in ratios] == [number(ratio.ratio.value) for ratio in found]
-    assert [row["CPU Training Time"] for row in ratios] == [f"{number(ratio.slower_seconds)} s" for ratio in found]
+    assert [row["First Time"] for row in ratios] == [seconds(ratio.slower_seconds) for ratio in found]
 
 
 def test_every_law_is_that_of_the_analysis(seen: Read) -> None:
     tables = seen.table("Law", "AICc")
-    for group in read_analysis(EXAMPLE / "batch-size" / "fit.json").groups:
+    for group in study.open(EXAMPLE)["batch-size"].analysis().groups:
         assert group.curve is not None
-        rows = {row["Law"]: row for row in next(tables)}
-        rise = group.curve.models["rise"]
-        assert rows["T0 + A/b + g b"]["Coefficients (95%)"] == coefficients(rise.coefficients, rise.intervals)
-        assert rows["Tmin + c/b^alpha"]["Coefficients (95%)"] == "no finding"
+        rows = {row["Law"]: row["Coefficients"] for row in next(tables)}
+        told = [f"{key} = {number(value)}" for key, value in group.curve.models["rise"].coefficients.items()]
+        assert rows["rise"] == ", ".join(told)
+        assert rows["power"] == "no finding"
 
 
 def test_a_setting_that_did_not_learn_is_no_candidate_in_the_post(seen: Read) -> None:
     rows = next(seen.table("Batch Size"))
     assert [row["Verdict"] for row in rows] == [
-        "slower",
-        "may be as fast",
-        "smallest mean",
-        "not shown to have learned as well",
-        "not shown to have learned as well",
-    ]
+        "slower", "may be as fast", "smallest mean", "not learned", "not learned",
+    ]  # fmt: skip
 
 
 def test_each_published_claim_stands_beside_what_was_measured(seen: Read) -> None:
     (rows,) = seen.table("Claim", "From the printed figures", "Measured here")
-    claims = {claim.published: claim for claim in examine(read_published()) if claim.study == "batch-size"}
+    claims = {claim.words: claim for claim in study.open(EXAMPLE)["batch-size"].claims()}
+    assert len(rows) == 2
     assert {row["Claim"] for row in rows} == set(claims)
     for row in rows:
-        assert row["From the printed figures"] == claims[row["Claim"]].verdict
-        assert row["Source"]
+        assert row["From the printed figures"] == claims[row["Claim"]].figures
+        assert row["Source"] == claims[row["Claim"]].source
     measured = {row["Claim"]: row["Measured here"] for row in rows}
     (ratio,) = [said for claim, said in measured.items() if "9.97" in claim]
     (optimum,) = [said for claim, said in measured.items() if "64" in claim]
-    for found in read_analysis(EXAMPLE / "speedup" / "fit.json").ratios:
+    for found in study.open(EXAMPLE)["speedup"].analysis().ratios:
         assert number(found.ratio.value) in ratio
-    for group in read_analysis(EXAMPLE / "batch-size" / "fit.json").groups:
+    for group in study.open(EXAMPLE)["batch-size"].analysis().groups:
         assert all(level in optimum for level in group.indistinguishable)
 
 
@@ -216,7 +209,8 @@ def test_hostile_text_is_shown_as_text(hostile: str) -> None:
     written = "\n\n".join(
         [f"## {markdown.inline(hostile)}", markdown.paragraph(hostile), f"- {markdown.paragraph(hostile)}"]
     )
-    written += "\n\n" + markdown.table(["a", hostile], [[hostile, "1"]])
+    cell = markdown.inline(hostile)
+    written += f"\n\n| a | {cell} |\n| --- | --- |\n| {cell} | 1 |"
     seen = Read(written)
     assert [block.strip() for block in seen.blocks] == [shown, shown, shown, "a", shown, shown, "1"]
     assert {tag for tag, _ in seen.tags} == {"h2", "p", "ul", "li", "table", "thead", "tbody", "tr", "th", "td"}
@@ -234,10 +228,8 @@ def test_a_study_of_a_hostile_title_gives_a_post_that_shows_it(
     plan = tiny_plan(title=hostile, question=hostile)
     write_plans([plan], tmp_path)
     write_new(tmp_path / "tiny" / "records" / plan.runs[0].file, make_record(plan).model_dump_json())
-    assert main(["blog", "--results", str(tmp_path), "--output", str(tmp_path / "blog")]) == 0
-    said = capsys.readouterr().err
-    assert all(line.isprintable() for line in said.splitlines())
-    assert said.startswith("1 of 2 planned runs are there: this is no final report.\n")
+    assert main([str(tmp_path), str(tmp_path / "blog")]) == 0
+    assert all(line.isprintable() for line in capsys.readouterr().out.splitlines())
     (post,) = (tmp_path / "blog").glob("*.md")
     values, body = split(post)
     seen = Read(body)
@@ -256,6 +248,34 @@ def test_other_files_of_the_folder_stay(tmp_path: Path) -> None:
     write_new(tmp_path / "tiny" / "records" / plan.runs[0].file, make_record(plan).model_dump_json())
     (tmp_path / "blog").mkdir()
     (tmp_path / "blog" / "mine.md").write_text("mine")
-    assert main(["blog", "tiny", "--results", str(tmp_path), "--output", str(tmp_path / "blog")]) == 0
+    assert main([str(tmp_path), str(tmp_path / "blog"), "tiny"]) == 0
     assert (tmp_path / "blog" / "mine.md").read_text() == "mine"
     assert not list(tmp_path.glob("tiny/timings.csv"))
+
+
+def test_the_blogs_figures_are_written_under_their_own_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert figures.main([str(EXAMPLE), str(tmp_path / "blog")]) == 0
+    assert sorted(path.name for path in (tmp_path / "blog").iterdir()) == [
+        "GPU-batch-test.png", "batch_size_performance.png",
+    ]  # fmt: skip
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in (tmp_path / "blog").iterdir())
+    assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize("module", [figures.main, main])
+def test_results_without_a_study_are_one_line(
+    module: Callable[[Sequence[str]], int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert module([str(tmp_path), str(tmp_path / "blog")]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert said.count("\n") == 1
+    assert module([str(tmp_path)]) == 2
+
+
+def test_what_belongs_to_a_document_uses_the_public_interface_alone() -> None:
+    for file in (ROOT / "replications").rglob("*.py"):
+        own = [name for name in imported(file) if name.partition(".")[0] == "study"]
+        assert set(own) <= {"study"}, file

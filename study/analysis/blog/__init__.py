@@ -1,1 +1,0 @@
-"""A post for a blog, in Markdown, from the records."""
