@@ -159,6 +159,10 @@ def claims(options: argparse.Namespace) -> None:
 
     published = all_published()
     known = [one.name for one in published]
+    if not known:
+        raise StudyError(
+            "claims: there is no folder replications with a published.csv here, nor a checkout that has one"
+        )
     if options.document not in (None, *known):
         raise StudyError(key="document", value=options.document, why="no such replication", allowed=known)
     print_lines(as_text([claim for one in published if options.document in (None, one.name) for claim in examine(one)]))

@@ -12,6 +12,7 @@ from study.analysis.wording.sources import citation, document, place_words
 from study.artifacts.published import all_published, published_by, read_published
 from study.base.errors import StudyError
 from study.base.files import ROOT
+from study.cli import main
 from study.config.load import read_selection, read_study
 from study.host.plan.configuration import study_folders
 from tests.conftest import tiny_plan
@@ -97,6 +98,15 @@ def test_every_condition_is_a_level_that_a_study_of_the_replication_can_have() -
             assert figure.at.get("device", "cpu") in ("cpu", "cuda")
             assert figure.at.get("training.strategy", "single") in ("single", "ddp", "ddp_two_nodes")
             assert type(figure.at.get("training.batch_size", 1)) is int
+
+
+def test_an_installed_package_without_a_checkout_says_that_it_has_no_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("study.base.checkout.ROOT", tmp_path)
+    assert main(["claims"]) == 1
+    assert capsys.readouterr().err.startswith("error: claims: there is no folder replications")
 
 
 def test_a_replication_that_is_not_there_is_named_with_those_that_are() -> None:
