@@ -32,6 +32,19 @@ from study.host.engine.place import Place
 from study.host.plan.make import make_plan
 
 
+def plant_package(folder: Path, name: str, version: str, *asks_for: str) -> None:
+    """Let a package count as installed where ``folder`` is searched, in this version."""
+    place = folder / f"{name.replace('-', '_')}-0.dist-info"
+    place.mkdir(exist_ok=True)
+    lines = [
+        "Metadata-Version: 2.1",
+        f"Name: {name}",
+        f"Version: {version}",
+        *(f"Requires-Dist: {one}" for one in asks_for),
+    ]
+    (place / "METADATA").write_text("\n".join([*lines, "", "Requires-Dist: words of a description"]))
+
+
 class NoTraining(MetaPathFinder):
     """Refuses what only the training side may import, whether it is installed or not."""
 

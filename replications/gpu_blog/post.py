@@ -137,8 +137,7 @@ def machines(part: study.StudyResults) -> dict[str, str]:
             found["CPU"][f"{machine.cpu_name} ({machine.cpu_threads} threads)"] = None
             if record.settings.device == "cuda":
                 found["GPU"][machine.device_name] = None
-            libraries = [f"{name} {version}" for name, version in machine.libraries.items()]
-            found["System"][", ".join([machine.system, f"Python {machine.python}", *libraries])] = None
+            found["System"][f"{machine.system}, {machine.software}"] = None
     return {name: "; ".join(values) for name, values in found.items() if values}
 
 

@@ -17,6 +17,8 @@ class Fp32(Strict):
     convolutions: str
 
 
+MAIN = ("torch", "torchvision", "fastai", "numpy", "pillow")
+"""The packages that decide most."""
 Rate = Annotated[float, Field(ge=1e-6, le=1e24)]
 """FLOPs or bytes per second: products and ratios of two are finite."""
 Magnitude = Annotated[float, Field(ge=-1e12, le=1e12)]
@@ -97,7 +99,15 @@ class Machine(Strict):
     cudnn: Whole | None = None
     system: str
     python: str
-    libraries: dict[str, str]
+    libraries: dict[str, str] = Field(
+        description="Versions of the packages that the run imports and that these ask for, as found by its process."
+    )
+
+    @property
+    def software(self) -> str:
+        """The versions of Python and of the packages that decide most, in one line."""
+        there = [f"{name} {self.libraries[name]}" for name in MAIN if name in self.libraries]
+        return ", ".join([f"Python {self.python}", *there])
 
 
 class Observed(Strict):

@@ -40,6 +40,11 @@ class Plan(Versioned):
     images: dict[str, ImageRequest] = Field(
         {}, description="The image of each device, and of each level of `image`, by name; empty on the host."
     )
+    packages: dict[str, str] = Field(
+        {},
+        description="Versions of the packages that the runs import on the host, and that these ask for, as installed "
+        "when the plan was made; empty where images hold them.",
+    )
     published: dict[str, Published] = Field(
         {}, description="The printed figures of the replications that the study names as `published` or `claims_of`."
     )

@@ -64,7 +64,7 @@ class Software(Strict):
     git_commit: str | None
     git_dirty: bool | None
     lock_sha256: str | None = Field(
-        description="Checksum of the lock file from which the software was installed; null if an image does not say."
+        description="Checksum of the lock from which the image was built; null if it does not say, and on the host."
     )
     engine: str = Field(description="Container engine; `none` means that the run was on the host.")
     engine_reason: str

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -12,40 +13,66 @@ LAST_IMPORT = re.compile(rb".*\bimport\b[ \t]*(\([^)]*\))?[^\n]*", re.DOTALL)
 """A text up to the end of the last statement in which the word can be a keyword."""
 
 
-def imported(file: Path, in_functions: bool = True) -> list[str]:
+def imported(file: Path, in_functions: bool = True, package: str = "") -> list[str]:
     """Return the dotted names that a Python file imports; none if it is no valid Python up to its last import.
 
-    ``from a import b`` gives ``a`` and ``a.b``, because ``b`` may be a module. Relative imports and those for type
-    checking alone are left out, and without ``in_functions`` those that only a called function executes.
+    ``from a import b`` gives ``a`` and ``a.b``, because ``b`` may be a module. Imports for type checking alone are left
+    out; without the name of the file's ``package`` relative ones, too, and without ``in_functions`` those that only a
+    called function executes.
     """
-    return _imported(file.read_bytes(), in_functions)
+    return _imported(file.read_bytes(), in_functions, package)
+
+
+def outside(files: Iterable[Path]) -> list[str]:
+    """Return the top modules that the files import, without Python's own."""
+    tops = {name.partition(".")[0] for file in files for name in imported(file)}
+    return sorted(tops - sys.stdlib_module_names)
+
+
+def texts(file: Path) -> list[str]:
+    """Return the texts that stand in a Python file as such; none if it is no valid Python."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    found = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return list(dict.fromkeys(text for text in found if isinstance(text, str)))
 
 
 @cache  # every step of the analysis needs many of the same files
-def _imported(text: bytes, in_functions: bool) -> list[str]:
+def _imported(text: bytes, in_functions: bool, package: str) -> list[str]:
     """Return the names from the text up to its last import, or from all of it where the word stands in a text or a
     block that goes on. Each start of Snakemake asks for every module, and most imports stand at the top."""
     last = LAST_IMPORT.match(text)
     for part in (last[0], text) if last else ():
         try:
-            return list(dict.fromkeys(_names([ast.parse(part)], in_functions)))
+            return list(dict.fromkeys(_names([ast.parse(part)], in_functions, package)))
         except (SyntaxError, ValueError, RecursionError, MemoryError):  # the import itself reports the error
             continue
     return []
 
 
-def _names(nodes: Iterable[ast.AST], in_functions: bool) -> Iterator[str]:
+def _names(nodes: Iterable[ast.AST], in_functions: bool, package: str) -> Iterator[str]:
     for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            if node.module and not node.level:
-                yield from (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
+            if base := _base(node, package):
+                yield from (base, *(f"{base}.{alias.name}" for alias in node.names))
         elif isinstance(node, ast.If) and _is_for_types(node.test):
-            yield from _names(node.orelse, in_functions)
+            yield from _names(node.orelse, in_functions, package)
         elif in_functions or not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             for block in BLOCKS:  # expressions, most of a tree, hold no import
-                yield from _names(getattr(node, block, ()), in_functions)
+                yield from _names(getattr(node, block, ()), in_functions, package)
+
+
+def _base(node: ast.ImportFrom, package: str) -> str:
+    """Return the dotted name from which a statement imports; empty if a relative one leads nowhere."""
+    if not node.level:
+        return node.module or ""
+    parts = package.split(".") if package else []
+    above = parts[: len(parts) - node.level + 1] if node.level <= len(parts) else []
+    return ".".join([*above, *([node.module] if node.module else [])]) if above else ""
 
 
 def _is_for_types(test: ast.expr) -> bool:

@@ -23,7 +23,7 @@ from study.training.loops.replicas import Replicas
 from study.training.measure import yardstick
 from study.training.measure.ceilings import measure_ceilings
 from study.training.measure.clock import Stopwatch
-from study.training.measure.machine import describe, fp32_in_use, gpu_trouble, has_tf32, set_fp32
+from study.training.measure.machine import check_packages, describe, fp32_in_use, gpu_trouble, has_tf32, set_fp32
 from study.training.measure.sampler import sampling
 
 if TYPE_CHECKING:
@@ -56,10 +56,12 @@ def execute(
     try:
         trouble = _no_device(settings)
         if trouble:
-            return JobResult(outcome="unavailable", message=anonymous(trouble), machine=describe("cpu"))
+            return JobResult(outcome="unavailable", message=anonymous(trouble), machine=describe("cpu", job.packages))
         if settings.training.precision == "tf32" and not has_tf32():
             message = "training.precision: this GPU has no tf32; NVIDIA GPUs have it from Ampere on"
-            return JobResult(outcome="unavailable", message=message, machine=describe(settings.device))
+            found = describe(settings.device, job.packages)
+            return JobResult(outcome="unavailable", message=message, machine=found)
+        check_packages(job.packages)
         seed_everything(job.seed, settings.training.threads)
         inputs = checked_inputs(job)
         train, device = made_ready(job, inputs, job_file, scratch, launchers), torch.device(settings.device)
@@ -79,16 +81,16 @@ def execute(
             measured = measured.model_copy(update={"after": after, "host_after": host_after})
         watch.mark("instruments")
     except Exception as error:  # every outcome is a result: the other runs go on, and the report shows this one
-        result, machine = failed(error, settings), _machine(settings)
+        result, machine = failed(error, settings), _machine(job)
     else:
-        machine = describe(settings.device)
+        machine = describe(settings.device, job.packages)
         fp32 = fp32_in_use(settings.device)
         result = JobResult(outcome="ok", measurement=measurement, fp32=fp32, course=watch.course())
     return result.model_copy(
         update={
             "machine": machine,
             "data": inputs.used if inputs else None,
-            "weights": inputs.weights if inputs else None,
+            "weights": inputs.weights.model_copy(update={"parameters": None}) if inputs else None,
             "yardstick": measured,
         }
     )
@@ -110,10 +112,10 @@ def _yardsticks(device: torch.device) -> tuple[list[float], list[float]]:
     return yardstick.repetitions(device), host
 
 
-def _machine(settings: Settings) -> Machine | None:
+def _machine(job: Job) -> Machine | None:
     """Return the machine, also after a failure, or None if the device itself no longer answers."""
     try:
-        return describe(settings.device)
+        return describe(job.run.settings.device, job.packages)
     except Exception:
         return None
 

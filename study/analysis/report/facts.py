@@ -188,6 +188,5 @@ def _software(record: Record) -> str | None:
     machine = record.machine
     if machine is None:
         return None
-    libraries = ", ".join(f"{name} {version}" for name, version in machine.libraries.items())
     commit = (record.software.git_commit or "unknown")[:12] + (", changed since" if record.software.git_dirty else "")
-    return f"Python {machine.python}, {libraries}; commit {commit}"
+    return f"{machine.software}; commit {commit}"

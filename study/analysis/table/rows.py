@@ -212,13 +212,10 @@ def _sampled(summary: Sampled | None, settings: Settings) -> dict[str, Any]:
 
 
 def _software(record: Record) -> str:
-    versions = record.machine.libraries if record.machine else {}
     commit = (record.software.git_commit or "unknown")[:8] + ("+" if record.software.git_dirty else "")
-    names = ("torch", "torchvision", "fastai", "numpy", "pillow")
-    libraries = ", ".join(f"{name} {versions[name]}" for name in names if name in versions)
-    python = f"Python {record.machine.python}, " if record.machine else ""
+    software = f"{record.machine.software}, " if record.machine else ""
     engine = "on the host" if record.software.engine == "none" else f"in {record.software.engine}"
-    return f"{python}{libraries}, {engine}, commit {commit}"
+    return f"{software}{engine}, commit {commit}"
 
 
 def _inferred(measured: Measurement, asked: InferenceSamples) -> dict[str, Any]:

@@ -35,9 +35,10 @@ def code_mount() -> Mount:
 
 def own_mounts(settings: Settings) -> list[Mount]:
     """Return the mounts of the user's own model and of its local imports; none if the settings name no own model."""
-    here = Path.cwd()
-    own = own_model.sources(settings.model.name, here)
-    return [Mount(path.resolve(), f"{container.WORK}/{own_model.importable(path, here)}") for path in own]
+    here, name = Path.cwd(), settings.model.name
+    at = own_model.home(name, here)
+    own = own_model.sources(name, here)
+    return [Mount(path.resolve(), f"{container.WORK}/{path.relative_to(at).as_posix()}") for path in own]
 
 
 def run_mounts(run: Run, study: str, results: Path) -> list[Mount]:

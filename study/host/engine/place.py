@@ -14,7 +14,7 @@ from study.host.engine.apptainer import Apptainer
 from study.host.engine.base import Engine
 from study.host.engine.client import Trouble
 from study.host.engine.docker import Docker, Podman
-from study.host.engine.request import request
+from study.host.engine.request import identified, request
 
 ENGINES: dict[str, Engine] = {engine.name: engine for engine in (Docker(), Podman(), Apptainer())}
 
@@ -55,11 +55,13 @@ def choose(selection: Selection, fetch: bool, on_other_machines: bool = False) -
     asked = engine("docker" if requested == "auto" else requested)
     wanted: dict[Device, ImageRequest] = {device: request(selection, device) for device in DEVICES}
     trouble = trouble or asked.why_not()
-    for device in [] if on_other_machines else _needed(selection):
+    needed = [] if on_other_machines else _needed(selection)
+    for device in needed:
         trouble = trouble or (asked.gpu_trouble() if device == "cuda" else None)
         trouble = trouble or asked.image_trouble(wanted[device], fetch)
     if trouble is None:
-        return Place(asked.name, "its engine answers" if requested == "auto" else "asked for", wanted)
+        named = {device: identified(wanted[device], asked) for device in needed}
+        return Place(asked.name, "its engine answers" if requested == "auto" else "asked for", wanted | named)
     if requested == "auto":
         return Place("none", trouble.reason, inside=inside)
     raise StudyError(

@@ -8,6 +8,7 @@ from study.base.errors import StudyError
 from study.base.files import ROOT, digest, file_sha256, stat_of
 from study.config.sections import Device
 from study.config.selection import Selection
+from study.host.engine.base import Engine
 
 DOCKERFILE = ROOT / "docker" / "Dockerfile"
 LOCK = ROOT / "requirements.lock"
@@ -49,6 +50,15 @@ def named(given: str, device: Device, key: str, base_image: str | None) -> Image
         allowed = "an archive, a lock, a reference"
         raise StudyError(key=key, value=given, why="no such file", allowed=allowed)
     return ImageRequest(device=device, kind="reference", reference=given, base_image=None, identity=digest(given))
+
+
+def identified(wanted: ImageRequest, engine: Engine) -> ImageRequest:
+    """Return the request with the image's own checksum in place of its name, which another image may have one day.
+
+    The name stays where it holds a checksum, and where the engine does not have the image.
+    """
+    stored = engine.image(wanted.reference) if wanted.kind == "reference" and "@" not in wanted.reference else None
+    return wanted.model_copy(update={"identity": digest(stored.digest or stored.id)}) if stored else wanted
 
 
 def _built(device: Device, base: str, lock: Path | None) -> ImageRequest:

@@ -1,26 +1,17 @@
 """The parts of a run's key: everything that is known before the run starts and could change its result."""
 
-import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from study.base import checkout
-from study.base.files import file_sha256
+from study.base.files import PACKAGE
+from study.base.imports import outside
+from study.base.packages import distributions, versions
+from study.config import own_model
 from study.config.settings import Settings, decisive, loops
 
 COMMON = ("training/*.py", "training/measure/*.py", "training/models/*.py", "training/loops/*.py", "data/decode.py")
 """The part of the training side that every run executes, and the decoder of its images."""
-
-
-def installed_lock_sha256() -> str:
-    """Return the SHA-256 of the lock from which this environment was installed.
-
-    An image of this project holds the checksum of its own lock, which may be older than the repository's.
-    """
-    told = Path(sys.prefix) / "requirements.lock.sha256"
-    if told.is_file():
-        return told.read_text(encoding="ascii").split()[0]
-    return file_sha256(checkout.root() / "requirements.lock")
 
 
 def measured_code(settings: Settings) -> list[str]:
@@ -33,12 +24,34 @@ def measured_code(settings: Settings) -> list[str]:
     return [*COMMON, *(f"training/loops/{loop}/*.py" for loop in loops(settings)), *together]
 
 
-def run_identity(
-    settings: Settings, dataset_id: str, weights_id: str, code: str, lock: str, engine: str, image: str | None
-) -> dict[str, Any]:
-    """Return all that decides one run: its settings, data and weights, the measured code, lock, engine and image.
+def imported_modules(settings: Settings) -> list[str]:
+    """Return the top modules from elsewhere that the measured code of a run imports, and its model.
 
-    ``code`` is the SHA-256 of :func:`measured_code`, and ``lock`` that of the lock.
+    What only some runs import counts where the settings ask for it.
+    """
+    files = {file for pattern in measured_code(settings) for file in PACKAGE.glob(pattern)}
+    left_out = {"study", *(() if "torchcodec" in settings.loader.decoder else ("torchcodec",))}
+    return sorted({*outside(files), *own_model.packages(settings.model.name, Path())} - left_out)
+
+
+def installed(modules: list[str]) -> dict[str, str]:
+    """Return the versions, as installed here, of the packages of these modules and of all that these ask for."""
+    return versions(distributions(modules))
+
+
+def run_identity(
+    settings: Settings,
+    dataset_id: str,
+    weights_id: str,
+    code: str,
+    packages: Mapping[str, str],
+    engine: str,
+    image: str | None,
+) -> dict[str, Any]:
+    """Return all that decides one run: its settings, data and weights, the measured code, packages, engine and image.
+
+    ``code`` is the SHA-256 of :func:`measured_code`. ``packages`` are the versions on the host; the ``image`` stands
+    for those in it.
     """
     values = decisive(settings)
     values["dataset"]["id"] = dataset_id
@@ -46,7 +59,7 @@ def run_identity(
     return {
         "settings": values,
         "code": code,
-        "lock": lock,
+        "packages": dict(packages),
         "engine": engine,
         "image": image,
     }

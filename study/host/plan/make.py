@@ -82,6 +82,7 @@ def make_plan(
         engine_reason=place.reason,
         images=shared.images,
         published=_published(name, study),
+        packages=shared.packages,
     )
 
 
@@ -117,8 +118,11 @@ class _Shared:
         self, study: str, place: Place, processes_before: Mapping[str, int], machines: Collection[str] | None
     ) -> None:
         self.study, self.place, self.processes_before, self.machines = study, place, processes_before, machines
-        self.code, self.lock = cache(code_sha256), cache(keys.installed_lock_sha256)
+        self.code = cache(code_sha256)
+        self.packages: dict[str, str] = {}
         self.images: dict[str, ImageRequest] = {str(device): image for device, image in place.images.items()}
+        self._modules: dict[tuple[str, ...], list[str]] = {}
+        self._installed: dict[tuple[str, ...], dict[str, str]] = {}
         self._datasets: dict[str, tuple[str, int]] = {}
         self._weights: dict[tuple[str, str, int], str] = {}
 
@@ -133,6 +137,16 @@ class _Shared:
             base = self.images[settings.device].base_image
             _once(self.images, name, lambda: named(str(settings.image), settings.device, "image", base))
         return self.images[name].identity if name in self.images else self.place.inside
+
+    def installed(self, settings: Settings) -> dict[str, str]:
+        """Return the versions of the packages that a run imports on the host, and note them; none in an image."""
+        if self.place.engine != "none":
+            return {}
+        kind = (settings.model.name, settings.loader.decoder, *keys.measured_code(settings))
+        modules = _once(self._modules, kind, lambda: keys.imported_modules(settings))
+        found = _once(self._installed, tuple(modules), lambda: keys.installed(modules))
+        self.packages |= found
+        return found
 
     def weights(self, settings: Settings) -> str:
         """Return the name of the decision about the weights, of a model that the runs will find."""
@@ -168,7 +182,8 @@ def _configuration(
     preflight.check_batch_size(settings, train_images, study)
     weights_id = shared.weights(settings)
     code, image = shared.code(tuple(keys.measured_code(settings))), shared.image(settings)
-    identity = keys.run_identity(settings, dataset_id, weights_id, code, shared.lock(), place.engine, image)
+    packages = shared.installed(settings)
+    identity = keys.run_identity(settings, dataset_id, weights_id, code, packages, place.engine, image)
     return Configuration(
         settings=settings,
         dataset=dataset_id,
@@ -290,8 +305,8 @@ def _weights(settings: Settings, study: str) -> str:
     # All sizes of image share one decision for a torchvision model, or one level might start from ImageNet's weights
     # and another from random ones.
     images = settings.dataset
-    if code := own_model.sources(name, Path()):
-        identity["code"] = own_model.code_sha256(code)
+    if code := own_model.sha256(name, Path()):
+        identity["code"] = code
         identity["images"] = [sources.look(images).classes, images.channels, images.image_size]
     return f"{slug(short_name(name))}-{label}.{digest(identity)}"
 

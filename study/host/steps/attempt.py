@@ -7,6 +7,7 @@ import re
 import signal
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -35,7 +36,6 @@ from study.host.engine.lifetime import End
 from study.host.engine.mounts import run_mounts, settings_inside
 from study.host.engine.place import engine
 from study.host.forked import JOB_MODULE, Forked, begin, main_of, template_of
-from study.host.plan import keys
 from study.host.steps import watch
 from study.host.steps.left import discard_odd, result_of
 from study.host.steps.machine_lock import alone_on_this_machine
@@ -174,7 +174,7 @@ def _on_the_host(
     plan: Plan, run: Run, results: Path, seed: int, scratch: Path, log: TextIO, title: str
 ) -> tuple[End, Started, float | None]:
     """Return how the run's process ended, how it was started, and its CPU seconds where it was none of ours."""
-    job, settings = _write_job(scratch, plan, run, seed, str(results)), run.settings
+    job, settings = _write_job(scratch, plan, run, seed, str(results), plan.packages), run.settings
     kills, limits = oom_kills_of_the_group(), settings.limits
     process = begin(
         template_of(settings) if settings.process == "forked" else None,
@@ -196,7 +196,7 @@ def _in_a_container(
     plan: Plan, run: Run, results: Path, seed: int, scratch: Path, log: TextIO, title: str, image: Image
 ) -> End:
     inside, mounts = settings_inside(run.settings)
-    _write_job(scratch, plan, run.model_copy(update={"settings": inside}), seed, "results")
+    _write_job(scratch, plan, run.model_copy(update={"settings": inside}), seed, "results", image.libraries)
     end, _ = lifetime.enter(
         engine(plan.engine),
         image.run_as,
@@ -224,9 +224,9 @@ def host_command(job: Path, scratch: Path) -> list[str]:
     return [sys.executable, "-m", JOB_MODULE, str(job), str(scratch)]
 
 
-def _write_job(scratch: Path, plan: Plan, run: Run, seed: int, results: str) -> Path:
+def _write_job(scratch: Path, plan: Plan, run: Run, seed: int, results: str, packages: Mapping[str, str]) -> Path:
     path = scratch / "job.json"
-    job = {"run": run.model_dump(), "study": plan.name, "results": results, "seed": seed}
+    job = {"run": run.model_dump(), "study": plan.name, "results": results, "seed": seed, "packages": dict(packages)}
     if run.settings.training.nodes > 1 and plan.engine == "none":
         job["nodes"] = [one.model_dump() for one in nodes_of(run.settings.training.nodes)]
     instruments = os.environ.get(INSTRUMENTS) != "off"
@@ -247,7 +247,7 @@ def software(plan: Plan, image: Image | None, engine_version: str | None) -> Sof
         study_version=__version__,
         git_commit=checkout.commit(),
         git_dirty=checkout.is_changed(),
-        lock_sha256=image.lock_sha256 if image else keys.installed_lock_sha256(),
+        lock_sha256=image.lock_sha256 if image else None,
         engine=plan.engine,
         engine_reason=plan.engine_reason,
         engine_version=engine_version,

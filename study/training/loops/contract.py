@@ -45,14 +45,18 @@ class TrainingJob:
 
 def model_of(job: TrainingJob) -> nn.Module:
     """Return the job's network with its head, on the CPU; the body starts from the state or the settings' seed."""
-    return models.build(
-        job.settings.model.name,
+    name = job.settings.model.name
+    model = models.build(
+        name,
         classes=len(job.images.classes),
         channels=job.settings.dataset.channels,
         seed=job.settings.seed,
         head_seed=job.seed,
         state=job.state,
     )
+    if job.weights.parameters is not None:
+        models.check_shapes(name, model, job.weights.parameters)
+    return model
 
 
 def stage_names(settings: Settings) -> list[str]:

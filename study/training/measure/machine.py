@@ -8,28 +8,36 @@ import json
 import platform
 import resource
 import sys
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import psutil
 import torch
 
-from study.artifacts.machine import Fp32, Machine
+from study.artifacts.machine import MAIN, Fp32, Machine
 from study.artifacts.samples import Memory
 from study.base.devices import nvml_handle
+from study.base.errors import StudyError
+from study.base.files import PACKAGE
+from study.base.imports import outside
+from study.base.packages import PYTHON, distributions, version, versions
 from study.config.sections import Precision
 
 CPUFREQ = Path("/sys/devices/system/cpu/cpu0/cpufreq")
 UNITS = {"avx2", "avx512f", "avx512_bf16", "avx512_vnni", "amx_bf16", "amx_int8"}
 """Flags of units that decide how fast a precision is on a CPU."""
-LIBRARIES = ("torch", "torchvision", "fastai", "numpy", "pillow")
+MOST = 5
+"""Packages that an error names."""
 
 
-def describe(device: str) -> Machine:
-    """Return a description of this machine, as seen from the process that trains on ``device``."""
-    flags = cpu_flags()
+def describe(device: str, packages: Iterable[str] = ()) -> Machine:
+    """Return a description of this machine, as seen from the process that trains on ``device``.
+
+    ``packages`` are those whose versions it tells beside those of the main ones.
+    """
+    flags, names = cpu_flags(), dict.fromkeys([*MAIN, *packages])
     common = {
         "cpu_name": cpu_name(),
         "cpu_cores": psutil.cpu_count(logical=False),
@@ -41,7 +49,7 @@ def describe(device: str) -> Machine:
         "memory_bytes": psutil.virtual_memory().total,
         "system": f"{platform.system()} {platform.machine()}",
         "python": python(),
-        "libraries": libraries(),
+        "libraries": {name: found for name in names if name != PYTHON and (found := version(name))},
     }
     if device != "cuda":
         return Machine.model_validate({"device_name": common["cpu_name"]} | common)
@@ -64,15 +72,18 @@ def python() -> str:
     return ".".join(map(str, sys.version_info[:3]))
 
 
-def libraries() -> dict[str, str]:
-    """Return the versions of the installed libraries that determine the times."""
-    versions = {}
-    for name in LIBRARIES:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return versions
+def check_packages(wanted: Mapping[str, str]) -> None:
+    """Raise :class:`StudyError` if a package has another version than the one for which the run was planned."""
+    found = {name: version(name) for name in wanted}
+    others = [
+        f"{name} {found[name] or 'none'} in place of {wanted[name]}" for name in wanted if found[name] != wanted[name]
+    ]
+    if others:
+        more = f" and {len(others) - MOST} more" if len(others) > MOST else ""
+        raise StudyError(
+            f"the packages are not those for which this run was planned: {', '.join(others[:MOST])}{more}; start again "
+            "for runs of the packages that are there"
+        )
 
 
 def gpu_trouble() -> str | None:
@@ -212,4 +223,5 @@ def peak(device: torch.device) -> Memory:
 
 
 if __name__ == "__main__":
-    print(json.dumps({"python": python(), "libraries": libraries(), "gpu_trouble": gpu_trouble()}))
+    packages = versions(distributions(outside(PACKAGE.glob("training/**/*.py"))))
+    print(json.dumps({"python": python(), "libraries": packages, "gpu_trouble": gpu_trouble()}))

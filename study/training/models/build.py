@@ -6,7 +6,7 @@ torchvision is imported where one of its models is asked for: it takes as long a
 import difflib
 import hashlib
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 import torch
@@ -172,6 +172,25 @@ def with_new_head(model: nn.Module, classes: int, seed: int) -> nn.Module:
         new = nn.Linear(cast(nn.Linear, old).in_features, classes)
     model.set_submodule(name, new)
     return model
+
+
+def shapes(model: nn.Module) -> dict[str, list[int]]:
+    """Return the shape of each parameter of the model, by its name."""
+    return {name: list(parameter.shape) for name, parameter in model.named_parameters()}
+
+
+def check_shapes(name: str, model: nn.Module, wanted: Mapping[str, Sequence[int]]) -> None:
+    """Raise :class:`StudyError` if the model ``name`` has other parameters than when it was tried."""
+    found = shapes(model)
+    for key in [*wanted, *found]:
+        if found.get(key) != (list(wanted[key]) if key in wanted else None):
+            was, now = (tuple(some[key]) if key in some else "nothing" for some in (wanted, found))
+            raise StudyError(
+                key="model.name",
+                value=name,
+                why=f"its parameter {key} has the shape {now}, and had {was} when the model was tried before the runs",
+                allowed="a model that is the same each time it is made",
+            )
 
 
 def body_sha256(state: State) -> str:

@@ -3,6 +3,7 @@
 import os
 import shutil
 import socket
+from contextlib import nullcontext
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, Literal
@@ -14,8 +15,11 @@ from study.artifacts.prepared import Weights
 from study.base.errors import StudyError
 from study.base.files import file_sha256
 from study.base.privacy import anonymous
-from study.training.models.build import State, body_sha256, body_state, build
+from study.config.sections import is_own
+from study.training.models.build import State, body_sha256, body_state, build, shapes
+from study.training.models.opened import opening_its_own_files_alone
 
+Shapes = dict[str, list[int]] | None
 DOWNLOAD_TIMEOUT_SECONDS = 20
 TENSORS_ALONE = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
 """torch's variable by which a file is read as tensors alone, whatever its reader asks for."""
@@ -61,12 +65,13 @@ def decide(
     path = None if requested in ("none", "imagenet") else Path(requested).expanduser()
     state = read_state(path) if path else None
     # An unknown name is a separate error, not a failed download.
-    model = build(name, classes=classes, channels=channels, image_size=image_size, seed=seed, state=state)
-    body = body_sha256(body_state(model, name))
+    with opening_its_own_files_alone(name) if is_own(name) else nullcontext():
+        model = build(name, classes=classes, channels=channels, image_size=image_size, seed=seed, state=state)
+    body, parameters = body_sha256(body_state(model, name)), shapes(model) if is_own(name) else None
     if path:
-        return _from_file(name, path.name, "file", path, body, "a weights file was given")
+        return _from_file(name, path.name, "file", path, body, "a weights file was given", parameters)
     if requested == "none":
-        return _random(name, requested, body, "random weights were asked for")
+        return _random(name, requested, body, "random weights were asked for", parameters)
     try:
         path = fetch_imagenet(name, hub)
         state = imagenet_model(name, hub).state_dict()
@@ -100,14 +105,27 @@ def imagenet_model(name: str, hub: Path) -> nn.Module:
     return model
 
 
-def _random(name: str, requested: str, body: str, reason: str) -> Weights:
+def _random(name: str, requested: str, body: str, reason: str, parameters: Shapes = None) -> Weights:
     return Weights(
-        model=name, requested=requested, kind="random", file=None, sha256=None, body_sha256=body, reason=reason
+        model=name,
+        requested=requested,
+        kind="random",
+        file=None,
+        sha256=None,
+        body_sha256=body,
+        reason=reason,
+        parameters=parameters,
     )
 
 
 def _from_file(
-    name: str, requested: str, kind: Literal["imagenet", "file"], path: Path, body: str, reason: str
+    name: str,
+    requested: str,
+    kind: Literal["imagenet", "file"],
+    path: Path,
+    body: str,
+    reason: str,
+    parameters: Shapes = None,
 ) -> Weights:
     return Weights(
         model=name,
@@ -117,6 +135,7 @@ def _from_file(
         sha256=file_sha256(path),
         body_sha256=body,
         reason=reason,
+        parameters=parameters,
     )
 
 

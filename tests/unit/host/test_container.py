@@ -350,6 +350,21 @@ class TestTheChoiceOfAnEngine:
         with pytest.raises(StudyError, match=r"the image of images.cpu is not here .*no/such:1"):
             self.choose(container="docker", images={"cpu": "no/such:1"})
 
+    def test_a_tag_that_names_another_image_by_now_makes_new_runs(self) -> None:
+        """A digest in its place is what it says, and so is the checksum of an image that no registry knows."""
+        identities = []
+        for digests, reference in (
+            (["site/study@sha256:1"], "site/study:cpu"),
+            (["site/study@sha256:2"], "site/study:cpu"),
+            (["site/study@sha256:2"], "site/study:newer"),
+            ([], "site/study:cpu"),
+        ):
+            told = json.dumps([{"Id": "9", "RepoDigests": digests}])
+            self.engine(f"case \"$*\" in version*) echo 1;; 'image inspect'*) echo '{told}';; *) exit 1;; esac")
+            identities.append(self.choose(images={"cpu": reference}).images["cpu"].identity)
+        assert identities[1] == identities[2]
+        assert len(set(identities)) == 3
+
     def test_a_look_fetches_nothing(self) -> None:
         self.engine(f'case "$1" in version) echo 1;; pull) touch {self.bin}/pulled;; *) exit 1;; esac')
         place.choose(read_selection({}), fetch=False)

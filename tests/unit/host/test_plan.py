@@ -8,7 +8,10 @@ import pytest
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, table
+from study.artifacts.prepared import ImageRequest
 from study.artifacts.setting import settings_of
+from study.base.errors import StudyError
+from study.config import own_model
 from study.config.sections import Dataset
 from study.config.study import Study
 from study.data import sources
@@ -16,7 +19,7 @@ from study.host.engine.place import Place
 from study.host.plan import process_count
 from study.host.plan.make import make_plan
 from study.host.plan.workflow import Workflow
-from tests.conftest import HERE, study_values, tiny_plan, write_photos
+from tests.conftest import HERE, plan_at, plant_package, study_values, tiny_plan, write_photos
 from tests.errors import refused
 
 
@@ -117,6 +120,116 @@ def test_what_a_users_own_model_imports_from_beside_it_is_in_the_key(
     (tmp_path / "other.py").write_text("a = 1")
     assert key() == keys[-1]
     assert len(set(keys)) == 4
+
+
+def own_key(name: str) -> str:
+    """The key of the first run of a study whose model is a user's own."""
+    model, training = {"name": name, "weights": "none"}, {"freeze_epochs": 0, "batch_size": 4}
+    return tiny_plan(model=model, training=training).runs[0].key
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "read", "text"),
+    [
+        ("nets:mine", "nets.py", "sizes.json", "open('sizes.json')"),
+        ("nets:mine", "nets.py", "conf/sizes.json", "Path(__file__).with_name('conf/sizes.json')"),
+        ("zoo.small:mine", "zoo/small.py", "zoo/sizes/all.json", "open(Path(__file__).parent / 'sizes' / f'{a}.json')"),
+        ("zoo.deep.small:mine", "zoo/deep/small.py", "zoo/deep/weights.bin", "torch.load('weights.bin')"),
+        ("zoo.deep.small:mine", "zoo/deep/small.py", "zoo/__init__.py", ""),
+        ("zoo.deep.small:mine", "zoo/deep/small.py", "zoo/blocks.py", "from ..blocks import Block"),
+        ("zoo.deep.small:mine", "zoo/deep/small.py", "lines.txt", "open('lines.txt')"),
+    ],
+)
+def test_a_changed_file_beside_a_users_own_model_is_a_new_run(
+    name: str, module: str, read: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path, content in ((read, "1"), (module, text)):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(content)
+    before = own_key(name)
+    assert own_key(name) == before
+    (tmp_path / read).write_text("2")
+    assert own_key(name) != before
+
+
+def test_a_model_in_a_package_of_several_has_its_own_folder_in_its_key_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    others = (
+        "docs/other/networks.py", "docs/README.md", "notes.md", "docs/mine/.hidden", "docs/mine/results/record.json",
+        "docs/mine/README.md", "docs/mine/studies/one.yaml",
+        "docs/mine/__pycache__/networks.cpython-311.pyc", "docs/mine/venv/lib.py",
+    )  # fmt: skip
+    for path in ("docs/__init__.py", "docs/mine/networks.py", *others):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("")
+    before = own_key("docs.mine.networks:small")
+    for path in others:
+        (tmp_path / path).write_text("changed = True")
+    assert own_key("docs.mine.networks:small") == before
+
+
+def test_a_model_among_too_many_files_is_refused_before_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(own_model, "MOST_FILES", 3)
+    (tmp_path / "zoo").mkdir()
+    for number in range(4):
+        (tmp_path / "zoo" / f"{number}.py").touch()
+    with pytest.raises(StudyError) as caught:
+        own_key("zoo.small:mine")
+    assert (caught.value.key, caught.value.value) == ("model.name", "zoo.small:mine")
+    (tmp_path / "zoo" / "3.py").unlink()
+    (tmp_path / "zoo" / "0.py").write_text("open('large.bin')")
+    with (tmp_path / "zoo" / "large.bin").open("wb") as file:
+        file.truncate((own_model.LARGEST_MIB << 20) + 1)
+    (tmp_path / "zoo" / "2.py").unlink()
+    with pytest.raises(StudyError) as caught:
+        own_key("zoo.small:mine")
+    assert (caught.value.key, caught.value.value) == ("model.name", "zoo.small:mine")
+
+
+def test_another_torch_in_the_same_checkout_is_a_new_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fastai = {"loop": "fastai", "freeze_epochs": 0, "batch_size": 4}
+
+    def planned(**changed: str) -> list[str]:
+        """The keys of a run of each loop in an environment with other versions of some packages."""
+        installed = {"torch": "1", "cudnn": "1", "fastai": "1", "snakemake": "1"} | changed
+        folder = tmp_path / "-".join(installed.values())
+        folder.mkdir()
+        with monkeypatch.context() as environment:
+            environment.syspath_prepend(str(folder))
+            for name, version in installed.items():
+                plant_package(folder, name, version, *(["cudnn"] if name == "torch" else []))
+            plans = [tiny_plan(), tiny_plan(training=fastai, loader={"kind": "workers"})]
+            assert [plan.packages["torch"] for plan in plans] == [installed["torch"]] * 2
+        return [plan.runs[0].key for plan in plans]
+
+    before, torch, cudnn, other = planned(), planned(torch="2"), planned(cudnn="2"), planned(fastai="2")
+    assert all(len(set(keys)) == 3 for keys in zip(before, torch, cudnn, strict=True))
+    assert other[0] == before[0]
+    assert other[1] != before[1]
+    assert planned(snakemake="2") == before
+
+
+def test_what_is_installed_on_the_host_is_in_no_key_of_a_run_in_an_image(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    image = ImageRequest(device="cpu", kind="built", reference="study:cpu", base_image="base", identity="00000000")
+
+    def planned(identity: str) -> Plan:
+        there = image.model_copy(update={"identity": identity})
+        return plan_at(Place("docker", "asked for", {"cpu": there, "cuda": there}))
+
+    plan = planned("00000000")
+    plant_package(tmp_path, "torch", "99.0")
+    assert planned("00000000") == plan
+    assert plan.packages == {}
+    assert planned("11111111").runs[0].key != plan.runs[0].key
 
 
 def test_the_table_shows_name_factors_block_and_position() -> None:

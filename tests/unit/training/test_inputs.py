@@ -12,6 +12,7 @@ from study.artifacts.prepared import Weights
 from study.artifacts.record import JobResult
 from study.artifacts.run import RESULT, Job
 from study.base.files import write_whole
+from study.host.plan import keys
 from study.host.steps.prepare import make_dataset
 from study.training.common import checked_inputs
 from study.training.job import execute
@@ -30,19 +31,29 @@ def net(classes):
 class Prepared:
     """A run on the user's photographs, or on drawn patterns, whose data have been made."""
 
-    def __init__(self, dataset: dict[str, object], results: Path, model: str = SMALL_NET["name"]) -> None:
+    def __init__(
+        self,
+        dataset: dict[str, object],
+        results: Path,
+        model: str = SMALL_NET["name"],
+        parameters: dict[str, list[int]] | None = None,
+    ) -> None:
         plan = tiny_plan(dataset=dataset, model={"name": model, "weights": "none"})
         self.run = plan.runs[0]
         self.manifest = make_dataset(plan, self.run.dataset, results)
         self.folder = Results(results).data(self.run.dataset)
         self.job = Job(run=self.run, study=plan.name, results=str(results), seed=1)
         decided = Weights(
-            model=model, requested="none", kind="random", file=None, sha256=None, body_sha256="0", reason="asked"
-        )
+            model=model, requested="none", kind="random", file=None, sha256=None, body_sha256="0", reason="asked",
+            parameters=parameters,
+        )  # fmt: skip
         write_whole(Results(results).weights(plan.name, self.run.weights), decided.model_dump_json())
 
     def result(self) -> JobResult:
         return execute(self.job)
+
+    def result_with(self, packages: dict[str, str]) -> JobResult:
+        return execute(self.job.model_copy(update={"packages": packages}))
 
 
 def replace(path: Path, content: bytes) -> None:
@@ -57,6 +68,11 @@ def flipped(path: Path) -> bytes:
     whole = bytearray(path.read_bytes())
     whole[-1] ^= 1
     return bytes(whole)
+
+
+@pytest.fixture
+def drawn(tmp_path: Path) -> Prepared:
+    return Prepared({"source": "generated", "images": 20, "channels": 3, "image_size": 32}, tmp_path / "results")
 
 
 def own(photos: Path, results: Path) -> Prepared:
@@ -101,3 +117,47 @@ def test_a_thread_that_a_model_left_does_not_keep_the_process(tmp_path: Path, mo
     subprocess.run(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True, timeout=300)
     result = JobResult.model_validate_json((tmp_path / RESULT).read_text())
     assert (result.outcome, result.message) == ("ok", None)
+
+
+def test_a_run_with_another_package_than_it_was_planned_for_fails_and_names_both(drawn: Prepared) -> None:
+    """As where someone installs another torch during a start, or where a node of a cluster has another one."""
+    there = keys.installed(keys.imported_modules(drawn.run.settings))
+    assert drawn.result_with(packages=there).outcome == "ok"
+    result = drawn.result_with(packages=there | {"torch": "1.0", "absent": "2.0"})
+    assert (result.outcome, result.measurement) == ("failed", None)
+    assert f"torch {there['torch']} in place of 1.0" in str(result.message)
+    assert "absent none in place of 2.0" in str(result.message)
+    assert result.machine
+    assert result.machine.libraries["torch"] == there["torch"]
+
+
+def test_a_record_holds_the_versions_of_the_packages_in_the_key(drawn: Prepared) -> None:
+    there = keys.installed(keys.imported_modules(drawn.run.settings))
+    machine = drawn.result_with(packages=there).machine
+    assert machine
+    assert there.items() - machine.libraries.items() == {("python", machine.python)}
+
+
+@pytest.mark.parametrize(
+    ("decided", "words"),
+    [
+        ({"head.weight": [2, 9]}, "head.weight has the shape (2, 3072), and had (2, 9) when the model was tried"),
+        ({"head.weight": [2, 3072]}, "head.bias has the shape (2,), and had nothing"),
+        ({"body": [1], "head.weight": [2, 3072], "head.bias": [2]}, "body has the shape nothing, and had (1,)"),
+    ],
+)
+def test_a_run_whose_network_has_other_parameters_than_the_one_that_was_tried_fails(
+    decided: dict[str, list[int]], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As that of a factory which goes by the time of day."""
+    (tmp_path / "varying.py").write_text(
+        "import torch\n\nclass net(torch.nn.Module):\n    def __init__(self, classes):\n        super().__init__()\n"
+        "        self.head = torch.nn.Linear(3072, classes)\n\n"
+        "    def forward(self, images):\n        return self.head(images.flatten(1))\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    data = {"source": "generated", "images": 20, "channels": 3, "image_size": 32}
+    result = Prepared(data, tmp_path / "results", "varying:net", decided).result()
+    assert result.outcome == "failed"
+    assert str(result.message).startswith(f"model.name: 'varying:net' is not allowed: its parameter {words}")

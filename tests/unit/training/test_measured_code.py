@@ -1,9 +1,11 @@
 """A run's key holds the code that the run executes, and no other."""
 
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.utils import canonicalize_name
 
 from study.base.files import PACKAGE
 from study.host.engine.place import Place
@@ -44,6 +46,22 @@ def test_every_module_that_a_run_executes_is_in_its_key() -> None:
         executed = {name for name in imported if name.startswith(("training/", "data/"))}
         assert executed
         assert executed - checks_values <= files_in_the_key(**changes)
+
+
+def test_every_package_that_a_run_imports_is_in_its_key() -> None:
+    """What reads and writes our own files decides no time, and is not in it."""
+    ours = {"pydantic", "pydantic-core", "annotated-types", "typing-inspection", "pyyaml", "packaging"}
+    only_looked_for = {"dill", "tqdm", "pyarrow"}  # by torch and by pandas, which ask for none of them
+    imports = [", ".join(f"study.training.{name}" for name in ["job", *modules.split()]) for modules, _ in EXECUTED]
+    found = said_by_forks([f"import {names}, sys; print(*{{*sys.modules}})" for names in imports])
+    by_module, lacking = packages_distributions(), set[str]()
+    for modules, (_, changes) in zip(found, EXECUTED, strict=True):
+        tops = {name.partition(".")[0] for name in modules.split()} - {"study"}
+        imported = {canonicalize_name(name) for top in tops for name in by_module.get(top, [])}
+        plan = plan_at(Place("none", "asked for"), counts={"cpu": 2, "cuda": 0}, **changes)
+        assert "torch" in imported
+        lacking |= imported - plan.packages.keys()
+    assert lacking - ours - only_looked_for == set()
 
 
 def test_a_run_has_no_other_loop_in_its_key() -> None:

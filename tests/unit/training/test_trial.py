@@ -48,7 +48,36 @@ class Tried:
 def test_a_good_model_is_decided_about(tried: Tried) -> None:
     code, said = tried("pass")
     assert (code, said) == (0, "weights of nets:net: random (random weights were asked for)\n")
-    assert read_weights(tried.folder / "results/tiny/weights" / f"{tried.name}.json").kind == "random"
+    decided = read_weights(tried.folder / "results/tiny/weights" / f"{tried.name}.json")
+    assert decided.kind == "random"
+    assert decided.parameters == {"1.weight": [2, 3 * 32 * 32], "1.bias": [2]}
+
+
+@pytest.mark.parametrize(
+    ("body", "read"),
+    [
+        ("open('sizes' + '.json').close()", "sizes.json"),
+        ("__import__('hid' + 'den')", "hidden.py"),
+        ("os.close(os.open(os.path.abspath('deep') + '/sizes.json', os.O_RDWR))", "deep/sizes.json"),
+    ],
+)
+def test_a_model_that_reads_what_its_runs_keys_do_not_hold_is_refused(body: str, read: str, tried: Tried) -> None:
+    """Each import a second time finds compiled code in place of the source."""
+    (tried.folder / read).parent.mkdir(exist_ok=True)
+    (tried.folder / read).touch()
+    for _ in range(2):
+        code, said = tried(body)
+        assert code == 1
+        assert said.startswith(
+            f"error: model.name: 'nets:net' is not allowed: it reads {read}, which is not in the key"
+        )
+
+
+def test_a_model_that_reads_files_of_its_own_and_writes_others_is_decided_about(tried: Tried) -> None:
+    (tried.folder / "sizes.json").touch()
+    (tried.folder / "blocks.py").touch()
+    body = "import blocks; open('sizes.json').close(); open('lo' + 'g', 'a').close(); open(os.devnull).close()"
+    assert tried(body)[0] == 0
 
 
 @pytest.mark.parametrize(
