@@ -20,14 +20,13 @@ from benchmarks.simulated import APART, CONDITIONS, FLAT, LEVELS, Array, Conditi
 from study.analysis.stats.contrasts import critical_of
 from study.analysis.stats.curve import curve_of_model
 from study.analysis.stats.equivalence import equivalent_to
-from study.analysis.stats.far_runs import far_runs
 from study.analysis.stats.findings import Drifted, NoDifference, NoLaw, TooFewPoints
 from study.analysis.stats.gate import undetermined
-from study.analysis.stats.groups import unfair_levels
+from study.analysis.stats.groups import drift_of, unfair_levels
 from study.analysis.stats.learning import learning_of
 from study.analysis.stats.log_model import Interval, LogModel, fit_log_model, level_test
 from study.analysis.stats.optimum import may_be_fastest, optimum_of
-from study.analysis.stats.stability import drift_of
+from study.analysis.stats.usable import far_runs
 from study.config.study import Study
 
 SIZES = 2.0 ** np.arange(4, 9)

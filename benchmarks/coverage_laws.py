@@ -13,13 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from study.analysis.stats.curve import fit_curve, means_of
+from study.analysis.stats.curve import fit_curve, means_of, spread_grows
 from study.analysis.stats.findings import Drifted, NoDifference, NoLaw, TooFewPoints, Turn
 from study.analysis.stats.fits import fit_laws
-from study.analysis.stats.laws import by_name
-from study.analysis.stats.log_means import LogMeans
+from study.analysis.stats.laws import LogMeans, by_name
 from study.analysis.stats.log_model import fit_log_model
-from study.analysis.stats.noise import spread_grows
 
 Array = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Array]

@@ -1,4 +1,8 @@
-"""How long runs take, from the records that are there."""
+"""How long runs take, from the records that are there, and how far a run must be from its siblings to be set aside.
+
+The limits are declared once, before any run. The launcher marks such a run at once, and the analysis decides
+(``study.analysis.stats.usable``).
+"""
 
 import math
 import re
@@ -63,3 +67,11 @@ def took(record: Path) -> Took | None:
     except (ValueError, OverflowError):
         return None
     return Took(int(session.group(1)), since, took) if math.isfinite(took) else None
+
+
+DEVIATIONS = 5.0
+"""Robust standard deviations of the logarithm of the time."""
+FACTOR = 1.33
+"""What a pause of the machine adds to a run is seldom less, and what noise adds is seldom more."""
+TO_DEVIATION = 1.4826
+"""Standard deviation over the median absolute deviation of Gaussian noise."""

@@ -14,9 +14,8 @@ from pydantic import Field, ValidationError
 from study.base import strict_yaml
 from study.base.checkout import replications
 from study.base.errors import StudyError
-from study.base.explain import explain
 from study.base.files import read_text
-from study.base.strict import LARGEST, Strict
+from study.base.strict import LARGEST, Strict, explain
 from study.config.settings import setting_keys
 
 FIGURES, SOURCES = "published.csv", "sources.yaml"

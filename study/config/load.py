@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from study.base import strict_yaml
 from study.base.errors import StudyError
-from study.base.explain import explain
+from study.base.strict import explain
 from study.config.selection import Selection
 from study.config.settings import Settings, setting_keys, with_values
 from study.config.study import Study, StudyFile

@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> str | None:
 def timings(options: argparse.Namespace) -> str | None:
     """Gather the records of a plan into one table."""
     not_ahead(options.plan.parent)
-    from study.analysis.table.step import write_timings
+    from study.analysis.table.files import write_timings
 
     return write_timings(options.plan, options.records, options.telemetry, options.output)
 

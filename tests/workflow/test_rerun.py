@@ -17,7 +17,7 @@ from tests.workflow.conftest import Checkout, copy_checkout
 pytestmark = pytest.mark.thorough
 
 STEPS = {
-    "timings": "study.analysis.table.step",
+    "timings": "study.analysis.table.files",
     "fit": "study.analysis.stats.step",
     "figures": "study.analysis.figures.step",
     "report": "study.analysis.report.step",

@@ -6,7 +6,7 @@ rule timings:
     input:
         plan="results/{study}/plan.json",
         measured="results/{study}/.measured",
-        code=code("study.analysis.table.step"),
+        code=code("study.analysis.table.files"),
     output:
         "results/{study}/timings.csv",
     log:

@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 
 from study.analysis.figures.style import COLOURS, LABEL_BOX, Drawn
 from study.analysis.stats.analysis import Analysis
-from study.analysis.stats.parts import CONSTRUCTION, parts_of
-from study.analysis.stats.rows import level_rows
+from study.analysis.stats.rows import CONSTRUCTION, level_rows, parts_of
 from study.analysis.stats.usable import keys_of
 from study.analysis.wording.parts import graph_warm_up_sentence
 from study.analysis.words import TOTALS, device_words, number, short_key

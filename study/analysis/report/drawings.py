@@ -11,8 +11,7 @@ from study.analysis.charts.svg import Chart
 from study.analysis.published.beside import TIMES, Row, Series
 from study.analysis.stats.analysis import Analysis, Group, Level
 from study.analysis.stats.findings import Ways
-from study.analysis.stats.parts import VALIDATION, parts_of, shares_of
-from study.analysis.stats.rows import Levelled, over_means
+from study.analysis.stats.rows import VALIDATION, Levelled, over_means, parts_of, shares_of
 from study.analysis.stats.usable import keys_of
 from study.analysis.wording.cards import REST, WARM_UP
 from study.analysis.wording.parts import graph_warm_up_sentence

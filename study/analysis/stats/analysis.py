@@ -29,10 +29,9 @@ from study.analysis.stats.findings import (
     Way,
     Ways,
 )
-from study.analysis.stats.groups import Fits, GroupFit, groups_of
+from study.analysis.stats.groups import Fits, GroupFit, drift_of, groups_of
 from study.analysis.stats.log_model import DIFFERENCE, level_test
 from study.analysis.stats.optimum import Optimum, may_be_fastest, optimum_of
-from study.analysis.stats.stability import drift_of
 from study.analysis.stats.step_model import StepModel, step_model
 from study.analysis.stats.switches import Switches, switches_of
 from study.analysis.stats.usable import (

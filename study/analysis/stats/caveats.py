@@ -6,9 +6,9 @@ from typing import Any, Literal
 import pandas as pd
 
 from study.analysis.stats import findings
-from study.analysis.stats.connected import separate_sets
 from study.analysis.stats.contrasts import CIRCUMSTANCES
 from study.analysis.stats.findings import Caveat, SetAsideRun
+from study.analysis.stats.gate import separate_sets
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.machine_change import CHANGE_LIMIT, YARDSTICKS
 from study.analysis.stats.usable import BY_RULE, counted

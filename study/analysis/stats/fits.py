@@ -9,8 +9,7 @@ import numpy as np
 from pydantic import Field
 from scipy import special
 
-from study.analysis.stats.laws import LAWS, Array, Law
-from study.analysis.stats.log_means import LogMeans
+from study.analysis.stats.laws import LAWS, Array, Law, LogMeans
 from study.analysis.stats.log_model import CONFIDENCE
 from study.analysis.stats.region import Best, Region, Target, best_of, region_of, target_of
 from study.base.strict import Strict

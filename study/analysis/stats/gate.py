@@ -1,7 +1,10 @@
-"""The gate: the numbers of a level that nobody could use are not printed, and no verdict rests on them."""
+"""What the runs determine: the numbers of a level that nobody could use are not printed, and no verdict rests on them.
 
-from collections.abc import Mapping
-from typing import Literal
+Only levels that blocks of runs connect can be compared within blocks.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Literal, TypeVar
 
 import pandas as pd
 
@@ -38,3 +41,21 @@ def undetermined(mean: Interval, times: "pd.Series[float]", blocks: "pd.Series[s
 def more_runs(counts: Mapping[str, int], reasons: Mapping[str, Undetermined]) -> int:
     """Return the smallest number of more runs a level that could determine every level; ``counts`` are clean runs."""
     return max((max(LEAST_RUNS - counts[level], 1) for level in reasons), default=1)
+
+
+Level = TypeVar("Level", bound=Hashable)
+
+
+def separate_sets(levels: Sequence[Level], blocks: Sequence[Hashable]) -> list[list[Level]]:
+    """Return the levels in connected sets: a block connects its levels. Both have an entry for each run.
+
+    The sets, and the levels in each, are in the order of their first run.
+    """
+    sets: list[tuple[set[Level], set[Hashable]]] = []
+    for level, block in dict.fromkeys(zip(levels, blocks, strict=True)):
+        touched = [item for item in sets if level in item[0] or block in item[1]]
+        merged = ({level}.union(*(item[0] for item in touched)), {block}.union(*(item[1] for item in touched)))
+        sets = [item for item in sets if item not in touched] + [merged]
+    order = list(dict.fromkeys(levels))
+    found = [[level for level in order if level in members] for members, _ in sets]
+    return sorted(found, key=lambda members: order.index(members[0]))

@@ -1,4 +1,7 @@
-"""The groups of a study: levels that differ in one factor, with the one model from which all their numbers come."""
+"""The groups of a study: levels that differ in one factor, with the one model from which all their numbers come.
+
+The drift of their times along the order of execution belongs to them.
+"""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from study.analysis.stats import machine_change
+from study.analysis.stats.findings import Drift
 from study.analysis.stats.gate import Undetermined, Unfair, undetermined
 from study.analysis.stats.learning import Censored, Learning, censored_levels, learning_of
-from study.analysis.stats.log_model import LogModel, level_test
+from study.analysis.stats.log_model import DIFFERENCE, LogModel, level_test
 from study.analysis.stats.optimum import Optimum, optimum_of
 from study.analysis.stats.usable import Estimate, estimate, keys_of, level_labels, model_of, place_of, usable_runs
 from study.config.study import Study, shown
@@ -159,3 +163,23 @@ def fit_group(clean: pd.DataFrame, y: str, candidates: list[str]) -> Fits:
         adjusted=adjusted,
         adjusted_differs_p=level_test(adjusted, candidates) if adjusted else None,
     )
+
+
+DRIFT_LIMIT = 0.05
+"""A drift is reported from 5% over the study on: half of what pyperf calls an unstable spread (10%)."""
+
+
+def drift_of(clean: pd.DataFrame, y: str) -> Drift | None:
+    """Return the drift of one group's times along the order of execution; None where none shows.
+
+    The place in the order is a covariate of the model of log seconds: random blocks and starts are no drift. It counts
+    where its t test finds it.
+    """
+    if clean["started"].isna().any() or len(clean) < 2 * clean["level"].nunique() or len(clean) < 4:
+        return None
+    order = clean["started"].rank(method="first").to_numpy(float)
+    along = np.exp((order - order.mean()) / (order.max() - order.min()))  # the model takes the logarithm
+    model = model_of(clean, y, clean["level"].tolist(), along.tolist())
+    change, p = float(np.exp(model.fit.beta[-1])), model.covariate_p
+    shows = p is not None and p < DIFFERENCE and max(change, 1 / change) >= 1 + DRIFT_LIMIT
+    return Drift(change=change, p=p) if shows and p is not None else None

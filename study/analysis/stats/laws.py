@@ -127,3 +127,20 @@ LAWS = (
 def by_name(name: str) -> Law:
     """Return the law of that name."""
     return next(law for law in LAWS if law.name == name)
+
+
+@dataclass(frozen=True)
+class LogMeans:
+    """Means of log seconds at m distinct sizes, the smallest first."""
+
+    sizes: list[float]
+    logs: Array
+    """Mean log seconds, shape (m,)."""
+    covariance: Array
+    """Covariance of these means (m, m) in (log s)^2, up to an addition common to all entries: a shift of all means,
+    which is the machine's."""
+    degrees: float
+    """Degrees of freedom of the estimate of the noise. Where they are 0 or less there are no replicates: the covariance
+    is then the identity, and its scale is unknown."""
+    counts: list[int]
+    """Clean runs at each size."""

@@ -14,8 +14,7 @@ import numpy as np
 from scipy import linalg
 
 from study.analysis.stats.gate import ROUNDING
-from study.analysis.stats.laws import LARGEST, Array, Law, mixture, share
-from study.analysis.stats.log_means import LogMeans
+from study.analysis.stats.laws import LARGEST, Array, Law, LogMeans, mixture, share
 
 TAIL = 14.0
 """The z beyond the columns' own range from which one column is all but alone."""

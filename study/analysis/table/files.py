@@ -1,4 +1,4 @@
-"""What the table is made of, and the table as a file."""
+"""What the table is made of, the table as a file, and the step ``timings`` that writes it."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +12,7 @@ from study.analysis.table.rows import KEYS, Sampled, Values, ceilings_of, table_
 from study.artifacts.checked import Refused, each_record, read_records, read_samples
 from study.artifacts.layout import Results
 from study.artifacts.machine import Ceilings
-from study.artifacts.plan import Plan
+from study.artifacts.plan import Plan, read_plan
 from study.artifacts.record import Record
 from study.artifacts.run import Run
 from study.artifacts.samples import Measurement
@@ -147,3 +147,20 @@ def _check_kind(frame: pd.DataFrame, name: str, study: Study) -> None:
                     f"{name}: not the table of this plan: {key} {level} is not planned; allowed: "
                     f"{', '.join(sorted(planned))}"
                 )
+
+
+def write_timings(plan: Path, records: Path, telemetry: Path, output: Path) -> str | None:
+    """Write the table of the runs of ``plan`` from the folders of its records and their telemetry.
+
+    Return a line about the records that do not fit; None without any.
+    """
+    planned = read_plan(plan)
+    frame, refused = read_table(planned, records, telemetry)
+    write_csv(frame, output)
+    if not refused:
+        return None
+    these = "record does not fit and is" if refused == 1 else "records do not fit and are"
+    return (
+        f"{planned.name}: {refused} {these} not used; the report says which and why. "
+        f"To measure again: python -m study retry {planned.name}"
+    )

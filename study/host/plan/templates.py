@@ -31,7 +31,7 @@ WAITING = 64
 STEPS = ["study.cli", "study.host.steps.launch", "study.host.steps.prepare"]
 ANALYSIS = [
     "study.cli",
-    "study.analysis.table.step",
+    "study.analysis.table.files",
     "study.analysis.stats.step",
     "study.analysis.figures.step",
     "study.analysis.report.step",

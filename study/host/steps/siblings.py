@@ -1,6 +1,6 @@
 """A run that is far from the runs of the same setting, and why: a mark for the terminal, of no weight in the analysis.
 
-The rule is that of the analysis for single far runs (``study.analysis.stats.far_runs``), with what is there so far.
+The rule is that of the analysis for single far runs (``study.analysis.stats.usable``), with what is there so far.
 """
 
 import math
@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from statistics import median
 
+from study.artifacts.duration import DEVIATIONS, FACTOR, TO_DEVIATION
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
@@ -15,7 +16,6 @@ from study.artifacts.run import Run
 from study.artifacts.samples import Measurement
 from study.artifacts.shelf import read_record
 from study.base.errors import StudyError
-from study.base.far import DEVIATIONS, FACTOR, TO_DEVIATION
 
 MOST_SIBLINGS = 9
 """Number of siblings that are read at most: the latest ones."""

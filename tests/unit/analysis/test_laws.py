@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from benchmarks.coverage_laws import U_SHAPES, means_of_runs, turn_of
-from study.analysis.stats.curve import CurveFit, fit_curve
+from study.analysis.stats.curve import CurveFit, fit_curve, noise_of
 from study.analysis.stats.findings import (
     NoDifference,
     NoLaw,
@@ -24,10 +24,8 @@ from study.analysis.stats.findings import (
     Zigzag,
 )
 from study.analysis.stats.fits import Fitted, fit_laws, predict
-from study.analysis.stats.laws import LAWS, Law, by_name
-from study.analysis.stats.log_means import LogMeans
+from study.analysis.stats.laws import LAWS, Law, LogMeans, by_name
 from study.analysis.stats.log_model import fit_log_model
-from study.analysis.stats.noise import noise_of
 from study.analysis.stats.optimum import Optimum, optimum_of
 
 Array = NDArray[np.float64]

@@ -16,9 +16,8 @@ from study.analysis.report.step import render
 from study.analysis.stats.analysis import Analysis, analyse
 from study.analysis.stats.mixed_model import fit_mixed
 from study.analysis.stats.step import write_fit
-from study.analysis.table.files import read_table
+from study.analysis.table.files import read_table, write_timings
 from study.analysis.table.rows import values_of
-from study.analysis.table.step import write_timings
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans

@@ -11,9 +11,9 @@ from study.analysis.stats.contrasts import Ratio, contrast_bootstrap, contrast_o
 from study.analysis.stats.curve import curve_of_model, fit_curve
 from study.analysis.stats.equivalence import equivalent_to, sensitivity_of
 from study.analysis.stats.findings import Contrast, Drifted, NoDifference, NoRatio
+from study.analysis.stats.groups import drift_of
 from study.analysis.stats.log_model import LogModel, fit_log_model, level_test
 from study.analysis.stats.optimum import optimum_of
-from study.analysis.stats.stability import drift_of
 from study.config.study import Study
 from tests.conftest import study_values
 from tests.timings import as_timings

@@ -3,10 +3,10 @@ import numpy as np
 import pytest
 
 from study.analysis.figures.published import published_times
-from study.analysis.stats.connected import separate_sets
 from study.analysis.stats.curve import CurveFit, fit_curve, means_of
 from study.analysis.stats.findings import NoDifference, PowerLaw, Unreplicated
 from study.analysis.stats.fits import Bounds, aicc, fit_laws
+from study.analysis.stats.gate import separate_sets
 from study.analysis.stats.laws import by_name
 from study.analysis.stats.log_model import fit_log_model, level_test
 from study.artifacts.published import published_by

@@ -4,8 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from study.base.errors import MOST, StudyError, ValueRefused
-from study.base.explain import explain
-from study.base.strict import Strict
+from study.base.strict import Strict, explain
 
 
 @pytest.mark.parametrize(
