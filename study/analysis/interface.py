@@ -20,10 +20,10 @@ from study.analysis.stats.curve import CurveFit
 from study.analysis.stats.optimum import Optimum
 from study.analysis.table.files import read_table
 from study.analysis.wording.answer import answer_sentence
-from study.analysis.wording.any_table import as_text
 from study.analysis.wording.caveats import caveat_sentence
 from study.analysis.wording.claims import claim_text
 from study.analysis.wording.sources import citation
+from study.analysis.wording.verdict import as_text
 from study.artifacts.checked import Records, read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan

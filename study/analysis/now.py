@@ -3,15 +3,16 @@
 Nothing that belongs to the workflow is written, so the next start makes its own from the whole.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from study.analysis.progress import Progress, missing_sentence, progress_of, progress_sentence
+from study.analysis.report.step import render
 from study.analysis.stats.step import write_fit
 from study.analysis.table.files import read_table, write_csv
-from study.analysis.table.progress import Progress, progress_of
-from study.analysis.wording.progress import missing_sentence, progress_sentence
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import read_plan, selected
@@ -77,3 +78,29 @@ def _gather(name: str, files: Results, made: Results) -> Progress:
     write_csv(frame, made.timings(name))
     found = read_records(plan, made.records(name), steps=False)
     return progress_of(plan, found.counted, found.refused)
+
+
+SECOND = 10**9
+"""Nanoseconds."""
+
+
+def report_now(
+    studies: Sequence[str], results: Path, output: Path, say: Callable[[str], None], linked: Path | None = None
+) -> None:
+    """Write a page about ``studies`` (by default those selected) to ``output`` from the records that are there.
+
+    Its links lead to ``linked``, else ``results``. ``say`` gets the lines for the terminal. Raise :class:`StudyError`
+    if no study has a record.
+    """
+    with made_now(studies, results, say) as (made, found):
+        render([progress.study for progress in found], made.root, output, linked or results)
+    files = Results(results)
+    if output.resolve() == files.report.resolve():
+        _make_older(output, files.selection)
+
+
+def _make_older(page: Path, selection: Path) -> None:
+    """Give the page an earlier time than what the workflow's own page depends on, so that the next start makes it."""
+    with suppress(FileNotFoundError):
+        before = selection.stat().st_mtime_ns - SECOND
+        os.utime(page, ns=(before, before))

@@ -1,5 +1,6 @@
-"""Numbers and keys as people read them."""
+"""Numbers and keys as people read them, and the direction in which a user's words run."""
 
+import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from math import prod
@@ -186,3 +187,22 @@ def coefficients(values: Mapping[str, float], intervals: Mapping[str, Any]) -> s
             told = interval(bounds.low, bounds.high)
             parts.append(f"{name} = {number(value)} ({told})" if told else f"{name} not determined")
     return ", ".join(parts)
+
+
+CONTROLS = re.compile("[\u202a-\u202e\u2066-\u2069]")
+"""What turns the direction of all that follows it, and shows nothing itself."""
+LETTER = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
+RIGHT_TO_LEFT = re.compile(f"{LETTER}(?:[^A-Za-z]*{LETTER})?")
+"""Letters that run from right to left, with what stands between them."""
+ISOLATE, END = "\u2068", "\u2069"
+
+
+def in_place(text: str) -> str:
+    """Return a text whose letters from right to left move no others, and whose controls of direction are shown.
+
+    Without it, a number that follows such letters is drawn before them.
+    """
+    if text.isascii():
+        return text
+    shown = CONTROLS.sub(lambda control: f"[U+{ord(control.group()):04X}]", text)
+    return RIGHT_TO_LEFT.sub(lambda words: f"{ISOLATE}{words.group()}{END}", shown)

@@ -71,7 +71,7 @@ def report(options: argparse.Namespace) -> None:
             raise StudyError("studies: missing; --from-tables needs the names of the studies")
         not_ahead(options.results, *(options.results / name for name in options.studies))
         return render(options.studies, options.results, output)
-    from study.analysis.report.anytime import report_now
+    from study.analysis.now import report_now
     from study.artifacts.unbundle import as_folders, folder_of
 
     tell = partial(say, log=options.log)
@@ -141,7 +141,7 @@ def fit(options: argparse.Namespace) -> None:
 def _fit_table(options: argparse.Namespace) -> None:
     from study.analysis.stats.any_table import as_json, checked_table, fit_table
     from study.analysis.table.any_csv import read_csv
-    from study.analysis.wording.any_table import as_text
+    from study.analysis.wording.verdict import as_text
     from study.base.files import write_if_changed
 
     columns = (options.x, options.y, options.block, options.session)

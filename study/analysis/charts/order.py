@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from study.analysis.charts.marks import cross, dot
-from study.analysis.charts.svg import Chart, Scale, drawn, element, linear, words
+from study.analysis.charts.svg import Chart, Scale, cross, dot, drawn, element, linear, words
 
 HEIGHT, TOP, BOTTOM = 190, 12, 28
 

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from study.analysis.charts.marks import diamond, dot, interval
 from study.analysis.charts.rows import Place, column, placed
-from study.analysis.charts.svg import Chart, Scale, drawn, element, grid, logarithmic, words
+from study.analysis.charts.svg import Chart, Scale, diamond, dot, drawn, element, grid, interval, logarithmic, words
 from study.analysis.words import number
 
 ROW, HEAD, CLAIM, FOOT = 30, 12, 28, 24

@@ -13,7 +13,7 @@ from study.analysis.figures.style import COLOURS, LABEL_BOX, Drawn
 from study.analysis.stats.analysis import Analysis
 from study.analysis.stats.rows import CONSTRUCTION, level_rows, parts_of
 from study.analysis.stats.usable import keys_of
-from study.analysis.wording.parts import graph_warm_up_sentence
+from study.analysis.wording.steps import graph_warm_up_sentence
 from study.analysis.words import TOTALS, device_words, number, short_key
 from study.artifacts.plan import Plan
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pandas as pd
 
-from study.analysis.charts.spark import sparkline
 from study.analysis.charts.svg import Chart
+from study.analysis.charts.times import sparkline
+from study.analysis.progress import Progress, missing_sentence, progress_of, progress_sentence
 from study.analysis.published.beside import Series, beside
 from study.analysis.published.claims import examine
 from study.analysis.published.claims.measured import ClaimVerdict, verdicts
@@ -23,19 +24,17 @@ from study.analysis.report.drawings import (
 )
 from study.analysis.report.epochs import EpochGroup, epoch_rows, grouped, published_epochs
 from study.analysis.report.facts import facts_of, glossary, primers_of
-from study.analysis.report.levels import LevelTable, level_tables
 from study.analysis.report.life import life_chart, life_sentence, wall_seconds, with_gaps
 from study.analysis.report.notes import counts, oddities, origins, reduced, summary
+from study.analysis.report.tables import LevelTable, level_tables
 from study.analysis.stats.analysis import Analysis
 from study.analysis.stats.findings import DecodedBefore
 from study.analysis.stats.rows import Levelled, level_rows, means_of
 from study.analysis.stats.usable import counted, with_reasons
-from study.analysis.table.progress import Progress, progress_of
 from study.analysis.wording.answer import answer_sentence
 from study.analysis.wording.cards import Card, cards, first_cards, limit_card
 from study.analysis.wording.claims import claim_title, claim_words, ratio_sentence
 from study.analysis.wording.consequences import Warned, ranked
-from study.analysis.wording.progress import missing_sentence, progress_sentence
 from study.analysis.wording.switches import switch_sentences
 from study.analysis.words import short_key, total_words
 from study.artifacts.plan import Plan

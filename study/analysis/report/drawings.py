@@ -14,7 +14,7 @@ from study.analysis.stats.findings import Ways
 from study.analysis.stats.rows import VALIDATION, Levelled, over_means, parts_of, shares_of
 from study.analysis.stats.usable import keys_of
 from study.analysis.wording.cards import REST, WARM_UP
-from study.analysis.wording.parts import graph_warm_up_sentence
+from study.analysis.wording.steps import graph_warm_up_sentence
 from study.analysis.wording.switches import effect_label
 from study.analysis.words import device_words, group_names, listed, setting_words, short_key
 from study.artifacts.plan import Plan

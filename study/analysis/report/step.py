@@ -13,21 +13,20 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from pydantic import TypeAdapter, ValidationError
 
-from study.analysis.charts.legend import legend_sign
+from study.analysis.charts.phases import legend_sign
+from study.analysis.progress import progress_sentence
 from study.analysis.published.claims.printed import Claim
 from study.analysis.report.context import StudyView, view
-from study.analysis.report.resources import resources
+from study.analysis.report.tables import resources
 from study.analysis.stats.analysis import read_analysis
 from study.analysis.table.files import read_primers, read_timings
 from study.analysis.wording.cards import SIGNS, EvidenceWord
 from study.analysis.wording.caveats import sensitivity_sentence
 from study.analysis.wording.claims import claim_text
-from study.analysis.wording.progress import progress_sentence
 from study.analysis.wording.sources import document
 from study.analysis.wording.steps import step_intervals, step_sentence
 from study.analysis.wording.verdict import noise_sentence
-from study.analysis.words import bytes_words, coefficients, device_words, law_formula, number, setting_words
-from study.analysis.writing import in_place
+from study.analysis.words import bytes_words, coefficients, device_words, in_place, law_formula, number, setting_words
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import read_plan

@@ -5,8 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from study.analysis.charts.legend import legend_sign
-from study.analysis.charts.phases import Bar, Bars, phases_chart
+from study.analysis.charts.phases import Bar, Bars, legend_sign, phases_chart
 from study.analysis.charts.ratios import Measured, ratios_chart
 from study.analysis.charts.svg import Chart, linear
 from study.analysis.charts.times import Panel, Row, times_chart

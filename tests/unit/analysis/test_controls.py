@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis.report.resources import resources
+from study.analysis.report.tables import resources
 from study.analysis.stats import findings
 from study.analysis.stats.analysis import analyse
 from study.analysis.stats.caveats import warnings_of

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from study.analysis.report.ending import answer_line, next_step
 from study.analysis.stats.findings import Answer, CannotSay, Fastest, NothingSucceeded
 from study.analysis.stats.usable import Estimate
-from study.analysis.wording.ending import answer_line, next_step
 from study.cli import main
 from study.config.study import Study
 from tests.conftest import study_values

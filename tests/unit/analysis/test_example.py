@@ -18,9 +18,9 @@ from study.analysis.stats.usable import FIRST, counted, with_reasons
 from study.analysis.table import files as table_files
 from study.analysis.table import rows
 from study.analysis.wording.cards import limit_card
-from study.analysis.wording.levels import level_verdict
-from study.analysis.wording.parts import graph_warm_up_sentence
 from study.analysis.wording.qualified import tied_accuracy_sentence
+from study.analysis.wording.steps import graph_warm_up_sentence
+from study.analysis.wording.verdict import level_verdict
 from study.analysis.words import listed, number
 from study.artifacts.plan import Plan, read_plan
 from study.artifacts.samples import PHASES

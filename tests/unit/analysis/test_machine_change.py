@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis.charts.spark import sparkline
-from study.analysis.report.levels import NONE, level_tables
+from study.analysis.charts.times import sparkline
+from study.analysis.report.tables import NONE, level_tables
 from study.analysis.stats.analysis import Analysis, analyse
 from study.analysis.stats.contrasts import is_explained
 from study.analysis.stats.findings import CannotSay, Contrast, Fastest, MachineChanged

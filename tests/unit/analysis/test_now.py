@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from study.analysis.table.progress import progress_of
+from study.analysis.progress import missing_sentence, progress_of, progress_sentence
 from study.analysis.wording.cards import Card, first_cards
-from study.analysis.wording.progress import missing_sentence, progress_sentence
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan, write_plans
 from study.base.files import write_new

@@ -9,8 +9,8 @@ from study.analysis.figures import drawn
 from study.analysis.figures.step import write_figures
 from study.analysis.figures.style import Drawn
 from study.analysis.report.epochs import epoch_rows
-from study.analysis.report.resources import resources
 from study.analysis.report.step import breakable, content_hash, render
+from study.analysis.report.tables import resources
 from study.analysis.stats import findings
 from study.analysis.stats.analysis import Analysis, analyse
 from study.analysis.stats.usable import FAR

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from study.analysis.stats.step_model import StepModel, step_model
+from study.analysis.table.steps import extreme_steps
 from study.analysis.wording.steps import step_sentence
 
 SIZES = (16, 32, 64, 128, 256)
@@ -89,3 +90,8 @@ def test_two_batch_sizes_or_a_run_without_steps_have_no_step_model() -> None:
     assert step_model(frame[frame["step_images"] < 64]) is None
     frame.loc[0, "busy_step_seconds"] = np.nan
     assert step_model(frame) is None
+
+
+def test_extremes_are_half_as_long_again_as_the_median() -> None:
+    assert extreme_steps([1.0, 1.0, 1.4, 1.0]) == 0
+    assert extreme_steps([1.0, 1.0, 1.6, 1.0, 9.0]) == 2

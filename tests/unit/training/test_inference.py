@@ -10,7 +10,7 @@ from torch import nn
 
 from study.analysis.figures import inference
 from study.analysis.report.context import view
-from study.analysis.report.resources import resources
+from study.analysis.report.tables import resources
 from study.analysis.stats.analysis import analyse
 from study.analysis.stats.findings import UnrepeatedTraining
 from study.analysis.table.rows import table

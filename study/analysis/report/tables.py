@@ -1,10 +1,12 @@
-"""The main table of a study: five columns, one number for each quantity."""
+"""The tables of a study: its settings in five columns, one number for each quantity, and the settings' resources."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from study.analysis.stats.analysis import Analysis, Group, Level
-from study.analysis.wording.levels import level_verdict
-from study.analysis.words import device_words, three_digits
+from study.analysis.wording.verdict import level_verdict
+from study.analysis.words import bytes_words, device_words, number, three_digits
+from study.artifacts import timing
 
 NONE = "\N{EN DASH}"
 
@@ -54,3 +56,33 @@ def _row(level: Level, group: Group) -> LevelRow:
         verdict=level_verdict(level, group),
         look="best" if level.label == group.best else "doubt" if level.label in group.unfair else "",
     )
+
+
+SHOW: dict[timing.Shown, Callable[[float], str]] = {
+    "count": lambda value: f"{value:,.0f}",
+    "number": number,
+    "percent": lambda value: f"{value:.0f}%",
+    "share": lambda value: f"{100 * value:.3g}%",
+    "bytes": bytes_words,
+    "giga": lambda value: number(value / 1e9),
+    "milli": lambda value: number(value * 1e3),
+}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One row of the page's table: an entry of ``Level.resources``, its heading, and the function that words it."""
+
+    key: str
+    words: str
+    show: Callable[[float], str]
+
+
+def resources(group: Group) -> list[Shown]:
+    """Return the rows of which any level of ``group`` has a value, in the order of the table of timings."""
+    many = any(level.resources.get("replicas", 1) > 1 for level in group.levels)
+    return [
+        Shown(key, resource.heading, SHOW[resource.shown])
+        for key, resource in timing.resources().items()
+        if any(key in level.resources for level in group.levels) and (many or not resource.shared)
+    ]
