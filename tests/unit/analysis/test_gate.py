@@ -13,7 +13,7 @@ from study.analysis.stats.gate import undetermined
 from study.analysis.stats.log_model import Interval
 from study.analysis.stats.mixed_model import Array
 from study.config.study import Study
-from tests.conftest import study_values
+from tests.conftest import repeats, study_values
 from tests.timings import as_timings
 
 SIZES = (16, 32, 64, 128)
@@ -71,7 +71,7 @@ def test_the_fastest_of_one_set_of_levels_is_sought_once(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("reached", [0.5, 0.57, 0.75])
 def test_a_setting_that_does_not_learn_is_never_called_the_fastest(reached: float) -> None:
-    for seed in range(20):
+    for seed in repeats(4, 20):
         rng = np.random.default_rng(seed)
         accuracies = {16: 0.9, 32: 0.91, 64: 0.89, 128: reached}
         noisy = {size: float(rng.binomial(206, share)) / 206 for size, share in accuracies.items()}
@@ -156,7 +156,7 @@ def test_where_every_run_of_a_setting_came_first_the_last_one_counts() -> None:
 
 def test_no_printed_mean_lies_outside_its_clean_runs_however_sessions_break() -> None:
     printed = 0
-    for seed in range(60):
+    for seed in repeats(15, 60):
         rng = np.random.default_rng(seed)
         session, runs = 1, []
         machine = 1.0
@@ -170,7 +170,7 @@ def test_no_printed_mean_lies_outside_its_clean_runs_however_sessions_break() ->
                 printed += 1
                 times = own.get_group(int(level.label))
                 assert times.min() * (1 - 1e-9) <= level.time.value <= times.max() * (1 + 1e-9)
-    assert printed > 100
+    assert printed > len(repeats(25, 100))
 
 
 def test_a_mean_that_cannot_be_used_says_why() -> None:

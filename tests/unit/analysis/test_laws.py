@@ -27,6 +27,8 @@ from study.analysis.stats.fits import Fitted, fit_laws, predict
 from study.analysis.stats.laws import LAWS, Law, LogMeans, by_name
 from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.optimum import Optimum, optimum_of
+from tests.chance import at_least
+from tests.conftest import repeats
 
 Array = NDArray[np.float64]
 SIZES = np.array([16.0, 32, 64, 128, 256])
@@ -161,21 +163,21 @@ def test_the_law_of_single_runs_over_three_decades_fits_both_ends() -> None:
     ("truth", "best"), [("flat", {"constant"}), ("inverse", {"inverse", "power"}), ("root", {"power"}), ("u", {"rise"})]
 )
 def test_the_planted_law_is_chosen(truth: str, best: set[str]) -> None:
-    chosen = [fitted(truth, seed, noise=0.03).best for seed in range(20)]
-    assert sum(name in best for name in chosen) >= 15, chosen
+    chosen = [fitted(truth, seed, noise=0.03).best for seed in repeats(8, 20)]
+    assert sum(name in best for name in chosen) >= 0.75 * len(chosen), chosen
 
 
 def test_flat_data_report_no_law() -> None:
-    fits = [fitted("flat", seed) for seed in range(60)]
-    assert sum(bool(fit.power.reported) for fit in fits) <= 3
-    assert sum(isinstance(fit.verdict, NoDifference | NoLaw) for fit in fits) >= 54
+    fits = [fitted("flat", seed) for seed in repeats(20, 60)]
+    assert sum(bool(fit.power.reported) for fit in fits) <= 0.05 * len(fits)
+    assert sum(isinstance(fit.verdict, NoDifference | NoLaw) for fit in fits) >= 0.9 * len(fits)
 
 
 def test_a_u_is_a_rise_and_no_power_law() -> None:
-    fits = [fitted("u", seed) for seed in range(20)]
-    assert sum(fit.best == "rise" for fit in fits) >= 18
+    fits = [fitted("u", seed) for seed in repeats(10, 20)]
+    assert sum(fit.best == "rise" for fit in fits) >= 0.9 * len(fits)
     assert not any(fit.power.reported for fit in fits)
-    assert sum(isinstance(fit.verdict, Turn) for fit in fits) >= 18
+    assert sum(isinstance(fit.verdict, Turn) for fit in fits) >= 0.9 * len(fits)
 
 
 def test_alpha_of_one_adds_that_it_is_not_excluded() -> None:
@@ -208,15 +210,16 @@ def test_intervals_cover_the_planted_coefficient_as_often_as_they_say(
 ) -> None:
     bounds = [fit.intervals[name] for fit in fits_without_blocks(truth, law)]
     inside = sum((one.low or 0.0) <= value <= (one.high if one.high is not None else np.inf) for one in bounds)
-    assert 180 <= inside <= 199
+    assert at_least(0.95, len(bounds)) <= inside
+    assert inside < len(bounds) or len(bounds) < 100
 
 
 @cache
 def fits_without_blocks(truth: str, law: str) -> list[Fitted]:
-    """One law's fits to 200 sets of five runs a size, made once for all coefficients of a truth. There are no block
+    """One law's fits to sets of five runs a size, made once for all coefficients of a truth. There are no block
     effects: a geometric mean of five blocks shifts T0 and A by a factor that no fit can know."""
     found = []
-    for seed in range(200):
+    for seed in repeats(40, 200):
         rng = np.random.default_rng(seed)
         sizes = np.tile(SIZES, 5)
         seconds = TRUTHS[truth](sizes) * np.exp(rng.normal(0, 0.05, len(sizes)))
@@ -228,7 +231,7 @@ def test_the_band_holds_new_runs_as_often_as_it_says() -> None:
     """At the average block, which is known here: there is but one."""
     rng = np.random.default_rng(11)
     held = []
-    for _ in range(40):
+    for _ in repeats(15, 40):
         sizes = np.tile(SIZES, 5)
         seconds = TRUTHS["u"](sizes) * np.exp(rng.normal(0, 0.05, len(sizes)))
         band = fit_curve(sizes.tolist(), seconds.tolist(), [0] * len(sizes)).band
@@ -243,9 +246,9 @@ def test_where_a_curve_turns_is_said_so_that_it_holds_the_minimum(shape: str) ->
     """Whatever law the curve has: only the first of these is one of ours."""
     truth, minimum = U_SHAPES[shape]
     rng = np.random.default_rng(3)
-    turns = [turn_of(SIZES, truth(SIZES) * np.exp(rng.normal(0, 0.03, (5, 5)))) for _ in range(30)]
+    turns = [turn_of(SIZES, truth(SIZES) * np.exp(rng.normal(0, 0.03, (5, 5)))) for _ in repeats(10, 30)]
     said = [turn for turn in turns if turn]
-    assert len(said) >= 20
+    assert len(said) >= len(turns) * 2 / 3
     assert sum(turn.low <= minimum <= turn.high for turn in said) >= len(said) - 1
 
 
@@ -308,8 +311,9 @@ def test_few_runs_cannot_tell_how_the_noise_changes() -> None:
 
 def test_the_optimums_set_holds_the_fastest_as_often_as_it_says() -> None:
     """All equal: any one is the fastest, and must be in the set 19 times in 20."""
-    held = sum("64" in found.indistinguishable for seed in range(150) if (found := _optimum("flat", seed)))
-    assert 135 <= held <= 150
+    seeds = repeats(40, 150)
+    held = sum("64" in found.indistinguishable for seed in seeds if (found := _optimum("flat", seed)))
+    assert held >= at_least(0.95, len(seeds))
 
 
 def test_the_optimum_of_a_clear_minimum_is_that_one() -> None:

@@ -15,7 +15,8 @@ from study.analysis.stats.groups import drift_of
 from study.analysis.stats.log_model import LogModel, fit_log_model, level_test
 from study.analysis.stats.optimum import optimum_of
 from study.config.study import Study
-from tests.conftest import study_values
+from tests.chance import at_most
+from tests.conftest import repeats, study_values
 from tests.timings import as_timings
 from tests.unit.analysis.found import only
 
@@ -54,8 +55,9 @@ def test_a_planted_drift_along_the_order_is_found_with_its_size() -> None:
 
 @pytest.mark.parametrize("blocks", [0.0, 0.05, 0.2])
 def test_runs_that_do_not_drift_are_called_so_in_one_of_twenty_at_most(blocks: float) -> None:
-    found = sum(drift_of(runs(seed=seed, noise=0.1, blocks=blocks), "fit_seconds") is not None for seed in range(200))
-    assert found <= 20  # 5% of 200 is 10; 20 or more has a probability of 0.3%
+    seeds = repeats(60, 200)
+    found = sum(drift_of(runs(seed=seed, noise=0.1, blocks=blocks), "fit_seconds") is not None for seed in seeds)
+    assert found <= at_most(0.05, len(seeds))
 
 
 def test_too_few_runs_or_runs_without_a_start_tell_no_drift() -> None:
@@ -93,11 +95,12 @@ def test_equal_levels_are_called_equivalent_where_the_noise_is_small_and_not_whe
 
 
 def test_a_level_at_the_margin_is_called_equivalent_in_one_of_twenty_at_most() -> None:
+    seeds = repeats(60, 300)
     wrong = sum(
         "b" in equivalent_to(model_of_levels({"a": 1.0, "b": 1.05, "c": 1.0}, 0.015, 5, seed), "a", 0.05)
-        for seed in range(300)
+        for seed in seeds
     )
-    assert wrong <= 26  # 5% of 300 is 15; 27 or more has a probability of 0.3%
+    assert wrong <= at_most(0.05, len(seeds))
 
 
 def test_a_machine_that_changed_more_than_the_settings_differ_is_found_in_place_of_a_law() -> None:

@@ -22,7 +22,8 @@ from study.base.files import write_new
 from study.config.load import read_study
 from study.config.selection import Selection
 from study.host.plan.configuration import study_folders
-from tests.conftest import tiny_plan
+from tests.chance import at_most
+from tests.conftest import repeats, tiny_plan
 from tests.timings import as_timings
 from tests.unit.analysis.found import only as only_of
 from tests.unit.analysis.test_report import finish
@@ -96,16 +97,16 @@ def test_the_best_combination_is_compared_with_the_first_level_of_each_switch() 
 
 
 def test_where_nothing_differs_an_effect_is_made_up_in_no_more_than_one_study_of_twenty() -> None:
-    false = 0
-    for seed in range(60):
+    false, studies = 0, repeats(15, 60)
+    for seed in studies:
         switches = only(analysed(seed, 0.05, lambda run: 10.0))
         false += any(not e.times_as_fast.low <= 1 <= e.times_as_fast.high for e in switches.effects)  # type: ignore[operator]
-    assert false <= 7  # 3 are expected; more than 7 come in one of a hundred such tests
+    assert false <= at_most(0.05, len(studies))
 
 
 def test_the_bounds_hold_the_planted_effects_where_one_run_is_far_and_one_block_is_slow() -> None:
-    held = 0
-    for seed in range(40):
+    held, studies = 0, repeats(12, 40)
+    for seed in studies:
         made = records(seed)
         victim = list(made)[seed % len(made)]
         measured = made[victim].measurement
@@ -114,7 +115,7 @@ def test_the_bounds_hold_the_planted_effects_where_one_run_is_far_and_one_block_
         made[victim] = made[victim].model_copy(update={"measurement": slow})
         fused = next(e for e in only(analyse(PLAN.study, table(PLAN, made))).effects if e.level == "fused")
         held += fused.times_as_fast.low <= 1 <= fused.times_as_fast.high  # type: ignore[operator]
-    assert held >= 36
+    assert held >= 0.9 * len(studies)
 
 
 def test_a_setting_that_failed_leaves_its_pairs_out_and_the_rest_are_compared() -> None:
