@@ -28,7 +28,7 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan, write_plans
 from study.artifacts.record import Record, checksum
 from study.artifacts.run import Run
-from study.artifacts.setting import setting_of
+from study.artifacts.setting import Level, setting_of
 from study.base.files import digest
 from study.config.load import check_settings
 from study.config.settings import Settings, with_values
@@ -78,7 +78,7 @@ def plan_of(runs: int, sizes: int, loops: Sequence[str]) -> Plan:
 
 
 def _run(study: Study, like: Run, size: int, loop: str) -> Run:
-    factors = {"device": "cuda", "training.batch_size": size, "training.loop": loop}
+    factors: dict[str, Level] = {"device": "cuda", "training.batch_size": size, "training.loop": loop}
     values = {key: value for key, value in like.settings.model_dump().items() if key in Settings.model_fields}
     setting = setting_of(study, factors)
     return like.model_copy(

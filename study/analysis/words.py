@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from study.analysis.stats.gate import WIDEST
+from study.artifacts.setting import Level, Levels, Setting, level_words
 
 SHORT_KEYS = {
     "training.batch_size": "batch size",
@@ -43,56 +44,71 @@ def evidence_words(key: str) -> str:
     return EVIDENCE[key]
 
 
-def device_words(label: str, article: bool = False) -> str:
-    """Return a device, or levels that begin with one, in words: ``GPU, fp32``, or ``the GPU with fp32``."""
-    names = {"cpu": "CPU", "cuda": "GPU"}
-    device, comma, rest = label.partition(", ")
-    if device not in names:
-        return label
-    return f"the {names[device]}{' with ' if comma else ''}{rest}" if article else names[device] + comma + rest
+DEVICES = {"cpu": "CPU", "cuda": "GPU"}
 
 
-def group_names(labels: Sequence[str]) -> dict[str, str]:
-    """Return a short label of each group of a study by its label, which is its levels; nothing for a group alone.
+def device_words(device: str, article: bool = False) -> str:
+    """Return a device in words: ``GPU``, or ``the GPU``; any other name as it is."""
+    words = DEVICES.get(device, device)
+    return f"the {words}" if article and device in DEVICES else words
+
+
+def place_words(group: Setting, article: bool = False) -> str:
+    """Return a group's levels with its device in words: ``GPU, fp32``, or ``the GPU with fp32``."""
+    device = str(group.levels.get("device"))
+    if device not in DEVICES:
+        return group.label
+    rest = group.part([key for key in group.levels if key != "device"])
+    words = [device_words(device, article), *([rest.label] if rest.levels else [])]
+    return (" with " if article else ", ").join(words)
+
+
+def group_names(groups: Sequence[Setting]) -> dict[Setting, Setting]:
+    """Return a short setting for each group of a study, to tell it from the others; nothing for a group alone.
 
     Levels that all groups share are left out. Where levels change together, so that not every combination is a group, a
     group is named by what it does otherwise than the first, and the first by what no other shares with it.
     """
-    split = [label.split(", ") for label in labels]
-    if len(set(labels)) < 2 or len({len(own) for own in split}) > 1:
-        return {label: label for label in labels} if len(set(labels)) > 1 else {}
-    varied = [levels for levels in zip(*split, strict=True) if len(set(levels)) > 1]
-    every = [list(own) for own in zip(*varied, strict=True)]
+    every = list(dict.fromkeys(groups))
+    if len(every) < 2:
+        return {}
+    whole = {group: group for group in every}
+    if len({frozenset(group.levels) for group in every}) > 1:
+        return whole
     base, *others = every
-    if prod(len(set(levels)) for levels in varied) > len(labels):
-        alone = [level for place, level in enumerate(base) if all(level != own[place] for own in others)]
-        every = [alone, *([level for level, first in zip(own, base, strict=True) if level != first] for own in others)]
-    if not all(every) or len(set(map(tuple, every))) < len(every):
-        return {label: label for label in labels}
-    return {label: ", ".join(own) for label, own in zip(labels, every, strict=True)}
+    told = [{key for key in base.levels if len({group.levels[key] for group in every}) > 1}] * len(every)
+    if prod(len({group.levels[key] for group in every}) for key in told[0]) > len(every):
+        first = {key for key in told[0] if all(group.levels[key] != base.levels[key] for group in others)}
+        told = [first, *({key for key in told[0] if group.levels[key] != base.levels[key]} for group in others)]
+    names = [group.part(keys) for group, keys in zip(every, told, strict=True)]
+    return dict(zip(every, names, strict=True)) if all(told) and len(set(names)) == len(every) else whole
 
 
-def on_device(label: str) -> str:
-    """Return the place of a group, to begin a sentence: ``On the GPU with fp32``, or ``With fp32``."""
-    words = device_words(label, article=True)
-    return f"{'With' if words == label else 'On'} {words}"
+def on_device(*groups: Setting) -> str:
+    """Return the place of one or more groups, to begin a sentence: ``On the GPU with fp32``, or ``With fp32``."""
+    words = [place_words(group, article=True) for group in groups]
+    return f"{'With' if words[0] == groups[0].label else 'On'} {listed(words)}"
 
 
-def setting_words(setting: Mapping[str, str | float]) -> str:
+def setting_words(levels: Levels) -> str:
     """Return levels by their dotted keys in words, numbers with the key's name: ``batch size 64, bf16``."""
-    return ", ".join(
-        device_words(level) if isinstance(level, str) else f"{short_key(key)} {level:g}"
-        for key, level in setting.items()
-    )
+    return ", ".join(one_level_words(key, level) for key, level in levels.items())
+
+
+def one_level_words(key: str, level: Level) -> str:
+    """Return one level in words: a name alone, a number with its key."""
+    words = level_words(key, level)
+    is_number = isinstance(level, (int, float)) and not isinstance(level, bool)
+    return f"{short_key(key)} {words}" if is_number else device_words(words)
 
 
 LOADERS = {"workers": "with a loader", "device": "with the images on the device"}
 
 
-def at_setting(setting: Mapping[str, str | float]) -> str:
-    """Return a setting, to follow a number: ``with a loader``, ``at batch size 64``; nothing where it is empty."""
-    loader = LOADERS.get(str(setting.get("loader.kind")), "")
-    rest = setting_words({key: level for key, level in setting.items() if key != "loader.kind" or not loader})
+def at_setting(levels: Levels) -> str:
+    """Return levels, to follow a number: ``with a loader``, ``at batch size 64``; nothing where it is empty."""
+    loader = LOADERS.get(str(levels.get("loader.kind")), "")
+    rest = setting_words({key: level for key, level in levels.items() if key != "loader.kind" or not loader})
     return f"{loader}{' ' * bool(loader and rest)}{f'at {rest}' if rest else ''}"
 
 

@@ -134,16 +134,14 @@ def read_fitting(plan: Plan, run: Run, path: Path) -> Record:
         record = Record.of_file(path)
     except OSError as error:
         raise StudyError(f"it cannot be read ({error.strerror})") from None
+    levels = _pairs(cut_paths(run.setting.levels), record.setting.levels)
     # The position is not compared: a study that gets more runs gets another order, and keeps its records.
     for key, planned, recorded in [
         ("study", plan.name, record.study),
         ("run", run.name, record.run),
         ("key", run.key, record.key),
         ("block", run.block, record.block),
-        *(
-            (f"setting.levels.{key}", *pair)
-            for key, pair in _pairs(cut_paths(run.setting.levels), record.setting.levels)
-        ),
+        *((f"setting.levels.{key}", *pair) for key, pair in levels),
         *((f"settings.{key}", *pair) for key, pair in _pairs(decisive(run.settings), decisive(record.settings))),
     ]:
         if planned != recorded:

@@ -6,7 +6,7 @@ Every run has one. A part of the factors makes a setting, too: that of a group, 
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from study.config.sections import short_name
 from study.config.study import Study, leaf_words, shown, switch_words
 
 Level = str | bool | int | float | None
+Levels = Mapping[str, Level]
+"""Levels by the dotted keys of their factors."""
 SHORT = {
     "training.batch_size": "bs",
     "inference.batch_size": "bs",
@@ -45,6 +47,13 @@ class Setting(Strict):
     def __hash__(self) -> int:
         return hash((self.label, self.short))
 
+    def part(self, keys: Collection[str]) -> "Setting":
+        """Return the setting with the levels of some of its factors."""
+        levels = {key: level for key, level in self.levels.items() if key in keys}
+        return Setting(
+            levels=levels, label=joined(list(map(level_words, levels, levels.values()))), short=_short(levels)
+        )
+
     def within(self, group: "Setting") -> "Setting":
         """Return the setting with the levels of a group, and its own."""
         return Setting(
@@ -58,14 +67,14 @@ EVERYWHERE = Setting(levels={}, label="the run", short="run")
 """The setting of no factor."""
 
 
-def setting_of(study: Study, levels: Mapping[str, Any]) -> Setting:
+def setting_of(study: Study, levels: Levels) -> Setting:
     """Return the setting with these levels by the keys of their factors."""
     if not levels:
         return EVERYWHERE
     return Setting(levels=dict(levels), label=_label(study, levels), short=name_of(study, levels))
 
 
-def settings_of(study: Study, every: Sequence[Mapping[str, Any]]) -> list[Setting]:
+def settings_of(study: Study, every: Sequence[Levels]) -> list[Setting]:
     """Return the setting of each configuration of a study, each with a short name of its own.
 
     Raise :class:`StudyError` if two have the same levels.
@@ -93,14 +102,14 @@ def shareable(study: Study, setting: Setting) -> Setting:
     return setting.model_copy(update={"levels": levels, "label": _label(study, levels)})
 
 
-def cut_paths(levels: Mapping[str, Level]) -> dict[str, Level]:
+def cut_paths(levels: Levels) -> dict[str, Level]:
     """Return levels with every path cut to its base name."""
     return {
         key: Path(level).name if isinstance(level, str) and os.sep in level else level for key, level in levels.items()
     }
 
 
-def _label(study: Study, levels: Mapping[str, Any]) -> str:
+def _label(study: Study, levels: Levels) -> str:
     words = {key: level_words(key, shown(study, key, level)) for key, level in levels.items()}
     if not study.effects:
         return joined([*words.values()])
@@ -136,9 +145,12 @@ def _quoted(word: str) -> str:
     return f'"{word}"' if any(mark in word for mark in APART) else word
 
 
-def name_of(study: Study, levels: Mapping[str, Any]) -> str:
+def name_of(study: Study, levels: Levels) -> str:
     """Return the short name of levels, e.g. ``bs16-cpu``: the curve's factor is first, the device last."""
-    first = study.curve.x if study.curve else None
+    return _short(levels, study.curve.x if study.curve else None)
+
+
+def _short(levels: Levels, first: str | None = None) -> str:
     keys = sorted(levels, key=lambda key: (key != first, key == "device", list(levels).index(key)))
     return "-".join(_part(key, levels[key]) for key in keys) or "run"
 

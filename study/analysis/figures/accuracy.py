@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from study.analysis.figures.style import COLOURS, MARKERS, Drawn, batch_axis
 from study.analysis.stats.analysis import Analysis
-from study.analysis.words import device_words, short_key
+from study.analysis.words import place_words, short_key
 from study.artifacts.plan import Plan
 from study.config.study import TOTALS_OF_INFERENCE
 
@@ -36,7 +36,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
             [100 * (level.accuracy or 0) for level in levels],
             f"-{MARKERS[index % 6]}",
             color=COLOURS[index % 6],
-            label=f"mean: {device_words(group.label)}",
+            label=f"mean: {place_words(group.setting)}",
         )
     batch_axis(axes, sorted({float(value) for value in ok[curve.x]}), short_key(curve.x))
     axes.set(ylabel="validation accuracy (%)", ylim=(0, 104))

@@ -12,28 +12,30 @@ from study.analysis.figures.style import BEST, COLOURS, LABEL_BOX, Drawn, batch_
 from study.analysis.stats.analysis import Analysis, Group, Level
 from study.analysis.stats.fits import predict
 from study.analysis.stats.laws import by_name
-from study.analysis.words import TOTALS, accuracy_words, device_words, listed, number, short_key
+from study.analysis.stats.rows import group_rows
+from study.analysis.words import TOTALS, accuracy_words, listed, number, place_words, short_key
 from study.artifacts.plan import Plan
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     """Return times against the curve's factor; None in a study without a curve or without a successful run."""
     curve = plan.study.curve
-    groups = [group for group in analysis.groups if any(level.time for level in group.levels)]
+    found = [one for one in group_rows(plan.study, frame, analysis) if any(level.time for level in one[0].levels)]
+    groups = [group for group, _ in found]
     if curve is None or not groups:
         return None
     figure = Figure(figsize=(9.5, 3.9 * len(groups)))
     rows: Any = figure.subplots(len(groups), 2, squeeze=False)
     name, y = short_key(curve.x), TOTALS[curve.y]
-    for (bars, line), group in zip(rows, groups, strict=True):
+    for (bars, line), (group, own) in zip(rows, found, strict=True):
         levels = [level for level in group.levels if level.time]
         _bars(bars, levels, group)
         reached = ", and the accuracy reached" if any(level.accuracy is not None for level in levels) else ""
-        bars.set(title=f"{device_words(group.label)}: mean and 95% interval", xlabel=f"{name}{reached}", ylabel=y)
-        _line(line, levels, group, _points(frame, plan, group, curve.x, curve.y))
+        bars.set(title=f"{place_words(group.setting)}: mean and 95% interval", xlabel=f"{name}{reached}", ylabel=y)
+        _line(line, levels, group, _points(own, curve.x, curve.y))
         batch_axis(line, [float(level.x or 0) for level in levels], name)
         marked = ", the fastest mean marked" if group.best else ""
-        line.set(title=f"{device_words(group.label)}: every run{marked}", ylabel=y, ylim=(0, None))
+        line.set(title=f"{place_words(group.setting)}: every run{marked}", ylabel=y, ylim=(0, None))
         line.legend(loc="best", frameon=True)
     return Drawn(figure, f"{name.capitalize()} and time", _caption(groups), _alt(groups, name))
 
@@ -63,11 +65,8 @@ def _bars(axes: Axes, levels: list[Level], group: Group) -> None:
     axes.set_ylim(0, max(tops) * 1.13)
 
 
-def _points(frame: pd.DataFrame, plan: Plan, group: Group, x: str, y: str) -> pd.DataFrame:
-    keys = [key for key in plan.study.compared if key != x]
-    labels = frame.apply(lambda row: ", ".join(str(row[key]) for key in keys) if keys else str(row["device"]), axis=1)
-    ok = frame[(labels == group.label) & (frame["outcome"] == "ok")]
-    return ok.rename(columns={x: "x", y: "y"})[["x", "y", "set_aside", "disturbed"]]
+def _points(rows: pd.DataFrame, x: str, y: str) -> pd.DataFrame:
+    return rows[rows["outcome"] == "ok"].rename(columns={x: "x", y: "y"})[["x", "y", "set_aside", "disturbed"]]
 
 
 def _line(axes: Axes, levels: list[Level], group: Group, points: pd.DataFrame) -> None:
@@ -92,11 +91,11 @@ def _caption(groups: list[Group]) -> str:
     parts = []
     for group in groups:
         if group.best is None:
-            parts.append(f"On {device_words(group.label, article=True)} it cannot be said which is the fastest.")
+            parts.append(f"On {place_words(group.setting, article=True)} it cannot be said which is the fastest.")
             continue
         rest = [label for label in group.indistinguishable if label != group.best]
         parts.append(
-            f"On {device_words(group.label, article=True)} the smallest mean is at {group.best}; "
+            f"On {place_words(group.setting, article=True)} the smallest mean is at {group.best}; "
             + (f"the data do not separate {listed(rest)} from it." if rest else "every other candidate is slower.")
         )
     return (

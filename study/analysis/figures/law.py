@@ -12,24 +12,24 @@ from study.analysis.stats.analysis import Analysis
 from study.analysis.stats.curve import CurveFit
 from study.analysis.stats.fits import predict
 from study.analysis.stats.laws import by_name
-from study.analysis.words import TOTALS, device_words, law_formula, number, short_key
+from study.analysis.words import TOTALS, law_formula, number, place_words, short_key
 from study.artifacts.plan import Plan
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     """Return a row for each group, with the law and its residuals; None where no law could be compared."""
     curve = plan.study.curve
-    fits = [(group.label, group.curve) for group in analysis.groups if group.curve and group.curve.best]
+    fits = [(group.setting, group.curve) for group in analysis.groups if group.curve and group.curve.best]
     if curve is None or not fits:
         return None
     name = short_key(curve.x)
     figure = Figure(figsize=(9.5, 3.5 * len(fits)))
     rows: Any = figure.subplots(len(fits), 2, squeeze=False)
-    for (left, right), (label, fit) in zip(rows, fits, strict=True):
+    for (left, right), (group, fit) in zip(rows, fits, strict=True):
         _law(left, fit)
-        left.set(title=f"{device_words(label)}: {law_formula(str(fit.best))}", ylabel=TOTALS[curve.y], ylim=(0, None))
+        left.set(title=f"{place_words(group)}: {law_formula(str(fit.best))}", ylabel=TOTALS[curve.y], ylim=(0, None))
         _residuals(right, fit)
-        right.set(title=f"{device_words(label)}: residuals", ylabel="mean above the law (%)")
+        right.set(title=f"{place_words(group)}: residuals", ylabel="mean above the law (%)")
         for axes in (left, right):
             batch_axis(axes, fit.points.sizes, name)
     return Drawn(
@@ -38,7 +38,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
         "Points are the means at each level with the blocks taken out. The band holds 95% of single runs if the law is "
         "right. Right: each mean over the law; bars are 95% of its own noise, so a bar that misses zero is a deviation "
         "that the law does not describe.",
-        "; ".join(f"{label}: {law_formula(str(fit.best))}, residuals {_range(fit)}" for label, fit in fits) + ".",
+        "; ".join(f"{group.label}: {law_formula(str(fit.best))}, residuals {_range(fit)}" for group, fit in fits) + ".",
     )
 
 

@@ -14,8 +14,9 @@ from study.analysis.stats.analysis import Analysis
 from study.analysis.stats.rows import CONSTRUCTION, level_rows, parts_of
 from study.analysis.stats.usable import keys_of
 from study.analysis.wording.steps import graph_warm_up_sentence
-from study.analysis.words import TOTALS, device_words, number, short_key
+from study.analysis.words import TOTALS, number, place_words, short_key
 from study.artifacts.plan import Plan
+from study.artifacts.setting import Setting
 
 
 @dataclass(frozen=True)
@@ -58,21 +59,21 @@ LYING_WIDTH, LYING_HEIGHT, LETTERS = 8.0, 0.21, 2.2
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     """Return the seconds of each part of each mean; None where the study's time is no sum of parts."""
     tables = [
-        (group.label, _table(parts_of(group, rows, analysis.y)))
+        (group.setting, _table(parts_of(group, rows, analysis.y)))
         for group, rows in level_rows(plan.study, frame, analysis)
     ]
-    panels = [(label, table) for label, table in tables if len(table)]
+    panels = [(group, table) for group, table in tables if len(table)]
     if not panels:
         return None
     nowhere = [part for part in panels[0][1] if not any(table[part].any() for _, table in panels)]
-    panels = [(label, table.drop(columns=nowhere)) for label, table in panels]
+    panels = [(group, table.drop(columns=nowhere)) for group, table in panels]
     counts, name = [len(table) for _, table in panels], ", ".join(map(short_key, keys_of(plan.study)[0] or ["device"]))
     lying = max(counts) > MOST_UPRIGHT
     figure, grid = _lying_panels(counts) if lying else _upright_panels(len(panels))
-    for axes, (label, table) in zip(grid, panels, strict=False):  # the last place may stay empty
+    for axes, (group, table) in zip(grid, panels, strict=False):  # the last place may stay empty
         (_lying if lying else _bars)(axes, table)
         words = [fill(name, round(LETTERS * len(table))) if lying else name, TOTALS[analysis.y]]
-        axes.set(title=device_words(label), xlabel=words[lying], ylabel=words[not lying])
+        axes.set(title=place_words(group), xlabel=words[lying], ylabel=words[not lying])
     handles, labels = grid[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right upper", reverse=True, frameon=False)
     on_gpu = bool((frame["device"] == "cuda").any())
@@ -173,12 +174,12 @@ def _caption(on_gpu: bool, panels: int) -> str:
     return text + (" Each panel has a scale of its own." if panels > 1 else "")
 
 
-def _alt(panels: list[tuple[str, pd.DataFrame]], name: str) -> str:
+def _alt(panels: list[tuple[Setting, pd.DataFrame]], name: str) -> str:
     parts = []
-    for label, table in panels:
+    for group, table in panels:
         shares = table.div(table.sum(axis=1), axis=0)
         main = str(shares.mean().idxmax())
-        words = f"{label}: the largest part is {PIECES[main].label}, {_range(shares[main])}"
+        words = f"{group.label}: the largest part is {PIECES[main].label}, {_range(shares[main])}"
         parts.append(words if main == WAITING else f"{words}; waiting for data is {_range(shares[WAITING])}")
     return f"Stacked bars of the parts of the time against {name}. {'. '.join(parts)}."
 

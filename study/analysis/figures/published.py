@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from study.analysis.figures.style import COLOURS, MARKERS, Drawn, batch_axis
 from study.analysis.stats.analysis import Analysis
-from study.analysis.words import device_words, short_key
+from study.analysis.words import place_words, short_key
 from study.artifacts.plan import Plan
 from study.artifacts.published import Published
 
@@ -56,7 +56,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
             [level.time.value for level in timed if level.time],
             f"-{MARKERS[index % 6]}",
             color=COLOURS[index % 6],
-            label=f"measured here: {device_words(group.label)}",
+            label=f"measured here: {place_words(group.setting)}",
         )
     ticks = sorted({*published["x"], *(level.x or 0 for group in analysis.groups for level in group.levels)})
     batch_axis(axes, [float(tick) for tick in ticks], short_key(plan.study.curve.x))

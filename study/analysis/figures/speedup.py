@@ -18,8 +18,8 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     figure = Figure(figsize=(7, 3.9))
     axes = figure.subplots()
     every = [(ratio.x if ratio.x is not None else float(place), ratio) for place, ratio in enumerate(analysis.ratios)]
-    names = [setting_words(ratio.at) or _levels(ratio) for _, ratio in every]
-    named = any(ratio.at for ratio in analysis.ratios)  # else the contrast is all that varies
+    names = [setting_words(ratio.at.levels) or _levels(ratio) for _, ratio in every]
+    named = any(ratio.at.levels for ratio in analysis.ratios)  # else the contrast is all that varies
     x_key = plan.study.curve.x if plan.study.curve else None
     lines = list(dict.fromkeys(_line(ratio, x_key) for ratio in analysis.ratios))
     for index, line in enumerate(lines):
@@ -74,5 +74,5 @@ def _levels(ratio: Ratio) -> str:
 
 def _line(ratio: Ratio, x_key: str | None) -> tuple[str, str]:
     """Return the levels that a ratio compares, and the other factors that are the same along its line."""
-    others = {key: level for key, level in ratio.at.items() if key != x_key} if x_key else {}
+    others = {key: level for key, level in ratio.at.levels.items() if key != x_key} if x_key else {}
     return _levels(ratio), setting_words(others)

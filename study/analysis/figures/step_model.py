@@ -11,7 +11,7 @@ from study.analysis.figures.style import COLOURS, Drawn, batch_axis
 from study.analysis.stats.analysis import Analysis
 from study.analysis.stats.step_model import StepModel
 from study.analysis.wording.steps import step_sentence
-from study.analysis.words import device_words, number, short_key
+from study.analysis.words import number, place_words, short_key
 from study.artifacts.plan import Plan
 
 PIECES = (
@@ -23,17 +23,17 @@ PIECES = (
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     """Return a row for each group; None where no step was measured at three batch sizes."""
-    models = [(group.label, group.step) for group in analysis.groups if group.step]
+    models = [(group.setting, group.step) for group in analysis.groups if group.step]
     if not models:
         return None
     figure = Figure(figsize=(9.5, 3.5 * len(models) + 0.4))
     rows: Any = figure.subplots(len(models), 2, squeeze=False)
-    for (left, right), (label, model) in zip(rows, models, strict=True):
+    for (left, right), (group, model) in zip(rows, models, strict=True):
         _steps(left, model)
-        left.set(title=f"{device_words(label)}: a step", ylabel="step time (ms)", ylim=(0, None))
+        left.set(title=f"{place_words(group)}: a step", ylabel="step time (ms)", ylim=(0, None))
         batch_axis(left, [level.batch_size for level in model.levels], short_key("training.batch_size"))
         _epochs(right, model)
-        right.set(title=f"{device_words(label)}: an epoch", ylabel="training time of an epoch (s)")
+        right.set(title=f"{place_words(group)}: an epoch", ylabel="training time of an epoch (s)")
         right.set_xlabel(short_key("training.batch_size"))
     figure.legend(*rows[0][1].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return Drawn(

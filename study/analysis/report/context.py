@@ -197,7 +197,9 @@ def _against(analysis: Analysis, found: Sequence[ClaimVerdict], series: Sequence
 def _life(groups: Levelled, frame: pd.DataFrame) -> Chart | None:
     """Return where the whole time of the runs of each group goes."""
     gaps = with_gaps(frame)["between_seconds"]
-    return life_chart([(group.label, rows.assign(between_seconds=gaps.reindex(rows.index))) for group, rows in groups])
+    return life_chart(
+        [(group.setting, rows.assign(between_seconds=gaps.reindex(rows.index))) for group, rows in groups]
+    )
 
 
 def _present(*charts: Chart | None) -> list[Chart]:

@@ -16,7 +16,7 @@ from study.analysis.stats.usable import keys_of
 from study.analysis.wording.cards import REST, WARM_UP
 from study.analysis.wording.steps import graph_warm_up_sentence
 from study.analysis.wording.switches import effect_label
-from study.analysis.words import device_words, group_names, listed, setting_words, short_key
+from study.analysis.words import device_words, group_names, listed, place_words, setting_words, short_key
 from study.artifacts.plan import Plan
 
 
@@ -27,7 +27,7 @@ def main_chart(plan: Plan, groups: Levelled, analysis: Analysis, published: Sequ
     by = f", by {' and '.join(map(short_key, keys))}" if keys and not plan.study.effects else ""
     panels = [
         times.Panel(
-            f"{device_words(group.label)}{by}",
+            f"{place_words(group.setting)}{by}",
             tuple(
                 _row(plan.name, level, group, rows[rows["level"] == level.label], analysis.y, beside)
                 for level in group.levels
@@ -93,7 +93,7 @@ def phases_chart(groups: Levelled, analysis: Analysis) -> Chart | None:
     panels = []
     for group, rows in groups:
         bars = tuple(phases.Bar(label, parts) for label, parts in parts_of(group, rows, analysis.y).items())
-        panels.append(phases.Bars(device_words(group.label), bars))
+        panels.append(phases.Bars(place_words(group.setting), bars))
     caption = (
         "The mean of each setting, by the shares of its runs' time, all on one scale. Other is the time outside the "
         "steps: ends of epochs, start and end of the loader's workers."
@@ -106,9 +106,9 @@ def phases_chart(groups: Levelled, analysis: Analysis) -> Chart | None:
 
 def shares_of_best(plan: Plan, groups: Levelled, analysis: Analysis) -> tuple[str, dict[str, float]] | None:
     """Return the setting that the answer names first, with the shares of the parts of its time."""
-    names = group_names([group.label for group in analysis.groups])
+    names = group_names([group.setting for group in analysis.groups])
     first = next((answer.ways[0].group for answer in analysis.answer if isinstance(answer, Ways)), None)
-    for group, rows in sorted(groups, key=lambda one: one[0].label != first):
+    for group, rows in sorted(groups, key=lambda one: one[0].setting != first):
         share = shares_of(rows, analysis.y).get(str(group.best))
         if share is None:
             continue
@@ -124,7 +124,7 @@ def shares_of_best(plan: Plan, groups: Levelled, analysis: Analysis) -> tuple[st
         }
         keys = keys_of(plan.study)[0]
         name = f"{short_key(keys[0])} {group.best}" if len(keys) == 1 else str(group.best)
-        label = f"{device_words(names[group.label])}, {name}" if names else name
+        label = f"{place_words(names[group.setting])}, {name}" if names else name
         return label, main | {REST: 1 - sum(main.values())}
     return None
 
@@ -133,7 +133,7 @@ def ratios_chart(analysis: Analysis, claimed: float | None) -> Chart | None:
     """Return the ratios of the study's contrast, the claimed one as a line."""
     rows = [
         ratios.Measured(
-            setting_words(ratio.at) or f"{device_words(ratio.slower)} over {device_words(ratio.faster)}",
+            setting_words(ratio.at.levels) or f"{device_words(ratio.slower)} over {device_words(ratio.faster)}",
             ratio.ratio.value,
             ratio.ratio.low,
             ratio.ratio.high,
@@ -164,7 +164,7 @@ def switch_charts(analysis: Analysis) -> list[Chart]:
             )
             for effect in switches.effects
         ]
-        title = f"What each switch buys, {device_words(switches.group)}"
+        title = f"What each switch buys, {place_words(switches.group)}"
         caption = (
             "Times as fast as with the first level of the switch, on a logarithmic axis: the mean over all settings of "
             "the other switches. The 95% intervals hold for all switches at once."

@@ -5,12 +5,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from study.analysis.words import device_words, number, short_key
+from study.analysis.words import device_words, number, setting_words
 from study.artifacts.plan import Plan
 from study.artifacts.published import Published
 from study.artifacts.record import Record
 from study.artifacts.samples import Epoch
-from study.config.settings import get
 from study.config.study import shown
 
 
@@ -101,12 +100,6 @@ def _by_setting(plan: Plan, records: dict[str, Record]) -> dict[str, list[list[E
         record = records.get(run.name)
         if record is None or record.measurement is None:
             continue
-        words = ", ".join(_words(plan, key, get(run.settings, key)) for key in keys) or "the run"
+        words = setting_words({key: shown(plan.study, key, run.setting.levels[key]) for key in keys}) or "the run"
         found.setdefault(words, []).append(record.measurement.epochs)
     return found
-
-
-def _words(plan: Plan, key: str, level: object) -> str:
-    """Return a level in words: a name alone, a number with its key."""
-    name = shown(plan.study, key, level)
-    return device_words(name) if isinstance(name, str) else f"{short_key(key)} {name}"

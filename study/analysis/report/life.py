@@ -4,7 +4,8 @@ import pandas as pd
 
 from study.analysis.charts import phases
 from study.analysis.charts.svg import Chart
-from study.analysis.words import device_words
+from study.analysis.words import place_words
+from study.artifacts.setting import Setting
 from study.artifacts.timing import MEASURED_LIFE
 from study.base.durations import duration_words
 
@@ -14,16 +15,16 @@ CAPTION = (
 )
 
 
-def life_chart(groups: list[tuple[str, pd.DataFrame]]) -> Chart | None:
+def life_chart(groups: list[tuple[Setting, pd.DataFrame]]) -> Chart | None:
     """Return the parts of a run's whole time for each group of runs; None where they were not recorded.
 
-    ``groups`` holds the label and the rows of each group.
+    ``groups`` holds the setting and the rows of each group.
     """
     bars = []
-    for label, rows in groups:
+    for group, rows in groups:
         known = rows[rows["outcome"] == "ok"].dropna(subset=MEASURED_LIFE)
         if len(known):
-            bars.append(phases.Bar(device_words(label), _parts(known)))
+            bars.append(phases.Bar(place_words(group), _parts(known)))
     return phases.phases_chart([phases.Bars("", tuple(bars))], "Where a run's whole time goes", CAPTION, phases.LIFE)
 
 

@@ -26,7 +26,16 @@ from study.analysis.wording.claims import claim_text
 from study.analysis.wording.sources import document
 from study.analysis.wording.steps import step_intervals, step_sentence
 from study.analysis.wording.verdict import noise_sentence
-from study.analysis.words import bytes_words, coefficients, device_words, in_place, law_formula, number, setting_words
+from study.analysis.words import (
+    bytes_words,
+    coefficients,
+    device_words,
+    in_place,
+    law_formula,
+    number,
+    place_words,
+    setting_words,
+)
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import read_plan
@@ -77,7 +86,7 @@ def _templates() -> Environment:
         undefined=StrictUndefined,
         finalize=_finalize,
     )
-    environment.filters |= {"number": number, "bytes": bytes_words, "device": device_words}
+    environment.filters |= {"number": number, "bytes": bytes_words, "device": device_words, "place": place_words}
     environment.filters |= {"resources": resources, "law_formula": law_formula, "coefficients": coefficients}
     environment.filters |= {"setting": setting_words, "sensitivity": sensitivity_sentence}
     environment.filters |= {"step": step_sentence, "step_intervals": step_intervals, "noise": noise_sentence}

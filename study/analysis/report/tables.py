@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from study.analysis.stats.analysis import Analysis, Group, Level
 from study.analysis.wording.verdict import level_verdict
-from study.analysis.words import bytes_words, device_words, number, three_digits
+from study.analysis.words import bytes_words, number, place_words, three_digits
 from study.artifacts import timing
 
 NONE = "\N{EN DASH}"
@@ -37,7 +37,7 @@ class LevelTable:
 def level_tables(analysis: Analysis) -> list[LevelTable]:
     """Return a table for each group."""
     return [
-        LevelTable(device_words(group.label), tuple(_row(level, group) for level in group.levels))
+        LevelTable(place_words(group.setting), tuple(_row(level, group) for level in group.levels))
         for group in analysis.groups
     ]
 

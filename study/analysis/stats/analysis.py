@@ -47,8 +47,9 @@ from study.analysis.stats.usable import (
     with_reasons,
     with_true_shares,
 )
+from study.artifacts.setting import Setting
 from study.artifacts.timing import resources
-from study.base.strict import Strict
+from study.base.strict import Strict, Versioned
 from study.config.study import Study, shown
 
 MachinePart = Literal["explains", "unclear"] | None
@@ -58,7 +59,7 @@ MachinePart = Literal["explains", "unclear"] | None
 class Level(Strict):
     """The runs of one level: their time, and what else was measured."""
 
-    label: str = Field(description="The level on the curve's axis, or the levels of all factors.")
+    setting: Setting = Field(description="The level on the curve's axis, or the levels of all factors but the device.")
     x: float | None = Field(description="The curve's factor; null in a study without a curve.")
     runs: int = Field(description="Runs that count: they succeeded, and none is set aside.")
     set_aside: dict[str, int] = Field(description="Number of successful runs that a rule sets aside, by reason.")
@@ -84,14 +85,19 @@ class Level(Strict):
     )
     outcomes: dict[str, int] = Field(description="Number of runs by outcome.")
 
+    @property
+    def label(self) -> str:
+        """The name by which its group, and what is found of it, refer to the level."""
+        return self.setting.label
+
 
 class Group(Strict):
     """Levels that differ in the curve's factor alone (in a study without a curve: all levels on one device).
 
-    Where no run succeeded, all but the label and the levels is empty.
+    Where no run succeeded, all but the setting and the levels is empty. Levels are referred to by their labels.
     """
 
-    label: str
+    setting: Setting = Field(description="The levels that all of its runs share.")
     levels: list[Level]
     best: str | None = Field(
         None,
@@ -126,8 +132,13 @@ class Group(Strict):
         None, description="Null where the curve is not over the batch size, or nothing trains."
     )
 
+    @property
+    def label(self) -> str:
+        """Its setting in words."""
+        return self.setting.label
 
-class Analysis(Strict):
+
+class Analysis(Versioned):
     """The numbers of one study, and the findings in them."""
 
     y: str = Field(description="Column of the table of timings that is analysed.")
@@ -183,14 +194,14 @@ def _group(study: Study, group: GroupFit, y: str) -> Group:
     levels = _levels(study, group, y)
     fits = group.fits
     if fits is None:
-        return Group(label=group.label, levels=levels)
+        return Group(setting=group.setting, levels=levels)
     clean = group.clean
     machine = _verdict(fits)
     best = None if machine else _smallest(levels, group.unfair)
     timed = [level.label for level in levels if level.time]
     drift = drift_of(clean, y)
     return Group(
-        label=group.label,
+        setting=group.setting,
         levels=levels,
         best=best,
         indistinguishable=_tied([level for level in timed if level not in group.unfair], fits),
@@ -322,7 +333,7 @@ def _level(
     left = rows[(rows["outcome"] == "ok") & rows["set_aside"].isin(BY_RULE)]
     recorded = rows[rows["set_aside"].isna() | rows["set_aside"].isin(BY_RULE)]
     return Level(
-        label=name,
+        setting=group.levels[name],
         x=float(rows[x].iloc[0]) if x else None,
         runs=len(clean),
         set_aside={str(reason): int(count) for reason, count in left["set_aside"].value_counts().items()},
@@ -355,15 +366,15 @@ def _ways(study: Study, fitted: list[GroupFit], groups: list[Group]) -> list[Way
     def way(place: int) -> Way:
         ends = (place, bests[place]), (first, bests[first])
         return Way(
-            group=groups[place].label,
+            group=groups[place].setting,
             factor=factor,
-            level=bests[place],
+            level=fitted[place].levels[bests[place]],
             seconds=fitted[place].times[bests[place]].value,
             times=None if place == first else quotient_of(fitted, *ends, study.total, len(others)),
         )
 
     ways = [*map(way, (first, *others))]
-    return [Ways(base=groups[0].label, ways=ways, without=[group.label for group in groups if not group.best])]
+    return [Ways(base=groups[0].setting, ways=ways, without=[group.setting for group in groups if not group.best])]
 
 
 def _factor(study: Study) -> str | None:
@@ -375,9 +386,9 @@ def _factor(study: Study) -> str | None:
 def _only_answer(group: Group, level: Level, time: Estimate) -> Answer:
     """Return the time of the single level of a group, whether it learned or not; nothing is compared."""
     if level.undetermined is None:
-        return OnlyLevel(group=group.label, time=time, accuracy=level.accuracy)
+        return OnlyLevel(group=group.setting, time=time, accuracy=level.accuracy)
     return CannotSay(
-        group=group.label,
+        group=group.setting,
         factor=None,
         reasons={level.label: level.undetermined},
         more_runs=gate.more_runs({level.label: level.runs}, {level.label: level.undetermined}),
@@ -389,7 +400,7 @@ def _group_answer(group: Group, factor: str | None) -> Answer:
     """Return the fastest level of a group with what can be said of it; ``factor`` is what its levels differ in."""
     timed = [level for level in group.levels if level.time]
     if not timed:
-        return NothingSucceeded(group=group.label)
+        return NothingSucceeded(group=group.setting)
     if len(group.levels) == 1 and timed[0].time:
         return _only_answer(group, timed[0], timed[0].time)
     best = next((level for level in timed if level.label == _smallest(timed, group.unfair)), None)
@@ -399,15 +410,15 @@ def _group_answer(group: Group, factor: str | None) -> Answer:
     if best is None or best.time is None:
         counts = {level.label: level.runs for level in timed}
         return CannotSay(
-            group=group.label,
+            group=group.setting,
             factor=factor,
             reasons=open_levels | group.unfair,
             more_runs=gate.more_runs(counts, open_levels) if open_levels else None,
         )
     return Fastest(
-        group=group.label,
+        group=group.setting,
         factor=factor,
-        level=best.label,
+        level=best.setting,
         time=best.time,
         accuracy=best.accuracy,
         tied=[label for label in group.indistinguishable if label != best.label],

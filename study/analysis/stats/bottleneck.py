@@ -2,9 +2,10 @@
 
 import pandas as pd
 
-from study.analysis.stats.findings import Bottleneck, Setting
+from study.analysis.stats.findings import Bottleneck
 from study.analysis.stats.log_model import LogModel
-from study.analysis.stats.usable import model_of
+from study.analysis.stats.usable import model_of, row_settings
+from study.artifacts.setting import Setting
 from study.config.study import Study
 
 COMPETING = 0.5
@@ -18,13 +19,11 @@ def bottlenecks_of(study: Study, usable: pd.DataFrame) -> list[Bottleneck]:
         return []
     others = [key for key in study.compared if key != "loader.kind"]
     found = []
-    for level, rows in usable.groupby(others, sort=False) if others else [((), usable)]:
+    for _, rows in usable.groupby(others, sort=False) if others else [((), usable)]:
         kinds = rows["loader.kind"].tolist()
         if {ALONE, TRAINING, BOTH} <= set(kinds):
-            parts = level if isinstance(level, tuple) else (level,)
-            at: Setting = {key: str(part) for key, part in zip(others, parts, strict=True)}
-            model = model_of(rows, "train_seconds", kinds)
-            found.append(_bottleneck(at, model))
+            (at,) = row_settings(study, rows.head(1), others)
+            found.append(_bottleneck(at, model_of(rows, "train_seconds", kinds)))
     return found
 
 

@@ -7,11 +7,12 @@ import pandas as pd
 
 from study.analysis.stats import findings
 from study.analysis.stats.contrasts import CIRCUMSTANCES
-from study.analysis.stats.findings import Caveat, SetAsideRun
+from study.analysis.stats.findings import Caveat, OfSetting, SetAsideRun
 from study.analysis.stats.gate import separate_sets
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.machine_change import CHANGE_LIMIT, YARDSTICKS
-from study.analysis.stats.usable import BY_RULE, counted
+from study.analysis.stats.usable import BY_RULE, counted, row_settings
+from study.artifacts.setting import Setting
 from study.config.study import Study
 
 SPREAD_LIMIT = 0.10
@@ -52,11 +53,11 @@ def warnings_of(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> lis
 
 def learning_caveats(groups: Sequence[GroupFit], margin: float) -> Iterator[Caveat]:
     """Yield the settings that missed their target, and those that have not learned."""
-    missed = {
-        _setting(group, level, groups): (one.missed, one.runs)
+    missed = [
+        findings.Missed(setting=_setting(group, level, groups), missed=one.missed, runs=one.runs)
         for group in groups
         for level, one in group.censored.items()
-    }
+    ]
     if missed:
         yield findings.Censored(missed=missed)
     for group in groups:
@@ -66,15 +67,19 @@ def learning_caveats(groups: Sequence[GroupFit], margin: float) -> Iterator[Cave
             if mine:
                 yield findings.NotLearned(
                     reason=reason,
-                    accuracies={_setting(group, name, groups): level.accuracy or 0.0 for name, level in mine.items()},
+                    accuracies=[
+                        OfSetting(setting=_setting(group, name, groups), value=level.accuracy or 0.0)
+                        for name, level in mine.items()
+                    ],
                     beside=best if reason == "below_best" else group.chance,
                     margin=margin,
                     few_runs=any(level.few_runs for level in mine.values()),
                 )
 
 
-def _setting(group: GroupFit, level: Hashable, groups: Sequence[GroupFit]) -> str:
-    return f"{group.label}, {level}" if len(groups) > 1 else str(level)
+def _setting(group: GroupFit, level: Hashable, groups: Sequence[GroupFit]) -> Setting:
+    own = group.levels[str(level)]
+    return own.within(group.setting) if len(groups) > 1 else own
 
 
 def _outcomes(frame: pd.DataFrame) -> Iterator[Caveat]:
@@ -271,7 +276,7 @@ def set_aside_caveats(groups: Sequence[GroupFit], y: str) -> Iterator[Caveat]:
 
 
 def _set_aside_run(
-    setting: str, run: "pd.Series[Any]", peers: pd.DataFrame | None, group: GroupFit, y: str
+    setting: Setting, run: "pd.Series[Any]", peers: pd.DataFrame | None, group: GroupFit, y: str
 ) -> SetAsideRun:
     """Return a run beside its peers that count; its warm-up where that explains half of the distance."""
     own = usual = None
@@ -293,17 +298,14 @@ def _set_aside_run(
 
 def _noise(study: Study, usable: pd.DataFrame, y: str) -> Iterator[Caveat]:
     """Yield the settings whose runs spread widely."""
-    spreads = {}
-    for level, rows in usable.groupby(study.compared or ["device"], sort=False):
+    spreads, keys = [], study.compared or ["device"]
+    for _, rows in usable.groupby(keys, sort=False):
         times = rows[y]
         if len(times) >= 2 and times.std() >= SPREAD_LIMIT * times.mean():
-            spreads[_label(level)] = float(times.std() / times.mean())
+            (setting,) = row_settings(study, rows.head(1), keys)
+            spreads.append(OfSetting(setting=setting, value=float(times.std() / times.mean())))
     if spreads:
         yield findings.WideSpread(limit=SPREAD_LIMIT, spreads=spreads)
-
-
-def _label(level: Any) -> str:
-    return ", ".join(map(str, level)) if isinstance(level, tuple) else str(level)
 
 
 def _work(usable: pd.DataFrame) -> Iterator[Caveat]:

@@ -10,12 +10,13 @@ from pydantic import Field
 from scipy import special, stats
 
 from study.analysis.stats import machine_change
-from study.analysis.stats.findings import Contrast, Difference, NoRatio, NullControl, RatioAt, Setting
+from study.analysis.stats.findings import Contrast, Difference, NoRatio, NullControl, RatioAt
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.log_model import CONFIDENCE, SIGNIFICANCE, LogModel, fit_log_model
 from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.optimum import draws
-from study.analysis.stats.usable import Estimate, estimate, mean_of, place_of
+from study.analysis.stats.usable import Estimate, estimate, mean_of, place_of, row_settings
+from study.artifacts.setting import EVERYWHERE, Setting
 from study.base.strict import Strict
 from study.config.study import Study, shown
 
@@ -38,6 +39,7 @@ CIRCUMSTANCES: dict[Literal["threads", "workers", "precision", "images"], tuple[
 class Ratio(Strict):
     """The time at one level of the contrast over that at another, everything else equal, paired within blocks."""
 
+    contrast: str = Field(description="Dotted key of the factor whose levels are compared.")
     at: Setting = Field(description="Levels of the other factors, as far as they differ between the ratios.")
     x: float | None = Field(description="Level of the curve's factor; null in a study without a curve.")
     slower: str
@@ -79,7 +81,7 @@ def ratios_of(study: Study, groups: Sequence[GroupFit], contrast: str) -> list[R
         slower = next(iter(sides))
         pairs = _pairs(study, sides[slower], sides[other], contrast)
         if len(pairs):
-            settings = _settings(pairs, keys, study)
+            settings = row_settings(study, pairs, keys)
             found += _ratios(pairs, settings, groups, study, contrast, (slower, other))
     return sorted(found, key=lambda ratio: (ratio.faster, ratio.x or 0))
 
@@ -148,13 +150,6 @@ def _pairs(study: Study, a: pd.DataFrame, b: pd.DataFrame, contrast: str) -> pd.
     return pairs.iloc[sorted(range(len(pairs)), key=places.__getitem__)]
 
 
-def _settings(rows: pd.DataFrame, keys: Sequence[str], study: Study) -> list[Setting]:
-    """Return the levels of each row: a number for the curve's factor, else a name."""
-    x = study.curve.x if study.curve else None
-    columns = [[float(level) if key == x else str(level) for level in rows[key]] for key in keys]
-    return [dict(zip(keys, levels, strict=True)) for levels in zip(*columns, strict=True)] if keys else [{}] * len(rows)
-
-
 def _ratios(
     pairs: pd.DataFrame,
     settings: list[Setting],
@@ -165,32 +160,34 @@ def _ratios(
 ) -> list[Ratio]:
     """Return one ratio for each distinct setting; ``settings`` has one entry for each of the ``pairs``."""
     y, x = study.total, study.curve.x if study.curve else None
-    levels = [tuple(setting.items()) for setting in settings]
     # Within a block its own factor cancels; what is left is the noise.
     quotients, blocks = (pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist(), pairs["session_block"].tolist()
     starts = pairs["session"].tolist()
-    paired = fit_log_model(quotients, levels, blocks, starts)
-    adjusted = _adjusted(pairs, quotients, levels, blocks, starts)
-    parts = {level: pairs[[other == level for other in levels]] for level in paired.levels}
-    noises = {level: _noise(at, groups, paired, level) for level, at in parts.items()}
+    paired = fit_log_model(quotients, settings, blocks, starts)
+    adjusted = _adjusted(pairs, quotients, settings, blocks, starts)
+    parts = {setting: pairs[[other == setting for other in settings]] for setting in dict.fromkeys(settings)}
+    noises = {setting: _noise(at, groups, paired, setting) for setting, at in parts.items()}
     critical = _critical([noise for noise in noises.values() if noise], paired)
     found = []
-    for level, at in parts.items():
+    for setting, at in parts.items():
         times = _times(at, groups, y)
         found.append(
             Ratio(
-                at=dict(level),
+                contrast=contrast,
+                at=setting,
                 x=float(at[x].iloc[0]) if x and x in at else None,
                 slower=sides[0],
                 faster=sides[1],
-                ratio=_estimate(times, noises[level], None),
-                together=_estimate(times, noises[level], critical),
-                adjusted=estimate(adjusted.mean(level)) if adjusted and adjusted.spare > 0 and noises[level] else None,
+                ratio=_estimate(times, noises[setting], None),
+                together=_estimate(times, noises[setting], critical),
+                adjusted=estimate(adjusted.mean(setting))
+                if adjusted and adjusted.spare > 0 and noises[setting]
+                else None,
                 follows_machine=_follows(adjusted),
                 bootstrap=contrast_bootstrap(at[f"{y}_a"] / at[f"{y}_b"]),
                 slower_seconds=times[0],
                 faster_seconds=times[1],
-                differs=_differences(at, dict(level), contrast, groups),
+                differs=_differences(at, setting, contrast, groups),
                 **_work(at, groups),
             )
         )
@@ -376,7 +373,7 @@ def contrasts_of(
             found.append(NoRatio(contrast=contrast, slower=slower, faster=level))
             continue
         ends = pd.concat([sides[slower], sides[level]])
-        settings = _settings(ends.drop_duplicates(keys), keys, study) if keys else []
+        settings = row_settings(study, ends.drop_duplicates(keys), keys) if keys else []
         paired = [ratio.at for ratio in mine]
         found.append(contrast_of(mine, contrast, [setting for setting in settings if setting not in paired]))
     return found
@@ -421,7 +418,7 @@ def _largest(ratios: Sequence[Ratio]) -> list[Difference]:
     for same in kinds.values():
         everywhere = len(same) == len(ratios) and len({(found.slower, found.faster) for found in same}) == 1
         most = max(same, key=_distance)
-        largest.append(most.model_copy(update={"at": {}}) if everywhere else most)
+        largest.append(most.model_copy(update={"at": EVERYWHERE}) if everywhere else most)
     return largest
 
 

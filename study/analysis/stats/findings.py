@@ -11,11 +11,8 @@ from pydantic import Field
 from study.analysis.stats.fits import Bounds
 from study.analysis.stats.gate import Undetermined, Unfair
 from study.analysis.stats.usable import Estimate
+from study.artifacts.setting import Setting
 from study.base.strict import Strict
-
-Setting = dict[str, str | float]
-"""Levels by the dotted key of their factor: a number for the curve's factor, which comes first, else a name."""
-
 
 Doubt = Literal["another_law", "untested", "lack_of_fit", "wide_interval"]
 
@@ -141,14 +138,14 @@ class NothingSucceeded(Strict):
     """No run succeeded."""
 
     kind: Literal["nothing_succeeded"] = "nothing_succeeded"
-    group: str | None = Field(description="Null: in the whole study.")
+    group: Setting | None = Field(description="Null: in the whole study.")
 
 
 class OnlyLevel(Strict):
     """The time of a group with one level."""
 
     kind: Literal["only_level"] = "only_level"
-    group: str
+    group: Setting
     time: Estimate
     accuracy: float | None = Field(None, description="Mean accuracy of its runs, 0 to 1; null where not known.")
 
@@ -157,9 +154,9 @@ class CannotSay(Strict):
     """The means of some levels are not determined, and one of these may be the fastest; or none is a candidate."""
 
     kind: Literal["cannot_say"] = "cannot_say"
-    group: str
+    group: Setting
     factor: str | None = Field(description="Null where the levels differ in several factors.")
-    reasons: dict[str, Undetermined | Unfair] = Field(description="By level.")
+    reasons: dict[str, Undetermined | Unfair] = Field(description="By the label of the level.")
     more_runs: int | None = Field(description="More runs a level that could decide it; null where runs cannot.")
     only: bool = Field(default=False, description="Whether the group has a single level.")
 
@@ -168,12 +165,14 @@ class Fastest(Strict):
     """The level with the smallest mean, and whether it can be told from the others; no answer with ``machine``."""
 
     kind: Literal["fastest"] = "fastest"
-    group: str
+    group: Setting
     factor: str | None = Field(description="Null where the levels differ in several factors.")
-    level: str
+    level: Setting
     time: Estimate
     accuracy: float | None = Field(None, description="Mean accuracy of its runs, 0 to 1; null where not known.")
-    tied: list[str] = Field(description="Levels that cannot be told from the fastest.")
+    tied: list[str] = Field(
+        description="Labels of the levels that cannot be told from the fastest; those below are labels, too."
+    )
     equivalent: list[str] = Field(description="Those of them whose time is the same within the study's margin.")
     left_out: list[str] = Field(description="Levels whose means are not determined, and which are slower.")
     unfair: dict[str, Unfair] = Field(description="Levels that are no candidates, with the reason.")
@@ -202,7 +201,7 @@ class Difference(Strict):
     too."""
 
     what: Literal["threads", "workers", "precision", "images", "accuracy"]
-    at: Setting = Field(description="Where it is largest; empty where it is the same at every setting.")
+    at: Setting = Field(description="Where it is largest; of no factor where it is the same at every setting.")
     slower: float | str
     faster: float | str
 
@@ -258,18 +257,18 @@ class Combination(Strict):
     """The best setting of all switches, against the one with the first level of each."""
 
     kind: Literal["combination"] = "combination"
-    group: str
-    base: str
-    best: str
+    group: Setting
+    base: Setting
+    best: Setting
     times_as_fast: Estimate = Field(description="Time of `base` over that of `best`.")
 
 
 class Way(Strict):
     """The fastest level of a group."""
 
-    group: str
+    group: Setting
     factor: str | None = Field(description="Null where the levels differ in several factors.")
-    level: str
+    level: Setting
     seconds: float
     times: Estimate | None = Field(
         description="Its time over that of the fastest of all, with bounds that hold for all groups at once; null for "
@@ -281,9 +280,9 @@ class Ways(Strict):
     """The fastest level of each group beside those of the others, the fastest of all first."""
 
     kind: Literal["ways"] = "ways"
-    base: str = Field(description="The study's first group: the others are named by what they do otherwise.")
+    base: Setting = Field(description="The study's first group: the others are named by what they do otherwise.")
     ways: list[Way] = Field(min_length=2)
-    without: list[str] = Field(description="Groups that have no answer of their own.")
+    without: list[Setting] = Field(description="Groups that have no answer of their own.")
 
 
 Answer = Annotated[
@@ -305,13 +304,26 @@ Answer = Annotated[
 # What a reader must know before believing the numbers.
 
 
+class OfSetting(Strict):
+    """A number of one setting."""
+
+    setting: Setting
+    value: float
+
+
+class Missed(Strict):
+    """The runs of one setting that did not reach the target accuracy."""
+
+    setting: Setting
+    missed: int
+    runs: int = Field(description="All of its successful runs.")
+
+
 class Censored(Strict):
     """Settings with runs that did not reach the target accuracy: the time of the others is that of the lucky ones."""
 
     kind: Literal["censored"] = "censored"
-    missed: dict[str, tuple[int, int]] = Field(
-        description="By setting: the runs that did not, and all successful ones."
-    )
+    missed: list[Missed]
 
 
 class NotLearned(Strict):
@@ -321,7 +333,7 @@ class NotLearned(Strict):
     reason: Literal["at_chance", "below_best", "unclear"] = Field(
         description="`unclear`: their runs' accuracies differ too much to tell."
     )
-    accuracies: dict[str, float] = Field(description="Mean accuracy by setting, 0 to 1.")
+    accuracies: list[OfSetting] = Field(description="Mean accuracy of each, 0 to 1.")
     beside: float = Field(description="The accuracy of chance, or with `below_best` that of the best setting.")
     margin: float = Field(description="Shortfall from the best that the study allows.")
     few_runs: bool = Field(description="Whether one of them has too few runs to know their spread.")
@@ -492,14 +504,14 @@ class WideSpread(Strict):
 
     kind: Literal["wide_spread"] = "wide_spread"
     limit: float = Field(description="Standard deviation over the mean, from which a setting is listed.")
-    spreads: dict[str, float] = Field(description="Standard deviation over the mean, by setting.")
+    spreads: list[OfSetting] = Field(description="Standard deviation over the mean of each.")
 
 
 class SetAsideRun(Strict):
     """A run that is not analysed."""
 
     run: str
-    setting: str
+    setting: Setting
     reason: str
     seconds: float
     mean_seconds: float | None = Field(description="Mean of its setting; null where no run of it counts.")

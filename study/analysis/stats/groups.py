@@ -15,7 +15,8 @@ from study.analysis.stats.gate import Undetermined, Unfair, undetermined
 from study.analysis.stats.learning import Censored, Learning, censored_levels, learning_of
 from study.analysis.stats.log_model import DIFFERENCE, LogModel, level_test
 from study.analysis.stats.optimum import Optimum, optimum_of
-from study.analysis.stats.usable import Estimate, estimate, keys_of, level_labels, model_of, place_of, usable_runs
+from study.analysis.stats.usable import Estimate, estimate, keys_of, model_of, place_of, row_settings, usable_runs
+from study.artifacts.setting import Setting
 from study.config.study import Study, shown
 
 
@@ -47,9 +48,12 @@ class Fits:
 class GroupFit:
     """One group: its rows of the table, those of them that count, and the models fitted to these."""
 
-    label: str
+    setting: Setting
+    """The levels that all of its runs share."""
+    levels: dict[str, Setting]
+    """Each setting of its runs, of the factors in which they differ, by its label."""
     part: pd.DataFrame
-    """All rows, with a column ``level``."""
+    """All rows, with a column ``level``: the label of the setting."""
     clean: pd.DataFrame
     """The runs that count."""
     fits: Fits | None
@@ -81,27 +85,29 @@ def unfair_levels(learning: Mapping[str, Learning], censored: Iterable[Hashable]
 def groups_of(study: Study, frame: pd.DataFrame) -> list[GroupFit]:
     """Return the groups of a marked table that have a run which this machine could make, in the study's order."""
     return [
-        _group(study, label, part.assign(level=level_labels(study, part)))
-        for label, part in _split(frame, keys_of(study)[1], study)
+        _group(study, setting, part)
+        for setting, part in _split(frame, keys_of(study)[1], study)
         if (part["outcome"] != "unavailable").any()
     ]
 
 
-def _split(frame: pd.DataFrame, keys: list[str], study: Study) -> list[tuple[str, pd.DataFrame]]:
+def _split(frame: pd.DataFrame, keys: list[str], study: Study) -> list[tuple[Setting, pd.DataFrame]]:
     """Return the parts of the table that differ in none of ``keys``, in the order of the study's levels."""
     if not keys:
-        return [(str(frame["device"].iloc[0]), frame)]
+        return [(row_settings(study, frame.head(1), ["device"])[0], frame)]
     parts = [(level, part) for level, part in frame.groupby(keys, sort=False, dropna=False)]
     orders = [[shown(study, key, level) for level in study.factors[key]] for key in keys]
     parts.sort(key=lambda item: [place_of(order, name) for order, name in zip(orders, item[0], strict=True)])
-    return [(", ".join(map(str, level)), part) for level, part in parts]
+    return [(row_settings(study, part.head(1), keys)[0], part) for _, part in parts]
 
 
-def _group(study: Study, label: str, part: pd.DataFrame) -> GroupFit:
-    y = study.total
+def _group(study: Study, setting: Setting, part: pd.DataFrame) -> GroupFit:
+    y, settings = study.total, row_settings(study, part, keys_of(study)[0])
+    levels = {one.label: one for one in settings}
+    part = part.assign(level=[one.label for one in settings])
     clean, censored = usable_runs(part, y), _censored(part)
     if clean.empty:
-        return GroupFit(label, part, clean, None, censored=censored)
+        return GroupFit(setting, levels, part, clean, None, censored=censored)
     learning, chance = _learning(study, clean)
     unfair = unfair_levels(learning, censored)
     fits = fit_group(clean, y, [str(level) for level in clean["level"].unique() if level not in unfair])
@@ -114,7 +120,7 @@ def _group(study: Study, label: str, part: pd.DataFrame) -> GroupFit:
             times[name] = Estimate(value=float(np.exp(np.log(rows[y]).mean())), low=None, high=None)
         else:
             times[name] = estimate(mean)
-    return GroupFit(label, part, clean, fits, times, reasons, learning, censored, chance)
+    return GroupFit(setting, levels, part, clean, fits, times, reasons, learning, censored, chance)
 
 
 def _censored(part: pd.DataFrame) -> dict[Hashable, Censored]:

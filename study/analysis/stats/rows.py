@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from study.analysis.stats.analysis import Analysis, Group
-from study.analysis.stats.usable import Estimate, counted, level_labels
+from study.analysis.stats.usable import Estimate, counted, keys_of, row_settings
 from study.artifacts.samples import PHASES
 from study.config.study import Study
 
@@ -18,18 +18,18 @@ Levelled = Sequence[tuple[Group, pd.DataFrame]]
 
 def group_rows(study: Study, frame: pd.DataFrame, analysis: Analysis) -> list[tuple[Group, pd.DataFrame]]:
     """Return each group of the analysis with its rows of the table of timings."""
-    if study.curve:
-        keys = [key for key in study.compared if key != study.curve.x]
-    else:
-        keys = [key for key in study.compared if key == "device"]
-    labels = frame[keys or ["device"]].map(str).agg(", ".join, axis=1)
-    parts = [(group, frame[labels == group.label]) for group in analysis.groups]
+    settings = row_settings(study, frame, keys_of(study)[1] or ["device"])
+    parts = [(group, frame[[one == group.setting for one in settings]]) for group in analysis.groups]
     return [(group, rows) for group, rows in parts if len(rows)]
 
 
 def level_rows(study: Study, frame: pd.DataFrame, analysis: Analysis) -> Levelled:
     """Return each group with its rows, told apart by level."""
-    return [(group, rows.assign(level=level_labels(study, rows))) for group, rows in group_rows(study, frame, analysis)]
+    keys = keys_of(study)[0]
+    return [
+        (group, rows.assign(level=[one.label for one in row_settings(study, rows, keys)]))
+        for group, rows in group_rows(study, frame, analysis)
+    ]
 
 
 def means_of(groups: Levelled) -> dict[frozenset[str], Estimate]:

@@ -16,7 +16,8 @@ from study.analysis.stats.findings import Combination
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.log_model import CONFIDENCE, LogModel
 from study.analysis.stats.mixed_model import Array
-from study.analysis.stats.usable import Estimate, estimate, keys_of, mean_of, place_of
+from study.analysis.stats.usable import Estimate, estimate, keys_of, level_of, mean_of, place_of
+from study.artifacts.setting import Setting, setting_of
 from study.base.strict import Strict
 from study.config.study import Study, shown
 
@@ -51,8 +52,8 @@ class Effect(Strict):
 class Interaction(Strict):
     """Two switches that buy more or less together than each by itself."""
 
-    first: str
-    second: str
+    first: Setting = Field(description="The level of the one, which is not its first.")
+    second: Setting
     more: Estimate = Field(
         description="What both buy together over the product of what each buys; the bounds hold for all pairs at once."
     )
@@ -61,7 +62,7 @@ class Interaction(Strict):
 class Switches(Strict):
     """The effects of all switches in one group."""
 
-    group: str
+    group: Setting
     effects: list[Effect]
     interactions: list[Interaction] = Field(description="Those that are shown: their bounds exclude 1.")
     combination: Combination | None = Field(description="Null where the first or the best setting is not determined.")
@@ -74,9 +75,9 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
     levels = {key: [shown(study, key, level) for level in study.factors[key]] for key in keys_of(study)[0]}
     model, cells = group.fits.raw, _cells(group, levels)
     return Switches(
-        group=group.label,
+        group=group.setting,
         effects=_effects(model, cells, levels, _means(group.clean)),
-        interactions=_interactions(model, cells, levels),
+        interactions=_interactions(study, model, cells, levels),
         combination=_combination(group, model, cells.get((0,) * len(levels)), best),
     )
 
@@ -140,7 +141,7 @@ def _interval(model: LogModel, weights: Array, count: int) -> Estimate:
 
 
 def _interactions(
-    model: LogModel, cells: Mapping[Cell, str], levels: Mapping[str, Sequence[object]]
+    study: Study, model: LogModel, cells: Mapping[Cell, str], levels: Mapping[str, Sequence[object]]
 ) -> list[Interaction]:
     """Return the pairs of switches whose effects depend on each other, beyond the noise."""
     keys = list(levels)
@@ -157,8 +158,9 @@ def _interactions(
         if alone and beside:
             more = _interval(model, _difference(model, beside) - _difference(model, alone), len(pairs))
             if more.low is not None and more.high is not None and not more.low <= 1 <= more.high:
-                names = (str(levels[keys[one]][first]), str(levels[keys[two]][second]))
-                found.append(Interaction(first=names[0], second=names[1], more=more))
+                ends = ((keys[one], first), (keys[two], second))
+                both = (setting_of(study, {key: level_of(study, key, levels[key][at])}) for key, at in ends)
+                found.append(Interaction(first=next(both), second=next(both), more=more))
     return found
 
 
@@ -166,7 +168,12 @@ def _combination(group: GroupFit, model: LogModel, base: str | None, best: str |
     """Return how many times as fast the best setting is as ``base``, the one with the first level of each switch."""
     if base is None or best is None or base in group.undetermined or best == base:
         return None
-    return Combination(group=group.label, base=base, best=best, times_as_fast=estimate(model.ratio(base, best)))
+    return Combination(
+        group=group.setting,
+        base=group.levels[base],
+        best=group.levels[best],
+        times_as_fast=estimate(model.ratio(base, best)),
+    )
 
 
 def _means(clean: pd.DataFrame) -> dict[str, dict[str, float]]:

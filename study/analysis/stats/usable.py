@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 from study.analysis.stats import machine_change
 from study.analysis.stats.log_model import Interval, LogModel, fit_log_model
 from study.artifacts.duration import DEVIATIONS, FACTOR, TO_DEVIATION
+from study.artifacts.setting import Level, Setting, setting_of
 from study.base.strict import Strict
 from study.config.study import Study, shown
-
-FIRST_LEVELS = "first levels"
-"""The setting with the first level of every switch."""
 
 FIRST, FAR = "first of its start", "far"
 BY_RULE = FIRST, FAR
@@ -98,30 +96,25 @@ def keys_of(study: Study) -> tuple[list[str], list[str]]:
     return [key for key in study.compared if key != "device"], [key for key in study.compared if key == "device"]
 
 
-def level_labels(study: Study, frame: pd.DataFrame) -> list[str]:
-    """Return the name of each row's level.
-
-    Where the effects of switches are compared it has the switches that are not at their first level.
-    """
-    keys = keys_of(study)[0]
-    if not keys:
-        return ["the run"] * len(frame)
-    columns = [[f"{value:g}" if isinstance(value, float) else str(value) for value in frame[key]] for key in keys]
-    rows = zip(*columns, strict=True)
-    if not study.effects:
-        return [", ".join(levels) for levels in rows]
-    firsts = [str(shown(study, key, study.factors[key][0])) for key in keys]
-    named = Counter(str(shown(study, key, level)) for key in keys for level in study.factors[key][1:])
-    return [_switched(keys, firsts, levels, named) for levels in rows]
+def row_settings(study: Study, frame: pd.DataFrame, keys: Sequence[str]) -> list[Setting]:
+    """Return the setting of each row of a table of timings, of the levels of some factors."""
+    rows = list(zip(*(frame[key] for key in keys), strict=True)) if keys else [()] * len(frame)
+    known = {
+        row: setting_of(study, {key: level_of(study, key, value) for key, value in zip(keys, row, strict=True)})
+        for row in dict.fromkeys(rows)
+    }
+    return [known[row] for row in rows]
 
 
-def _switched(keys: Sequence[str], firsts: Sequence[str], levels: Sequence[str], named: Counter[str]) -> str:
-    """Return the levels that are not the first ones, each with its key if another key has such a level, too."""
-    changed = [(key, level) for key, first, level in zip(keys, firsts, levels, strict=True) if level != first]
-    words = [
-        f"{key.rpartition('.')[2].replace('_', ' ')} {level}" if named[level] > 1 else level for key, level in changed
-    ]
-    return " + ".join(words) or FIRST_LEVELS
+def level_of(study: Study, key: str, value: Any) -> Level:
+    """Return the level that a table shows as ``value``; a path stays as it is shown, and a device without a factor."""
+    levels = study.factors.get(key)
+    if levels is None:
+        return str(value)
+    names = [shown(study, key, level) for level in levels]
+    place = place_of(names, value)
+    found: Level = names[place] if isinstance(levels[place], str) else levels[place]
+    return found
 
 
 def counted(frame: pd.DataFrame) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import singledispatch
 
 from study.analysis.stats import findings
-from study.analysis.stats.findings import Answer, Difference, RatioAt, Setting
+from study.analysis.stats.findings import Answer, Difference, RatioAt
 from study.analysis.stats.usable import Estimate
 from study.analysis.wording.verdict import verdict_sentence
 from study.analysis.words import (
@@ -16,9 +16,11 @@ from study.analysis.words import (
     listed,
     number,
     on_device,
+    place_words,
     setting_words,
     short_key,
 )
+from study.artifacts.setting import Setting, level_words
 
 DIFFERENCES = {
     "threads": "use the same number of CPU threads",
@@ -56,14 +58,14 @@ def others_sentence(answer: findings.Ways) -> str:
         for way in answer.ways
         if way.times
     ]
-    lost = f" {on_device(listed(answer.without))} there is no answer." if answer.without else ""
+    lost = f" {on_device(*answer.without)} there is no answer." if answer.without else ""
     return f"{listed(told)} as long.{lost}"
 
 
 def way_name(answer: findings.Ways, way: findings.Way) -> str:
     """Return the fastest level of a group, after what tells the group from the others."""
     groups = dict.fromkeys([answer.base, *(one.group for one in answer.ways), *answer.without])
-    return f"{device_words(group_names(list(groups))[way.group])}, {_level(way.factor, way.level)}"
+    return f"{place_words(group_names(list(groups))[way.group])}, {_level(way.factor, way.level.label)}"
 
 
 def interval_words(times: Estimate) -> str:
@@ -75,8 +77,8 @@ def interval_words(times: Estimate) -> str:
 def _combination(answer: findings.Combination) -> str:
     times = answer.times_as_fast
     return (
-        f"{on_device(answer.group)} {answer.best} trains {number(times.value)} times{interval_words(times)} as fast as "
-        "the first level of every switch."
+        f"{on_device(answer.group)} {answer.best.label} trains {number(times.value)} times{interval_words(times)} as "
+        "fast as the first level of every switch."
     )
 
 
@@ -132,7 +134,7 @@ def _fastest(answer: findings.Fastest) -> str:
         return f"{on_device(answer.group)} it cannot be said which is the fastest: {_machine(answer)}."
     time = f"{_seconds(answer.time)}{accuracy_words(answer.accuracy)}"
     law = f" {verdict_sentence(answer.curve)}" if answer.curve else ""
-    fastest = f"{on_device(answer.group)} the fastest is {_level(answer.factor, answer.level)}, {time}"
+    fastest = f"{on_device(answer.group)} the fastest is {_level(answer.factor, answer.level.label)}, {time}"
     return f"{fastest}; {'; '.join(_beside(answer))}.{law}"
 
 
@@ -262,7 +264,7 @@ def _side(what: str, value: str | float) -> str:
 
 def _at(settings: Sequence[Setting]) -> str:
     """Return ``at`` with the settings, and nothing where they are not told apart."""
-    return f" at {listed([setting_words(setting) for setting in settings])}" if settings[0] else ""
+    return f" at {listed([setting_words(setting.levels) for setting in settings])}" if settings[0].levels else ""
 
 
 @answer_sentence.register
@@ -283,14 +285,10 @@ def _bottleneck(answer: findings.Bottleneck) -> str:
 
 def _where(at: Setting) -> str:
     words = [
-        device_words(str(level), article=True) if key == "device" else f"{short_key(key)} {_value(level)}"
-        for key, level in at.items()
+        device_words(str(level), article=True) if key == "device" else f"{short_key(key)} {level_words(key, level)}"
+        for key, level in at.levels.items()
     ]
-    return f"On {', '.join(words)} the" if "device" in at else f"With {', '.join(words)} the" if words else "The"
-
-
-def _value(level: str | float) -> str:
-    return level if isinstance(level, str) else f"{level:g}"
+    return f"On {', '.join(words)} the" if "device" in at.levels else f"With {', '.join(words)} the" if words else "The"
 
 
 @answer_sentence.register

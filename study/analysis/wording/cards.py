@@ -27,11 +27,13 @@ from study.analysis.words import (
     group_names,
     listed,
     number,
+    place_words,
     short_key,
 )
+from study.artifacts.setting import Setting
 
-Names = Mapping[str, str]
-"""The short name of a group by its label."""
+Names = Mapping[Setting, Setting]
+"""The short setting of each group."""
 EvidenceWord = Literal["established", "consistent", "tied", "cannot_say", "contradicted", "mixed", "measured"]
 SIGNS: dict[EvidenceWord, tuple[str, str]] = {
     "established": ("✓", "established"),
@@ -77,8 +79,8 @@ def cards(
     ``groups`` tell what stands behind the answer; ``margin`` is the accuracy by which a setting may fall short.
     ``decoded``: whether images on the device were decoded before the clock started, and others by it.
     """
-    labels = [group.label for group in groups] + [getattr(answer, "group", None) for answer in answers]
-    names = group_names(list(dict.fromkeys(label for label in labels if label)))
+    places = [group.setting for group in groups] + [getattr(answer, "group", None) for answer in answers]
+    names = group_names([place for place in places if place])
     unknown = {level.undetermined for group in groups for level in group.levels if level.undetermined}
     found = []
     for answer in answers:
@@ -108,8 +110,8 @@ def card(answer: Answer, names: Names) -> Card:
     raise NotImplementedError(f"no card for {type(answer).__name__}")
 
 
-def _heading(text: str, group: str | None, names: Names) -> str:
-    return f"{text}, {device_words(names[group])}" if group and group in names else text
+def _heading(text: str, group: Setting | None, names: Names) -> str:
+    return f"{text}, {place_words(names[group])}" if group and group in names else text
 
 
 @card.register
@@ -165,7 +167,7 @@ def _fastest(answer: findings.Fastest, names: Names) -> Card:
     heading = _heading("Use" if answer.factor else "Fastest", answer.group, names)
     if answer.machine:
         return Card(heading, "cannot_say", "No answer yet", _machine(answer), "the machine changed")
-    name = f"{short_key(answer.factor)} {answer.level}" if answer.factor else answer.level
+    name = f"{short_key(answer.factor)} {answer.level.label}" if answer.factor else answer.level.label
     told = [f"{number(answer.time.value)} s{interval_words(answer.time)}{accuracy_words(answer.accuracy)}."]
     tied, more = known_ties(answer), []
     open_levels = [level for level in tied if level not in answer.equivalent]
@@ -248,7 +250,7 @@ def _range(least: RatioAt, most: RatioAt) -> str:
 def _ratio(ratio: RatioAt) -> str:
     times = f"{number(ratio.slower_seconds)} s over {number(ratio.faster_seconds)} s"
     bounds = "" if ratio.together.low is None else f"{interval_words(ratio.together)[2:-1]}; "
-    return f"{number(ratio.ratio.value)} times {at_setting(ratio.at)}".rstrip() + f" ({bounds}{times})"
+    return f"{number(ratio.ratio.value)} times {at_setting(ratio.at.levels)}".rstrip() + f" ({bounds}{times})"
 
 
 @card.register
@@ -261,7 +263,7 @@ def _no_ratio(answer: findings.NoRatio, names: Names) -> Card:
 def _bottleneck(answer: findings.Bottleneck, names: Names) -> Card:
     limits = {"loader": "The loader", "training": "The training", "both": "Both hold each other up"}
     told = limits[answer.limit] if answer.limit else "No answer yet"
-    at = ", ".join(device_words(level) if isinstance(level, str) else f"{level:g}" for level in answer.at.values())
+    at = place_words(answer.at) if answer.at.levels else ""
     heading = f"What limits it, {at}" if at else "What limits it"
     return Card(heading, "established" if answer.limit else "cannot_say", told, answer_sentence(answer))
 

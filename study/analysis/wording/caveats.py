@@ -70,7 +70,7 @@ def _broken_blocks(caveat: findings.BrokenBlocks) -> str:
 
 @caveat_sentence.register
 def _censored(caveat: findings.Censored) -> str:
-    told = "; ".join(f"{setting} ({missed} of {runs} runs)" for setting, (missed, runs) in caveat.missed.items())
+    told = "; ".join(f"{one.setting.label} ({one.missed} of {one.runs} runs)" for one in caveat.missed)
     return (
         f"The target accuracy was not reached by {told}: the times of their other runs are those that happened to "
         "reach it, and such a setting cannot be called the fastest. Raise training.epochs to know its time."
@@ -79,7 +79,7 @@ def _censored(caveat: findings.Censored) -> str:
 
 @caveat_sentence.register
 def _not_learned(caveat: findings.NotLearned) -> str:
-    told = "; ".join(f"{setting} ({accuracy:.0%})" for setting, accuracy in caveat.accuracies.items())
+    told = "; ".join(f"{one.setting.label} ({one.value:.0%})" for one in caveat.accuracies)
     few = " With fewer than three runs of a setting only a large difference shows." if caveat.few_runs else ""
     if caveat.reason == "unclear":
         return f"Whether these settings learned is not known, for the accuracies of their runs differ: {told}.{few}"
@@ -195,7 +195,7 @@ def _separate_starts(caveat: findings.SeparateStarts) -> str:
 
 @caveat_sentence.register
 def _wide_spread(caveat: findings.WideSpread) -> str:
-    told = "; ".join(f"{setting} ({spread:.0%})" for setting, spread in caveat.spreads.items())
+    told = "; ".join(f"{one.setting.label} ({one.value:.0%})" for one in caveat.spreads)
     return f"The standard deviation between runs is {caveat.limit:.0%} of the mean or more: {told}."
 
 

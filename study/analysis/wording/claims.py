@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from study.analysis.words import agreeing, at_setting, device_words, group_names, listed, number, on_device, plain
+from study.artifacts.setting import Setting
 
 if TYPE_CHECKING:
     from study.analysis.published.claims.measured import ClaimVerdict, FastestHere, RatioHere
@@ -175,7 +176,7 @@ def _shares(verdict: "ClaimVerdict") -> list[str]:
     return [f"The others reach {here} of its speed, which does not contradict {claimed}."]
 
 
-def _places(groups: Sequence["FastestHere"], names: Mapping[str, str]) -> str:
+def _places(groups: Sequence["FastestHere"], names: Mapping[Setting, Setting]) -> str:
     """Return the places of groups, to begin a sentence."""
     first, *others = [on_device(names.get(one.group, one.group)) for one in groups]
     return listed([first, *(f"{place[0].lower()}{place[1:]}" for place in others)])

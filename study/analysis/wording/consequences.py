@@ -8,6 +8,7 @@ from study.analysis.stats.caveats import WAITING_LIMIT
 from study.analysis.stats.findings import Caveat, Unsuccessful
 from study.analysis.wording.caveats import caveat_sentence
 from study.analysis.words import MOST_NAMED, briefly, listed, on_device
+from study.artifacts.setting import Setting, level_words
 
 AGAIN = "Close other programs and run again."
 MORE = "Raise `replicates` and start again: what was measured counts."
@@ -106,19 +107,20 @@ def waiting_settings(groups: Sequence[Group]) -> list[str]:
     """Return a sentence on the settings of each group that wait at least half of their time, if others do not."""
     found = []
     for group in groups:
-        waits = {level.label: (level.data_wait_share or 0.0) >= WAITING_LIMIT for level in group.levels}
-        names, others = [name for name in waits if waits[name]], [name for name in waits if not waits[name]]
-        if names and (others or len(groups) > 1):
-            found.append(f"{on_device(group.label)} these wait so long: {_waiting(names, others)}.")
+        waits = {level.setting: (level.data_wait_share or 0.0) >= WAITING_LIMIT for level in group.levels}
+        mine, others = [one for one in waits if waits[one]], [one for one in waits if not waits[one]]
+        if mine and (others or len(groups) > 1):
+            found.append(f"{on_device(group.setting)} these wait so long: {_waiting(mine, others)}.")
     return found
 
 
-def _waiting(names: Sequence[str], others: Sequence[str]) -> str:
-    """Return the settings by name, or many of them by the switch that all of the others have and none of them has."""
+def _waiting(settings: Sequence[Setting], others: Sequence[Setting]) -> str:
+    """Return settings by name, or many of them by the level that all of the others have and none of them has."""
+    names = [one.label for one in settings]
     if len(names) <= MOST_NAMED or not others:
         return briefly(names)
-    shared = set.intersection(*(set(name.split(" + ")) for name in others))
-    mark = sorted(shared.difference(*(name.split(" + ") for name in names)))
+    shared = set.intersection(*(set(one.levels.items()) for one in others))
+    mark = sorted(level_words(*level) for level in shared.difference(*(one.levels.items() for one in settings)))
     return f"the {len(names)} settings without {listed(mark)}" if mark else briefly(names)
 
 

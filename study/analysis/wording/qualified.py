@@ -8,12 +8,14 @@ from study.analysis.stats.analysis import Group
 from study.analysis.stats.findings import Answer
 from study.analysis.wording.answer import known_ties
 from study.analysis.words import agreeing, listed, number, short_key
+from study.artifacts.setting import Setting
 from study.base.durations import counted
 
 FEW, SHORT = 3, 40
 """Numbers that are told one by one, and letters of names that are told in full."""
 SEEN = 0.005
 """The share of a time, or the difference in accuracy, from which it is named."""
+LOADER = "loader.kind"
 DECODED = "Its images are decoded before the clock starts, those of the others while it runs: a part of the gain."
 
 
@@ -39,7 +41,7 @@ def qualified_by(
         told = [f"The way is shown, its {level} is not."] if tied else []
         return Qualified([*told, *clock], [], f" (or {named(tied)})" if tied else "")
     if isinstance(answer, findings.Fastest) and not answer.machine:
-        return _of_a_setting(answer, [group for group in groups if group.label == answer.group], margin)
+        return _of_a_setting(answer, [group for group in groups if group.setting == answer.group], margin)
     return Qualified([], [])
 
 
@@ -49,7 +51,7 @@ def named(levels: Sequence[str]) -> str:
     return names if len(levels) == 1 or len(names) <= SHORT else f"{len(levels)} others"
 
 
-def _ties_of(answers: Sequence[Answer], group: str, level: str) -> list[str]:
+def _ties_of(answers: Sequence[Answer], group: Setting, level: Setting) -> list[str]:
     """Return the levels that may be as fast as the fastest of a group."""
     fastest = (one for one in answers if isinstance(one, findings.Fastest) and not one.machine and one.group == group)
     return next((known_ties(one) for one in fastest if one.level == level and one.tied), [])
@@ -64,19 +66,20 @@ def _ties_with(answer: findings.Combination, answers: Sequence[Answer]) -> list[
 def _on_the_device(answer: Answer) -> bool:
     """Return whether the images of the best way lie on the device."""
     if isinstance(answer, findings.Ways):
-        return "device" in answer.ways[0].group.split(", ")
-    return isinstance(answer, findings.Combination) and "device" in answer.best.split(" + ")
+        return "device" in (answer.ways[0].group.levels.get(LOADER), answer.ways[0].level.levels.get(LOADER))
+    return isinstance(answer, findings.Combination) and answer.best.levels.get(LOADER) == "device"
 
 
 def _of_a_setting(answer: findings.Fastest, own: Sequence[Group], margin: float) -> Qualified:
     """Return what the fastest setting of a group lacks in accuracy, and the far runs that decide."""
     told, folded = [], []
+    chosen = answer.level.label
     for group in own:
-        less = accuracy_sentence(group, answer.level, margin)
-        far = _behind(group, answer.level)[1] > margin
+        less = accuracy_sentence(group, chosen, margin)
+        far = _behind(group, chosen)[1] > margin
         folded += [] if far else [less]
         told += [_reached(group, answer), less if far else ""]
-        told += [tied_accuracy_sentence(group, known_ties(answer), margin), far_sentence(group, answer.level)]
+        told += [tied_accuracy_sentence(group, known_ties(answer), margin), far_sentence(group, chosen)]
     return Qualified([sentence for sentence in told if sentence], folded)
 
 

@@ -4,6 +4,7 @@ import pandas as pd
 
 from study.analysis.stats.step_model import StepLevel, StepModel
 from study.analysis.words import interval, listed, number, on_device
+from study.artifacts.setting import Setting
 
 COEFFICIENTS = {
     "launch_seconds": "launch floor",
@@ -13,7 +14,7 @@ COEFFICIENTS = {
 }
 
 
-def step_sentence(model: StepModel, group: str) -> str:
+def step_sentence(model: StepModel, group: Setting) -> str:
     """Return what a step costs in a group, and which batch sizes are bound by what, with the numbers behind."""
     own = f"{_milliseconds(model.step_seconds)} and {_milliseconds(model.image_seconds)} for each image"
     cost = f"{own}; a floor below which it never falls does not show"

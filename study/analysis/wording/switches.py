@@ -1,7 +1,7 @@
 """What each switch buys, in words."""
 
 from study.analysis.stats.switches import Effect, Interaction, Switches
-from study.analysis.words import device_words, number, short_key
+from study.analysis.words import number, place_words, short_key
 
 
 def effect_label(effect: Effect, several: bool) -> str:
@@ -61,13 +61,13 @@ def interaction_sentence(found: Interaction) -> str:
     more = found.more
     way = "more" if more.value > 1 else "less"
     return (
-        f"{found.first} and {found.second} together buy {way} than each by itself: {number(more.value)} times "
-        f"({number(more.low or 0)} to {number(more.high or 0)}) the product of the two."
+        f"{found.first.label} and {found.second.label} together buy {way} than each by itself: {number(more.value)} "
+        f"times ({number(more.low or 0)} to {number(more.high or 0)}) the product of the two."
     )
 
 
 def switch_sentences(switches: Switches) -> list[str]:
     """Return the effects of one group, and the pairs of switches that depend on each other."""
-    place = f"{device_words(switches.group)}. "
+    place = f"{place_words(switches.group)}. "
     effects = [effect_sentence(effect) for effect in switches.effects]
     return [place + effects[0], *effects[1:], *map(interaction_sentence, switches.interactions)] if effects else []

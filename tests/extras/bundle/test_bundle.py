@@ -16,7 +16,6 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import write_plans
 from study.artifacts.prepared import Image, ImageRequest
 from study.artifacts.record import without_paths
-from study.artifacts.setting import shareable
 from study.artifacts.unbundle import METADATA, unpack
 from study.base.errors import StudyError
 from study.cli import main
@@ -62,7 +61,7 @@ def results(folder: Path, *studies: str, **changes: Any) -> Path:
         path = Results(folder).record(plan.name, plan.runs[0].file)
         path.parent.mkdir(parents=True)
         record, run = make_record(plan), plan.runs[0]
-        shared = {"settings": without_paths(run.settings), "setting": shareable(plan.study, run.setting)}
+        shared = {"settings": without_paths(run.settings)}
         path.write_text(record.model_copy(update=shared).model_dump_json(indent=1), encoding="utf-8")
     return folder
 

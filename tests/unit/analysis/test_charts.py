@@ -12,13 +12,14 @@ from study.analysis.charts.times import Panel, Row, times_chart
 from study.analysis.published.beside import beside
 from study.analysis.report.drawings import main_chart
 from study.analysis.stats.analysis import analyse
-from study.analysis.stats.findings import Unsuccessful, WideSpread
+from study.analysis.stats.findings import OfSetting, Unsuccessful, WideSpread
 from study.analysis.stats.rows import level_rows, means_of
 from study.analysis.stats.usable import with_reasons
 from study.analysis.table.rows import table
 from study.analysis.wording.answer import answer_sentence
 from study.analysis.wording.cards import card, limit_card
 from study.analysis.wording.consequences import ranked
+from tests.unit.analysis.planted import setting
 from tests.unit.analysis.test_golden_page import fastest, planned, recorded
 
 
@@ -125,7 +126,7 @@ def test_a_part_that_takes_no_time_is_not_named_as_one_that_takes_some() -> None
 def test_a_setting_whose_time_is_not_known_is_not_called_as_fast_beside_those_that_are(
     tied: list[str], name: str, told: str
 ) -> None:
-    found = fastest(level="0", factor="loader.workers", tied=tied, left_out=["8"], slower=[])
+    found = fastest(level=setting(workers=0), factor="loader.workers", tied=tied, left_out=["8"], slower=[])
     assert card(found, {}).answer == f"loader workers {name}"
     assert card(found, {}).text.endswith(told)
     sentence = answer_sentence(found)
@@ -156,6 +157,6 @@ def test_the_main_chart_has_the_first_published_times_beside_the_settings_that_t
 def test_runs_that_the_machine_cannot_make_are_no_failure_and_come_after_what_touches_the_answer() -> None:
     absent = Unsuccessful(outcome="unavailable", message="no GPU", runs=["bs4-cuda-r1"])
     failed = Unsuccessful(outcome="failed", message="planted", runs=["bs4-cpu-r1"])
-    spread = WideSpread(limit=0.1, spreads={"4": 0.2})
+    spread = WideSpread(limit=0.1, spreads=[OfSetting(setting=setting(size=4), value=0.2)])
     assert [one.what[0].partition(":")[0] for one in ranked([absent, spread, failed])][::2] == ["Failed", "Unavailable"]
     assert ranked([absent])[0].effect == "Nothing is said about these settings."

@@ -18,17 +18,18 @@ from study.analysis.published.claims.measured import (
 )
 from study.analysis.published.claims.printed import Claim
 from study.analysis.stats.analysis import Analysis, Group, Level, read_analysis
-from study.analysis.stats.findings import Setting
 from study.analysis.stats.usable import Estimate
 from study.analysis.wording.cards import SIGNS
 from study.analysis.wording.claims import LONGEST, claim_headline, claim_text, claim_title, claim_words, ratio_sentence
 from study.artifacts.plan import read_plan
 from study.artifacts.published import all_published
+from study.artifacts.setting import Setting
 from study.base.files import ROOT
 from study.config.load import read_selection, read_study
 from study.config.study import Study
 from study.host.plan.configuration import study_folders
 from tests.examples import results_of
+from tests.unit.analysis.planted import setting
 
 EXAMPLE = results_of("example-h200")
 CLAIMS = [claim for published in all_published() for claim in examine(published)]
@@ -207,7 +208,7 @@ def test_a_claimed_batch_size_stands_where_the_group_says(
     ],
 )
 def test_the_speed_of_the_other_sizes_is_judged_by_its_interval(seconds: float, words: str) -> None:
-    levels = [level("64", 10.0, 1.05), level("32", seconds, 1.05)]
+    levels = [level(setting(size=64), 10.0, 1.05), level(setting(size=32), seconds, 1.05)]
     assert words in claim_text(optimum(levels=levels, indistinguishable=["64"]))
 
 
@@ -220,7 +221,7 @@ def test_ratios_without_an_interval_say_so_once() -> None:
 def test_what_a_cpu_measured_says_nothing_of_a_claim_about_a_gpu() -> None:
     study, analysis = example("batch-size")
     study = study.model_copy(update={"factors": study.factors | {"device": ["cpu", "cuda"]}})
-    groups = [group.model_copy(update={"label": group.label.replace("cuda", "cpu")}) for group in analysis.groups]
+    groups = [group.model_copy(update={"setting": setting(device="cpu")}) for group in analysis.groups]
     (verdict, ratio) = verdicts(CLAIMS, study, analysis.model_copy(update={"groups": groups}))
     assert (verdict.evidence, verdict.groups) == ("cannot_say", ())
     assert claim_text(verdict) == "The claim is of the GPU, and no run was made on the GPU."
@@ -237,23 +238,24 @@ def test_a_study_without_a_cpu_or_of_another_document_is_silent_on_a_ratio() -> 
 
 def test_the_ratio_at_the_claimed_batch_size_alone_is_compared() -> None:
     study, analysis = example("speedup")
-    at: list[Setting] = [{"training.batch_size": 32.0}, {"training.batch_size": 64.0}]
+    at = [setting(size=32), setting(size=64)]
     ratios = [ratio.model_copy(update={"at": where}) for ratio, where in zip(analysis.ratios, at, strict=True)]
     (verdict,) = verdicts([claim_of("gpu_blog", 9.97)], study, analysis.model_copy(update={"ratios": ratios}))
     assert [ratio.value for ratio in verdict.ratios] == [pytest.approx(17.47, abs=0.01)]
 
 
-def level(label: str, seconds: float, factor: float) -> Level:
+def level(own: Setting, seconds: float, factor: float) -> Level:
     time = Estimate(value=seconds, low=seconds / factor, high=seconds * factor)
-    return example("batch-size")[1].groups[0].levels[0].model_copy(update={"label": label, "x": None, "time": time})
+    return example("batch-size")[1].groups[0].levels[0].model_copy(update={"setting": own, "x": None, "time": time})
 
 
 def test_mnists_ratio_is_compared_between_the_settings_that_it_names() -> None:
     """Its study compares strategies; the claim divides one process on the CPU by a mirrored strategy on the GPU."""
     study = named("mnist-strategies")
+    single, ddp = (setting(loop="fastai", strategy=strategy) for strategy in ("single", "ddp"))
     groups = [
-        Group(label="cpu", levels=[level("fastai, single", 140.0, 1.1), level("fastai, ddp", 200.0, 1.1)]),
-        Group(label="cuda", levels=[level("fastai, single", 5.0, 1.1), level("fastai, ddp", 10.0, 1.1)]),
+        Group(setting=setting(device="cpu"), levels=[level(single, 140.0, 1.1), level(ddp, 200.0, 1.1)]),
+        Group(setting=setting(device="cuda"), levels=[level(single, 5.0, 1.1), level(ddp, 10.0, 1.1)]),
     ]
     analysis = example("speedup")[1].model_copy(update={"groups": groups, "ratios": []})
     (verdict,) = verdicts(CLAIMS, study, analysis)
@@ -290,7 +292,7 @@ def test_no_headline_is_longer_than_a_card(count: int, value: float, within: boo
     for evidence in kinds:
         assert len(claim_headline(ClaimVerdict(claim_of("gpu_blog", 9.97), evidence, ratios=ratios))) <= LONGEST
     names = tuple(str(64 + 1000 * at) for at in range(count + 2))
-    group = FastestHere("cuda", names, "among")
+    group = FastestHere(setting(device="cuda"), names, "among")
     more: tuple[Evidence, ...] = (*kinds, "established", "tied")
     for evidence in more:
         assert len(claim_headline(ClaimVerdict(claim_of("gpu_blog"), evidence, groups=(group,)))) <= LONGEST

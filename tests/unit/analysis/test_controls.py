@@ -14,6 +14,7 @@ from study.analysis.stats.caveats import warnings_of
 from study.analysis.stats.findings import Bottleneck, NullControl
 from study.analysis.stats.usable import FAR, FIRST
 from study.analysis.wording.caveats import caveat_sentence
+from study.artifacts.setting import EVERYWHERE
 from study.base import devices
 from study.base.errors import StudyError
 from study.config.load import check_settings
@@ -62,7 +63,7 @@ def test_the_null_controls_runs_are_replicates_and_its_ratio_is_found() -> None:
     found = analyse(study, frame)
     (group,) = found.groups
     assert [(level.label, level.runs) for level in group.levels] == [("4", 8), ("8", 8)]
-    assert [ratio.at for ratio in found.control] == [{"training.batch_size": 4.0}, {"training.batch_size": 8.0}]
+    assert [ratio.at.levels for ratio in found.control] == [{"training.batch_size": 4}, {"training.batch_size": 8}]
     assert all(ratio.ratio.value == pytest.approx(1, rel=0.05) for ratio in found.control)
     last = found.answer[-1]
     assert isinstance(last, NullControl)
@@ -75,7 +76,7 @@ def test_a_null_control_that_differs_is_found() -> None:
     found = analyse(study, rows_of(study, lambda settings, n: (2.0 if settings.control == "first" else 1.0) + n / 1000))
     last = found.answer[-1]
     assert isinstance(last, NullControl)
-    assert (last.at, last.intervals, last.outside) == ({}, 1, 1)
+    assert (last.at, last.intervals, last.outside) == (EVERYWHERE, 1, 1)
     assert last.ratio == pytest.approx(2, rel=0.01)
 
 
@@ -99,7 +100,7 @@ def test_the_slower_of_the_two_limits_the_run_unless_they_hold_each_other_up(
     alone: float, device: float, both: float, limit: str
 ) -> None:
     found = bottleneck(alone, device, both)
-    assert (found.at, found.limit) == ({"device": "cpu"}, limit)
+    assert (found.at.levels, found.limit) == ({"device": "cpu"}, limit)
     assert [found.loader_seconds, found.training_seconds, found.both_seconds] == pytest.approx(
         [alone, device, both], rel=0.02
     )

@@ -15,14 +15,18 @@ from study.cli import main
 from study.config.study import Study
 from tests.conftest import study_values
 from tests.examples import results_of
+from tests.unit.analysis.planted import setting
 from tests.unit.test_commands import expanded
 
 EXAMPLE = results_of("example-h200")
 STUDY = Study.model_validate(study_values(replicates=3))
-FEW = CannotSay(group="cpu", factor="training.batch_size", reasons={"4": "few_runs"}, more_runs=2)
-UNTRAINED = CannotSay(group="cpu", factor="training.batch_size", reasons={"4": "not_learned"}, more_runs=None)
+FEW = CannotSay(group=setting(device="cpu"), factor="training.batch_size", reasons={"4": "few_runs"}, more_runs=2)
+UNTRAINED = CannotSay(
+    group=setting(device="cpu"), factor="training.batch_size", reasons={"4": "not_learned"}, more_runs=None
+)
 FASTEST = Fastest(
-    group="cpu", factor="training.batch_size", level="8", time=Estimate(value=2.0, low=1.9, high=2.1), tied=[],
+    group=setting(device="cpu"), factor="training.batch_size", level=setting(size=8),
+    time=Estimate(value=2.0, low=1.9, high=2.1), tied=[],
     equivalent=[], slower=["4"], left_out=[], unfair={}, missing=[], machine=None, machine_change=None, curve=None,
 )  # fmt: skip
 

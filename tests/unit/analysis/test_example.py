@@ -187,7 +187,7 @@ def test_the_readme_quotes_the_speedup_with_its_times(readme: str) -> None:
     for ratio, written in zip(found, analysis.ratios, strict=True):
         assert ratio.model_dump() == within_rounding(written.model_dump())
     workers, device = analysis.ratios
-    assert [ratio.at for ratio in analysis.ratios] == [{"loader.kind": "workers"}, {"loader.kind": "device"}]
+    assert [ratio.at.levels for ratio in analysis.ratios] == [{"loader.kind": "workers"}, {"loader.kind": "device"}]
     for ratio in (workers, device):
         assert (ratio.ratio.low, ratio.ratio.high, ratio.adjusted) == (None, None, None)
         said = (

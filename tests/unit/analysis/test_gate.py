@@ -52,7 +52,7 @@ def whole(rng: np.random.Generator, blocks: int = 5, noise: float = 0.03) -> lis
 def test_the_fastest_is_named_with_what_cannot_be_told_from_it() -> None:
     (answer,) = told(whole(np.random.default_rng(1))).answer
     assert isinstance(answer, Fastest)
-    assert (answer.level, answer.tied, answer.left_out, answer.unfair) == ("128", [], [], {})
+    assert (answer.level.label, answer.tied, answer.left_out, answer.unfair) == ("128", [], [], {})
     assert answer.slower == ["16", "32", "64"]
 
 
@@ -77,7 +77,7 @@ def test_a_setting_that_does_not_learn_is_never_called_the_fastest(reached: floa
         noisy = {size: float(rng.binomial(206, share)) / 206 for size, share in accuracies.items()}
         (answer,) = told(whole(rng), noisy).answer
         assert isinstance(answer, Fastest)
-        assert answer.level == "64"
+        assert answer.level.label == "64"
         assert answer.unfair == {"128": "not_learned"}
         assert "128" not in answer.tied
 
@@ -86,7 +86,7 @@ def test_a_setting_that_does_not_learn_hides_no_tie_among_those_that_do(monkeypa
     monkeypatch.setitem(TIMES, 32, 6.0)
     (answer,) = told(whole(np.random.default_rng(1)), {16: 0.9, 32: 0.91, 64: 0.89, 128: 0.5}).answer
     assert isinstance(answer, Fastest)
-    assert {answer.level, *answer.tied} == {"32", "64"}
+    assert {answer.level.label, *answer.tied} == {"32", "64"}
     assert answer.slower == ["16"]
 
 
@@ -95,7 +95,7 @@ def test_equal_times_of_one_level_do_not_make_its_noise_nothing() -> None:
     runs = [(1, block, size, times[size][block - 1]) for block in (1, 2, 3) for size in SIZES]
     (answer,) = told(runs).answer
     assert isinstance(answer, Fastest)
-    assert {answer.level, *answer.tied} == {"16", "32", "64"}
+    assert {answer.level.label, *answer.tied} == {"16", "32", "64"}
 
 
 def test_where_none_learned_none_is_called_the_fastest() -> None:

@@ -19,7 +19,7 @@ from study.analysis.report.step import render
 from study.analysis.stats import findings
 from study.analysis.stats.analysis import Analysis, analyse
 from study.analysis.stats.equivalence import Sensitivity
-from study.analysis.stats.findings import Answer, Caveat, Verdict
+from study.analysis.stats.findings import Answer, Caveat, OfSetting, Verdict
 from study.analysis.stats.fits import Bounds
 from study.analysis.stats.usable import FAR, FIRST, Estimate
 from study.analysis.table.files import read_all, read_csv, write_csv
@@ -31,8 +31,10 @@ from study.artifacts.machine import Machine
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import DataUsed, Record
 from study.artifacts.samples import PHASES
+from study.artifacts.setting import EVERYWHERE, Setting
 from study.base.files import write_new
 from tests.conftest import TRANSFER, tiny_plan
+from tests.unit.analysis.planted import setting
 from tests.unit.analysis.test_report import with_gpu
 from tests.unit.artifacts.test_records import make_record
 
@@ -95,9 +97,9 @@ VERDICTS: list[Verdict] = [
 
 def fastest(**changes: object) -> findings.Fastest:
     plain = findings.Fastest(
-        group="cuda, fastai",
+        group=setting(device="cuda", loop="fastai"),
         factor=BATCH,
-        level="64",
+        level=setting(size=64),
         time=TIME,
         accuracy=None,
         tied=[],
@@ -113,24 +115,24 @@ def fastest(**changes: object) -> findings.Fastest:
     return plain.model_copy(update=changes)
 
 
-LOADER, EVERYWHERE = findings.Setting({BATCH: 64.0, "loader.kind": "workers"}), findings.Setting()
+LOADER = setting(size=64, kind="workers")
 RATIO = findings.RatioAt(at=LOADER, ratio=TIME, together=TOGETHER, slower_seconds=45.3, faster_seconds=4.79)
 CONTRAST = findings.Contrast(
     contrast="device",
     slower="cpu",
     faster="cuda",
     least=RATIO,
-    most=findings.RatioAt(at={BATCH: 128.0}, ratio=LONE, together=LONE, slower_seconds=37.6, faster_seconds=3.98),
+    most=findings.RatioAt(at=setting(size=128), ratio=LONE, together=LONE, slower_seconds=37.6, faster_seconds=3.98),
     differs=[
         findings.Difference(what="threads", at=EVERYWHERE, slower=16.0, faster=1.0),
         findings.Difference(what="workers", at=LOADER, slower=16.0, faster=4.0),
         findings.Difference(what="precision", at=EVERYWHERE, slower="fp32", faster="bf16"),
-        findings.Difference(what="images", at={BATCH: 128.0}, slower=3264.0, faster=3072.0),
+        findings.Difference(what="images", at=setting(size=128), slower=3264.0, faster=3072.0),
         findings.Difference(what="accuracy", at=LOADER, slower=0.9, faster=0.5),
     ],
     explained=[LOADER],
-    unclear=[LOADER, {BATCH: 128.0}],
-    alone=[{BATCH: 256.0}],
+    unclear=[LOADER, setting(size=128)],
+    alone=[setting(size=256)],
 )
 OF_PRECISION = findings.Contrast(
     contrast="training.precision",
@@ -143,53 +145,82 @@ OF_PRECISION = findings.Contrast(
     unclear=[EVERYWHERE],
 )
 BOTTLENECK = findings.Bottleneck(
-    at={"device": "cuda"}, loader_seconds=5.0, training_seconds=0.5, both_seconds=5.2, limit="loader"
+    at=setting(device="cuda"), loader_seconds=5.0, training_seconds=0.5, both_seconds=5.2, limit="loader"
 )
 ANSWERS: list[Answer] = [
     findings.NothingSucceeded(group=None),
-    findings.NothingSucceeded(group="cpu"),
-    findings.OnlyLevel(group="cuda, fp32", time=TIME),
+    findings.NothingSucceeded(group=setting(device="cpu")),
+    findings.OnlyLevel(group=setting(device="cuda", precision="fp32"), time=TIME),
     findings.Ways(
-        base="cuda, fastai",
+        base=setting(device="cuda", loop="fastai"),
         ways=[
-            findings.Way(group="cuda, torch", factor=BATCH, level="64", seconds=2.5, times=None),
-            findings.Way(group="cuda, fastai", factor=BATCH, level="32", seconds=6.0, times=TIME),
+            findings.Way(
+                group=setting(device="cuda", loop="torch"),
+                factor=BATCH,
+                level=setting(size=64),
+                seconds=2.5,
+                times=None,
+            ),
+            findings.Way(
+                group=setting(device="cuda", loop="fastai"),
+                factor=BATCH,
+                level=setting(size=32),
+                seconds=6.0,
+                times=TIME,
+            ),
         ],
-        without=["cpu, torch"],
+        without=[setting(device="cpu", loop="torch")],
     ),
-    findings.Combination(group="cpu", base="auto, contiguous", best="bf16, channels_last", times_as_fast=TIME),
+    findings.Combination(
+        group=setting(device="cpu"),
+        base=setting(precision="auto"),
+        best=setting(precision="bf16, channels_last"),
+        times_as_fast=TIME,
+    ),
     findings.NoRatio(contrast="device", slower="cpu", faster="cuda"),
     findings.NoRatio(contrast="training.precision", slower="fp32", faster="bf16"),
     findings.CannotSay(
-        group="fp32", factor="loader.workers", reasons={"2": "few_runs", "4": "few_runs", "8": "one_block"}, more_runs=2
+        group=setting(precision="fp32"),
+        factor="loader.workers",
+        reasons={"2": "few_runs", "4": "few_runs", "8": "one_block"},
+        more_runs=2,
     ),
     findings.CannotSay(
-        group="cpu",
+        group=setting(device="cpu"),
         factor=BATCH,
         reasons={"16": "outside_runs", "32": "wide_interval", "64": "not_learned"},
         more_runs=1,
     ),
-    findings.CannotSay(group="cpu", factor=None, reasons={"a": "not_learned", "b": "censored"}, more_runs=None),
-    findings.CannotSay(group="cpu", factor=None, reasons={"a": "few_runs"}, more_runs=1, only=True),
+    findings.CannotSay(
+        group=setting(device="cpu"), factor=None, reasons={"a": "not_learned", "b": "censored"}, more_runs=None
+    ),
+    findings.CannotSay(group=setting(device="cpu"), factor=None, reasons={"a": "few_runs"}, more_runs=1, only=True),
     fastest(tied=["32", "128"], equivalent=["32"], left_out=["16"], unfair={"256": "not_learned"}),
     fastest(unfair={"256": "not_learned", "512": "censored"}, missing=["16"]),
     fastest(slower=[]),
     fastest(),
     fastest(accuracy=0.79),
-    fastest(tied=["16", "32", "128"], factor=None, level="fp32, 64"),
+    fastest(tied=["16", "32", "128"], factor=None, level=setting(precision="fp32", size=64)),
     fastest(machine="explains"),
     fastest(machine="unclear"),
     *(fastest(tied=["32"], curve=verdict) for verdict in VERDICTS),
     CONTRAST,
     OF_PRECISION,
     BOTTLENECK,
-    BOTTLENECK.model_copy(update={"at": {BATCH: 64.0}, "limit": "training", "training_seconds": 50.0}),
+    BOTTLENECK.model_copy(update={"at": setting(size=64), "limit": "training", "training_seconds": 50.0}),
     BOTTLENECK.model_copy(update={"at": EVERYWHERE, "limit": "both"}),
     BOTTLENECK.model_copy(update={"limit": None}),
     findings.NullControl(at=LOADER, ratio=1.031, intervals=4, outside=0),
     findings.NullControl(at=EVERYWHERE, ratio=1.031, intervals=4, outside=1),
     findings.NullControl(at=EVERYWHERE, ratio=1.031, intervals=0, outside=0),
 ]
+
+
+def on_gpu(size: int) -> Setting:
+    """A batch size on the GPU."""
+    return setting(device="cuda", size=size)
+
+
 FEW, MANY = ["bs16-r1", "bs32-r1"], [f"bs16-r{block}" for block in range(5)]
 CAVEATS: list[Caveat] = [
     findings.Unsuccessful(outcome="out_of_memory", message="the GPU had 2 GiB", runs=FEW),
@@ -211,12 +242,33 @@ CAVEATS: list[Caveat] = [
     findings.DisturbedRuns(kinds={"device_processes": 5}, runs=MANY, measured_again=5, disturbed_again=[]),
     findings.BrokenBlocks(blocks=[2], records=1),
     findings.BrokenBlocks(blocks=[2, 4], records=3),
-    findings.Censored(missed={"cuda, 128": (1, 3), "cuda, 256": (3, 3)}),
-    findings.NotLearned(
-        reason="at_chance", accuracies={"cuda, 128": 0.57, "cuda, 256": 0.51}, beside=0.5, margin=0.02, few_runs=True
+    findings.Censored(
+        missed=[
+            findings.Missed(setting=on_gpu(128), missed=1, runs=3),
+            findings.Missed(setting=on_gpu(256), missed=3, runs=3),
+        ]
     ),
-    findings.NotLearned(reason="below_best", accuracies={"128": 0.7}, beside=0.95, margin=0.025, few_runs=False),
-    findings.NotLearned(reason="unclear", accuracies={"128": 0.75}, beside=0.5, margin=0.02, few_runs=False),
+    findings.NotLearned(
+        reason="at_chance",
+        accuracies=[OfSetting(setting=on_gpu(128), value=0.57), OfSetting(setting=on_gpu(256), value=0.51)],
+        beside=0.5,
+        margin=0.02,
+        few_runs=True,
+    ),
+    findings.NotLearned(
+        reason="below_best",
+        accuracies=[OfSetting(setting=setting(size=128), value=0.7)],
+        beside=0.95,
+        margin=0.025,
+        few_runs=False,
+    ),
+    findings.NotLearned(
+        reason="unclear",
+        accuracies=[OfSetting(setting=setting(size=128), value=0.75)],
+        beside=0.5,
+        margin=0.02,
+        few_runs=False,
+    ),
     findings.FewReplicates(replicates=2),
     findings.SeveralStarts(starts=4),
     findings.SeveralMachines(machines=2),
@@ -237,12 +289,14 @@ CAVEATS: list[Caveat] = [
     findings.MachineChanged(device="cuda", host=False, fastest_seconds=0.00178, slowest_seconds=0.00254),
     findings.MachineChanged(device="cuda", host=True, fastest_seconds=0.00178, slowest_seconds=0.00254),
     findings.SeparateStarts(factor=BATCH, sets=[["16", "32"], ["512"]]),
-    findings.WideSpread(limit=0.1, spreads={"cuda, 16": 0.25, "cuda, 32": 0.44}),
+    findings.WideSpread(
+        limit=0.1, spreads=[OfSetting(setting=on_gpu(16), value=0.25), OfSetting(setting=on_gpu(32), value=0.44)]
+    ),
     findings.SetAsideRuns(
         runs=[
             findings.SetAsideRun(
                 run="bs16-r1",
-                setting="16",
+                setting=setting(size=16),
                 reason=FIRST,
                 seconds=20.0,
                 mean_seconds=12.3,
@@ -251,7 +305,7 @@ CAVEATS: list[Caveat] = [
             ),
             findings.SetAsideRun(
                 run="bs32-r2",
-                setting="32",
+                setting=setting(size=32),
                 reason=FAR,
                 seconds=14.0,
                 mean_seconds=None,

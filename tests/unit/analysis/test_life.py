@@ -14,6 +14,7 @@ from study.artifacts.samples import Course
 from study.base.durations import duration_words
 from study.base.files import write_new
 from tests.conftest import tiny_plan
+from tests.unit.analysis.planted import setting
 from tests.unit.analysis.test_report import finish
 from tests.unit.artifacts.test_records import make_record
 
@@ -45,7 +46,7 @@ def plan() -> Plan:
 def test_the_parts_of_a_runs_life_add_up_from_one_run_to_the_next(plan: Plan) -> None:
     frame = with_gaps(table(plan, records(plan)))
     assert frame["between_seconds"].tolist() == pytest.approx([10 - 7.175] * 4)
-    chart = life_chart([("cpu", frame)])
+    chart = life_chart([(setting(device="cpu"), frame)])
     assert chart
     told = dict(re.findall(r"<title>([a-z ,]+): ([\d.]+) s", chart.wide))
     wanted = {"between two runs": 2.83, "start and imports": 0.5, "yardsticks": 1.0, "loader and model built": 0.3}
@@ -64,7 +65,7 @@ def test_the_share_that_trained_is_said_and_pauses_between_starts_do_not_count(p
 
 def test_records_from_before_the_parts_were_recorded_have_no_such_chart_but_a_share(plan: Plan) -> None:
     frame = table(plan, records(plan, course=None))
-    assert life_chart([("cpu", with_gaps(frame))]) is None
+    assert life_chart([(setting(device="cpu"), with_gaps(frame))]) is None
     assert "40% of that was training" in life_sentence(frame)
     assert life_sentence(frame.assign(process_seconds=float("nan"))) == ""
     assert life_sentence(pd.DataFrame(columns=frame.columns)) == ""

@@ -15,6 +15,7 @@ from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.machine_change import with_machine
 from study.analysis.wording.answer import answer_sentence
 from study.artifacts.samples import WARM_UP_REPETITIONS, Yardstick
+from study.artifacts.setting import EVERYWHERE
 from study.config.study import Study
 from tests.conftest import repeats, study_values
 from tests.timings import as_timings
@@ -73,7 +74,7 @@ def test_a_change_of_the_machine_that_meets_one_level_alone_is_no_finding() -> N
     assert fastest.machine == "explains"
     assert fastest.machine_change == pytest.approx(1.8)
     assert isinstance(contrast, Contrast)
-    assert (contrast.explained, contrast.unclear) == ([{}], [])
+    assert (contrast.explained, contrast.unclear) == ([EVERYWHERE], [])
     assert set(group.indistinguishable) == {"fp32", "bf16"}
     (changed,) = only(MachineChanged, analysis.warnings)
     assert changed.slowest_seconds / changed.fastest_seconds == pytest.approx(1.8)

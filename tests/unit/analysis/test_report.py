@@ -449,7 +449,7 @@ def test_three_factors_draw_a_line_for_each_of_the_others(tmp_path: Path) -> Non
     factors = {"device": ["cpu", "cuda"], "training.drop_last": [True, False], "training.batch_size": [2, 4]}
     plan = with_gpu(tiny_plan(factors=factors, replicates=2, contrast="device"))
     analysis = analysed(plan, tmp_path, figures=True)
-    assert {str(ratio.at["training.drop_last"]) for ratio in analysis.ratios} == {"drop last", "no drop last"}
+    assert {ratio.at.levels["training.drop_last"] for ratio in analysis.ratios} == {True, False}
     assert (tmp_path / "tiny" / "figures" / "speedup.svg").is_file()
 
 
@@ -487,8 +487,8 @@ def test_warnings_stand_beside_the_number(tmp_path: Path) -> None:
         write_new(folder / run.file, record.model_dump_json())
     warnings = analyse(plan.study, table(plan, read_all(plan, folder))).warnings
     (spread,), (aside,) = only(findings.WideSpread, warnings), only(findings.SetAsideRuns, warnings)
-    assert list(spread.spreads) == ["cpu, 2"]
-    assert [(one.setting, one.reason, one.seconds) for one in aside.runs] == [("4", FAR, 5.0)]
+    assert [one.setting.label for one in spread.spreads] == ["cpu, 2"]
+    assert [(one.setting.label, one.reason, one.seconds) for one in aside.runs] == [("4", FAR, 5.0)]
     assert only(findings.SeveralStarts, warnings) == [findings.SeveralStarts(starts=3)]
 
 

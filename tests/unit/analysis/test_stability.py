@@ -14,6 +14,7 @@ from study.analysis.stats.findings import Contrast, Drifted, NoDifference, NoRat
 from study.analysis.stats.groups import drift_of
 from study.analysis.stats.log_model import LogModel, fit_log_model, level_test
 from study.analysis.stats.optimum import optimum_of
+from study.artifacts.setting import EVERYWHERE
 from study.config.study import Study
 from tests.chance import at_most
 from tests.conftest import repeats, study_values
@@ -155,7 +156,7 @@ def test_a_setting_without_a_pair_is_named_beside_the_ratios() -> None:
     ]  # fmt: skip
     study = Study.model_validate(values)
     (found,) = only(Contrast, analyse(study, as_timings(rows)).answer)
-    assert found.alone == [{"training.batch_size": 8.0}]
+    assert [at.levels for at in found.alone] == [{"training.batch_size": 8}]
     apart = [row | {"session": 1 if row["device"] == "cpu" else 2} for row in rows]
     (none,) = only(NoRatio, analyse(study, as_timings(apart)).answer)
     assert (none.slower, none.faster) == ("cpu", "cuda")
@@ -193,7 +194,7 @@ def test_work_that_differs_stands_beside_the_ratio(column: str, levels: tuple[An
     (differs,) = found.differs
     sides = (differs.slower, differs.faster)
     assert sides == (levels if column == "precision" else pytest.approx(levels, abs=0.01))
-    assert differs.at == {}
+    assert differs.at == EVERYWHERE
 
 
 def test_sides_that_differ_run_by_run_are_not_shown_as_two_equal_means() -> None:

@@ -7,6 +7,7 @@ import pytest
 from study.analysis.stats.step_model import StepModel, step_model
 from study.analysis.table.steps import extreme_steps
 from study.analysis.wording.steps import step_sentence
+from tests.unit.analysis.planted import setting
 
 SIZES = (16, 32, 64, 128, 256)
 IMAGES = 1000
@@ -81,8 +82,10 @@ def test_there_is_no_rest_where_the_models_steps_and_the_waiting_are_longer_than
     found = model(frame)
     assert [level.batch_size for level in found.levels if level.other_seconds is None] == [64]
     assert all(level.other_seconds is None or level.other_seconds > 0 for level in found.levels)
-    assert "At batch size 64 there is no rest: the model's steps and the waiting" in step_sentence(found, "cpu")
-    assert "no rest" not in step_sentence(model(frame.assign(unfrozen_epoch_seconds=9.0)), "cpu")
+    assert "At batch size 64 there is no rest: the model's steps and the waiting" in step_sentence(
+        found, setting(device="cpu")
+    )
+    assert "no rest" not in step_sentence(model(frame.assign(unfrozen_epoch_seconds=9.0)), setting(device="cpu"))
 
 
 def test_two_batch_sizes_or_a_run_without_steps_have_no_step_model() -> None:

@@ -82,7 +82,10 @@ def test_each_effect_is_the_mean_over_the_settings_of_the_other_switches() -> No
 
 def test_switches_that_depend_on_each_other_are_found_and_no_others() -> None:
     (found,) = only(analysed(1)).interactions
-    assert {found.first, found.second} == {"bf16", "channels_last"}
+    assert [found.first.levels, found.second.levels] == [
+        {"training.precision": "bf16"},
+        {"training.memory_format": "channels_last"},
+    ]
     assert found.more.value == pytest.approx(TOGETHER, rel=0.04)
 
 
@@ -90,10 +93,10 @@ def test_the_best_combination_is_compared_with_the_first_level_of_each_switch() 
     found = analysed(1)
     combination = only(found).combination
     assert combination
-    assert combination.base == "first levels"
-    assert combination.best in ("bf16 + channels_last", "bf16 + channels_last + fused")
+    assert combination.base.label == "first levels"
+    assert combination.best.label in ("bf16 + channels_last", "bf16 + channels_last + fused")
     assert combination.times_as_fast.value == pytest.approx(2 * 1.2 * TOGETHER, rel=0.04)
-    assert answer_line("tiny", found.answer).startswith(f"tiny: On the CPU {combination.best} trains ")
+    assert answer_line("tiny", found.answer).startswith(f"tiny: On the CPU {combination.best.label} trains ")
 
 
 def test_where_nothing_differs_an_effect_is_made_up_in_no_more_than_one_study_of_twenty() -> None:

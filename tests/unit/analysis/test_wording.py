@@ -19,9 +19,10 @@ from study.analysis.wording.cards import Card, cards
 from study.analysis.wording.caveats import caveat_sentence
 from study.analysis.wording.consequences import ranked
 from study.analysis.wording.qualified import accuracy_sentence, far_sentence
-from study.analysis.words import group_names, three_digits
+from study.analysis.words import group_names, place_words, three_digits
 from tests.conftest import ROOT
 from tests.examples import results_of
+from tests.unit.analysis.planted import setting
 from tests.unit.analysis.test_golden_page import fastest
 
 METHOD = ROOT / "study" / "analysis" / "report" / "templates" / "method.html.j2"
@@ -62,20 +63,24 @@ def test_the_card_of_a_ratio_says_what_its_numbers_are_and_why_there_is_no_inter
 
 
 @pytest.mark.parametrize(
-    ("labels", "names"),
+    ("groups", "names"),
     [
         (["cuda"], []),
-        (["cpu", "cuda"], ["cpu", "cuda"]),
-        (["cuda, fastai", "cuda, torch"], ["fastai", "torch"]),
-        (["cpu, a", "cpu, b", "cuda, a", "cuda, b"], ["cpu, a", "cpu, b", "cuda, a", "cuda, b"]),
-        (["cuda, a, off, off", "cuda, b, off, off", "cuda, b, on, on"], ["a", "b", "b, on, on"]),
+        (["cpu", "cuda"], ["CPU", "GPU"]),
+        (["cuda|fastai", "cuda|torch"], ["fastai", "torch"]),
+        (["cpu|a", "cpu|b", "cuda|a", "cuda|b"], ["CPU, a", "CPU, b", "GPU, a", "GPU, b"]),
+        (["cuda|a|off|off", "cuda|b|off|off", "cuda|b|on|on"], ["a", "b", "b, on, on"]),
         # What no other shares with the first is nothing, so each has its whole name.
-        (["x, off, off", "x, off, on", "x, on, off"], ["x, off, off", "x, off, on", "x, on, off"]),
+        (["x|off|off", "x|off|on", "x|on|off"], ["x, off, off", "x, off, on", "x, on, off"]),
         (["one, with a comma", "two"], ["one, with a comma", "two"]),
+        (["cuda|a, b|c", "cuda|a|b, c"], ['"a, b", c', 'a, "b, c"']),
+        (["cuda|a + b", "cuda|c"], ["a + b", "c"]),
     ],
 )
-def test_a_group_is_named_by_what_tells_it_from_the_others(labels: list[str], names: list[str]) -> None:
-    assert group_names(labels) == dict(zip(labels, names, strict=bool(names)))
+def test_a_group_is_named_by_what_tells_it_from_the_others(groups: list[str], names: list[str]) -> None:
+    keys = ("device", "loop", "kind", "precision")
+    planted = [setting(**dict(zip(keys, group.split("|"), strict=False))) for group in groups]
+    assert [place_words(name) for name in group_names(planted).values()] == names
 
 
 def test_the_card_of_the_best_combination_says_how_many_tie_with_it_and_what_its_clock_leaves_out() -> None:

@@ -18,6 +18,7 @@ from study.artifacts.plan import Plan
 from study.artifacts.prepared import Weights
 from study.artifacts.record import JobResult, Record, Software, without_paths
 from study.artifacts.samples import PHASES, Epoch, Flops, Measurement, Memory, Step
+from study.artifacts.setting import shareable
 from study.artifacts.shelf import next_session, read_record, retire
 from study.base.errors import StudyError
 from study.base.files import write_new
@@ -72,7 +73,7 @@ def make_record(plan: Plan, number: int = 0, outcome: str = "ok", fit_seconds: f
         block=run.block,
         position=run.position,
         started=f"2026-01-01T00:{run.position:02d}:00+00:00",
-        setting=run.setting,
+        setting=shareable(plan.study, run.setting),
         settings=run.settings,
         seed=1,
         process_seconds=2.0,

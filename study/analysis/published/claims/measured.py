@@ -7,9 +7,9 @@ from typing import Literal
 
 from study.analysis.published.claims.printed import Claim
 from study.analysis.stats.analysis import Analysis, Group, Level
-from study.analysis.stats.findings import Setting
 from study.analysis.stats.gate import WIDEST
 from study.analysis.stats.usable import Estimate, keys_of
+from study.artifacts.setting import Levels, Setting, level_words
 from study.config.settings import get
 from study.config.study import Study
 
@@ -26,7 +26,7 @@ HELD, AGAINST = ("alone", "among"), ("slower", "not_learned", "censored")
 class RatioHere:
     """The CPU's time over the GPU's at one setting."""
 
-    at: Setting
+    at: Levels
     """Levels of the other factors; ``single over ddp`` where those of the two sides differ."""
     value: float
     low: float | None
@@ -41,7 +41,7 @@ class RatioHere:
 class FastestHere:
     """The batch sizes that may be the fastest in one group, and where the claimed one stands."""
 
-    group: str
+    group: Setting
     candidates: tuple[str, ...]
     """Batch sizes that may be the fastest, by rising size; none where nothing can be told."""
     standing: Standing
@@ -92,7 +92,7 @@ def _verdict(claim: Claim, study: Study, analysis: Analysis) -> ClaimVerdict | N
         return ClaimVerdict(claim, evidence, ratios=ratios, reduced=reduced)
     on_curve = study.curve is not None and study.curve.x == "training.batch_size"
     if claim.batch_size is not None and on_curve and claim.device in devices:
-        own = [group for group in analysis.groups if claim.device in group.label.split(", ")]
+        own = [group for group in analysis.groups if group.setting.levels.get("device") == claim.device]
         groups = tuple(_standing(f"{claim.batch_size:g}", group) for group in own)
         evidence = evidence_of_fastest([group.standing for group in groups])
         told = [group for group, here in zip(own, groups, strict=True) if here.standing in (*HELD, "slower")]
@@ -135,7 +135,7 @@ def evidence_of_fastest(standings: Sequence[Standing]) -> Evidence:
     return "established" if len(told) == len(standings) else "consistent"
 
 
-def _here(at: Setting, ratio: Estimate, claimed: float) -> RatioHere:
+def _here(at: Levels, ratio: Estimate, claimed: float) -> RatioHere:
     within = None
     if ratio.low is not None and ratio.high is not None:
         within = ratio.low <= claimed <= ratio.high
@@ -143,44 +143,39 @@ def _here(at: Setting, ratio: Estimate, claimed: float) -> RatioHere:
     return RatioHere(at=at, value=ratio.value, low=ratio.low, high=ratio.high, within=within)
 
 
-def _ratios(claim: Claim, study: Study, analysis: Analysis) -> Iterator[tuple[Setting, Estimate]]:
+def _ratios(claim: Claim, study: Study, analysis: Analysis) -> Iterator[tuple[Levels, Estimate]]:
     """Yield our ratios of the CPU's time over the GPU's at the claim's own settings, each with its setting."""
     if study.contrast == "device":
         for ratio in analysis.ratios:
-            if (ratio.slower, ratio.faster) == ("cpu", "cuda") and _same(ratio.at, claim.faster):
-                yield ratio.at, ratio.ratio
+            if (ratio.slower, ratio.faster) == ("cpu", "cuda") and _same(ratio.at.levels, claim.faster):
+                yield ratio.at.levels, ratio.ratio
     elif study.curve is None:
         yield from _between_groups(claim, study, analysis)
 
 
-def _same(at: Setting, claimed: Setting) -> bool:
-    """Return whether a setting is the claimed one, as far as both name the same factors."""
-    return all(_text(level) == _text(claimed[key]) for key, level in at.items() if key in claimed)
+def _same(at: Levels, claimed: Levels) -> bool:
+    """Return whether levels are the claimed ones, as far as both name the same factors."""
+    return all(level_words(key, level) == level_words(key, claimed[key]) for key, level in at.items() if key in claimed)
 
 
-def _text(level: str | float) -> str:
-    return f"{level:g}" if isinstance(level, float) else level
-
-
-def _between_groups(claim: Claim, study: Study, analysis: Analysis) -> Iterator[tuple[Setting, Estimate]]:
+def _between_groups(claim: Claim, study: Study, analysis: Analysis) -> Iterator[tuple[Levels, Estimate]]:
     """Yield the ratio of the claim's two settings in a study whose groups are the devices, if both were measured."""
     keys = keys_of(study)[0]
-    cpu, gpu = ({key: _text(side.get(key, _own(study, key))) for key in keys} for side in (claim.slower, claim.faster))
+    cpu, gpu = (
+        {key: level_words(key, side[key] if key in side else get(study, key)) for key in keys}
+        for side in (claim.slower, claim.faster)
+    )
     slower, faster = _time(analysis, "cpu", cpu), _time(analysis, "cuda", gpu)
     if slower and faster:
         at = {key: cpu[key] if cpu[key] == gpu[key] else f"{cpu[key]} over {gpu[key]}" for key in keys}
-        yield dict(at), _over(slower, faster)
+        yield at, _over(slower, faster)
 
 
-def _own(study: Study, key: str) -> str:
-    return str(get(study, key))
-
-
-def _time(analysis: Analysis, device: str, setting: Mapping[str, str]) -> Estimate | None:
-    """Return the mean time of a setting on a device; None where it was not measured."""
-    label = ", ".join(setting.values()) or "the run"
-    groups = [group for group in analysis.groups if group.label == device]
-    return next((level.time for group in groups for level in group.levels if level.label == label), None)
+def _time(analysis: Analysis, device: str, words: Mapping[str, str]) -> Estimate | None:
+    """Return the mean time of a setting on a device, from the words of its levels; None where it was not measured."""
+    groups = [group for group in analysis.groups if group.setting.levels.get("device") == device]
+    levels = (level for group in groups for level in group.levels)
+    return next((one.time for one in levels if _same(one.setting.levels, words)), None)
 
 
 def _over(slower: Estimate, faster: Estimate) -> Estimate:
@@ -211,7 +206,7 @@ def _standing(size: str, group: Group) -> FastestHere:
     standing = _place(size, group, {level.label: level for level in group.levels})
     told = standing != "undecided" and group.best is not None
     candidates = [level.label for level in group.levels if told and level.label in group.indistinguishable]
-    return FastestHere(group.label, tuple(candidates), standing)
+    return FastestHere(group.setting, tuple(candidates), standing)
 
 
 def _place(size: str, group: Group, levels: Mapping[str, Level]) -> Standing:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from study.analysis.stats.findings import Setting
 from study.analysis.stats.log_model import Interval, fit_log_model
 from study.analysis.words import device_words, plain
 from study.artifacts.published import Figure, Published, Source
+from study.artifacts.setting import Levels
 
 SPEEDUP, SHARE, TIME = "speedup", "relative_performance", "fit_time"
 DECIDING = ("training.batch_size", "training.strategy", "training.loop")
@@ -28,7 +28,7 @@ class Printed:
     metric: str
     value: float
     note: str | None
-    at: Setting
+    at: Levels
     """Levels by dotted key, as far as they are printed."""
     told: tuple[str, ...]
     """The strategy and the loop, where the figures of the study differ in them."""
@@ -55,10 +55,9 @@ class Printed:
         return ", ".join(part for part in parts if part)
 
     @property
-    def setting(self) -> Setting:
+    def setting(self) -> Levels:
         """Batch size, strategy and loop, as far as they are printed, by dotted key."""
-        levels = {key: self.at[key] for key in DECIDING if key in self.at}
-        return {key: float(level) if isinstance(level, int) else level for key, level in levels.items()}
+        return {key: self.at[key] for key in DECIDING if key in self.at}
 
     @property
     def half(self) -> float:
@@ -100,9 +99,9 @@ class Claim:
     """Parts of the document that print the claim, and its lines in the file, in words."""
     ratio: float | None = None
     """The claimed ratio of two devices' times."""
-    slower: Setting = field(default_factory=dict)
+    slower: Levels = field(default_factory=dict)
     """Settings of the CPU's run in a claimed ratio, by dotted key."""
-    faster: Setting = field(default_factory=dict)
+    faster: Levels = field(default_factory=dict)
     """Those of the GPU's run."""
     batch_size: float | None = None
     """The batch size that is claimed to be the fastest."""

@@ -1,0 +1,90 @@
+"""A setting: its levels by key, its label and its short name; nothing splits a name to find it again."""
+
+from pathlib import Path
+
+import pytest
+
+from study.artifacts.plan import Plan
+from study.artifacts.setting import EVERYWHERE, Levels, setting_of, shareable
+from study.config.study import Study
+from tests.conftest import study_values, tiny_plan, write_photos
+
+PATH, SIZE, DROP = "dataset.path", "training.batch_size", "training.drop_last"
+ODD = ("one, two", "one", "two + three", "three")
+"""Names of folders; two have in themselves what parts the levels of a label."""
+
+
+def odd_plan(folder: Path, effects: bool = False) -> Plan:
+    """A plan of four folders, each with two levels of another factor."""
+    paths = [str(write_photos(folder / name, {"a": 5, "b": 5})) for name in ODD]
+    other: dict[str, list[object]] = {DROP: [False, True]} if effects else {SIZE: [2, 4]}
+    return tiny_plan(
+        dataset={"source": "folder", "path": paths[0], "image_size": 32},
+        factors={PATH: paths} | other,
+        replicates=3,
+        **({"effects": True, "curve": None} if effects else {}),
+    )
+
+
+def test_each_run_has_the_levels_of_its_factors_and_its_block_as_fields() -> None:
+    plan = tiny_plan(factors={"device": ["cpu"], SIZE: [4, 8], DROP: [True, False]}, replicates=2)
+    assert {(*run.setting.levels.values(), run.block) for run in plan.runs} == {
+        ("cpu", size, drop, block) for size in (4, 8) for drop in (True, False) for block in (1, 2)
+    }
+    assert all(run.name == f"{run.setting.short}-r{run.block}" for run in plan.runs)
+    (setting,) = {run.setting for run in plan.runs if run.setting.levels == {"device": "cpu", SIZE: 4, DROP: False}}
+    assert (setting.label, setting.short) == ("cpu, 4, no drop last", "bs4-droplastfalse-cpu")
+
+
+@pytest.mark.parametrize("effects", [False, True])
+def test_runs_whose_levels_have_commas_and_pluses_keep_their_labels_and_names_apart(
+    tmp_path: Path, effects: bool
+) -> None:
+    plan = odd_plan(tmp_path, effects)
+    settings = {run.setting for run in plan.runs}
+    assert len(settings) == len({one.label for one in settings}) == len({one.short for one in settings}) == 8
+    assert {Path(str(one.levels[PATH])).name for one in settings} == set(ODD)
+    assert Plan.of_text(plan.model_dump_json()) == plan
+
+
+def test_the_setting_of_a_record_has_no_folder_in_its_levels_nor_in_its_label(tmp_path: Path) -> None:
+    plan = odd_plan(tmp_path / "secret")
+    for run in plan.runs:
+        own = shareable(plan.study, run.setting)
+        assert (own.short, own.label) == (run.setting.short, run.setting.label)
+        assert own.levels[PATH] in ODD
+        assert "secret" not in own.model_dump_json()
+
+
+@pytest.mark.parametrize(
+    ("changes", "levels", "label"),
+    [
+        ({}, {}, "the run"),
+        ({}, {SIZE: 4}, "4"),
+        ({"factors": {"training.learning_rate": [0.001, 0.0010000001]}}, {"training.learning_rate": 0.001}, "0.001"),
+        (
+            {"factors": {"training.learning_rate": [0.001, 0.0010000001]}},
+            {"training.learning_rate": 0.0010000001},
+            "0.0010000001",
+        ),
+        ({}, {"device": "a, b"}, "a, b"),
+        ({}, {"device": "a, b", SIZE: 4}, '"a, b", 4'),
+        ({}, {"device": "a", "training.loop": "b, c"}, 'a, "b, c"'),
+        ({"effects": True}, {"device": "cpu", SIZE: 4, DROP: False}, "cpu, first levels"),
+        ({"effects": True}, {"device": "cpu", SIZE: 8, DROP: True}, "cpu, 8 + drop last"),
+        ({"effects": True}, {SIZE: 8, DROP: False}, "8"),
+        ({"effects": True}, {"device": "cpu"}, "cpu"),
+    ],
+)
+def test_a_label_has_the_levels_in_words(changes: dict[str, object], levels: Levels, label: str) -> None:
+    plain = {"factors": {"device": ["cpu"], SIZE: [4, 8], DROP: [False, True]}, "curve": None}
+    study = Study.model_validate(study_values(**(plain | changes)))
+    assert setting_of(study, levels).label == label
+
+
+def test_a_part_of_a_setting_is_one_and_a_level_within_its_group_is_the_whole() -> None:
+    study = tiny_plan().study
+    whole = setting_of(study, {"device": "cpu", SIZE: 4})
+    group, level = whole.part(["device"]), whole.part([SIZE])
+    assert (group.label, level.label, whole.part([]).levels) == ("cpu", "4", EVERYWHERE.levels)
+    assert level.within(group) == whole
