@@ -14,9 +14,10 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan
 from study.artifacts.record import Record
 from study.artifacts.run import Run
+from study.artifacts.setting import setting_of
 from study.base.errors import StudyError
 from study.config.settings import decisive
-from study.config.study import Total, shown
+from study.config.study import Total
 from study_extras.compare.statistics import PHASES, STATES, Side
 
 MADE_BY = ("device", "limits", "process", "machine")
@@ -174,12 +175,9 @@ def _in_order(result: _Result) -> list[Run]:
 
 
 def _label(plan: Plan, run: Run, across: bool) -> str:
-    told = [
-        str(shown(plan.study, key, level))
-        for key, level in run.setting.levels.items()
-        if key != "control" and len(plan.study.factors[key]) > 1 and not (across and key == "device")
-    ]
-    return ", ".join(told) or "the run"
+    left_out = {"control", *(["device"] if across else [])}
+    varied = [key for key, levels in plan.study.factors.items() if len(levels) > 1 and key not in left_out]
+    return setting_of(plan.study, {key: run.setting.levels[key] for key in varied}).label
 
 
 def _first_difference(results: Sequence[_Result]) -> str:

@@ -121,7 +121,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     names = {"long": (LONG, f"Is {TURNED} safe?"), "turned": (TURNED, f"Is {LONG} safe?")}
     for name, (title, question) in names.items():
         plan = tiny_plan(title=title, question=question, **changes).model_copy(update={"name": name})
-        slow = plan.runs[0].name.rsplit("-r", 1)[0]
+        slow = plan.runs[0].setting.short
         analysed(plan, results, times={slow: 5.0})
     render([*names], results, results / "report.html")
     return results / "report.html"
