@@ -1,6 +1,5 @@
 """How each page reads: on a desk and a phone, light and dark, and without its script."""
 
-import io
 import re
 from collections.abc import Callable
 from itertools import combinations
@@ -9,7 +8,6 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from matplotlib.image import imread
 
 from tests.browser.chromium import Page
 from tests.browser.conftest import FOLDERS, GATED_PAGES, LONG, PAGES, probe
@@ -102,27 +100,6 @@ def test_every_table_is_seen_whole_on_a_desk(page: Page, report: Report, name: s
     cut = "[...document.querySelectorAll('.scroll')].filter(box => box.scrollWidth > box.clientWidth)"
     assert page.evaluate(f"{cut}.map(box => box.getAttribute('aria-label'))") == []
     assert page.evaluate("document.querySelectorAll('.scroll').length") > 5
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_edge_of_a_table_is_shaded_as_long_as_more_of_it_lies_behind(
-    page: Page, example: Path, scheme: Literal["light", "dark"]
-) -> None:
-    page.viewport(375, 700)
-    page.media(scheme)
-    page.open(example)
-    probe(page, "openDetails()")
-    box = "document.querySelector('.scroll:has(#batch-size-runs)')"
-    assert page.evaluate(f"{box}.scrollWidth > {box}.clientWidth")
-    shades = []
-    for left in (0, 5000):
-        page.evaluate(f"{box}.scrollLeft = {left}")
-        right, top = page.evaluate(f"(b => [b.right, b.top + scrollY])({box}.getBoundingClientRect())")
-        pixels = imread(io.BytesIO(page.screenshot(top, 400)))[:, :, :3]
-        edge = np.abs(pixels[:, int(right) - 40 : int(right) - 1] - pixels[0, 2]).max(axis=2)
-        shades.append(float(np.median(edge, axis=0).max()))  # over the lines, for most of them have no letter there
-    assert shades[0] > 0.1
-    assert shades[1] < 0.002
 
 
 @pytest.mark.parametrize("name", ["example", "switches"])

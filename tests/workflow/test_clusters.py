@@ -121,7 +121,6 @@ def held(checkout: Checkout) -> Iterator[None]:
 
 
 @NEEDS_CLUSTER_SYNC
-@pytest.mark.gate
 def test_an_executor_makes_the_runs_in_jobs_that_neither_plan_nor_lock(plain: Checkout) -> None:
     options = ["--executor", "cluster-sync", "--cluster-sync-submit-cmd", "bash", "--jobs", "2"]
     done = plain.run(command(options, "overrides={replicates: 1}"))

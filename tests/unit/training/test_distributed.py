@@ -445,6 +445,7 @@ class TestForkedRanks:
         """A plan looks for the user's model in the working directory."""
         monkeypatch.chdir(tmp_path)
 
+    @pytest.mark.thorough
     def test_forked_and_fresh_ranks_train_alike_and_only_the_forked_are_the_process_of_the_run(
         self, tmp_path: Path
     ) -> None:

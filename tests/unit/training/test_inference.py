@@ -135,7 +135,7 @@ class TestWhatAPrecisionKeeps:
             assert measured.inference
             assert measured.inference.accuracy == pytest.approx(reference, abs=0.03), precision
 
-    @pytest.mark.parametrize("name", ["resnet18", MNIST_CNN["name"]])
+    @pytest.mark.parametrize("name", [pytest.param("resnet18", marks=pytest.mark.thorough), MNIST_CNN["name"]])
     def test_int8_executes_every_convolution_in_int8_and_the_same_each_time(self, name: str) -> None:
         channels, size = (1, 28) if name == MNIST_CNN["name"] else (3, 40)
         model = models.build(name, classes=2, channels=channels, image_size=size, seed=1).eval()
