@@ -113,21 +113,20 @@ test-rest: test-units
 test-gpu:  ## Run the tests that need a GPU, one process per file; GPU_PYTHON names another interpreter
 	@for file in tests/gpu/test_*.py; do STUDY_TEST_GPU=1 $(or $(GPU_PYTHON),$(VENV)) -m pytest $$file || exit 1; done
 
-example: env  ## Recompute the tables, figures and reports of the committed examples from their records, and README's picture
-	@$(call example,docs/example-h200,batch-size speedup)
-	@$(call example,docs/example-switches,switches-gpu)
-	@$(call example,docs/example-ways,ways)
+example: host  ## Recompute the tables and pages of the committed examples from their records, and README's picture
+	@set -e; for folder in docs/example-*; do $(recompute); done
 	-@$(VENV) -m tests.browser.shots docs/example-h200/report.html docs/first-screen.png
 
-# The folder of an example, and its studies.
-define example
-cd $(1) && export PYTHONPATH=$(CURDIR) && python=$(CURDIR)/$(VENV) && for study in $(2); do \
-  $$python -m study timings $$study/plan.json --records $$study/records --telemetry $$study/telemetry --output $$study/timings.csv && \
-  $$python -m study fit $$study/plan.json $$study/timings.csv --output $$study/fit.json && \
-  $$python -m study figures $$study/plan.json $$study/timings.csv $$study/fit.json --records $$study/records --telemetry $$study/telemetry \
-    --output $$study/figures || exit 1; \
-  done && $$python -m study report --from-tables $(2) --results . --output report.html && \
-  rm -f */figures/*.svg */figures/index.json
+# The bundle of an example is unpacked, and packed again: the same results give the same bytes.
+define recompute
+scratch=$$(mktemp -d); results=$$scratch/results; $(VENV) -m study unbundle $$folder/results.zip $$results; \
+  for plan in $$results/*/plan.json; do \
+    study=$${plan%/plan.json}; \
+    $(VENV) -m study timings $$plan --records $$study/records --telemetry $$study/telemetry --output $$study/timings.csv; \
+    $(VENV) -m study fit $$plan $$study/timings.csv --output $$study/fit.json; \
+  done; \
+  $(VENV) -m study bundle --results $$results --output $$folder/results.zip; \
+  $(VENV) -m study report --results $$folder/results.zip --output $$folder/report.html; rm -r $$scratch
 endef
 
 lint: dev env  ## Check the style, the import contracts, the workflow and all types

@@ -37,9 +37,10 @@ from study.host.engine.place import Place
 from study.host.plan.make import make_plan
 from study.verbs.table import VERBS, load
 from study_extras.search.manifest import read_earlier
+from tests.examples import results_of
 
 HERE: dict[str, str | None] = {"cpu": None, "cuda": "no GPU here"}
-EXAMPLE = ROOT / "docs" / "example-h200" / "speedup"
+EXAMPLE = results_of("example-h200") / "speedup"
 STUDY: dict[str, Any] = {
     "title": "Tiny",
     "question": "Is it read?",

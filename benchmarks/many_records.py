@@ -33,9 +33,10 @@ from study.base.files import digest
 from study.config.load import check_settings
 from study.config.settings import Settings, with_values
 from study.config.study import Study
+from tests.examples import results_of
 
 ROOT = Path(__file__).parent.parent
-EXAMPLE = ROOT / "docs" / "example-h200"
+EXAMPLE = results_of("example-h200")
 NAME, LOOPS = "batch-size", ("fastai", "torch")
 BLOCKS_A_START = 10
 SMALLEST_BATCH, LARGEST_BATCH = 16, 256

@@ -1,9 +1,10 @@
 """Reproducible training studies: what makes training fast on this machine, and how sure are we?
 
-``open`` reads a results folder, and ``fit`` finds what any table of times determines. docs/api.md describes both.
+``open`` reads a results folder, or a bundle of one, and ``fit`` finds what any table of times determines. docs/api.md
+describes both.
 
 >>> import study
->>> results = study.open("docs/example-h200")
+>>> results = study.open("docs/example-h200/results.zip")
 >>> results["batch-size"].analysis().groups[0].best
 '64'
 >>> times = results["batch-size"].timings()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pandas as pd
 from matplotlib import rc_context
@@ -28,22 +29,26 @@ from study.artifacts.checked import Records, read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan
 from study.artifacts.record import Record
+from study.artifacts.unbundle import unpack
 from study.base.errors import StudyError
 
 
-def open(folder: str | PathLike[str]) -> "ResultsFolder":
-    """Return the results folder ``folder``, opened to be read: nothing in it is changed.
+def open(results: str | PathLike[str]) -> "ResultsFolder":
+    """Return a results folder, or a bundle of one, opened to be read: nothing in it is changed.
 
     Each of its studies is a folder with a ``plan.json``, and with ``records`` and ``telemetry`` if runs were made, such
-    as ``results`` after ``make study``. Raise :class:`StudyError` if there is no study in it.
+    as ``results`` after ``make study``. A bundle is what ``study bundle`` makes of it: it is unpacked into a temporary
+    folder, for as long as its results are in use. Raise :class:`StudyError` if there is no study.
 
-    >>> results = open("docs/example-h200")
-    >>> results.studies
+    >>> opened = open("docs/example-h200/results.zip")
+    >>> opened.studies
     ['batch-size', 'speedup']
-    >>> results["batch-size"].analysis().groups[0].best
+    >>> opened["batch-size"].analysis().groups[0].best
     '64'
     """
-    path = Path(folder).expanduser()
+    path = Path(results).expanduser()
+    if path.is_file():
+        return _opened(path)
     if not path.is_dir():
         raise StudyError(f"{path}: not a results folder: no such folder")
     opened = ResultsFolder(path)
@@ -52,18 +57,26 @@ def open(folder: str | PathLike[str]) -> "ResultsFolder":
     return opened
 
 
+def _opened(bundle: Path) -> "ResultsFolder":
+    scratch = TemporaryDirectory(prefix="study-open-")
+    folder = Path(scratch.name) / bundle.name
+    unpack(bundle, folder, say=lambda _: None)
+    return ResultsFolder(folder, scratch)
+
+
 class ResultsFolder:
     """The studies of a results folder, each by its name in brackets."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, scratch: TemporaryDirectory[str] | None = None) -> None:
         self.folder = folder
+        self._scratch = scratch
         self.studies = sorted(plan.parent.name for plan in folder.glob("*/plan.json"))
 
     def __getitem__(self, study: str) -> "StudyResults":
         """Return the results of one study. Raise :class:`StudyError` for an unknown name, with those allowed."""
         if study not in self.studies:
             raise StudyError(f"{self.folder}: no study {study!r}; allowed: {', '.join(self.studies)}")
-        return StudyResults(Results(self.folder), study)
+        return StudyResults(Results(self.folder), study, self._scratch)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.studies)
@@ -78,8 +91,9 @@ class StudyResults:
     Each result is computed at its first use, and kept: open the folder again to see runs that were made since.
     """
 
-    def __init__(self, files: Results, name: str) -> None:
+    def __init__(self, files: Results, name: str, scratch: TemporaryDirectory[str] | None = None) -> None:
         self.name = name
+        self._scratch = scratch  # the folder is removed with the last that reads it
         self._files = files
 
     def __repr__(self) -> str:
@@ -90,7 +104,7 @@ class StudyResults:
 
         docs/timings.md describes the columns; ``set_aside`` is empty in the rows that count.
 
-        >>> times = open("docs/example-h200")["batch-size"].timings()
+        >>> times = open("docs/example-h200/results.zip")["batch-size"].timings()
         >>> fastest = times.groupby("training.batch_size")["fit_seconds"].min()
         """
         return self._timings.copy()
@@ -100,7 +114,7 @@ class StudyResults:
 
         A record that does not fit its plan, its schema or its checksum is left out; ``analysis().warnings`` names it.
 
-        >>> record = open("docs/example-h200")["batch-size"].records()["bs64-fastai-cuda-r1"]
+        >>> record = open("docs/example-h200/results.zip")["batch-size"].records()["bs64-fastai-cuda-r1"]
         >>> record.outcome, record.settings.training.batch_size
         ('ok', 64)
         """
@@ -109,7 +123,7 @@ class StudyResults:
     def analysis(self) -> Analysis:
         """Return what the report says of the study: means with intervals, the laws, what may be the fastest.
 
-        >>> for group in open("docs/example-h200")["batch-size"].analysis().groups:
+        >>> for group in open("docs/example-h200/results.zip")["batch-size"].analysis().groups:
         ...     print(group.label, group.best)
         cuda, fastai 64
         cuda, torch 32
@@ -119,7 +133,7 @@ class StudyResults:
     def plan(self) -> Plan:
         """Return what was planned: the study as its file says it, and its runs in their order.
 
-        >>> open("docs/example-h200")["speedup"].plan().study.title
+        >>> open("docs/example-h200/results.zip")["speedup"].plan().study.title
         'Speed-up of the GPU'
         """
         return self._plan
@@ -135,7 +149,7 @@ class StudyResults:
     def claims(self) -> list["PublishedClaim"]:
         """Return the published claims of the study's document, each beside what was measured here.
 
-        >>> for claim in open("docs/example-h200")["speedup"].claims():
+        >>> for claim in open("docs/example-h200/results.zip")["speedup"].claims():
         ...     print(claim.words)
         Batch size 64 is the optimum; the others reach 63.3% to 76% of its speed
         The GPU is 9.97 times as fast as the CPU
@@ -154,7 +168,7 @@ class StudyResults:
     def figures(self) -> dict[str, Drawn]:
         """Return every figure of the report by name, with its title, its caption, and a text for who cannot see it.
 
-        >>> list(open("docs/example-h200")["batch-size"].figures())[:2]
+        >>> list(open("docs/example-h200/results.zip")["batch-size"].figures())[:2]
         ['batch_size_performance', 'law']
         """
         return dict(self._figures)
@@ -164,7 +178,7 @@ class StudyResults:
 
         The caller's matplotlib keeps its backend and its style.
 
-        >>> open("docs/example-h200")["batch-size"].figure("phases").savefig("phases.svg")
+        >>> open("docs/example-h200/results.zip")["batch-size"].figure("phases").savefig("phases.svg")
         """
         if name not in self._figures:
             raise StudyError(f"figure: {self.name} has no figure {name!r}; allowed: {', '.join(self._figures)}")

@@ -65,7 +65,7 @@ def bare(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture(scope="session")
 def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of docs/example-h200 beside its records, from its tables: test_example compares the two."""
+    """The page of docs/example-h200 beside its records, from its tables."""
     results = tmp_path_factory.mktemp("results") / "example"
     shutil.copytree(results_of("example-h200"), results)
     render([*EXAMPLE], results, results / "report.html")

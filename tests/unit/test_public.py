@@ -132,6 +132,17 @@ def test_a_table_that_cannot_be_used_is_one_error(
     assert words in str(raised.value)
 
 
+def test_a_bundle_is_unpacked_for_as_long_as_its_results_are_in_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    opened = study.open(ROOT / "docs" / "example-h200" / "results.zip")["speedup"]
+    pd.testing.assert_frame_equal(opened.timings(), study.open(EXAMPLE)["speedup"].timings())
+    assert list(tmp_path.iterdir())
+    del opened
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_folder_without_results_is_one_error(tmp_path: Path) -> None:
     with pytest.raises(study.StudyError, match=r"not a results folder: it holds no <study>/plan.json"):
         study.open(tmp_path)
@@ -139,6 +150,8 @@ def test_a_folder_without_results_is_one_error(tmp_path: Path) -> None:
         study.open(tmp_path / "results")
     with pytest.raises(study.StudyError, match=r"not a results folder: it holds no <study>/plan.json"):
         study.open(EXAMPLE / "batch-size")
+    with pytest.raises(study.StudyError, match=r"README.md: not a bundle"):
+        study.open(ROOT / "README.md")
 
 
 def test_a_damaged_plan_is_one_error(tmp_path: Path) -> None:

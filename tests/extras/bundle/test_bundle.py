@@ -25,7 +25,7 @@ from tests.examples import results_of
 from tests.extras.compare.test_compare import of_devices, result, slower
 from tests.unit.artifacts.test_records import make_record
 
-EXAMPLE = results_of("example-h200")
+EXAMPLE, PAGE = results_of("example-h200"), ROOT / "docs" / "example-h200" / "report.html"
 LINK, PIPE = stat.S_IFLNK | 0o777, stat.S_IFIFO | 0o644
 SCHEMA = (
     "about contentSize ComputerLanguage CreateAction CreativeWork Dataset datePublished description encodingFormat "
@@ -46,10 +46,18 @@ def quiet(_: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results of the example with their page, as a start leaves them."""
+    folder = shutil.copytree(EXAMPLE, tmp_path_factory.mktemp("example") / "results")
+    shutil.copy(PAGE, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def example(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundle of the example."""
     target = tmp_path_factory.mktemp("bundle") / "example.crate.zip"
-    write_bundle([], EXAMPLE, ROOT, target, quiet)
+    write_bundle([], whole, ROOT, target, quiet)
     return target
 
 
@@ -96,8 +104,8 @@ def references(value: object) -> set[str]:
     return set().union(*map(references, value)) if isinstance(value, list) else set()
 
 
-def test_the_same_results_give_the_same_bytes_wherever_and_whenever(example: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(EXAMPLE, tmp_path / "copy")
+def test_the_same_results_give_the_same_bytes_wherever_and_whenever(example: Path, whole: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(whole, tmp_path / "copy")
     for path in copy.rglob("*"):
         os.utime(path, (1, 1))
     packed(copy, tmp_path / "again.zip")
@@ -157,7 +165,7 @@ def test_the_report_of_an_unpacked_bundle_is_that_of_its_results(example: Path, 
     for folder in ("results", "elsewhere"):
         assert main(["report", "speedup", "--results", str(tmp_path / folder)]) == 0
     before, after = (tmp_path / folder / "report.html" for folder in ("results", "elsewhere"))
-    assert after.read_bytes() == before.read_bytes() != (EXAMPLE / "report.html").read_bytes()
+    assert after.read_bytes() == before.read_bytes() != PAGE.read_bytes()
     packed(tmp_path / "elsewhere", tmp_path / "on.zip")
     packed(results, tmp_path / "travels.zip")
     assert (tmp_path / "on.zip").read_bytes() == (tmp_path / "travels.zip").read_bytes()
