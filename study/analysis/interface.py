@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 from study.analysis.figures import drawn
 from study.analysis.figures.style import Drawn, use_style
-from study.analysis.published.claims import examine
-from study.analysis.published.claims.measured import verdicts
+from study.analysis.published.claims import claims_in
+from study.analysis.published.measured import verdicts
 from study.analysis.stats.analysis import Analysis, analyse
 from study.analysis.stats.any_table import checked_table, fit_table
 from study.analysis.stats.curve import CurveFit
@@ -154,11 +154,10 @@ class StudyResults:
         Batch size 64 is the optimum; the others reach 63.3% to 76% of its speed
         The GPU is 9.97 times as fast as the CPU
         """
-        claims = examine(self._plan.claimed) if self._plan.claimed else []
+        claims = claims_in(self._plan.claimed) if self._plan.claimed else []
         return [
             PublishedClaim(
                 words=claim.published,
-                figures=claim.verdict,
                 here=[claim_text(one) for one in verdicts([claim], self._plan.study, self._analysis)],
                 source=citation(claim.source, claim.place),
             )
@@ -214,8 +213,6 @@ class PublishedClaim:
 
     words: str
     """The claim."""
-    figures: str
-    """What the figures that were printed with it support of it."""
     here: list[str]
     """What this study says of it; empty where it cannot speak to it."""
     source: str

@@ -6,13 +6,13 @@ from study.verbs.declare import Verb
 
 SHOWN = dict.fromkeys(("start", "plan", "report", "answer", "retry", "fit"), "study.verbs.user")
 """What a user types. The help shows these, and says what each does."""
-HIDDEN = {"claims": "study.verbs.user"}
-HIDDEN |= dict.fromkeys(("image", "dataset", "weights", "run", "timings", "figures"), "study.verbs.steps")
+HIDDEN = dict.fromkeys(("image", "dataset", "weights", "run", "timings", "figures"), "study.verbs.steps")
 HIDDEN |= dict.fromkeys(("engine", "archive", "schema"), "study.verbs.upkeep")
 """What the workflow and the Makefile call."""
 EXTRAS = dict.fromkeys(("compare", "gate"), "study_extras.compare.verbs")
 EXTRAS |= {"tune": "study_extras.tune.verbs"}
 EXTRAS |= dict.fromkeys(("bundle", "unbundle"), "study_extras.bundle.verbs")
+EXTRAS |= {"claims": "study_extras.claims.verbs"}
 EXTRAS |= {"search": "study_extras.search.verbs"}
 """What packages beside the core offer. The help names these; the core imports none of them."""
 VERBS = SHOWN | HIDDEN | EXTRAS

@@ -95,7 +95,7 @@
 
     // Leaves two studies, with nothing folded: what takes long to look at is alike in all others.
     openTwoStudies() {
-      document.querySelectorAll("article:nth-of-type(n+3):not(#claims-re-examined)").forEach((article) => article.remove());
+      document.querySelectorAll("article:nth-of-type(n+3)").forEach((article) => article.remove());
       this.openDetails();
     },
 

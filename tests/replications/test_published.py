@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from study.analysis.published.claims import examine
+from study.analysis.published.claims import claims_in
 from study.analysis.wording.sources import citation, document, place_words
 from study.artifacts.published import all_published, published_by, read_published
 from study.base.errors import StudyError
@@ -59,7 +59,7 @@ def test_the_figure_that_the_blog_shows_is_the_blogs() -> None:
 
 
 def test_a_citation_names_the_document_the_place_and_the_address() -> None:
-    (claim,) = [claim for claim in examine(PUBLISHED["gpu_blog"]) if claim.ratio == 9.97]
+    (claim,) = [claim for claim in claims_in(PUBLISHED["gpu_blog"]) if claim.ratio == 9.97]
     assert citation(claim.source, claim.place) == (
         "the blog: GPU Acceleration: Unravelling Deep Learning Performance Gains (blog post, 2025-04-16), the text, "
         "line 18 of published.csv; https://github.com/Zyzzbarth333/elec4630-blog"

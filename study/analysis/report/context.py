@@ -10,9 +10,8 @@ from study.analysis.charts.svg import Chart
 from study.analysis.charts.times import sparkline
 from study.analysis.progress import Progress, missing_sentence, progress_of, progress_sentence
 from study.analysis.published.beside import Series, beside
-from study.analysis.published.claims import examine
-from study.analysis.published.claims.measured import ClaimVerdict, verdicts
-from study.analysis.published.claims.printed import Claim
+from study.analysis.published.claims import claims_in
+from study.analysis.published.measured import ClaimVerdict, verdicts
 from study.analysis.report.drawings import (
     main_chart,
     order_chart,
@@ -87,8 +86,6 @@ class StudyView:
     epochs: list[EpochGroup]
     runs: list[dict[str, Any]]
     beside: list[Series]
-    examined: list[Claim]
-    """The published claims that are compared with this study."""
     verdicts: list[ClaimVerdict]
     """What this study says of the published claims that it can speak to."""
     pictures: list[dict[str, str]]
@@ -117,7 +114,7 @@ def view(
     groups = level_rows(study, frame, analysis)
     series = beside(study, frame, plan.beside, means_of(groups)) if plan.beside else []
     charts = [*switch_charts(analysis), *_present(main_chart(plan, groups, analysis, series))]
-    found = verdicts(examined := examine(plan.claimed) if plan.claimed else [], study, analysis)
+    found = verdicts(claims_in(plan.claimed), study, analysis) if plan.claimed else []
     told = _cards(plan, groups, analysis)
     claimed = [Card(f"Claim: {claim_title(one.claim)}", one.evidence, *claim_words(one), claim=True) for one in found]
     room = max(1, OPEN_CARDS - len(claimed))
@@ -161,7 +158,6 @@ def view(
         epochs=_epochs(plan, records, set(counted(frame)["run"])),
         runs=_runs(plan, frame, analysis.y),
         beside=series,
-        examined=examined,
         verdicts=found,
         pictures=pictures,
         folder=folder,

@@ -5,7 +5,6 @@ import functools
 import hashlib
 import os
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,7 +14,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from study.analysis.charts.phases import legend_sign
 from study.analysis.progress import progress_sentence
-from study.analysis.published.claims.printed import Claim
 from study.analysis.report.context import StudyView, view
 from study.analysis.report.tables import resources
 from study.analysis.stats.analysis import read_analysis
@@ -68,7 +66,6 @@ def render(studies: list[str], results: Path, output: Path, linked: Path | None 
         unfinished=None
         if all(view.progress.whole for view in views)
         else progress_sentence([v.progress for v in views]),
-        claims=_claims(views),
         style=template("report.css").render(),
         script=template("report.js").render(),
     )
@@ -128,11 +125,6 @@ def breakable(name: str) -> Markup:
 def _finalize(value: object) -> object:
     """Return a value as the page shows it; markup has been through this."""
     return in_place(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _claims(views: Sequence[StudyView]) -> list[Claim]:
-    """Return the claims that are compared with the studies of a page, each once."""
-    return list({(claim.document, claim.lines): claim for view in views for claim in view.examined}.values())
 
 
 def _read(name: str, results: Path, linked: Path, page: Path) -> StudyView:

@@ -7,8 +7,8 @@ from study.analysis.words import agreeing, at_setting, device_words, group_names
 from study.artifacts.setting import Setting
 
 if TYPE_CHECKING:
-    from study.analysis.published.claims.measured import ClaimVerdict, FastestHere, RatioHere
-    from study.analysis.published.claims.printed import Claim
+    from study.analysis.published.claims import Claim
+    from study.analysis.published.measured import ClaimVerdict, FastestHere, RatioHere
 
 LONGEST = 40
 """Letters of a headline."""

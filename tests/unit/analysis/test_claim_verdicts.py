@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from study.analysis.published.claims import examine
-from study.analysis.published.claims.measured import (
+from study.analysis.published.claims import Claim, claims_in
+from study.analysis.published.measured import (
     ClaimVerdict,
     Evidence,
     FastestHere,
@@ -16,7 +16,6 @@ from study.analysis.published.claims.measured import (
     evidence_of_ratios,
     verdicts,
 )
-from study.analysis.published.claims.printed import Claim
 from study.analysis.stats.analysis import Analysis, Group, Level, read_analysis
 from study.analysis.stats.usable import Estimate
 from study.analysis.wording.cards import SIGNS
@@ -32,7 +31,7 @@ from tests.examples import results_of
 from tests.unit.analysis.planted import setting
 
 EXAMPLE = results_of("example-h200")
-CLAIMS = [claim for published in all_published() for claim in examine(published)]
+CLAIMS = [claim for published in all_published() for claim in claims_in(published)]
 
 
 def named(name: str) -> Study:

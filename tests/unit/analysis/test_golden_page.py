@@ -384,8 +384,7 @@ def with_every_finding(analysis: Analysis) -> Analysis:
 
 
 def page(results: Path) -> str:
-    """The words of the report, a line for each element; the examined claims follow from a file alone, and are left
-    out."""
+    """The words of the report, a line for each element."""
     plan = planned()
     folder = results / plan.name
     write_plans([plan], results)
@@ -397,8 +396,7 @@ def page(results: Path) -> str:
     (folder / "figures").mkdir()
     (folder / "figures" / "index.json").write_text(json.dumps([]))
     render([plan.name], results, results / "report.html")
-    text = Words((results / "report.html").read_text(encoding="utf-8")).text()
-    return text.split("Claims re-examined")[0].rstrip() + "\n"
+    return Words((results / "report.html").read_text(encoding="utf-8")).text().rstrip() + "\n"
 
 
 class Words(HTMLParser):
@@ -411,7 +409,7 @@ class Words(HTMLParser):
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.style = tag == "style"
+        self.style = tag in ("style", "script")
         self.cell = tag in ("td", "th") or (self.cell and tag == "span")
         if tag not in ("tspan", "wbr") and not (self.cell and tag == "span"):
             self.parts.append(" | " if self.cell else "\n")

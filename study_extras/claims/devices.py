@@ -5,42 +5,33 @@ from collections.abc import Sequence
 from decimal import Decimal
 from statistics import median
 
-from study.analysis.published.claims.printed import NO_NOISE, Claim, Printed, agrees, four, notes, ratio, used
-from study.analysis.wording.sources import place_words
+from study.analysis.published.claims import Claim, agrees
 from study.analysis.words import interval, listed, number, plain
+from study_extras.claims.printed import NO_NOISE, Examined, Printed, four, notes, ratio, used
 
 
-def examine_speedup(document: str, claim: Printed, times: Sequence[Printed], epochs: Sequence[Printed]) -> Claim:
-    """Return a claimed ratio beside those of the study's printed times; ``epochs`` are the rows of single epochs."""
-    cpu = next((row for row in times if row.device == "cpu" and row.source == claim.source), None)
-    gpus = [row for row in times if cpu and row.device == "cuda" and row.epochs == cpu.epochs]
-    own = [row for row in gpus if row.source == claim.source]
+def examine_speedup(claim: Claim, row: Printed, times: Sequence[Printed], epochs: Sequence[Printed]) -> Examined:
+    """Return a claimed ratio, printed as ``row``, beside those of the study's printed times.
+
+    ``epochs`` are the rows of single epochs.
+    """
+    cpu = next((time for time in times if time.device == "cpu" and time.source == row.source), None)
+    gpus = [time for time in times if cpu and time.device == "cuda" and time.epochs == cpu.epochs]
+    own = [gpu for gpu in gpus if gpu.source == row.source]
     if cpu is None or not own:
         given, verdict = [], "No time of either device is printed beside it: it cannot be checked."
     else:
-        tables = dict.fromkeys(row.table for row in gpus)
-        given = [_over(cpu, [row for row in gpus if row.table == table]) for table in tables]
-        given += _again(claim, cpu, gpus) + _epochs(claim, epochs) + notes([cpu, *gpus])
-        verdict = _verdict(claim, cpu, own, gpus)
-    return Claim(
-        document=document,
-        source=claim.source,
-        published=f"The GPU is {plain(claim.value)} times as fast as the CPU",
-        given=tuple(given),
-        verdict=verdict,
+        tables = dict.fromkeys(gpu.table for gpu in gpus)
+        given = [_over(cpu, [gpu for gpu in gpus if gpu.table == table]) for table in tables]
+        given += _again(row, cpu, gpus) + _epochs(row, epochs) + notes([cpu, *gpus])
+        verdict = _verdict(row, cpu, own, gpus)
+    return Examined(
+        claim,
+        tuple(given),
+        verdict,
         gives="CPU's time over it",
-        used=(used(cpu, ""), *(used(row, four(_value(cpu, row))) for row in gpus)) if cpu else (),
-        lines=(claim.line,),
-        place=place_words([claim.table], [claim.line]),
-        ratio=claim.value,
-        slower=cpu.setting if cpu else {},
-        faster=_meant(claim, cpu, own).setting,
+        used=(used(cpu, ""), *(used(gpu, four(_value(cpu, gpu))) for gpu in gpus)) if cpu else (),
     )
-
-
-def _meant(claim: Printed, cpu: Printed | None, own: Sequence[Printed]) -> Printed:
-    """Return the GPU's run that the claim is of: that whose time gives it, else the first, else what it prints."""
-    return next((gpu for gpu in own if cpu and agrees(claim, cpu, gpu)), own[0] if own else claim)
 
 
 def _value(over: Printed, under: Printed) -> float:

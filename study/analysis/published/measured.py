@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from study.analysis.published.claims.printed import Claim
+from study.analysis.published.claims import Claim
 from study.analysis.stats.analysis import Analysis, Group, Level
 from study.analysis.stats.gate import WIDEST
 from study.analysis.stats.usable import Estimate, keys_of

@@ -4,25 +4,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from study.analysis.published.claims.printed import NO_NOISE, Claim, Printed, agrees, notes, ratio, used
+from study.analysis.published.claims import Claim, agrees
 from study.analysis.stats.curve import CurveFit, fit_curve
 from study.analysis.stats.log_model import DIFFERENCE, SIGNIFICANCE, fit_log_model
 from study.analysis.stats.optimum import Optimum, may_be_fastest, optimum_of
-from study.analysis.wording.sources import place_words
 from study.analysis.wording.verdict import verdict_sentence
 from study.analysis.words import listed, number, plain
+from study_extras.claims.printed import NO_NOISE, Examined, Printed, notes, ratio, used
 
 Tables = Mapping[str, Sequence[Printed]]
 """The times of each published run over the batch sizes, by the name of its table."""
 
 
-def examine_optimum(document: str, shares: Sequence[Printed], times: Sequence[Printed]) -> Claim:
+def examine_optimum(claim: Claim, shares: Sequence[Printed], times: Sequence[Printed]) -> Examined:
     """Return a claimed optimum beside the one that the times of the study's runs determine.
 
     ``shares`` are the claim: the percentages of the best speed that one table prints beside its times.
     """
     best = max(shares, key=lambda row: row.value)
-    rest = [row.value for row in shares if row != best]
     runs = [row for row in times if row.batch_size is not None]
     tables = {name: [row for row in runs if row.table == name] for name in dict.fromkeys(row.table for row in runs)}
     size = f"{best.batch_size:g}"
@@ -33,24 +32,16 @@ def examine_optimum(document: str, shares: Sequence[Printed], times: Sequence[Pr
         given += [_shares(best, shares, tables), *(_depth(name, rows) for name, rows in tables.items())]
         given += [*_apart(size, tables), *_laws(found), *_fastest(found.optimum), *notes(runs)]
         verdict = _verdict(size, tables, found)
-    return Claim(
-        document=document,
-        source=best.source,
-        published=f"Batch size {size} is the optimum"
-        + (f"; the others reach {plain(min(rest))}% to {plain(max(rest))}% of its speed" if rest else ""),
-        given=tuple(given),
-        verdict=verdict,
+    return Examined(
+        claim,
+        tuple(given),
+        verdict,
         gives="of the fastest's speed",
         used=tuple(
             used(row, f"{100 * ratio([_least(rows).value], [row.value]).value:.1f}%")
             for rows in tables.values()
             for row in rows
         ),
-        lines=tuple(row.line for row in shares),
-        place=place_words([row.table for row in shares], [row.line for row in shares]),
-        batch_size=float(size),
-        rest=(min(rest), max(rest)) if rest else None,
-        device=best.device,
     )
 
 

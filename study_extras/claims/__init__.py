@@ -1,0 +1,1 @@
+"""Published claims, re-examined on the figures that were printed with them."""
