@@ -145,6 +145,8 @@ class TestOneStudyFromStartToEnd:
         said = shared.good("overrides={replicates: 1}", extra=["--dry-run"])
         loop.write_bytes(text)
         assert re.search(r"output files have to be generated:\n.*\bmeasure\b", said)
+        named = re.findall(r"^tiny, block 1: (\S+) \(.*\)$", said, re.MULTILINE)
+        assert sorted(named) == ["bs4-cpu-r1", "bs8-cpu-r1"]
 
     def test_a_model_that_fails_leaves_the_old_records_and_a_record_of_the_failure(self, shared: Checkout) -> None:
         before = shared.records()

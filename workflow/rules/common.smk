@@ -47,6 +47,8 @@ except StudyError as error:
 except ModuleNotFoundError as error:
     sys.exit(f"error: {error}: {NOT_INSTALLED}")
 
+if workflow.output_settings.dryrun and workflow.is_main_process and not hasattr(workflow, "study"):
+    FLOW.foretell()
 workflow.study = config, FLOW, LOCK
 STUDIES = [plan.name for plan in FLOW.plans]
 

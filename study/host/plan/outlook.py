@@ -35,11 +35,26 @@ def told(
     lines = [line for plan in plans for line in summary(plan, files)]
     if not any(pending.values()):
         return [*lines, "nothing is left to measure"]
-    where = "on the host" if plans[0].engine == "none" else f"in containers of {plans[0].engine}"
     times = {key: seconds for study in known.values() for key, seconds in study.items()}
     time = expected_words([run.key for runs in pending.values() for run in runs], times)
     limit = "" if budget_minutes is None else f" (time budget: {budget_minutes:g} min)"
-    return [*lines, f"runs execute {where} ({plans[0].engine_reason})", f"expected time: {time}{limit}"]
+    return [*lines, where(plans[0]), f"expected time: {time}{limit}"]
+
+
+def where(plan: Plan) -> str:
+    """Return the line that says where the runs of ``plan`` execute, and why there."""
+    place = "on the host" if plan.engine == "none" else f"in containers of {plan.engine}"
+    return f"runs execute {place} ({plan.engine_reason})"
+
+
+def listed(plan: Plan, runs: Sequence[str]) -> list[str]:
+    """Return a line for each of the named runs of ``plan``: its block, its setting and its image."""
+    lines = []
+    wanted = set(runs)
+    for run in (run for run in plan.runs if run.name in wanted):
+        image = "" if plan.engine == "none" else f", in {plan.images[run.image].reference}"
+        lines.append(f"{plan.name}, block {run.block}: {run.name} ({run.setting.label}){image}")
+    return lines
 
 
 def of_plan(plan: Plan, files: Results) -> list[str]:

@@ -150,6 +150,13 @@ class Workflow:
     def _places(self) -> dict[tuple[str, str], int]:
         return {run: place for place, run in enumerate(self.pending, 1)}
 
+    def foretell(self) -> None:
+        """Say what a start would do, each run with its image: Snakemake's own words of a dry run name no run."""
+        for plan in self.plans:
+            runs = [run for study, run in self.pending if study == plan.name]
+            lines = [*outlook.summary(plan, self.results), outlook.where(plan), *outlook.listed(plan, runs)]
+            print("\n".join(map(printable, lines)), file=sys.stderr, flush=True)
+
     def forget_left(self) -> None:
         """Remove the stamps of the runs that a time budget left, at the end of a start."""
         for plan in self.plans:

@@ -8,6 +8,7 @@ from study.artifacts.duration import expected_seconds
 from study.artifacts.layout import Results
 from study.artifacts.machine import Observed
 from study.artifacts.plan import Plan, write_plans
+from study.artifacts.prepared import ImageRequest
 from study.artifacts.record import Record
 from study.artifacts.samples import Yardstick
 from study.artifacts.start import Start, StartedBlock, read_start, write_start
@@ -75,6 +76,16 @@ def test_a_start_says_what_it_will_do_by_study_and_device_and_counts_a_reason_on
     assert told[0] == "tiny on cpu: 4 runs to make in 2 blocks, 2 there already"
     assert told[-1].startswith("expected time: about ")
     assert told[-1].endswith(", from earlier runs with the same settings (time budget: 30 min)")
+
+
+def test_a_dry_run_names_each_run_with_its_block_its_setting_and_its_image() -> None:
+    plan = planned(replicates=1)
+    image = ImageRequest(device="cpu", kind="built", reference="study:cpu-1", base_image="base", identity="00000000")
+    contained = plan.model_copy(update={"engine": "docker", "images": {"cpu": image}})
+    first, *_ = plan.runs
+    line = f"tiny, block 1: {first.name} ({first.setting.label})"
+    assert outlook.listed(plan, [first.name]) == [line]
+    assert outlook.listed(contained, [first.name]) == [f"{line}, in study:cpu-1"]
 
 
 def test_a_start_without_a_run_says_that_nothing_is_left(tmp_path: Path) -> None:
