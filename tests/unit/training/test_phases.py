@@ -118,6 +118,7 @@ def test_the_loader_alone_fetches_everything_and_trains_nothing(tmp_path: Path) 
     assert all(e.loader_start_seconds > 0 for e in alone.epochs)
 
 
+@pytest.mark.thorough
 def test_compilation_is_a_time_of_its_own_within_warm_up_and_changes_no_loss(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,7 +69,7 @@ def eager(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[float]]:
 
 
 @pytest.mark.xdist_group("the eager losses")
-@pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
+@pytest.mark.parametrize("optimizer", ["adamw", pytest.param("sgd", marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("switch", SWITCHES)
 def test_every_switch_follows_the_eager_losses_step_by_step(
     tmp_path: Path, eager: dict[str, list[float]], switch: str, optimizer: str
