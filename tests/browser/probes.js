@@ -1,6 +1,6 @@
 // What the tests ask of a page. One expression: an object of functions that change nothing but the scroll position.
 (() => {
-  const MARK = "[data-run], .mark, .legend svg *";
+  const MARK = ".mark, .legend svg *";
   const shown = (element) => element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
   const words = (text) => text.replace(/\s+/g, " ").trim();
 
@@ -68,8 +68,8 @@
     return Math.max(1, ...paints.map((paint) => ratio(over(paint, under), under)));
   };
   const called = (element) => {
-    const named = element.closest("[data-run], [id], figure, section, article");
-    return `<${element.tagName} class="${element.getAttribute("class") ?? ""}"> of ${named?.dataset?.run ?? named?.id ?? named?.tagName}: ${words(element.textContent).slice(0, 40)}`;
+    const named = element.closest("a, [id], figure, section, article");
+    return `<${element.tagName} class="${element.getAttribute("class") ?? ""}"> of ${named?.getAttribute("href") ?? named?.id ?? named?.tagName}: ${words(element.textContent).slice(0, 40)}`;
   };
   const below = (elements, limit, withStroke) => {
     const all = elements.filter(shown).map((e) => [e, contrast(e, withStroke)]);
@@ -177,17 +177,12 @@
       rows: [...table.tBodies].flatMap((body) => [...body.rows]).map((row) => [...row.cells].filter((c) => !c.querySelector("svg")).map((c) => c.innerText)),
     })),
 
-    // A dot of a run that nothing covers at its centre, and that has a row in a table too if any has.
-    dot: () => {
-      const dots = [...document.querySelectorAll("svg [data-run]")].filter(shown);
-      const rows = new Set([...document.querySelectorAll("tr[data-run], tr [data-run]")].map((e) => e.dataset.run));
-      const free = dots.filter((dot) => {
-        dot.scrollIntoView({ block: "center", behavior: "instant" });
-        const box = dot.getBoundingClientRect();
-        return dot.contains(document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2));
-      });
-      return free.find((dot) => rows.has(dot.dataset.run)) ?? free[0];
-    },
+    // A dot of a run that nothing covers at its centre.
+    dot: () => [...document.querySelectorAll("svg a")].filter(shown).find((dot) => {
+      dot.scrollIntoView({ block: "center", behavior: "instant" });
+      const box = dot.getBoundingClientRect();
+      return dot.contains(document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2));
+    }),
     shown,
   };
 

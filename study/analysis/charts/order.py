@@ -1,9 +1,8 @@
 """The order of execution: each run's time over the mean of its setting. A slope or a step comes from the machine."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from study.analysis.charts.svg import Chart, Scale, cross, dot, drawn, element, linear, words
+from study.analysis.charts.svg import Chart, Scale, cross, dot, drawn, element, linear, to_row, words
 
 HEIGHT, TOP, BOTTOM = 190, 12, 28
 
@@ -40,8 +39,7 @@ def order_chart(runs: list[Executed], title: str, caption: str) -> Chart | None:
             if place and run.session != runs[place - 1].session:
                 edge = across(float(place))
                 parts.append(element("line", x1=edge, x2=edge, y1=TOP, y2=HEIGHT - BOTTOM, class_="start"))
-            data: dict[str, Any] = {"data_run": run.name, "data_kind": "aside" if run.aside else "run"}
-            parts.append(cross(x, y, 3, **data) if run.aside else dot(x, y, 3, "plain", **data))
+            parts.append(to_row(run.name, cross(x, y, 3) if run.aside else dot(x, y, 3, "plain")))
         parts.append(words("runs as they were executed", width - 8, HEIGHT - 8, "small soft", "end", width - 20.0))
         return HEIGHT, parts
 

@@ -77,24 +77,22 @@ def phases_chart(groups: list[Bars], title: str, caption: str, pieces: dict[str,
 
     wide, narrow = drawn(draw, title)
     series = {key.removesuffix("_seconds"): told for key, told in pieces.items()}
-    seen = {name: told for name, told in series.items() if f'data-kind="{name}"' in wide + narrow}
+    seen = {name: told for name, told in series.items() if f'piece {name}"' in wide + narrow}
     return Chart(title, wide, narrow, caption, seen)
 
 
 def _bar(bar: Bar, scale: Scale, place: Place, pieces: dict[str, str]) -> list[str]:
     parts, y = [place.name], place.middle
-    begin, total = 0.0, sum(bar.pieces.values())
+    begin = 0.0
     for key in pieces:
         seconds = bar.pieces.get(key, 0.0)
         x, end = scale(begin), scale(begin + seconds)
         begin += seconds
         if end - x < LEAST_PIXELS:
             continue
-        name = key.removesuffix("_seconds")
-        told = element("title", f"{pieces[key]}: {number(seconds)} s, {seconds / total:.0%}")
         box = {"x": x, "y": y - BAR / 2, "width": end - x, "height": BAR}
-        parts.append(element("rect", told, **box, class_=f"mark piece {name}", data_kind=name))
-    parts.append(words(f"{number(total)} s", scale(total) + 6, y + 4, "small"))
+        parts.append(element("rect", **box, class_=f"mark piece {key.removesuffix('_seconds')}"))
+    parts.append(words(f"{number(begin)} s", scale(begin) + 6, y + 4, "small"))
     return parts
 
 
@@ -106,7 +104,7 @@ def _mean(tone: str) -> str:
 SIGNS = {
     "run": element("circle", cx=8, cy=7, r=4, class_="dot plain"),
     "disturbed": element("circle", cx=8, cy=7, r=4, class_="dot hollow"),
-    "measured": element("circle", cx=8, cy=7, r=5, class_="mark", data_kind="measured"),
+    "measured": element("circle", cx=8, cy=7, r=5, class_="dot plain measured"),
     "aside": element("path", d="M4 3l8 8m0 -8l-8 8", class_="cross"),
     "mean": _mean("plain"),
     "best": _mean("best"),

@@ -36,7 +36,7 @@ def ratios_chart(rows: list[Measured], claimed: float | None, title: str, captio
         parts = [*grid(scale, head - 8, bottom, "x"), _as_long(scale, head - 8, bottom)]
         if claimed:
             x = scale(claimed)
-            parts.append(element("line", x1=x, x2=x, y1=head - 8, y2=bottom, class_="mark claim", data_kind="claim"))
+            parts.append(element("line", x1=x, x2=x, y1=head - 8, y2=bottom, class_="mark claim"))
             anchor = "end" if x > width - 110 else "middle"
             parts.append(words(f"claimed: {number(claimed)}", x, head - 14, "small", anchor))
         for place, row in zip(places, rows, strict=True):
@@ -57,11 +57,8 @@ def _as_long(scale: Scale, top: float, bottom: float) -> str:
 
 def _row(row: Measured, scale: Scale, place: Place, width: int) -> list[str]:
     parts, y = [place.name], place.middle
-    told = number(row.value)
-    if row.low is not None and row.high is not None:
-        told += f", 95%: {number(row.low)} to {number(row.high)}"
-    parts += interval(scale, row.low, row.high, y, "plain", "measured")
-    parts.append(dot(scale(row.value), y, 3.5, "plain", told, data_kind="measured"))
+    parts += interval(scale, row.low, row.high, y, "plain")
+    parts.append(dot(scale(row.value), y, 3.5, "plain measured"))
     if row.published:
-        parts.append(diamond(scale(row.published), y, f"published: {number(row.published)}"))
+        parts.append(diamond(scale(row.published), y))
     return [*parts, words(f"{number(row.value)}x", width, y + 4, "strong", "end")]

@@ -2,8 +2,8 @@
 
 import math
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
@@ -19,16 +19,14 @@ LINE = 15.0
 
 @dataclass(frozen=True)
 class Chart:
-    """A chart of the page: its drawing in both widths, its words, and the series that a reader may hide."""
+    """A chart of the page: its drawing in both widths, and its words."""
 
     title: str
     wide: str
     narrow: str
     caption: str
     series: dict[str, str]
-    """Words of each kind of mark by its name, for the legend."""
-    tones: Mapping[str, str] = field(default_factory=dict)
-    """Words of the colours that say more of a mark; they hide nothing."""
+    """Words of each kind of mark, and of each colour that says more of one, by its name, for the legend."""
 
 
 def element(name: str, *children: str, **attributes: object) -> str:
@@ -187,30 +185,30 @@ def _whole(draw: Callable[[int], tuple[float, list[str]]], width: int, label: st
     )
 
 
-def dot(x: float, y: float, radius: float, look: str, told: str = "", **data: object) -> str:
-    """Return a dot; ``told`` is shown on hover, ``data`` are further attributes."""
-    return element("circle", *_title(told), cx=x, cy=float(y), r=radius, class_=f"mark dot {look}", **data)
+def to_row(run: str, mark: str) -> str:
+    """Return the mark of a run (study and run) as a link to its row, which the keyboard reaches in its table."""
+    return element("a", mark, href=f"#run-{run}", tabindex=-1, aria_label=run.split("/")[-1])
 
 
-def cross(x: float, y: float, half: int, **data: object) -> str:
+def dot(x: float, y: float, radius: float, look: str) -> str:
+    """Return a dot."""
+    return element("circle", cx=x, cy=float(y), r=radius, class_=f"mark dot {look}")
+
+
+def cross(x: float, y: float, half: int) -> str:
     """Return a cross, for what is in no number."""
     path = f"M{x - half:.1f} {y - half:.1f}l{2 * half} {2 * half}m0 -{2 * half}l-{2 * half} {2 * half}"
-    return element("path", d=path, class_="mark cross", **data)
+    return element("path", d=path, class_="mark cross")
 
 
-def diamond(x: float, y: float, told: str) -> str:
+def diamond(x: float, y: float) -> str:
     """Return a diamond, for what was published."""
-    path = f"M{x:.1f} {y - 7:.1f}l6 7l-6 7l-6 -7z"
-    return element("path", *_title(told), d=path, class_="mark diamond", data_kind="published")
+    return element("path", d=f"M{x:.1f} {y - 7:.1f}l6 7l-6 7l-6 -7z", class_="mark diamond")
 
 
-def interval(scale: Scale, low: float | None, high: float | None, y: float, look: str, kind: str) -> list[str]:
+def interval(scale: Scale, low: float | None, high: float | None, y: float, look: str) -> list[str]:
     """Return a line from ``low`` to ``high``; none where a bound is missing."""
     if low is None or high is None:
         return []
     ends = {"x1": scale(low), "x2": scale(high), "y1": y, "y2": y}
-    return [element("line", **ends, class_=f"mark interval {look}", data_kind=kind)]
-
-
-def _title(told: str) -> list[str]:
-    return [element("title", told)] if told else []
+    return [element("line", **ends, class_=f"mark interval {look}")]

@@ -4,7 +4,7 @@ A sparkline of the means is for the table of all questions.
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from study.analysis.charts.rows import GAP, Column, Place, column, placed
 from study.analysis.charts.svg import (
@@ -21,6 +21,7 @@ from study.analysis.charts.svg import (
     lines_of,
     paragraph,
     time_scale,
+    to_row,
     width_of,
     words,
 )
@@ -111,8 +112,7 @@ def times_chart(panels: list[Panel], title: str, caption: str) -> Chart | None:
         wide,
         narrow,
         caption + note,
-        {key: SERIES[key] for key in SERIES if key in kinds},
-        {key: TONES[key] for key in TONES if key in tones},
+        {key: told for key, told in (SERIES | TONES).items() if key in kinds | tones},
     )
 
 
@@ -144,7 +144,7 @@ def _row(row: Row, scale: Scale, place: Place, left: float, width: int) -> list[
     parts = [place.name, words(row.note, left - GAP, place.under, note, "end", left - GAP)]
     parts += [_dot(dot, scale, y, at, tone) for at, dot in enumerate(row.dots)]
     if row.published:
-        parts.append(diamond(scale(row.published), y, f"published: {number(row.published)} s"))
+        parts.append(diamond(scale(row.published), y))
     if row.mean:
         parts += _mean(row, row.mean, scale, y, tone)
         parts.append(
@@ -159,20 +159,16 @@ def _tone(row: Row) -> str:
 
 def _dot(run: Dot, scale: Scale, y: float, place: int, tone: str) -> str:
     x, height = scale(run.seconds), y + SPREAD * (0, -0.8, 0.8, -0.4, 0.4)[place % 5]
-    data: dict[str, Any] = {"data_run": run.name, "data_kind": run.kind}
     if run.kind == "aside":
-        return cross(x, height, 4, **data)
-    return dot(x, height, 4, "hollow" if run.kind == "disturbed" else tone, **data)
+        return to_row(run.name, cross(x, height, 4))
+    return to_row(run.name, dot(x, height, 4, "hollow" if run.kind == "disturbed" else tone))
 
 
 def _mean(row: Row, mean: float, scale: Scale, y: float, tone: str) -> list[str]:
-    told = f"mean {number(mean)} s"
-    if row.low is not None and row.high is not None:
-        told += f", 95%: {number(row.low)} to {number(row.high)} s"
     bar = {"x1": scale(mean), "x2": scale(mean), "y1": y - 12, "y2": y + 12}
     return [
-        *interval(scale, row.low, row.high, y, tone, "mean"),
-        element("line", element("title", told), **bar, class_=f"mark mean {tone}", data_kind="mean"),
+        *interval(scale, row.low, row.high, y, tone),
+        element("line", **bar, class_=f"mark mean {tone}"),
     ]
 
 
