@@ -10,13 +10,10 @@ import pandas as pd
 from study.analysis.figures import (
     accuracy,
     batch_size_performance,
-    beside,
     inference,
     law,
     memory,
-    order,
     phases,
-    published,
     roofline,
     speedup,
     step_model,
@@ -39,16 +36,13 @@ MODULES: tuple[tuple[str, Callable[[Plan, pd.DataFrame, Analysis], Drawn | None]
     ("inference", inference.draw),
     ("law", law.draw),
     ("speedup", speedup.draw),
-    ("published", published.draw),
-    ("beside", beside.draw),
     ("phases", phases.draw),
     ("step", step_model.draw),
     ("memory", memory.draw),
     ("accuracy", accuracy.draw),
-    ("order", order.draw),
 )
 
-EVERY_RECORD = ("batch_size_performance", "order")
+EVERY_RECORD = ("batch_size_performance",)
 """The figures of single runs, which also show the records that were set aside."""
 
 

@@ -354,8 +354,3 @@ def _comparable(study: Study, metric: str, printed: PrintedData | None) -> str:
     if metric == "device_memory_peak":
         return "Comparable in kind: the memory of tensors depends on the library's version and its algorithms."
     return "Comparable: it follows from the architecture."
-
-
-def varied(series: Sequence[Series]) -> list[Series]:
-    """Return the series with ratios that can be drawn."""
-    return [one for one in series if sum(row.ours_ratio is not None for row in one.rows) > 0]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis.published.beside import Series, beside, varied
+from study.analysis.published.beside import Series, beside
 from study.analysis.report.drawings import published_chart
 from study.artifacts.published import published_by
 from study.config.load import read_selection, read_study
@@ -142,7 +142,6 @@ def test_what_was_not_measured_here_is_shown_and_said_to_be_so() -> None:
         assert all(line.ours is None and line.runs == 0 for line in one.rows)
         assert one.comparable.startswith("Not measured here")
         assert one.differs == ()
-    assert varied(found) == []
 
 
 def test_as_many_drawn_images_of_that_size_are_told_from_fewer_and_from_other_photographs() -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from study.analysis.figures import order
 from study.analysis.figures.step import write_figures
 from study.analysis.report.step import render
 from study.analysis.stats.analysis import Analysis, analyse
@@ -149,16 +148,3 @@ def test_more_replicates_need_no_more_models(tmp_path: Path, monkeypatch: pytest
         numbers.append(len(fits))
         assert max(fits) == 3 * replicates
     assert numbers[0] == numbers[1] > 0
-
-
-def test_the_order_of_many_starts_has_a_short_legend_and_a_running_median(tmp_path: Path) -> None:
-    few, many = plan_of(2), plan_of(40)
-    legends = []
-    for plan in (few, many):
-        frame, analysis = analysed(plan, tmp_path / str(len(plan.runs)))
-        figure = order.draw(plan, frame.assign(set_aside=None), analysis)
-        assert figure is not None
-        (legend,) = figure.figure.legends
-        legends.append([text.get_text() for text in legend.get_texts()])
-    assert legends[0] == ["session 1, block 1", "session 2, block 2"]
-    assert legends[1] == ["a run of 40 sessions", f"median of {order.WINDOW} runs"]

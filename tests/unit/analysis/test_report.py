@@ -226,8 +226,6 @@ def test_one_quantity_has_one_number_on_the_page_and_in_its_pictures(tmp_path: P
         for scale in SCALES.values():
             assert f"{scale * geometric:.1f} s" in text, name
             assert f"{scale * arithmetic:.1f}" not in text, name
-    own = [float(y) for line in pictures["order"].figure.axes[0].get_lines() for y in np.asarray(line.get_ydata())]
-    assert max(own) == pytest.approx(max(times) / geometric)
 
 
 def test_an_accuracy_is_the_one_of_its_level_beside_a_ratio_and_in_the_last_epoch(tmp_path: Path) -> None:

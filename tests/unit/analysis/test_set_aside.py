@@ -92,10 +92,10 @@ def test_the_figures_of_single_runs_draw_them_apart_and_the_page_marks_them(plan
     every = read_table(plan, folder, folder.parent / "telemetry")[0]
     analysis = analyse(plan.study, every)
     figures = drawn(plan, every, analysis, folder, folder.parent / "telemetry")
-    (legend,) = figures["order"].figure.legends
-    told = {text.get_text() for text in legend.get_texts()}
-    _, told_beside = figures["batch_size_performance"].figure.axes[1].get_legend_handles_labels()
-    assert {"disturbed run", "set aside, in no number"} <= told & set(told_beside)
-    outcomes = [row["outcome"] for row in view(plan, read_all(plan, folder), every, analysis, []).runs]
+    _, told = figures["batch_size_performance"].figure.axes[1].get_legend_handles_labels()
+    assert {"disturbed run", "set aside, in no number"} <= set(told)
+    shown = view(plan, read_all(plan, folder), every, analysis, [])
+    assert shown.order and shown.order.series["aside"] == "set aside, in no number"
+    outcomes = [row["outcome"] for row in shown.runs]
     assert outcomes[7] == "ok, disturbed"
     assert outcomes[12:] == ["ok, set aside: broken block"] * 2 + ["ok, disturbed, set aside"] * 2

@@ -2,14 +2,13 @@ import lmfit
 import numpy as np
 import pytest
 
-from study.analysis.figures.published import published_times
 from study.analysis.stats.curve import CurveFit, fit_curve, means_of
 from study.analysis.stats.findings import NoDifference, PowerLaw, Unreplicated
 from study.analysis.stats.fits import Bounds, aicc, fit_laws
 from study.analysis.stats.gate import separate_sets
 from study.analysis.stats.laws import by_name
 from study.analysis.stats.log_model import fit_log_model, level_test
-from study.artifacts.published import published_by
+from study.artifacts.published import Figure, published_by
 from tests.chance import at_least
 from tests.conftest import repeats
 
@@ -88,10 +87,19 @@ def test_the_interval_is_the_one_of_lmfit() -> None:
     assert alpha_of(fit).high == pytest.approx(bounds[-1][1], abs=0.015)
 
 
+def blogs_times() -> list[Figure]:
+    """The blog's two runs over its batch sizes: one in its table, one in its figure."""
+    rows = published_by("published", "gpu_blog", "batch-size").figures
+    return [row for row in rows if row.metric == "fit_time" and BATCH in row.at]
+
+
+def size_of(row: Figure) -> float:
+    return float(row.at[BATCH])
+
+
 def test_no_law_fits_the_blogs_five_points_better_than_a_constant() -> None:
-    times = published_times(published_by("published", "gpu_blog", "batch-size"), BATCH, "fit_seconds")
-    table = times[times["table"] == "table"]
-    fit = fit_curve(table["x"].tolist(), table["seconds"].tolist(), [1] * 5)
+    table = [row for row in blogs_times() if row.table == "table"]
+    fit = fit_curve([size_of(row) for row in table], [row.value for row in table], [1] * 5)
     assert fit.models["constant"].coefficients["T0"] == pytest.approx(9.680, abs=0.001)
     assert fit.power.aicc is None  # undefined: n - k - 1 = 0
     assert not fit.power.reported
@@ -101,23 +109,11 @@ def test_no_law_fits_the_blogs_five_points_better_than_a_constant() -> None:
 
 
 def test_the_blogs_two_runs_together_do_not_tell_one_batch_size_from_another() -> None:
-    times = published_times(published_by("published", "gpu_blog", "batch-size"), BATCH, "fit_seconds")
-    fit = fit_curve(times["x"].tolist(), times["seconds"].tolist(), times["table"].tolist())
+    times = blogs_times()
+    fit = fit_curve([size_of(row) for row in times], [row.value for row in times], [row.table for row in times])
     assert fit.differs_p is not None
     assert fit.differs_p > 0.05
     assert isinstance(fit.verdict, NoDifference)
-    wide = times.pivot_table(index="x", columns="table", values="seconds")
-    gap = (wide["figure"] - wide["table"]).abs()
-    assert (round(gap.min(), 2), round(gap.max(), 2)) == (0.25, 3.12)
-
-
-def test_a_time_stands_beside_the_published_one_of_its_own_kind() -> None:
-    lab = published_by("published", "gpu_lab", "lab-batch-size")
-    epochs = published_times(lab, BATCH, "epoch_seconds")
-    assert epochs["seconds"].tolist() == [20.364161, 12.93, 10.42, 11.48]
-    assert set(epochs["hardware"]) == {"hardware not printed"}
-    assert published_times(lab, BATCH, "fit_seconds")["seconds"].tolist() == [34.15, 13.88, 8.51, 6.97]
-    assert published_times(lab, BATCH, "step_seconds").empty
 
 
 def test_pure_noise_prints_no_alpha() -> None:
