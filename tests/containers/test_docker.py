@@ -349,7 +349,8 @@ class TestTheImageRule:
         assert records.items() < contained.records().items()
         assert json.loads(path.read_text())["request"] == image["request"]
 
-    def test_a_build_that_fails_is_one_line_with_what_to_do(self, contained: Checkout) -> None:
+    def test_a_build_that_fails_is_one_line_with_what_to_do_and_leaves_no_container(self, contained: Checkout) -> None:
+        before = client.ask("docker", "ps", "--all", "--quiet")
         dockerfile = contained.root / "docker/Dockerfile"
         text = dockerfile.read_text(encoding="utf-8")
         dockerfile.write_text(
@@ -362,6 +363,7 @@ class TestTheImageRule:
         assert len(errors) == 1
         assert "image cpu: the build failed" in errors[0]
         assert "container=none" in errors[0]
+        assert client.ask("docker", "ps", "--all", "--quiet") == before
 
     def test_a_prebuilt_image_that_cannot_run_the_code_is_one_line(self, built: Built, contained: Checkout) -> None:
         done = contained.snakemake("container=docker", f"images={{cpu: {built.base}}}", FAST)

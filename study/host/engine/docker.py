@@ -168,7 +168,7 @@ class Docker(Engine):
         }
         if wanted.base_image != base_of(DOCKERFILE.read_text(encoding="utf-8")):
             values["BASE_IMAGE"] = str(wanted.base_image)
-        line = [self.name, "build", "--network", "host", "--target", TARGETS[wanted.device]]
+        line = [self.name, "build", "--force-rm", "--network", "host", "--target", TARGETS[wanted.device]]
         line += ["--tag", wanted.reference, "--file", str(DOCKERFILE)]
         line += each("--build-arg", [*pairs(values.items()), *(name for name in PROXIES if name in os.environ)])
         return [*line, str(context)]

@@ -156,7 +156,7 @@ def test_an_image_is_built_loaded_or_pulled_as_it_was_asked_for(
         assert engine(name).build(BUILT, log) is not None
         inspected, line = client.asked()
         assert inspected == "image inspect study:cpu-1"
-        assert line.startswith("build --network host --target cpu --tag study:cpu-1 --file ")
+        assert line.startswith("build --force-rm --network host --target cpu --tag study:cpu-1 --file ")
         assert "--build-arg BASE_IMAGE=base:1 --build-arg https_proxy " in line
         assert "secret" not in line
         assert engine(name).bring(ARCHIVE, tmp_path, log) == "study:3"
