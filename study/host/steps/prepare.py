@@ -189,7 +189,8 @@ def prepare_image(plan_file: Path, name: str, results: Path, log: Path | None) -
     if name not in plan.images:
         raise StudyError(f"image: {plan.name} has no image {name!r}; allowed: {', '.join(plan.images)}")
     wanted = plan.images[name]
-    print(f"image {name}: {wanted.reference} (a first build takes minutes)", file=sys.stderr, flush=True)
+    minutes = " (a first build takes minutes)" if wanted.kind == "built" else ""
+    print(f"image {name}: {wanted.reference}{minutes}", file=sys.stderr, flush=True)
     log = log or files.log("images", name)
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as file:
