@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import source_from_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,11 @@ from study.config import own_model
 def opening_its_own_files_alone(name: str) -> Iterator[None]:
     """Raise :class:`StudyError` if the block ends well and read a file beside the model ``name`` that is not its own.
 
-    Python tells of each file that it opens, and not of one that a library opens by itself.
+    Python tells of each file that it opens, and not of one that a library opens by itself. Source code is a part of the
+    model where it is imported: libraries read that of any function on the stack, for their messages.
     """
     folder, opened, over = own_model.home(name, Path.cwd()).resolve(), dict[str, None](), False
+    before = {*sys.modules}
 
     def note(event: str, arguments: tuple[Any, ...]) -> None:
         if event == "open" and not over and isinstance(arguments[0], (str, bytes, os.PathLike)) and _reads(arguments):
@@ -30,7 +31,10 @@ def opening_its_own_files_alone(name: str) -> Iterator[None]:
     finally:
         over = True  # a hook stays
     own = {file.resolve() for file in own_model.files(name, Path.cwd())}
-    read = [path for one in opened if own_model.is_part(path := _source(Path(one).resolve()), folder)]
+    modules = [sys.modules[module] for module in {*sys.modules} - before]
+    imported = [file for module in modules if (file := getattr(module, "__file__", None))]
+    data = [one for one in opened if not one.endswith((".py", ".pyc"))]
+    read = [path for one in (*data, *imported) if own_model.is_part(path := Path(one).resolve(), folder)]
     if own and (others := [path for path in read if path not in own and path.is_file()]):
         raise StudyError(
             key="model.name",
@@ -44,8 +48,3 @@ def _reads(arguments: tuple[Any, ...]) -> bool:
     """Return whether a file is opened so that what was in it can be read."""
     flags = arguments[2]
     return isinstance(flags, int) and flags & os.O_ACCMODE != os.O_WRONLY and not flags & os.O_TRUNC
-
-
-def _source(path: Path) -> Path:
-    """Return the source of compiled code, and every other path as it is."""
-    return Path(source_from_cache(str(path))) if path.suffix == ".pyc" and path.parent.name == "__pycache__" else path

@@ -76,7 +76,11 @@ def test_a_model_that_reads_what_its_runs_keys_do_not_hold_is_refused(body: str,
 def test_a_model_that_reads_files_of_its_own_and_writes_others_is_decided_about(tried: Tried) -> None:
     (tried.folder / "sizes.json").touch()
     (tried.folder / "blocks.py").touch()
-    body = "import blocks; open('sizes.json').close(); open('lo' + 'g', 'a').close(); open(os.devnull).close()"
+    (tried.folder / "trainer.py").touch()
+    body = (
+        "import blocks, linecache; linecache.getline('trainer.py', 1)  # as torch reads its callers\n"
+        "    open('sizes.json').close(); open('lo' + 'g', 'a').close(); open(os.devnull).close()"
+    )
     assert tried(body)[0] == 0
 
 
