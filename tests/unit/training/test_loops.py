@@ -44,7 +44,8 @@ def make_job(folder: Path, run: Run, weights: str = "none") -> TrainingJob:
     settings = run.settings
     target = folder / run.dataset
     manifest = source_of(settings.dataset).make(settings.dataset, target, folder)
-    decision = pretrained.decide(settings.model.name, weights, settings.seed, folder)
+    shape = {"classes": len(manifest.classes), "channels": settings.dataset.channels}
+    decision = pretrained.decide(settings.model.name, weights, settings.seed, folder, **shape)
     return TrainingJob(
         settings=settings,
         images=open_set(manifest, settings.dataset, target, folder),
