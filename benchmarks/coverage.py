@@ -45,9 +45,9 @@ class Told:
     determined: list[int]
 
 
-def tell(runs: Runs, primed: bool) -> Told:
-    """Return what the pipeline makes of the runs; without a primer the first of each start is left out."""
-    runs = runs if primed else runs.keep(~runs.first)
+def tell(runs: Runs, warmed_up: bool) -> Told:
+    """Return what the pipeline makes of the runs; without a warm-up run the first of each start is left out."""
+    runs = runs if warmed_up else runs.keep(~runs.first)
     far = far_runs(runs.seconds.tolist(), runs.levels.tolist(), runs.blocks.tolist())
     clean = runs.keep(~far)
     model = fit(clean)

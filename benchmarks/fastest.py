@@ -37,11 +37,11 @@ from benchmarks.instrumentation import ratio, timed
 from study.config.settings import Settings
 from study.data.decode import ImageSet
 from study.training.common import ProgressLines, loop_of, seed_everything
+from study.training.instruments.clock import StepRecorder, marks_of
 from study.training.loops.contract import TrainingJob
 from study.training.loops.loaders import make_loaders
 from study.training.loops.schedule import stages
 from study.training.loops.torch.loop import Trainer
-from study.training.measure.clock import StepRecorder, marks_of
 from study.training.models import build, pretrained
 
 FAST = {

@@ -33,7 +33,7 @@ from study.base.files import ROOT, file_sha256, remove_tree
 from study.cli import main
 from study.config.load import read_selection, read_study
 from study.config.settings import setting_keys
-from study.host.engine.place import Place
+from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.make import make_plan
 from study.verbs.table import VERBS, load
 from study_extras.search.manifest import read_earlier
@@ -189,7 +189,7 @@ def read_and_plan(config: dict[str, Any], folder: Path) -> None:
     """Read the study ``tiny`` in ``folder`` as a start does, and plan it unless it has many runs."""
     study = read_study("tiny", [folder], read_selection({"studies": ["tiny"]} | config))
     if study.replicates < 10 and all(len(levels) < 10 for levels in study.factors.values()):
-        make_plan("tiny", study, Place("none", ""), HERE)
+        make_plan("tiny", study, EngineChoice("none", ""), HERE)
 
 
 def study_file(text: str, folder: Path) -> None:
@@ -401,7 +401,7 @@ EDGES = {
                 }
             ),
             st.dictionaries(
-                st.sampled_from(["size", "devices", "images", "overrides", "quiet_wait_seconds", "primer"]) | TEXT,
+                st.sampled_from(["size", "devices", "images", "overrides", "quiet_wait_seconds", "warm_up_run"]) | TEXT,
                 YAML | VALUES,
                 min_size=1,
                 max_size=2,

@@ -32,12 +32,12 @@ from study.artifacts.samples import PHASES
 from study.config.settings import Settings
 from study.data.decode import ImageSet
 from study.training.common import ProgressLines
+from study.training.instruments.clock import Clock, StepRecorder, marks_of
 from study.training.loops.contract import TrainingJob
 from study.training.loops.fastai.loop import Measure, make_dataloaders, make_learner
 from study.training.loops.loaders import make_loaders
 from study.training.loops.schedule import stages
 from study.training.loops.torch.loop import Trainer
-from study.training.measure.clock import Clock, StepRecorder, marks_of
 from study.training.models import pretrained
 
 

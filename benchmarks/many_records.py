@@ -130,7 +130,7 @@ def record_of(plan: Plan, run: Run, known: Sequence[Template]) -> tuple[dict[str
         "run": run.name,
         "key": run.key,
         "session": 1 + (run.block - 1) // BLOCKS_A_START,
-        "primed": True,
+        "warmed_up": True,
         "block": run.block,
         "position": run.position,
         "started": f"2026-01-{1 + minutes // 1440:02d}T{minutes // 60 % 24:02d}:{minutes % 60:02d}:"

@@ -26,7 +26,7 @@ class Condition:
     broken: bool = False
     """Whether the session is broken at random into 3 to 5 starts, which leave blocks of one run."""
     first_slow: bool = False
-    """Whether the first run of each start is slowed; there is no primer."""
+    """Whether the first run of each start is slowed; there is no warm-up run."""
     heavy: bool = False
     """Whether the noise is Student's, of 3 degrees."""
     drift: float = 0.0

@@ -2,10 +2,11 @@
 
     python -m benchmarks.starting --device cpu --pairs 10
 
-A tiny network trains on drawn digits, as the launcher starts it, without Snakemake, containers and the yardstick. The
-order of the sides is drawn in each round. Printed: the median of each side's seconds from the start of its process to
-its end, less those of its training, and what the training took; fresh over forked, as the median of the rounds with an
-exact 95% interval; and the state of the machine. A run of two processes on a CPU meets over gloo, on GPUs over nccl.
+A tiny network trains on drawn digits, as the launcher starts it, without Snakemake, containers and the reference
+workload. The order of the sides is drawn in each round. Printed: the median of each side's seconds from the start of
+its process to its end, less those of its training, and what the training took; fresh over forked, as the median of the
+rounds with an exact 95% interval; and the state of the machine. A run of two processes on a CPU meets over gloo, on
+GPUs over nccl.
 """
 
 import argparse
@@ -19,13 +20,13 @@ from typing import Any
 from benchmarks.instrumentation import ratio
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
-from study.artifacts.start import Start
+from study.artifacts.session import Session
 from study.base import devices
 from study.base.devices import usable_cpus
 from study.config.study import Evidence, Study
-from study.host.engine.place import Place
+from study.host.engine.engine_choice import EngineChoice
+from study.host.plan.fork_servers import start_fork_servers
 from study.host.plan.make import make_plan
-from study.host.plan.templates import start_templates
 from study.host.steps.attempt import attempt
 from study.host.steps.prepare import make_dataset, prepare_weights
 
@@ -51,7 +52,7 @@ def planned(device: str, processes: int, results: Path) -> dict[str, Plan]:
         there = {one: devices.absent(one) for one in ("cpu", "cuda")}
         counts = {one: devices.count(one) for one in there}
         name = f"{started}-{processes}"
-        plans[started] = make_plan(name, Study.model_validate(values), Place("none", "asked for"), there, counts)
+        plans[started] = make_plan(name, Study.model_validate(values), EngineChoice("none", "asked for"), there, counts)
     write_plans(list(plans.values()), results)
     for plan in plans.values():
         make_dataset(plan, plan.runs[0].dataset, results)
@@ -62,7 +63,7 @@ def planned(device: str, processes: int, results: Path) -> dict[str, Plan]:
 def seconds(plan: Plan, results: Path) -> tuple[float, float]:
     """Seconds of one run: of its process without its training, and of its training."""
     with Path(os.devnull).open("w", encoding="utf-8") as log:
-        record = attempt(plan, plan.runs[0], results, Start(), log, plan.name, True).record
+        record = attempt(plan, plan.runs[0], results, Session(), log, plan.name, True).record
     if record.measurement is None or record.started_as != record.settings.process:
         raise SystemExit(f"{plan.name}: {record.outcome}, started as {record.started_as}: {record.message}")
     return record.process_seconds - record.measurement.fit_seconds, record.measurement.fit_seconds
@@ -82,8 +83,10 @@ def main() -> None:
 
 
 def line(processes: int, pairs: int, plans: dict[str, Plan], results: Path) -> str:
-    """What so many pairs of runs say. The first pair is not counted: the templates import in it."""
-    start_templates(list(plans.values()), [(plan.name, plan.runs[0].name) for plan in plans.values()], Results(results))
+    """What so many pairs of runs say. The first pair is not counted: the fork servers import in it."""
+    start_fork_servers(
+        list(plans.values()), [(plan.name, plan.runs[0].name) for plan in plans.values()], Results(results)
+    )
     found: dict[str, list[tuple[float, float]]] = {side: [] for side in plans}
     for _ in range(1 + pairs):
         for side in random.sample(sorted(plans), len(plans)):

@@ -17,7 +17,7 @@ import numpy as np
 import psutil
 
 from study.artifacts.telemetry import read_samples
-from study.training.measure.sampler import sampling
+from study.training.instruments.sampler import sampling
 
 
 def cpu_seconds(process: psutil.Process) -> float:

@@ -18,7 +18,7 @@ if not os.environ.get("STUDY_TEST_GPU"):
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # No test waits for the measurement of another worker, nor for one of this machine's user.
 os.environ["STUDY_MACHINE"] = f"test {os.getpid()}"
-# The yardstick and the ceilings take seconds of each run; a test of them takes this away.
+# The reference workload and the ceilings take seconds of each run; a test of them takes this away.
 os.environ["STUDY_INSTRUMENTS"] = "off"
 
 import numpy as np
@@ -28,7 +28,7 @@ from PIL import Image
 from study.artifacts.plan import Plan
 from study.base.files import PACKAGE
 from study.config.study import Evidence, Study
-from study.host.engine.place import Place
+from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.make import make_plan
 
 
@@ -132,19 +132,19 @@ def study_values(**changes: Any) -> dict[str, Any]:
 
 
 def plan_at(
-    place: Place,
+    choice: EngineChoice,
     absent: dict[str, str | None] | None = None,
     counts: dict[str, int] | None = None,
     **changes: Any,
 ) -> Plan:
     """The plan of a tiny study on a machine without a GPU, or one that lacks what ``absent`` says, and has so many of
     the others."""
-    return make_plan("tiny", Study.model_validate(study_values(**changes)), place, absent or HERE, counts)
+    return make_plan("tiny", Study.model_validate(study_values(**changes)), choice, absent or HERE, counts)
 
 
 def tiny_plan(**changes: Any) -> Plan:
     """The plan of a tiny study on a host without a GPU."""
-    return plan_at(Place("none", "asked for"), **changes)
+    return plan_at(EngineChoice("none", "asked for"), **changes)
 
 
 class PlantedClock:

@@ -14,6 +14,8 @@ def as_timings(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
         "study": "tiny", "key": "00000000", "block": 1, "device": "cpu", "precision": "fp32", "training.batch_size": 4,
     }  # fmt: skip
     return as_table(
-        planned | {"position": place, "run": f"run {place}", "outcome": "ok", "session": 1, "primed": True} | dict(row)
+        planned
+        | {"position": place, "run": f"run {place}", "outcome": "ok", "session": 1, "warmed_up": True}
+        | dict(row)
         for place, row in enumerate(rows, start=1)
     )

@@ -97,12 +97,12 @@ class StudyResults:
         self._files = files
 
     def __repr__(self) -> str:
-        return f"<results of {self.name}: {len(self._records.counted)} of {len(self._plan.runs)} runs>"
+        return f"<results of {self.name}: {len(self._records.included)} of {len(self._plan.runs)} runs>"
 
     def timings(self) -> pd.DataFrame:
-        """Return the table of timings: one row per planned run, and one per record that was set aside.
+        """Return the table of timings: one row per planned run, and one per record that was excluded.
 
-        docs/timings.md describes the columns; ``set_aside`` is empty in the rows that count.
+        docs/timings.md describes the columns; ``excluded`` is empty in the rows that count.
 
         >>> times = open("docs/example-h200/results.zip")["batch-size"].timings()
         >>> fastest = times.groupby("training.batch_size")["fit_seconds"].min()
@@ -118,7 +118,7 @@ class StudyResults:
         >>> record.outcome, record.settings.training.batch_size
         ('ok', 64)
         """
-        return dict(self._records.counted)
+        return dict(self._records.included)
 
     def analysis(self) -> Analysis:
         """Return what the report says of the study: means with intervals, the laws, what may be the fastest.

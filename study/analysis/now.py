@@ -31,8 +31,8 @@ def made_now(
     files = Results(results)
     with TemporaryDirectory(prefix="study-now-") as folder:
         made = Results(Path(folder))
-        if files.primers.is_dir():
-            made.primers.symlink_to(files.primers.resolve())
+        if files.warm_up_runs.is_dir():
+            made.warm_up_runs.symlink_to(files.warm_up_runs.resolve())
         found = _gather_all(dict.fromkeys(studies or selected(results)), files, made, say)
         for name in (progress.study for progress in found):
             write_fit(made.plan(name), made.timings(name), made.fit(name))
@@ -77,7 +77,7 @@ def _gather(name: str, files: Results, made: Results) -> Progress:
     frame, _ = read_table(plan, made.records(name), made.telemetry_folder(name))
     write_csv(frame, made.timings(name))
     found = read_records(plan, made.records(name), steps=False)
-    return progress_of(plan, found.counted, found.refused)
+    return progress_of(plan, found.included, found.refused)
 
 
 SECOND = 10**9

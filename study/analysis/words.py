@@ -213,7 +213,7 @@ RIGHT_TO_LEFT = re.compile(f"{LETTER}(?:[^A-Za-z]*{LETTER})?")
 ISOLATE, END = "\u2068", "\u2069"
 
 
-def in_place(text: str) -> str:
+def isolate_bidi(text: str) -> str:
     """Return a text whose letters from right to left move no others, and whose controls of direction are shown.
 
     Without it, a number that follows such letters is drawn before them.

@@ -17,10 +17,10 @@ import pandas as pd
 from study.artifacts.duration import is_readable
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
+from study.artifacts.record_store import Aside
 from study.artifacts.run import Run
 from study.artifacts.samples import Measurement
 from study.artifacts.setting import cut_paths
-from study.artifacts.shelf import Aside
 from study.artifacts.telemetry import from_parquet
 from study.base.errors import StudyError
 from study.config.settings import decisive
@@ -56,7 +56,7 @@ class Refused:
 class Records:
     """The records of a plan in a folder. A refused one is named with its key and the reason, and is used nowhere."""
 
-    counted: dict[str, Record]
+    included: dict[str, Record]
     """By the run's name."""
     refused: dict[str, str]
     """The reason by the run's name."""
@@ -73,20 +73,22 @@ def read_records(plan: Plan, folder: Path, steps: bool = True) -> Records:
     lose their steps once they are checked: these are most of what a record takes in memory. Raise :class:`StudyError`
     if there is no such folder, although the plan has runs that can be made.
     """
-    found = Records({}, {}, [], {})
+    records = Records({}, {}, [], {})
     for one in each_record(plan, folder):
         if isinstance(one, Refused):
             refused, name = (
-                (found.refused_aside, f"{one.folder}/{one.path.name}") if one.folder else (found.refused, one.run.name)
+                (records.refused_aside, f"{one.folder}/{one.path.name}")
+                if one.folder
+                else (records.refused, one.run.name)
             )
             refused[name] = one.reason
         else:
             kept = one if steps else replace(one, record=_without_steps(one.record))
             if kept.folder:
-                found.aside.append(kept)
+                records.aside.append(kept)
             else:
-                found.counted[kept.run.name] = kept.record
-    return found
+                records.included[kept.run.name] = kept.record
+    return records
 
 
 def _without_steps(record: Record) -> Record:
@@ -157,13 +159,13 @@ def read_fitting(plan: Plan, run: Run, path: Path) -> Record:
 def _durations(measured: Measurement) -> Iterator[tuple[str, float]]:
     """Yield the times that some work took, by their keys: a model allows 0, and an analysis divides by them."""
     yield "fit_seconds", measured.fit_seconds
-    for place, epoch in enumerate(measured.epochs):
-        yield f"epochs.{place}.train_seconds", epoch.train_seconds
+    for index, epoch in enumerate(measured.epochs):
+        yield f"epochs.{index}.train_seconds", epoch.train_seconds
     if measured.target and measured.target.seconds is not None:
         yield "target.seconds", measured.target.seconds
     if measured.inference:
-        for place, batch in enumerate(measured.inference.batches):
-            yield f"inference.batches.{place}.seconds", batch.seconds
+        for index, batch in enumerate(measured.inference.batches):
+            yield f"inference.batches.{index}.seconds", batch.seconds
 
 
 def _pairs(planned: dict[str, Any], recorded: dict[str, Any], section: str = "") -> Iterator[tuple[str, Any]]:

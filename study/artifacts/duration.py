@@ -1,4 +1,4 @@
-"""How long runs take, from the records that are there, and how far a run must be from its siblings to be set aside.
+"""How long runs take, from the records that are there, and how far a run must be from its siblings to be excluded.
 
 The limits are declared once, before any run. The launcher marks such a run at once, and the analysis decides
 (``study.analysis.stats.usable``).
@@ -41,15 +41,15 @@ def expected_seconds(records: Mapping[Path, str]) -> dict[str, float]:
     They go from its start to the start of the next run: the median of its processes, and the median of what lay between
     two runs. A record that cannot be read tells no time.
     """
-    found = sorted((one, key) for path, key in records.items() if (one := took(path)))
+    measured = sorted((one, key) for path, key in records.items() if (one := took(path)))
     pauses = [
         max(0.0, later.started - one.started - one.seconds)
-        for (one, _), (later, _) in pairwise(found)
+        for (one, _), (later, _) in pairwise(measured)
         if one.session == later.session
     ]
     between = median(pauses) if pauses else 0.0
     seconds: dict[str, list[float]] = {}
-    for one, key in found:
+    for one, key in measured:
         seconds.setdefault(key, []).append(one.seconds)
     return {key: median(every) + between for key, every in seconds.items()}
 

@@ -79,13 +79,13 @@ class Results:
         return self.root / "images" / f"{device}.{identity}.sif"
 
     @property
-    def primers(self) -> Path:
-        """The folder of the primers: the records, with telemetry, of runs that no analysis reads."""
-        return self.root / "primers"
+    def warm_up_runs(self) -> Path:
+        """The folder of the warm-up runs: the records, with telemetry, of runs that no analysis reads."""
+        return self.root / "warm_up_runs"
 
-    def primer(self, start: str, node: str | None, device: str) -> Path:
-        """Return the record of the primer that the start of this name made on a device of a machine."""
-        return self.primers / f"{start}.{node}.{device}.json"
+    def warm_up_run(self, start: str, node: str | None, device: str) -> Path:
+        """Return the record of the warm-up run that the start of this name made on a device of a machine."""
+        return self.warm_up_runs / f"{start}.{node}.{device}.json"
 
     # The files of one study.
 
@@ -93,9 +93,9 @@ class Results:
         """Return the plan of ``study``."""
         return self.root / study / "plan.json"
 
-    def start(self, study: str) -> Path:
-        """Return what the last start that measured something meant to do in ``study``."""
-        return self.root / study / "start.json"
+    def session(self, study: str) -> Path:
+        """Return what the last session meant to do in ``study``."""
+        return self.root / study / "session.json"
 
     def decisions(self, study: str) -> Path:
         """Return the folder of the decisions about weights."""

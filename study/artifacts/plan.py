@@ -170,11 +170,11 @@ def selected(results: Path) -> list[str]:
 
 def read_earlier(names: Iterable[str], results: Path) -> dict[str, Plan]:
     """Return the last plan of each study in ``names`` that has a readable one."""
-    found = {}
+    plans = {}
     for name in names:
         with suppress(StudyError):  # a damaged plan counts as none
-            found[name] = read_plan(Results(results).plan(name))
-    return found
+            plans[name] = read_plan(Results(results).plan(name))
+    return plans
 
 
 def read_plan(path: Path) -> Plan:

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from study.artifacts.machine import Ceilings, Fp32, Machine, Magnitude, Observed
 from study.artifacts.prepared import Weights
-from study.artifacts.samples import Count, Course, Images, Measurement, Seconds, Yardstick
+from study.artifacts.samples import Count, Images, Measurement, ReferenceWorkload, Seconds, Timeline
 from study.artifacts.setting import Setting
 from study.base.errors import StudyError, ValueRefused
 from study.base.files import json_sha256
@@ -46,8 +46,8 @@ class JobResult(Strict):
     machine: Machine | None = None
     data: DataUsed | None = None
     weights: Weights | None = None
-    yardstick: Yardstick | None = None
-    course: Course | None = Field(default=None, description="Null in older records, and without a training.")
+    reference_workload: ReferenceWorkload | None = None
+    timeline: Timeline | None = Field(default=None, description="Null in older records, and without a training.")
     fp32: Fp32 | None = Field(default=None, description="Arithmetic of fp32; null in older records.")
 
     @model_validator(mode="after")
@@ -119,9 +119,10 @@ class Record(JobResult, Versioned):
         default=None,
         description="Load of the whole machine in percent before this run began, with no process of the study at work.",
     )
-    primed: bool = Field(
+    warmed_up: bool = Field(
         default=False,
-        description="Whether a primer had run on the device in this start; false in records from before there was one.",
+        description="Whether a warm-up run had run on the device in this start; false in records from before there "
+        "was one.",
     )
     quiet: bool | None = Field(
         default=None,

@@ -61,6 +61,6 @@ class Job(Strict):
     results: str
     seed: int
     packages: dict[str, str] = Field({}, description="Versions that the process has to find, by the packages' names.")
-    yardstick: bool = True
+    reference_workload: bool = True
     ceilings: bool = False
     nodes: list[Node] = Field([], description="The machines of a run on several; empty for all on this one.")

@@ -41,7 +41,7 @@ class Flops(Samples):
     backward_flop_per_image: Amount = Field(
         description="FLOPs of the backward pass, with the parameters frozen that the stage freezes."
     )
-    bytes_per_image: Moved = Field(description="Lower bound of the bytes moved; see `measure.arithmetic.least_bytes`.")
+    bytes_per_image: Moved = Field(description="Lower bound of the bytes moved; see `least_bytes`.")
 
     @property
     def flop_per_image(self) -> float:
@@ -56,7 +56,7 @@ class Flops(Samples):
 
 PHASES = ("data_wait", "transfer", "graph_warm_up", "device_transform", "forward", "backward", "optimizer")
 WARM_UP_REPETITIONS = 3
-"""Number of the yardstick's warm-up repetitions, before and again after the run."""
+"""Number of the reference workload's warm-up repetitions, before and again after the run."""
 
 
 _phases_of = attrgetter(*(f"{phase}_seconds" for phase in PHASES))
@@ -71,7 +71,7 @@ class Step(Samples):
         "they are the planned number, and the run fails if the counts differ.",
     )
     warm_up: bool = Field(
-        description="True if `measure.samples.mark_warm_up` marked the step as warm-up. Such steps are kept, and "
+        description="True if `mark_warm_up` marked the step as warm-up. Such steps are kept, and "
         "left out of steady figures."
     )
     data_wait_seconds: Seconds
@@ -265,13 +265,13 @@ class Measurement(Samples):
 
     @model_validator(mode="after")
     def _each_step_lies_in_an_epoch(self) -> Self:
-        for place, step in enumerate(self.steps):
+        for index, step in enumerate(self.steps):
             if step.epoch > len(self.epochs):
-                raise ValueRefused(key=f"steps.{place}.epoch", value=step.epoch, why=f"the last is {len(self.epochs)}")
+                raise ValueRefused(key=f"steps.{index}.epoch", value=step.epoch, why=f"the last is {len(self.epochs)}")
         return self
 
 
-class Course(Samples):
+class Timeline(Samples):
     """Seconds that the parts of a run's process took, one after the other, by its own clock. The launcher's clock has
     the whole."""
 
@@ -280,11 +280,11 @@ class Course(Samples):
     )
     inputs_seconds: Seconds = Field(description="Reading and checking the data's files and the weights.")
     device_start_seconds: Seconds = Field(description="The device's first use.")
-    instruments_seconds: Seconds = Field(description="The yardsticks before and after.")
+    instruments_seconds: Seconds = Field(description="The reference workloads before and after.")
     training_seconds: Seconds = Field(description="The loop: loaders, model, schedule, and reading what was recorded.")
 
 
-class Yardstick(Samples):
+class ReferenceWorkload(Samples):
     """Seconds of each repetition (one step of a small network, one copy), in the order in which they ran.
 
     The first repetitions of each list are warm-up. They are kept, and left out of :attr:`seconds`.

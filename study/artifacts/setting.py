@@ -84,13 +84,13 @@ def settings_of(study: Study, every: Sequence[Levels]) -> list[Setting]:
         if seen[frozenset(levels.items())] > 1:
             why = f"{levels} occur together more than once: `single` always has one process"
             raise StudyError(key="factors", why=why)
-    found = [setting_of(study, levels) for levels in every]
-    counts = Counter(setting.short for setting in found)
+    settings = [setting_of(study, levels) for levels in every]
+    counts = Counter(setting.short for setting in settings)
     return [
         setting
         if counts[setting.short] == 1
         else setting.model_copy(update={"short": f"{setting.short}-{digest(setting.levels)[:4]}"})
-        for setting in found
+        for setting in settings
     ]
 
 
@@ -123,8 +123,8 @@ def _switched(study: Study, words: Mapping[str, str]) -> str:
     known = {key: [level_words(key, shown(study, key, level)) for level in study.factors[key]] for key in study.factors}
     counts = Counter(word for key in study.compared if key != "device" for word in known[key][1:])
     changed = [(key, word) for key, word in words.items() if word != known[key][0]]
-    told = [f"{leaf_words(key)} {word}" if counts[word] > 1 else word for key, word in changed]
-    return " + ".join(map(_quoted, told)) or FIRST_LEVELS
+    parts = [f"{leaf_words(key)} {word}" if counts[word] > 1 else word for key, word in changed]
+    return " + ".join(map(_quoted, parts)) or FIRST_LEVELS
 
 
 def level_words(key: str, level: Level) -> str:

@@ -103,6 +103,6 @@ SLOWDOWNS = 0x8 | 0x20 | 0x40 | 0x80
 
 def throttled_percent(samples: Samples) -> float | None:
     """Return the share of samples in which a slowdown held the GPU's clock, in percent; None if none tells."""
-    found = samples["gpu_throttle_reasons"]
-    reasons = found[np.isfinite(found)].astype("int64")
+    values = samples["gpu_throttle_reasons"]
+    reasons = values[np.isfinite(values)].astype("int64")
     return float(100 * np.mean((reasons & SLOWDOWNS) != 0)) if len(reasons) else None

@@ -38,7 +38,7 @@ Images = Annotated[int | None, Unit("images")]
 ImagesPerSecond = Annotated[float | None, Unit("images/s")]
 
 
-MEASURED_LIFE = [
+LIFETIME_COLUMNS = [
     "process_seconds",
     "start_seconds",
     "inputs_seconds",
@@ -54,7 +54,7 @@ MEASURED_LIFE = [
 
 
 class Timing(Strict):
-    """One planned run in the table of timings, or a record of one that was set aside.
+    """One planned run in the table of timings, or a record of one that was excluded.
 
     Beside these columns the table has one for each factor of the study, and always ``training.batch_size``, named by
     their dotted keys. Every column is always there; a value that was not measured is empty.
@@ -77,7 +77,7 @@ class Timing(Strict):
     started: str | None = Field(None, description="Start of the run in UTC, ISO 8601.")
     process_seconds: Seconds = Field(None, description="Time of the whole process, start-up and imports included.")
 
-    set_aside: Literal["disturbed", "broken block"] | None = Field(
+    excluded: Literal["disturbed", "broken block"] | None = Field(
         None,
         description="Why this record counts in no number: a `disturbed` first try, measured once more, or part of a "
         "`broken block`, measured anew as a whole; empty for the one record of each run that counts.",
@@ -88,7 +88,9 @@ class Timing(Strict):
     samples_refused: str | None = Field(
         None, description="Reason why the samples beside the record are not used; empty where they are or are none."
     )
-    primed: bool | None = Field(None, description="Whether a primer ran on the device before, in the same start.")
+    warmed_up: bool | None = Field(
+        None, description="Whether a warm-up run ran on the device before, in the same start."
+    )
     started_as: str | None = Field(
         None, description="Whether the run's process was `forked` from one that had imported torch, or `fresh`."
     )
@@ -107,10 +109,10 @@ class Timing(Strict):
         None, description="Number of processes that computed on the GPU when the run began."
     )
     device_percent_before: Percent = Field(None, description="Utilisation of the GPU when the run began.")
-    yardstick_seconds: Seconds = Field(
+    reference_seconds: Seconds = Field(
         None, description="One repetition of the reference workload on the device, before and after the run."
     )
-    host_yardstick_seconds: Seconds = Field(
+    host_reference_seconds: Seconds = Field(
         None, description="One repetition of the reference workload on the CPUs that load a GPU's data."
     )
 
@@ -142,7 +144,7 @@ class Timing(Strict):
     )
     inputs_seconds: Seconds = Field(None, description="Time to read and check the data's files and the weights.")
     device_start_seconds: Seconds = Field(None, description="Time of the device's first use.")
-    instruments_seconds: Seconds = Field(None, description="Time of the yardsticks before and after.")
+    instruments_seconds: Seconds = Field(None, description="Time of the reference workloads before and after.")
     training_seconds: Seconds = Field(
         None, description="Time of the whole loop: `setup_seconds`, `blog_seconds`, and reading what was recorded."
     )

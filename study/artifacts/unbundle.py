@@ -75,7 +75,7 @@ KINDS = tuple(
         (FILES.report, "The report"),
         (FILES.manifest("*"), "Every image of a data set with its checksum; the images are not here"),
         (FILES.image("*"), "The image in which runs executed"),
-        *((FILES.primers / f"*.{suffix}", "A run before those that count") for suffix in ("json", "parquet")),
+        *((FILES.warm_up_runs / f"*.{suffix}", "A run before those that count") for suffix in ("json", "parquet")),
         (Path(WORKFLOW), "The workflow"),
         (Path(RULES), "Rules of the workflow"),
         (Path("config/studies/*.yaml"), "What a study declares"),

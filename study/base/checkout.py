@@ -19,12 +19,12 @@ def root() -> Path:
 
 def replications() -> dict[str, Path]:
     """Return the folder of each replication by its name: those where a start is made, then those of the checkout."""
-    found: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for base in (Path.cwd(), ROOT):
         for folder in sorted((base / "replications").glob("*/")):
             if not folder.name.startswith(("_", ".")):
-                found.setdefault(folder.name, folder)
-    return found
+                folders.setdefault(folder.name, folder)
+    return folders
 
 
 def commit() -> str | None:

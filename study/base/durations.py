@@ -10,6 +10,6 @@ def duration_words(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def counted(count: int, thing: str) -> str:
+def quantity(count: int, thing: str) -> str:
     """Return a number of things, such as ``1 run`` or ``2 runs``."""
     return f"{count} {thing}{'s' * (count != 1)}"

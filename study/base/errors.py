@@ -79,10 +79,10 @@ class StudyError(Exception):
         return one
 
     def _line(self) -> str:
-        said = (
+        refusal = (
             "" if self.value is UNSET else " ".join(filter(None, [shown(self.value), "is not allowed", self.context]))
         )
-        line = ": ".join(filter(None, [self.source, self.key, said, self.why]))
+        line = ": ".join(filter(None, [self.source, self.key, refusal, self.why]))
         return "; ".join(filter(None, [line, f"allowed: {self.allowed}" if self.allowed else ""]))
 
 

@@ -87,8 +87,8 @@ def set_back(files: Iterable[Path]) -> None:
     now = time.time_ns()
     times = {file: file.lstat().st_mtime_ns for file in files if file.exists() and not file.is_symlink()}
     ahead = sorted((file for file in times if times[file] > now), key=times.__getitem__)
-    for place, file in enumerate(ahead):
-        before = now - (len(ahead) - place) * 1000
+    for index, file in enumerate(ahead):
+        before = now - (len(ahead) - index) * 1000
         with suppress(PermissionError):  # another user's file
             os.utime(file, ns=(before, before))
 

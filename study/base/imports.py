@@ -35,8 +35,8 @@ def texts(file: Path) -> list[str]:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
-    found = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
-    return list(dict.fromkeys(text for text in found if isinstance(text, str)))
+    files = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return list(dict.fromkeys(text for text in files if isinstance(text, str)))
 
 
 @cache  # every step of the analysis needs many of the same files
@@ -87,7 +87,7 @@ def closure(module: str, folder: Path) -> list[Path]:
     functions are not called and therefore import nothing; and the data files of the modules' packages.
     """
     top = module.partition(".")[0]
-    found: dict[Path, bool] = {}  # whether the functions of a file may be called
+    files: dict[Path, bool] = {}  # whether the functions of a file may be called
     seen, waiting = set[tuple[str, bool]](), [(module, True)]
     while waiting:
         name, called = one = waiting.pop()
@@ -95,14 +95,14 @@ def closure(module: str, folder: Path) -> list[Path]:
             continue
         seen.add(one)
         file = _file(name, folder)
-        if file is None or found.get(file, False) or (file in found and not called):
+        if file is None or files.get(file, False) or (file in files and not called):
             continue
-        found[file] = called
+        files[file] = called
         waiting += [(other, True) for other in imported(file, in_functions=called)]
         if "." in name:
             waiting.append((name.rpartition(".")[0], False))
-    packages = {file.parent for file, called in found.items() if called}
-    return sorted({*found, *(data for package in packages for data in _data(package))})
+    packages = {file.parent for file, called in files.items() if called}
+    return sorted({*files, *(data for package in packages for data in _data(package))})
 
 
 def _file(name: str, folder: Path) -> Path | None:

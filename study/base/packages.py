@@ -17,11 +17,11 @@ DISTRIBUTIONS = {"PIL": ["pillow"], "onnx": ["onnx", "onnxscript"], "pynvml": ["
 
 def distributions(modules: Iterable[str]) -> list[str]:
     """Return the names of the distributions that hold the top modules of these dotted names."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for top in dict.fromkeys(name.partition(".")[0] for name in modules):
         known = DISTRIBUTIONS.get(top) or ([top] if _described(top) else _by_module().get(top, []))
-        found |= dict.fromkeys(known)
-    return list(found)
+        names |= dict.fromkeys(known)
+    return list(names)
 
 
 def versions(wanted: Iterable[str]) -> dict[str, str]:
@@ -29,7 +29,7 @@ def versions(wanted: Iterable[str]) -> dict[str, str]:
 
     What is not installed has none.
     """
-    found = {PYTHON: platform.python_version()}
+    installed = {PYTHON: platform.python_version()}
     seen, waiting = set[tuple[str, str]](), [(canonicalize_name(name), "") for name in wanted]
     while waiting:
         one = waiting.pop()
@@ -38,10 +38,10 @@ def versions(wanted: Iterable[str]) -> dict[str, str]:
         if described is None:
             continue
         seen.add(one)
-        found[name] = described.version
+        installed[name] = described.version
         for needed in described.needs(option):
             waiting += [(canonicalize_name(needed.name), asked) for asked in ("", *needed.extras)]
-    return dict(sorted(found.items()))
+    return dict(sorted(installed.items()))
 
 
 def version(name: str) -> str | None:
@@ -55,12 +55,12 @@ def version(name: str) -> str | None:
 class _Described:
     """What a distribution says of itself."""
 
-    def __init__(self, found: metadata.Distribution) -> None:
+    def __init__(self, distribution: metadata.Distribution) -> None:
         # Python's own way reads a whole description, which may be a book, for each question.
-        head = (found.read_text("METADATA") or "").partition("\n\n")[0].splitlines()
+        head = (distribution.read_text("METADATA") or "").partition("\n\n")[0].splitlines()
         fields = [line.partition(": ")[::2] for line in head]
-        self.version = dict(fields).get("Version") or found.version
-        self._asked = [text for key, text in fields if key == "Requires-Dist"] if head else found.requires or []
+        self.version = dict(fields).get("Version") or distribution.version
+        self._asked = [text for key, text in fields if key == "Requires-Dist"] if head else distribution.requires or []
 
     def needs(self, option: str) -> Iterator[Requirement]:
         """Yield what the distribution asks for here, with one of its extras, or without any if ``option`` is empty."""

@@ -1,4 +1,4 @@
-"""One step of a start: forked by the start's template for such steps, and otherwise in this process.
+"""One step of a start: forked by the start's fork server for such steps, and otherwise in this process.
 
 ``python -m study.base.step VERB ...`` does what ``python -m study VERB ...`` does.
 """
@@ -10,24 +10,24 @@ from collections.abc import Sequence
 from contextlib import suppress
 from types import FrameType
 
+from study.base.fork_server import Request, answer_of, ask
 from study.base.processes import die_with_parent
-from study.base.template import Request, answer_of, ask
 
-TEMPLATES = "STUDY_TEMPLATES"
+FORK_SERVERS = "STUDY_FORK_SERVERS"
 """Variable that tells the process id of a start, the checksum of its code, and then ``NAME=ADDRESS`` for each of its
-templates, all with spaces between them; without it every process starts from nothing."""
+fork servers, all with spaces between them; without it every process starts from nothing."""
 ANALYSIS = ("timings", "fit", "figures", "report", "answer")
-"""The steps that the template of the analysis forks; another one forks the rest."""
+"""The steps that the fork server of the analysis forks; another one forks the rest."""
 
 
-def addresses(templates: str) -> dict[str, str]:
-    """Return the addresses of templates by their names, from the value of the variable."""
-    return dict(word.partition("=")[::2] for word in templates.split()[2:])
+def addresses(fork_servers: str) -> dict[str, str]:
+    """Return the addresses of fork servers by their names, from the value of the variable."""
+    return dict(word.partition("=")[::2] for word in fork_servers.split()[2:])
 
 
 def start_is_gone() -> bool:
     """Return whether the start has ended before this process could ask to end with it."""
-    words = os.environ.get(TEMPLATES, "").split()
+    words = os.environ.get(FORK_SERVERS, "").split()
     return bool(words) and not os.path.exists(f"/proc/{words[0]}")  # noqa: PTH110 - pathlib takes longer to import
 
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
         return 128 + signal.SIGTERM
     verb = arguments[0]
     try:
-        address = addresses(os.environ[TEMPLATES])["analysis" if verb in ANALYSIS else "steps"]
+        address = addresses(os.environ[FORK_SERVERS])["analysis" if verb in ANALYSIS else "steps"]
         folder = os.getcwd()  # noqa: PTH109 - pathlib takes longer to import
         request = Request(
             "study.cli:step", arguments, dict(os.environ), folder, f"study-{verb}", at_clients_death=signal.SIGTERM

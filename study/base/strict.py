@@ -14,7 +14,7 @@ from study.base.files import read_text
 
 def explain(error: ValidationError, model: type[BaseModel], source: str) -> StudyError:
     """Return the errors of a validation of ``model`` as one whose line starts with ``source``."""
-    found = []
+    errors = []
     items = [(_path(item["loc"]), item) for item in error.errors()]
     above = {tuple(path[:depth]) for path, _ in items for depth in range(len(path))}
     for path, item in items:
@@ -22,10 +22,10 @@ def explain(error: ValidationError, model: type[BaseModel], source: str) -> Stud
             continue  # a union gives an error for each member: keep that of the member that fits best
         if item["type"] == "extra_forbidden":
             allowed = _fields_at(model, path[:-1])
-            found.append(StudyError(key=".".join(path), value=item["input"], why="unknown key", allowed=allowed))
+            errors.append(StudyError(key=".".join(path), value=item["input"], why="unknown key", allowed=allowed))
         else:
-            found.append(_one(path, item))
-    return StudyError.of_several(found, source)
+            errors.append(_one(path, item))
+    return StudyError.of_several(errors, source)
 
 
 def explain_first(error: ValidationError) -> StudyError:

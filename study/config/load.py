@@ -41,7 +41,7 @@ def read_selection(values: dict[str, Any]) -> Selection:
     for key in ("overrides", "images"):
         if values.get(key, {}) is None:
             values[key] = {}
-    for key in ("images", "primer", "quiet_wait_seconds", "time_budget_minutes"):
+    for key in ("images", "warm_up_run", "quiet_wait_seconds", "time_budget_minutes"):
         if key in values:
             values[key] = strict_yaml.parse_leaves(values[key], key)
     try:

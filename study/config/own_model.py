@@ -36,9 +36,9 @@ def home(name: str, folder: Path) -> Path:
     if not is_own(name) or _found(top, folder) or not _is_installed(top):
         return folder
     spec = importlib.util.find_spec(top)
-    places = list((spec and spec.submodule_search_locations) or ([spec.origin] if spec and spec.origin else []))
-    found = Path(places[0]) if places else folder / top
-    return folder if SKIPPED & {*found.parts} else found.parent
+    origins = list((spec and spec.submodule_search_locations) or ([spec.origin] if spec and spec.origin else []))
+    path = Path(origins[0]) if origins else folder / top
+    return folder if SKIPPED & {*path.parts} else path.parent
 
 
 def sources(name: str, folder: Path) -> list[Path]:
@@ -56,30 +56,30 @@ def files(name: str, folder: Path) -> list[Path]:
     code decides is not seen, and neither is a path that it puts together. Raise :class:`StudyError` if the files are
     too many or too large.
     """
-    found = sorted({file for files in _units(name, home(name, folder)).values() for file in files})
-    if len(found) > MOST_FILES or sum(file.stat().st_size for file in found) > LARGEST_MIB << 20:
+    paths = sorted({file for files in _units(name, home(name, folder)).values() for file in files})
+    if len(paths) > MOST_FILES or sum(file.stat().st_size for file in paths) > LARGEST_MIB << 20:
         raise _too_much(name)
-    return found
+    return paths
 
 
 def sha256(name: str, folder: Path) -> str | None:
     """Return the SHA-256 over the files of the model, names and contents; None if its home does not hold it."""
-    total, at, found = hashlib.sha256(), home(name, folder), files(name, folder)
-    for file in found:
+    total, at, paths = hashlib.sha256(), home(name, folder), files(name, folder)
+    for file in paths:
         try:
             content = file.read_bytes()
         except OSError as error:
             raise StudyError(key="model.name", value=name, why=f"{file} cannot be read ({error.strerror})") from None
         total.update(file.relative_to(at).as_posix().encode() + b"\0" + content + b"\0")
-    return total.hexdigest() if found else None
+    return total.hexdigest() if paths else None
 
 
 def packages(name: str, folder: Path) -> list[str]:
     """Return the top modules from elsewhere that the model needs: those that its files import, or its own."""
-    found, at = files(name, folder), home(name, folder)
-    if not found:
+    paths, at = files(name, folder), home(name, folder)
+    if not paths:
         return [_module(name).partition(".")[0]] if is_own(name) else []
-    tops = outside(file for file in found if file.suffix == ".py")
+    tops = outside(file for file in paths if file.suffix == ".py")
     return [top for top in tops if top not in ("study", REPLICATIONS) and not _found(top, at)]
 
 
@@ -112,13 +112,13 @@ def _module(name: str) -> str:
 
 def _found(dotted: str, folder: Path) -> Path | None:
     """Return the module or package of ``folder`` that a name, or the longest beginning of it, leads to."""
-    at, found = folder, None
+    at, result = folder, None
     for part in dotted.split("."):
         path = next((path for path in _candidates(part, at) if path.exists()), None)
         if path is None or path == folder / "study":
             break
-        at, found = path, path
-    return None if found == folder / REPLICATIONS else found
+        at, result = path, path
+    return None if result == folder / REPLICATIONS else result
 
 
 def _candidates(part: str, folder: Path) -> tuple[Path, ...]:
@@ -130,7 +130,7 @@ def _candidates(part: str, folder: Path) -> tuple[Path, ...]:
 def _units(name: str, folder: Path) -> dict[Path, list[Path]]:
     """Return the files and folders that the model needs, each with its files that count."""
     units: dict[Path, list[Path]] = {}
-    waiting = [_unit(found, folder)] if is_own(name) and (found := _found(_module(name), folder)) else []
+    waiting = [_unit(module, folder)] if is_own(name) and (module := _found(_module(name), folder)) else []
     while waiting:
         unit = waiting.pop()
         if unit in units:
@@ -145,9 +145,9 @@ def _units(name: str, folder: Path) -> dict[Path, list[Path]]:
     return units
 
 
-def _unit(found: Path, folder: Path) -> Path:
+def _unit(module: Path, folder: Path) -> Path:
     """Return what counts where a module is needed: itself at the top of ``folder``, or else its package."""
-    return found.parent if found.is_file() and found.parent != folder else found
+    return module.parent if module.is_file() and module.parent != folder else module
 
 
 def _imported(file: Path, folder: Path) -> Iterator[Path]:
@@ -158,12 +158,12 @@ def _imported(file: Path, folder: Path) -> Iterator[Path]:
     """
     package = ".".join(file.parent.relative_to(folder).parts)
     for dotted in imported(file, package=package):
-        found, top = _found(dotted, folder), dotted.partition(".")[0]
-        if found and top not in sys.stdlib_module_names and (found.is_file() or (found / "__init__.py").is_file()):
+        module, top = _found(dotted, folder), dotted.partition(".")[0]
+        if module and top not in sys.stdlib_module_names and (module.is_file() or (module / "__init__.py").is_file()):
             is_plain = (folder / top).is_dir() and not (folder / top / "__init__.py").is_file()
             spec = importlib.util.find_spec(top) if is_plain else None
             if spec is None or spec.origin is None:
-                yield _unit(found, folder)
+                yield _unit(module, folder)
 
 
 def _named(file: Path, folder: Path, name: str) -> Iterator[Path]:
@@ -181,13 +181,13 @@ def _below(unit: Path, name: str) -> list[Path]:
     """Return a file, or all files of a folder in their order. Raise :class:`StudyError` if they are too many."""
     if unit.is_file():
         return [unit]
-    found: list[Path] = []
+    paths: list[Path] = []
     for at, folders, names in os.walk(unit):
         folders[:] = [one for one in folders if one not in SKIPPED and not one.startswith(".")]
-        found += (path for one in names if not one.startswith(".") and (path := Path(at, one)).is_file())
-        if len(found) > MOST_FILES:
+        paths += (path for one in names if not one.startswith(".") and (path := Path(at, one)).is_file())
+        if len(paths) > MOST_FILES:
             raise _too_much(name)
-    return sorted(found)
+    return sorted(paths)
 
 
 def _too_much(name: str) -> StudyError:

@@ -67,10 +67,10 @@ class Selection(Declared):
         description="Classes of machines by the names that a study's `machine` has, with what a run asks an executor "
         "for: `{a100: {slurm_partition: gpu, constraint: a100}}`.",
     )
-    primer: bool = Field(
+    warm_up_run: bool = Field(
         True,
         description="True to execute one run on each device before the first run of a start there, so that no run that "
-        "counts meets cold caches and clocks. It is kept in `results/primers`, and in no number. Without it the "
+        "counts meets cold caches and clocks. It is kept in `results/warm_up_runs`, and in no number. Without it the "
         "analysis leaves out the first run of each start.",
     )
     quiet_wait_seconds: float = Field(

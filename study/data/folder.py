@@ -8,7 +8,7 @@ from study.base.errors import StudyError
 from study.config.sections import Dataset
 from study.data.decode import decode
 from study.data.preflight import as_text, check_classes, given_folder, stat_files, train_images
-from study.data.sources import Outlook, Source
+from study.data.sources import DatasetInfo, Source
 from study.data.splits import assign_splits, item_of
 
 SUFFIXES = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"}
@@ -21,10 +21,10 @@ class Folder(Source):
     code = ("data/folder.py", "data/splits.py", "data/decode.py")
 
     def keys(self, dataset: Dataset) -> tuple[str, ...]:
-        """Return the keys of the split. The files themselves are those of :meth:`look`."""
+        """Return the keys of the split. The files themselves are those of :meth:`inspect`."""
         return ("valid_fraction", "seed")
 
-    def look(self, dataset: Dataset) -> Outlook:
+    def inspect(self, dataset: Dataset) -> DatasetInfo:
         """Return the number of classes and images, and the name, size and time of every image file."""
         given = str(dataset.path)
         folder = given_folder(given)
@@ -35,7 +35,7 @@ class Folder(Source):
         counts = {name: len(files) for name, files in classes.items()}
         check_classes(counts, given)
         files = stat_files(folder, [path for paths in classes.values() for path in paths])
-        return Outlook(len(classes), train_images(counts.values(), dataset.valid_fraction), files)
+        return DatasetInfo(len(classes), train_images(counts.values(), dataset.valid_fraction), files)
 
     def make(self, dataset: Dataset, folder: Path, results: Path) -> Manifest:
         """Return the manifest of the files. One that cannot be decoded is left out, with the reason."""

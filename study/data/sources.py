@@ -25,7 +25,7 @@ Files = list[list[Any]]
 
 
 @dataclass(frozen=True)
-class Outlook:
+class DatasetInfo:
     """What is known of the data before any image is opened."""
 
     classes: int
@@ -58,7 +58,7 @@ class Source(ABC):
         """Return the keys of ``dataset`` that decide the manifest. All others have no effect on it."""
 
     @abstractmethod
-    def look(self, dataset: Dataset) -> Outlook:
+    def inspect(self, dataset: Dataset) -> DatasetInfo:
         """Return what is known before any work. Raise :class:`StudyError` if the data cannot be had as asked."""
 
     @abstractmethod
@@ -93,9 +93,9 @@ def source_of(dataset: Dataset) -> Source:
     return source
 
 
-def look(dataset: Dataset) -> Outlook:
+def inspect(dataset: Dataset) -> DatasetInfo:
     """Return what is known of the data before any work. Raise :class:`StudyError` if they cannot be had as asked."""
-    return source_of(dataset).look(dataset)
+    return source_of(dataset).inspect(dataset)
 
 
 def name_of(dataset: Dataset, files: Files | None) -> str:

@@ -13,7 +13,7 @@ from study.artifacts.prepared import Manifest
 from study.base.errors import StudyError
 from study.config.sections import Dataset
 from study.data.preflight import as_text, given_folder, stat_files
-from study.data.sources import Outlook, Source
+from study.data.sources import DatasetInfo, Source
 from study.data.splits import item_of
 
 if TYPE_CHECKING:
@@ -37,14 +37,14 @@ class TorchvisionSet(Source):
         """Return no key: the set brings its own split."""
         return ()
 
-    def look(self, dataset: Dataset) -> Outlook:
+    def inspect(self, dataset: Dataset) -> DatasetInfo:
         """Return the published numbers, and the name, size and time of the user's files."""
         if not dataset.path:
-            return Outlook(10, self.train_images)
+            return DatasetInfo(10, self.train_images)
         folder = given_folder(dataset.path)
         folders = {Path(self.unpacked).parent, Path(self.archives).parent}
         files = sorted({path for subfolder in folders for path in _files(folder / subfolder)})
-        return Outlook(10, self.train_images, stat_files(folder, files))
+        return DatasetInfo(10, self.train_images, stat_files(folder, files))
 
     def make(self, dataset: Dataset, folder: Path, results: Path) -> Manifest:
         """Make sure that the files are there, and return their manifest."""

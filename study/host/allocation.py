@@ -94,7 +94,7 @@ ALONE = "--exclusive"
 """Nothing else is to be on the node while a run is measured. What a class adds comes after it, and may revoke it."""
 
 
-def asked(settings: Settings, machines: Mapping[str, MachineClass]) -> dict[str, str | int | None]:
+def requested_resources(settings: Settings, machines: Mapping[str, MachineClass]) -> dict[str, str | int | None]:
     """Return the resources that a run with these settings asks an executor for; None for one that it does not.
 
     Its class of machine, one of ``machines``, counts first. A run on two nodes asks for the GPUs of each: SLURM would

@@ -1,6 +1,6 @@
-"""The process of a run of several processes that a template has forked: it forks the launchers of the run's ranks.
+"""The process of a run of several processes that a fork server has forked: it forks the launchers of the run's ranks.
 
-What a template forks calls :func:`main`. A process in which CUDA or OpenMP's threads have started cannot fork one in
+What a fork server forks calls :func:`main`. A process in which CUDA or OpenMP's threads have started cannot fork one in
 which they work. So the launchers are forked first of all, and wait until the ranks shall start. They fork the ranks in
 turn: none of these processes imports torch again.
 """

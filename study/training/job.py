@@ -15,16 +15,16 @@ import torch
 from study.artifacts.machine import Machine
 from study.artifacts.record import JobResult
 from study.artifacts.run import CEILINGS, RESULT, TELEMETRY, Job
-from study.artifacts.samples import Measurement, Yardstick
+from study.artifacts.samples import Measurement, ReferenceWorkload
 from study.base.privacy import anonymous
 from study.config.settings import Settings
 from study.training.common import Inputs, checked_inputs, failed, leave, loop_of, prepare, seed_everything
+from study.training.instruments import reference_workload
+from study.training.instruments.ceilings import measure_ceilings
+from study.training.instruments.clock import Stopwatch
+from study.training.instruments.machine import check_packages, describe, fp32_in_use, gpu_trouble, has_tf32, set_fp32
+from study.training.instruments.sampler import sampling
 from study.training.loops.replicas import Replicas
-from study.training.measure import yardstick
-from study.training.measure.ceilings import measure_ceilings
-from study.training.measure.clock import Stopwatch
-from study.training.measure.machine import check_packages, describe, fp32_in_use, gpu_trouble, has_tf32, set_fp32
-from study.training.measure.sampler import sampling
 
 if TYPE_CHECKING:
     from study.training.distributed.ranks import Waiting
@@ -51,7 +51,7 @@ def execute(
     ``launchers`` are those that wait for their ranks' start, one a node, if this process was forked.
     """
     inputs: Inputs | None = None
-    measured: Yardstick | None = None
+    measured: ReferenceWorkload | None = None
     settings, watch = job.run.settings, Stopwatch()
     try:
         trouble = _no_device(settings)
@@ -59,8 +59,8 @@ def execute(
             return JobResult(outcome="unavailable", message=anonymous(trouble), machine=describe("cpu", job.packages))
         if settings.training.precision == "tf32" and not has_tf32():
             message = "training.precision: this GPU has no tf32; NVIDIA GPUs have it from Ampere on"
-            found = describe(settings.device, job.packages)
-            return JobResult(outcome="unavailable", message=message, machine=found)
+            described = describe(settings.device, job.packages)
+            return JobResult(outcome="unavailable", message=message, machine=described)
         check_packages(job.packages)
         seed_everything(job.seed, settings.training.threads)
         inputs = checked_inputs(job)
@@ -68,16 +68,16 @@ def execute(
         set_fp32(settings.training.precision)
         watch.mark("inputs")
         # Outside every timed region, and before the window of peak memory opens.
-        first_use = yardstick.first_use(device)
+        first_use = reference_workload.first_use(device)
         watch.mark("device_start")
-        if job.yardstick:
-            before, host_before = _yardsticks(device)
-            measured = Yardstick(first_use_seconds=first_use, before=before, host_before=host_before, after=[])
+        if job.reference_workload:
+            before, host_before = _reference_times(device)
+            measured = ReferenceWorkload(first_use_seconds=first_use, before=before, host_before=host_before, after=[])
         watch.mark("instruments")
         measurement = train()
         watch.mark("training")
         if measured:
-            after, host_after = _yardsticks(device)
+            after, host_after = _reference_times(device)
             measured = measured.model_copy(update={"after": after, "host_after": host_after})
         watch.mark("instruments")
     except Exception as error:  # every outcome is a result: the other runs go on, and the report shows this one
@@ -85,13 +85,13 @@ def execute(
     else:
         machine = describe(settings.device, job.packages)
         fp32 = fp32_in_use(settings.device)
-        result = JobResult(outcome="ok", measurement=measurement, fp32=fp32, course=watch.course())
+        result = JobResult(outcome="ok", measurement=measurement, fp32=fp32, timeline=watch.timeline())
     return result.model_copy(
         update={
             "machine": machine,
             "data": inputs.used if inputs else None,
             "weights": inputs.weights.model_copy(update={"parameters": None}) if inputs else None,
-            "yardstick": measured,
+            "reference_workload": measured,
         }
     )
 
@@ -106,10 +106,10 @@ def _no_device(settings: Settings) -> str | None:
     return f"torch finds {available} CUDA devices, and the run needs {wanted}" if available < wanted else None
 
 
-def _yardsticks(device: torch.device) -> tuple[list[float], list[float]]:
-    """Return the yardstick's seconds of the device, and of the CPUs beside it if it is a GPU."""
-    host = yardstick.repetitions(torch.device("cpu")) if device.type != "cpu" else []
-    return yardstick.repetitions(device), host
+def _reference_times(device: torch.device) -> tuple[list[float], list[float]]:
+    """Return the reference workload's seconds of the device, and of the CPUs beside it if it is a GPU."""
+    host = reference_workload.repetitions(torch.device("cpu")) if device.type != "cpu" else []
+    return reference_workload.repetitions(device), host
 
 
 def _machine(job: Job) -> Machine | None:

@@ -41,7 +41,7 @@ def argument(*names: str, **settings: Any) -> Argument:
 
 def free(text: str) -> Path:
     """Return the path of a file to be written. Refuse that of a measurement, and of what is there and is no file."""
-    from study.artifacts.shelf import is_measurement
+    from study.artifacts.record_store import is_measurement
 
     if is_measurement(Path(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not allowed: a measurement lies there; name another file")

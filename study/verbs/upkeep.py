@@ -10,11 +10,15 @@ def engine(options: argparse.Namespace) -> None:
     """Print the engine of the runs: docker, podman, apptainer or none."""
     from study.base import checkout
     from study.config.load import read_selection
-    from study.host.engine import place
+    from study.host.engine import engine_choice
     from study.host.plan import configuration
 
     checkout.root()
-    print(place.choose(read_selection(configuration.as_snakemake_reads_it(options.snakemake)), fetch=True).engine)
+    print(
+        engine_choice.choose_engine(
+            read_selection(configuration.as_snakemake_reads_it(options.snakemake)), fetch=True
+        ).engine
+    )
 
 
 @verb(argument("device", choices=["cpu", "cuda"]), RESULTS)

@@ -32,12 +32,12 @@ def plan(options: argparse.Namespace) -> None:
     from study.artifacts.layout import Results
     from study.artifacts.plan import table
     from study.base import checkout
-    from study.host.plan import configuration, outlook, workflow
+    from study.host.plan import configuration, forecast, workflow
 
     checkout.root()
     config = configuration.of_one_study(options.study, options.set, options.device, options.reduced)
     planned = workflow.plans_for(config, configuration.study_folders(), options.results)[0]
-    for line in (table(planned), *outlook.of_plan(planned, Results(options.results))):
+    for line in (table(planned), *forecast.of_plan(planned, Results(options.results))):
         print_lines(line)
 
 

@@ -98,8 +98,8 @@ def _work(identity: str, **values: Any) -> Entity:
 
 def _ids(names: Iterable[str]) -> Entity | list[Entity]:
     """Return references; one stands alone, as a compacted document has it."""
-    found: list[Entity] = [{"@id": name} for name in names]
-    return found[0] if len(found) == 1 else found
+    references: list[Entity] = [{"@id": name} for name in names]
+    return references[0] if len(references) == 1 else references
 
 
 def _descriptor() -> Entity:

@@ -42,8 +42,8 @@ PHASES = {
 }
 """Columns of the table of timings that add up to ``fit_seconds``, with their names."""
 STATES = {
-    "yardstick_seconds": "yardstick of the device",
-    "host_yardstick_seconds": "yardstick of the host",
+    "reference_seconds": "reference workload of the device",
+    "host_reference_seconds": "reference workload of the host",
     "sm_clock_mhz": "clock of the GPU",
 }
 """Columns that tell of the machine itself."""

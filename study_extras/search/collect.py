@@ -61,9 +61,9 @@ class Collector:
         self.answered |= not (isinstance(content, Refused) and content.unreachable)
         if isinstance(content, Refused):
             return content
-        found = hashlib.sha256(content).hexdigest()
-        if item.sha256 and found != item.sha256:
-            return Refused(f"it has changed: its checksum is {found[:12]}, and was {item.sha256[:12]}")
+        checksum = hashlib.sha256(content).hexdigest()
+        if item.sha256 and checksum != item.sha256:
+            return Refused(f"it has changed: its checksum is {checksum[:12]}, and was {item.sha256[:12]}")
         try:
             return self.store.keep(item.url, content)
         except StudyError as error:

@@ -147,13 +147,13 @@ def _is_public(address: str) -> bool:
     An IPv6 address that stands for one of IPv4 is as public as that. Of the others only 2000::/3 is given to machines.
     Python alone calls some that lead back into the own network global.
     """
-    found = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(found, ipaddress.IPv6Address):
-        translated = ipaddress.IPv4Address(int(found) % 2**32) if found in NAT64 else None
-        if inner := found.ipv4_mapped or found.sixtofour or translated:
+    parsed = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(parsed, ipaddress.IPv6Address):
+        translated = ipaddress.IPv4Address(int(parsed) % 2**32) if parsed in NAT64 else None
+        if inner := parsed.ipv4_mapped or parsed.sixtofour or translated:
             return _is_public(str(inner))
-        return found in UNICAST and found.is_global
-    return found.is_global and not found.is_multicast
+        return parsed in UNICAST and parsed.is_global
+    return parsed.is_global and not parsed.is_multicast
 
 
 def _manager(url: str, watch: _Watch, bounds: Bounds) -> urllib3.PoolManager:

@@ -54,7 +54,7 @@ def tune(study: str, minutes: float, device: Device | None, say: Callable[[str],
         raise StudyError(f"{file.name} is there already: remove it to race again, or start it to repeat its runs")
     base = read_study(study, studies, read_selection(configuration.of_one_study(study, [], None, False)))
     chosen = _device(base, device)
-    space = space_of(base, chosen, sources.look(base.dataset).train_images)
+    space = space_of(base, chosen, sources.inspect(base.dataset).train_images)
     course = _Course(name, strict_yaml.read_mapping(study_file(study, studies)), space, file)
     race = Race(space, course.measure, time.monotonic, began + 60 * minutes)
     try:
@@ -134,7 +134,7 @@ class _Course:
         """Return how the baseline and the winner compare in the blocks after the race; None where they cannot be."""
         plan, frame = self.read()
         places = _places(plan, tried)
-        rows = frame[frame["set_aside"].isna() & (frame["outcome"] == "ok") & (frame["block"] > raced)]
+        rows = frame[frame["excluded"].isna() & (frame["outcome"] == "ok") & (frame["block"] > raced)]
         rows = rows.assign(place=[places[name] for name in rows["run"]])
         rows = rows[rows["place"].isin([0, winner])]
         if winner == 0 or rows["place"].nunique() < 2:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from study.analysis.stats.log_model import Interval
 from study.analysis.words import interval, number, short_key
-from study.base.durations import counted, duration_words
+from study.base.durations import duration_words, quantity
 from study.config.study import Study, shown
 from study_extras.tune.race import Setting, Standing
 from study_extras.tune.space import Levels, Space
@@ -48,7 +48,7 @@ def ending(
     tail = "".join(f"; {text}" for text in left)
     return [
         *lines,
-        f"tried: {counted(len(runs), 'setting')} in {counted(sum(runs.values()), 'run')} and "
+        f"tried: {quantity(len(runs), 'setting')} in {quantity(sum(runs.values()), 'run')} and "
         f"{duration_words(seconds)}{tail}",
     ]
 
@@ -62,7 +62,7 @@ def _verdict(study: Study, changed: Levels, stock: str, pair: Pair | None) -> st
     bounds = interval(pair.times_as_fast.low, pair.times_as_fast.high)
     return (
         f"{named}: {number(pair.times_as_fast.value)} times{f' (95%: {bounds})' if bounds else ''} as fast as {stock}, "
-        f"in {counted(pair.blocks, 'block')} after the race; accuracy {pair.winner_accuracy:.0%} and "
+        f"in {quantity(pair.blocks, 'block')} after the race; accuracy {pair.winner_accuracy:.0%} and "
         f"{pair.baseline_accuracy:.0%}"
     )
 

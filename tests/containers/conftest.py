@@ -18,7 +18,7 @@ import pytest
 
 from study.artifacts.prepared import Image, read_image
 from study.host.engine import client
-from study.host.engine.place import engine
+from study.host.engine.engine_choice import engine
 from tests.conftest import ROOT
 from tests.workflow.conftest import Checkout, copy_checkout
 

@@ -25,17 +25,17 @@ from study.artifacts.prepared import Image, read_image
 from study.artifacts.record import JobResult, Record
 from study.base.errors import StudyError
 from study.base.files import ROOT, file_sha256
-from study.base.step import TEMPLATES
+from study.base.step import FORK_SERVERS
 from study.config.settings import Settings
 from study.host.engine import base, client, container, lifetime
 from study.host.engine.base import Engine
 from study.host.engine.docker import Docker
+from study.host.engine.engine_choice import EngineChoice
 from study.host.engine.mounts import code_mount
-from study.host.engine.place import Place
 from study.training.models.build import backbone
 from tests.conftest import MNIST_CNN, TRANSFER, UNWATCHED, plan_at, write_photos
 from tests.containers.conftest import Built, left_over, scratch_folders
-from tests.unit.base.test_template import Template, attacked, names
+from tests.unit.base.test_fork_server import ForkServer, attacked, names
 from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, copy_checkout
 from tests.workflow.test_pipeline import append, read
 
@@ -106,8 +106,8 @@ class TestTheImages:
         assert left_over() == []
 
 
-def _place() -> Place:
-    return Place("none", "a test")
+def _place() -> EngineChoice:
+    return EngineChoice("none", "a test")
 
 
 def _environment_of(image: str) -> list[str]:
@@ -288,18 +288,18 @@ def _write_mnist(folder: Path) -> None:
         )
 
 
-def test_a_container_with_the_hosts_network_reaches_no_template_of_a_start(built: Built, tmp_path: Path) -> None:
+def test_a_container_with_the_hosts_network_reaches_no_fork_server_of_a_start(built: Built, tmp_path: Path) -> None:
     """As a download has it, and as the very user of the start."""
     made, before = tmp_path / "made", names()
-    template = Template()
+    fork_server = ForkServer()
     try:
-        addresses = [template.address, *sorted(names() - before)]
+        addresses = [fork_server.address, *sorted(names() - before)]
         line = ["docker", "run", "--rm", "--network", "host", "--user", f"{os.getuid()}:{os.getgid()}"]
         assert "answered" not in attacked(addresses, made, within=[*line, built.cpu.run_as], python="python")
         assert not made.exists()
-        assert attacked([template.address], made) == ["answered"]
+        assert attacked([fork_server.address], made) == ["answered"]
     finally:
-        template.end()
+        fork_server.end()
 
 
 class TestTheImageRule:
@@ -312,8 +312,8 @@ class TestTheImageRule:
         text = "ARG BASE_IMAGE=study-test:cpu\nFROM ${BASE_IMAGE} AS cpu\nFROM ${BASE_IMAGE} AS gpu\n"
         (contained.root / "docker" / "Dockerfile").write_text(text, encoding="utf-8")
         contained.variables = contained.variables | {
-            TEMPLATES: ""
-        }  # the worker's templates would build from the file in their own checkout
+            FORK_SERVERS: ""
+        }  # the worker's fork servers would build from the file in their own checkout
 
     def test_auto_builds_where_the_base_is_there(self, contained: Checkout) -> None:
         said = contained.good("container=auto", FAST, extra=RECORDS)
@@ -323,7 +323,7 @@ class TestTheImageRule:
 
     def test_an_edit_of_the_package_builds_nothing(self, contained: Checkout) -> None:
         before = (contained.root / "results/images/cpu.json").stat().st_mtime_ns
-        append(contained.root / "study/analysis/report/templates/report.html.j2", "<!-- edited -->")
+        append(contained.root / "study/analysis/report/fork servers/report.html.j2", "<!-- edited -->")
         contained.good("container=auto", FAST)
         assert (contained.root / "results/images/cpu.json").stat().st_mtime_ns == before
 
@@ -692,14 +692,14 @@ class TestEnds:
         label = f"{container.LAUNCHER}={base.launcher_label()}"
         line = ["run", "--detach", "--name", container.NAME, "--label", label, built.base, "sleep", "3600"]
         identifier = client.ask("docker", *line).strip()
-        look = base.remove_strays
+        look = base.remove_orphans
 
         def look_and_end(engine: Engine) -> list[str]:
             seen = look(engine)
             DOCKER.remove(identifier)
             return seen
 
-        monkeypatch.setattr(base, "remove_strays", look_and_end)
+        monkeypatch.setattr(base, "remove_orphans", look_and_end)
         assert inside(built, tmp_path, "print(7)") == (0, "7")
         assert "waiting until the container study-measures ends" in capfd.readouterr().err
 
@@ -872,7 +872,7 @@ class TestTwoVersionsOfTheSoftware:
         levels = ["locks/old.lock", "locks/new.lock"]
         contained.study("versions", factors={"image": levels}, contrast="image", curve=None, replicates=3)
         said = contained.good("studies=[versions]", "container=docker", "base_image=study-test:root")
-        assert "versions on cpu: 6 runs to make in 3 blocks" in said
+        assert "versions on cpu: 6 runs pending in 3 blocks" in said
         made = [read(content) for content in contained.records("versions").values()]
         assert {record.outcome for record in made} == {"ok"}
         images: dict[str, set[str]] = {level: set() for level in ("old.lock", "new.lock")}

@@ -13,10 +13,10 @@ from study.analysis.table.rows import table
 from study.artifacts.layout import Results
 from study.artifacts.record import Record
 from study.artifacts.samples import Measurement
-from study.artifacts.start import Start
+from study.artifacts.session import Session
 from study.base import devices
-from study.base.step import TEMPLATES
-from study.host.plan.templates import start_templates
+from study.base.step import FORK_SERVERS
+from study.host.plan.fork_servers import start_fork_servers
 from study.host.steps import launch
 from tests.conftest import MNIST_CNN
 from tests.gpu.test_launched import gpu_plan
@@ -43,7 +43,7 @@ def test_every_strategy_reaches_the_losses_of_one_process(tmp_path: Path, loop: 
     factors = {"device": ["cuda"], "training.strategy": strategies}
     plan = gpu_plan(tmp_path, **digits(loop=loop), factors=factors)
     records = {
-        run.name: launch.launch(plan, run, tmp_path, Start(), tmp_path / "run.log", run.name) for run in plan.runs
+        run.name: launch.launch(plan, run, tmp_path, Session(), tmp_path / "run.log", run.name) for run in plan.runs
     }
     print(table(plan, records).T.to_string())
     measured = {str(record.settings.training.strategy): of(record) for record in records.values()}
@@ -55,12 +55,12 @@ def test_every_strategy_reaches_the_losses_of_one_process(tmp_path: Path, loop: 
 
 
 @pytest.mark.skipif(GPUS < 2, reason="needs two GPUs")
-def test_ranks_forked_from_a_template_train_on_their_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(TEMPLATES, "")
+def test_ranks_forked_from_a_fork_server_train_on_their_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FORK_SERVERS, "")
     plan = gpu_plan(tmp_path, **digits(strategy="ddp"), process="forked")
     (run,) = plan.runs
-    start_templates([plan], [(plan.name, run.name)], Results(tmp_path))
-    record = launch.launch(plan, run, tmp_path, Start(), tmp_path / "run.log", run.name)
+    start_fork_servers([plan], [(plan.name, run.name)], Results(tmp_path))
+    record = launch.launch(plan, run, tmp_path, Session(), tmp_path / "run.log", run.name)
     assert record.started_as == "forked"
     assert [(replica.memory.device_allocated_bytes or 0) > 0 for replica in of(record).replicas] == [True] * GPUS
 
@@ -86,7 +86,7 @@ def test_a_killed_rank_is_a_recorded_failure_though_the_others_wait_for_it(tmp_p
 
     thread = threading.Thread(target=kill, daemon=True)
     thread.start()
-    record = launch.launch(plan, plan.runs[0], tmp_path, Start(), log, "run 1 of 1")
+    record = launch.launch(plan, plan.runs[0], tmp_path, Session(), log, "run 1 of 1")
     print(f"recorded {time.monotonic() - killed[0]:.1f} s after the death")
     assert (record.outcome, record.message) == ("failed", "rank 1 of 2 was ended by SIGKILL")
     assert not [

@@ -16,9 +16,9 @@ from study.analysis.stats.findings import SharedGpu
 from study.analysis.table import files as table_files
 from study.analysis.table import rows
 from study.artifacts.plan import Plan, write_plans
-from study.artifacts.start import Start
+from study.artifacts.session import Session
 from study.base import devices
-from study.host.engine.place import Place
+from study.host.engine.engine_choice import EngineChoice
 from study.host.steps import launch
 from study.host.steps.prepare import make_dataset
 from study.training.models.pretrained import decide
@@ -60,7 +60,7 @@ def gpu_plan(results: Path, **changes: Any) -> Plan:
         | changes
     )
     counts = {device: devices.count(device) for device in HERE}
-    plan = plan_at(Place("none", "asked for"), HERE, counts, **values)
+    plan = plan_at(EngineChoice("none", "asked for"), HERE, counts, **values)
     write_plans([plan], results)
     for run in plan.runs:
         make_dataset(plan, run.dataset, results)
@@ -77,7 +77,7 @@ def gpu_plan(results: Path, **changes: Any) -> Plan:
 def table(plan: Plan, results: Path) -> pd.DataFrame:
     """The table of timings with the telemetry, and each run launched."""
     records = {
-        run.name: launch.launch(plan, run, results, Start(), results / "run.log", f"run {run.position}")
+        run.name: launch.launch(plan, run, results, Session(), results / "run.log", f"run {run.position}")
         for run in plan.runs
     }
     folder = results / plan.name / "telemetry"

@@ -12,7 +12,7 @@ import pytest
 from study.artifacts.layout import Results
 from study.artifacts.plan import write_plans
 from study.cli import main, step
-from study.host.plan.templates import STEPS
+from study.host.plan.fork_servers import STEPS
 from study.schema import generated_files
 from study.verbs.table import EXTRAS, SHOWN, VERBS, load
 from tests.conftest import ROOT, tiny_plan
@@ -21,7 +21,7 @@ from tests.examples import results_of
 
 @pytest.mark.parametrize("modules", [["study.cli"], STEPS], ids=["the command line", "the launcher"])
 def test_what_a_run_waits_for_imports_neither_torch_nor_pandas(modules: list[str]) -> None:
-    """The launcher is what the template of the steps imports; so no run waits for what its telemetry needs later."""
+    """The launcher is what the fork server of the steps imports; so no run waits for what its telemetry needs later."""
     heavy = {"torch", "pandas", "pyarrow", "fastai", "matplotlib", "scipy"}
     code = f"import {', '.join(modules)}, sys; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
@@ -65,7 +65,7 @@ def test_plan_prints_the_table_of_runs(capsys: pytest.CaptureFixture[str]) -> No
     assert len(lines) == 1 + 2 * 3
     assert summary.splitlines() == [
         "quickstart: 6 runs planned",
-        "quickstart on cpu: 6 runs to make in 3 blocks, 0 there already",
+        "quickstart on cpu: 6 runs pending in 3 blocks, 0 done",
         "expected time: not known until the first block is done",
     ]
 

@@ -19,9 +19,9 @@ import psutil
 import pytest
 import yaml
 
-from study.base.step import TEMPLATES, addresses
-from study.base.template import Request, answer_of, ask
-from study.host.plan.templates import can_fork
+from study.base.fork_server import Request, answer_of, ask
+from study.base.step import FORK_SERVERS, addresses
+from study.host.plan.fork_servers import can_fork
 from tests.conftest import ROOT, study_values
 
 FOLDERS = ("config", "docker", "profiles", "replications", "study", "study_extras", "workflow")
@@ -35,7 +35,7 @@ NO_NETWORK = dict.fromkeys(("https_proxy", "HTTPS_PROXY"), "http://127.0.0.1:9")
 SNAKEMAKE = [sys.executable, "-m", "snakemake"]
 RECORDS = ["--until", "measure"]
 """Snakemake stops at the records: where no test looks at the tables and the report, none are made."""
-ALONE = ("primer=false", "quiet_wait_seconds=0")
+ALONE = ("warm_up_run=false", "quiet_wait_seconds=0")
 """No run but those that a test counts, and no wait for the tests beside it."""
 OWN_MODEL = {"name": "nets:Net", "weights": "none"}
 NETS = """\
@@ -77,29 +77,29 @@ SERVING = """
 import os, sys, time
 from pathlib import Path
 from study.artifacts.layout import Results
-from study.base.step import TEMPLATES
-from study.host.plan.templates import start_template, start_templates
+from study.base.step import FORK_SERVERS
+from study.host.plan.fork_servers import start_fork_server, start_fork_servers
 from tests.conftest import tiny_plan
 
 plan, results = tiny_plan(), Results(Path(sys.argv[1]))
-start_templates([plan], [(plan.name, run.name) for run in plan.runs], results)
-if TEMPLATES in os.environ:
-    start_template("snakemake", ["tests.workflow.forked"], os.environ, results)
-print(os.environ.get(TEMPLATES, ""), flush=True)
+start_fork_servers([plan], [(plan.name, run.name) for run in plan.runs], results)
+if FORK_SERVERS in os.environ:
+    start_fork_server("snakemake", ["tests.workflow.forked"], os.environ, results)
+print(os.environ.get(FORK_SERVERS, ""), flush=True)
 time.sleep(86400)
 """
 
 
 @cache
-def templates() -> str:
-    """Start templates that serve every start which a test of this worker waits for, and return what tells of them.
+def fork_servers() -> str:
+    """Start fork servers that serve every start which a test of this worker waits for, and return what tells of them.
 
     Importing torch takes a third of the CPU time of a small start, and importing Snakemake half of one that does
-    nothing else: another template forks Snakemake itself. What a test starts in the background, to kill it, has
-    templates of its own, and so has a checkout whose code a test has edited.
+    nothing else: another fork server forks Snakemake itself. What a test starts in the background, to kill it, has
+    fork servers of its own, and so has a checkout whose code a test has edited.
     """
     folder = _temporary()
-    environment = {key: value for key, value in os.environ.items() if key != TEMPLATES} | {"TMPDIR": folder.name}
+    environment = {key: value for key, value in os.environ.items() if key != FORK_SERVERS} | {"TMPDIR": folder.name}
     process = subprocess.Popen(
         [sys.executable, "-c", SERVING, folder.name], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True
     )
@@ -110,10 +110,10 @@ def templates() -> str:
 
 
 def forked(command: Sequence[str], folder: Path, environment: dict[str, str]) -> "subprocess.CompletedProcess[str]":
-    """Run Snakemake in a process that is forked from the template. All that it leaves behind is ended with it."""
+    """Run Snakemake in a process that is forked from the fork server. All that it leaves behind is ended with it."""
     request = Request("tests.workflow.forked:start", command[len(SNAKEMAKE) :], environment, str(folder))
     with TemporaryFile("w+", encoding="utf-8") as output, TemporaryFile("w+", encoding="utf-8") as errors:
-        with ask(addresses(templates())["snakemake"], request, [output.fileno(), errors.fileno()]) as connection:
+        with ask(addresses(fork_servers())["snakemake"], request, [output.fileno(), errors.fileno()]) as connection:
             code = answer_of(connection).code
         output.seek(0)
         errors.seek(0)
@@ -144,11 +144,11 @@ class Checkout:
         return {key: value for key, value in os.environ.items() if key not in dropped} | own | self.variables
 
     def run(self, command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-        """Run a command in the checkout to its end. A start takes this worker's templates, if they serve its code.
+        """Run a command in the checkout to its end. A start takes this worker's fork servers, if they serve its code.
 
         They serve no other user.
         """
-        environment = ({} if self.caller else {TEMPLATES: templates()}) | self.environment()
+        environment = ({} if self.caller else {FORK_SERVERS: fork_servers()}) | self.environment()
         serves = can_fork() and not self.caller and "PYTHONPATH" not in environment
         if self.forked and serves and command[: len(SNAKEMAKE)] == SNAKEMAKE:
             return forked(command, self.root, environment)

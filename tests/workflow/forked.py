@@ -13,7 +13,7 @@ for name in ("smart_open", "snakemake.executors.local", "snakemake.report.html_r
 def start(*arguments: str) -> None:
     """Do what ``python -m snakemake`` does with these arguments, and end with its exit code.
 
-    The package is imported from the folder of this process, which may hold another copy than the template's.
+    The package is imported from the folder of this process, which may hold another copy than the fork server's.
     """
     for name in [name for name in sys.modules if name.partition(".")[0] == "study"]:
         del sys.modules[name]

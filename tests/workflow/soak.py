@@ -24,7 +24,7 @@ import psutil
 
 from tests.workflow.conftest import Checkout, at_work, copy_checkout
 
-VICTIMS = ("everything", "snakemake", "client", "study-run", "study-job", "study-warden", "study-template", "any")
+VICTIMS = ("everything", "snakemake", "client", "study-run", "study-job", "study-supervise", "study-server", "any")
 """The whole group, Snakemake, its command for a step, or whoever has that name: a launcher, a training, what forks.
 Any: one of all that the start has begun, such as a worker of a loader, or a rank."""
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from study.artifacts.record import Record, sealed
-from study.artifacts.shelf import read_record
+from study.artifacts.record_store import read_record
 from study.config.study import Evidence
 from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, copy_checkout, neighbours
 from tests.workflow.test_pipeline import jobs, wait_for
@@ -88,32 +88,32 @@ class TestABlockIsMadeWholeOrNotBegun:
             (shared.root / "held").unlink()
         (lost,) = shared.records().keys() - before.keys()
         kept = shared.records()[lost]
-        said = shared.good(TWO, "primer=true")
-        assert "block 2 of tiny was broken off in session 2: 1 record(s) are set aside" in said
+        said = shared.good(TWO, "warm_up_run=true")
+        assert "block 2 of tiny was broken off in session 2: 1 record(s) are excluded" in said
         assert before.items() <= shared.records().items()
         assert sessions(shared) == [1, 1, 3, 3]
         assert (shared.root / "results/tiny/records/broken" / lost).read_bytes() == kept
         assert "A start was broken off in block 2: 1 record is kept and not counted." in page(shared)
         table = timings(shared)
-        assert table["set_aside"].fillna("").tolist() == [*[""] * 4, "broken block"]
-        assert table["primed"].tolist() == [False, False, True, True, False]
+        assert table["excluded"].fillna("").tolist() == [*[""] * 4, "broken block"]
+        assert table["warmed_up"].tolist() == [False, False, True, True, False]
 
-    def test_the_primer_is_recorded_and_no_number_depends_on_it(self, shared: Checkout) -> None:
+    def test_the_warm_up_run_is_recorded_and_no_number_depends_on_it(self, shared: Checkout) -> None:
         results = shared.root / "results"
-        (path,) = (results / "primers").glob("*.json")
-        primer = Record.model_validate_json(path.read_text(encoding="utf-8"))
-        assert (primer.outcome, primer.settings.device, primer.session) == ("ok", "cpu", 3)
-        assert primer.measurement
-        assert f"1 run, one at each start on each device, of {primer.process_seconds:.1f} s" in page(shared)
+        (path,) = (results / "warm_up_runs").glob("*.json")
+        warm_up_run = Record.model_validate_json(path.read_text(encoding="utf-8"))
+        assert (warm_up_run.outcome, warm_up_run.settings.device, warm_up_run.session) == ("ok", "cpu", 3)
+        assert warm_up_run.measurement
+        assert f"1 run, one at each start on each device, of {warm_up_run.process_seconds:.1f} s" in page(shared)
         numbers = [results / "tiny" / name for name in ("timings.csv", "fit.json")]
         before = [path.read_bytes() for path in numbers]
-        for file in (*(results / "primers").iterdir(), *numbers, results / "report.html"):
+        for file in (*(results / "warm_up_runs").iterdir(), *numbers, results / "report.html"):
             file.unlink()
-        said = shared.good(TWO, "primer=true")
+        said = shared.good(TWO, "warm_up_run=true")
         assert [path.read_bytes() for path in numbers] == before
-        assert "primer on" not in said  # a start that measures nothing makes none
-        assert not list((results / "primers").iterdir())
-        assert "Primers" not in page(shared)
+        assert "warm-up run on" not in said  # a start that measures nothing makes none
+        assert not list((results / "warm_up_runs").iterdir())
+        assert "Warm-up runs" not in page(shared)
 
 
 def test_runs_beside_a_noisy_neighbour_are_marked_and_measured_again(ready: Checkout) -> None:
@@ -127,7 +127,7 @@ def test_runs_beside_a_noisy_neighbour_are_marked_and_measured_again(ready: Chec
     assert len(list((ready.root / "results/tiny/telemetry/disturbed").glob("*.parquet"))) == 2
     assert said.count("kept aside, and measured once more") == 2
     table = timings(ready)
-    assert table["set_aside"].fillna("").tolist() == ["", "", "disturbed", "disturbed"]
+    assert table["excluded"].fillna("").tolist() == ["", "", "disturbed", "disturbed"]
     assert all("others_cpu_percent" in marks for marks in table["disturbed"][2:])
     told = "2 of them were measured once more: the second record counts, and the firsts are crosses in the charts"
     assert told in page(ready)

@@ -125,7 +125,7 @@ def test_an_executor_makes_the_runs_in_jobs_that_neither_plan_nor_lock(plain: Ch
     options = ["--executor", "cluster-sync", "--cluster-sync-submit-cmd", "bash", "--jobs", "2"]
     done = plain.run(command(options, "overrides={replicates: 1}"))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "tiny on cpu: 2 runs to make in 1 block, 0 there already" in done.stderr
+    assert "tiny on cpu: 2 runs pending in 1 block, 0 done" in done.stderr
     assert {f"run {number} of 2: " in done.stderr for number in (1, 2)} == {True}
     made = records(plain)
     assert {record.outcome for record in made.values()} == {"ok"}
@@ -229,7 +229,7 @@ class TestSlurm:
         """Each run but those that begin later waits until the time for runs is over: the minute before the end."""
         plain.plant("""
             import json
-            start = json.loads(Path("results/tiny/start.json").read_text())
+            start = json.loads(Path("results/tiny/session.json").read_text())
             time.sleep(max(0, start["deadline"] - time.time()) if "SLURM_JOB_ID" in os.environ else 0)
         """)
         plain.study("tiny", model=OWN_MODEL, replicates=3)

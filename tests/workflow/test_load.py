@@ -1,4 +1,5 @@
-"""A machine that others load while a study runs: the yardstick shows it, and no difference is made up from it."""
+"""A machine that others load while a study runs: the reference workload shows it, and no difference is made up from
+it."""
 
 import os
 from contextlib import nullcontext
@@ -13,9 +14,9 @@ from study.analysis.table import rows
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import Record
 from study.artifacts.run import Run
-from study.artifacts.start import Start
+from study.artifacts.session import Session
 from study.config.study import Study
-from study.host.engine.place import Place
+from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.make import make_plan
 from study.host.steps import launch
 from study.host.steps.prepare import make_dataset
@@ -49,7 +50,7 @@ def measure(plan: Plan, results: Path) -> dict[bool, Record]:
     for run in plan.runs[:2]:
         loaded = bool(found)
         with neighbours(RESTLESS, 1 + (os.cpu_count() or 1)) if loaded else nullcontext():
-            found[loaded] = launch.launch(plan, run, results, Start(), results / "run.log", f"run {run.position}")
+            found[loaded] = launch.launch(plan, run, results, Session(), results / "run.log", f"run {run.position}")
     assert {record.outcome for record in found.values()} == {"ok"}
     return found
 
@@ -59,18 +60,20 @@ def planted(run: Run, measured: dict[bool, Record]) -> Record:
     1% or 2% of chance."""
     record = measured[run.block in LOADED_BLOCKS]
     assert record.measurement
-    assert record.yardstick
+    assert record.reference_workload
     machine = 2.0 if run.block in LOADED_BLOCKS else 1.0
     seconds = machine * CHANCE[str(run.setting.levels["control"])][run.block - 1]
-    repetitions = [0.004 * machine] * len(record.yardstick.before)
+    repetitions = [0.004 * machine] * len(record.reference_workload.before)
     return record.model_copy(
         update={
             "run": run.name,
             "block": run.block,
             "position": run.position,
             "setting": run.setting,
-            "primed": True,
-            "yardstick": record.yardstick.model_copy(update={"before": repetitions, "after": repetitions}),
+            "warmed_up": True,
+            "reference_workload": record.reference_workload.model_copy(
+                update={"before": repetitions, "after": repetitions}
+            ),
             "measurement": record.measurement.model_copy(update={"fit_seconds": 10 * seconds}),
         }
     )
@@ -83,9 +86,9 @@ def test_load_from_outside_in_half_of_the_blocks_is_seen_and_makes_no_difference
     how much slower it makes the runs is planted, for that is the machine's own affair."""
     monkeypatch.delenv("STUDY_INSTRUMENTS")
     values = study_values(factors={}, curve=None, null_control=True, contrast="control", replicates=4)
-    plan = make_plan("loaded", Study.model_validate(values), Place("none", "asked for"), HERE)
+    plan = make_plan("loaded", Study.model_validate(values), EngineChoice("none", "asked for"), HERE)
     measured = measure(plan, tmp_path / "results")
-    assert all(record.yardstick and record.yardstick.seconds > 0 for record in measured.values())
+    assert all(record.reference_workload and record.reference_workload.seconds > 0 for record in measured.values())
     assert (measured[True].cpu_percent_before or 0) >= BUSY_LIMIT
     found = analyse(plan.study, rows.table(plan, {run.name: planted(run, measured) for run in plan.runs}))
     (changed,) = (caveat for caveat in found.warnings if isinstance(caveat, MachineChanged))

@@ -20,7 +20,7 @@ module {name}:
 """
 EVERY_RULE = "use rule * from study\n"
 CONFIG = {
-    "studies": ["tiny"], "container": "none", "primer": False, "quiet_wait_seconds": 0,
+    "studies": ["tiny"], "container": "none", "warm_up_run": False, "quiet_wait_seconds": 0,
     "overrides": {"training.batch_size": [16]},
 }  # fmt: skip
 

@@ -8,9 +8,9 @@ import pytest
 
 from study.artifacts.record import Record
 from study.artifacts.run import Node
-from study.artifacts.start import Start
+from study.artifacts.session import Session
 from study.config.study import Study
-from study.host.engine.place import Place
+from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.make import make_plan
 from study.host.steps import attempt, launch
 from tests.conftest import HERE, SMALL_NET, study_values
@@ -58,11 +58,11 @@ def test_a_run_on_two_machines_has_the_losses_of_one_process(
         curve=None,
         replicates=1,
     )
-    plan = make_plan("tiny", Study.model_validate(values), Place("none", ""), HERE, {"cpu": 2, "cuda": 0})
+    plan = make_plan("tiny", Study.model_validate(values), EngineChoice("none", ""), HERE, {"cpu": 2, "cuda": 0})
     make(plan, tmp_path)
     made: dict[str, Record] = {}
     for run in plan.runs:
-        record = launch.launch(plan, run, tmp_path, Start(), tmp_path / "log", run.name)
+        record = launch.launch(plan, run, tmp_path, Session(), tmp_path / "log", run.name)
         assert record.outcome == "ok", (record.message, (tmp_path / "log").read_text())
         made[run.settings.training.strategy] = record
     one, two = (made[strategy].measurement for strategy in ("single", "ddp_two_nodes"))

@@ -112,7 +112,7 @@ class TestOneStudyFromStartToEnd:
 
     def test_a_change_of_the_report_renders_it_again_and_measures_nothing(self, shared: Checkout) -> None:
         before = shared.records()
-        append(shared.root / "study" / "analysis" / "report" / "templates" / "report.html.j2", "<!-- edited -->")
+        append(shared.root / "study" / "analysis" / "report" / "fork servers" / "report.html.j2", "<!-- edited -->")
         shared.good("overrides={replicates: 2, training.batch_size: [4, 8, 16]}")
         assert shared.records() == before
         assert "<!-- edited -->" in (shared.root / "results" / "report.html").read_text(encoding="utf-8")
@@ -225,7 +225,7 @@ def test_a_signal_to_snakemake_alone_ends_its_run_at_once_and_says_how_to_go_on(
     unfinished = (ready.root / "results" / "report.html").read_text(encoding="utf-8")
     assert "1 of 2 planned runs are there: this is no final report." in unfinished
     ready.good("time_budget_minutes=0")
-    assert ready.records() == {}  # the block was broken off, and is set aside
+    assert ready.records() == {}  # the block was broken off, and is excluded
     page = (ready.root / "results" / "report.html").read_text(encoding="utf-8")
     assert "A start was broken off in block 1: 1 record is kept and not counted." in page
 

@@ -52,7 +52,7 @@ def first_step(file: str) -> str | None:
     if file.endswith(".py"):
         name = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         return next((step for step, modules in NEEDED.items() if name in modules), None)
-    return "figures" if file.endswith(".csv") else "report"  # else the page's templates
+    return "figures" if file.endswith(".csv") else "report"  # else the page's fork servers
 
 
 @pytest.fixture(scope="module")

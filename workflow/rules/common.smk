@@ -76,6 +76,6 @@ def figures_of(study):
     return Figures(FLOW.results.figures(study))
 
 
-def asked(name):
+def requested(name):
     """Return the function that tells Snakemake what a run asks an executor for under the name of a resource."""
     return lambda wc: FLOW.resource(wc.study, wc.run, name)

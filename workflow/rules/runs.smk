@@ -1,6 +1,6 @@
 # What a run asks an executor for. Snakemake keeps it for every run, and a start on this machine asks for nothing.
 RESOURCES = ("slurm_partition", "constraint", "gres", "slurm_extra", "gpu", "nodes", "tasks")
-ASKED = {name: asked(name) for name in RESOURCES} if ON_OTHER_MACHINES else {}
+REQUESTED = {name: requested(name) for name in RESOURCES} if ON_OTHER_MACHINES else {}
 
 
 # What a run waits for. A name for these files would cost Snakemake a kilobyte a run, and a function that returns none
@@ -26,7 +26,7 @@ rule measure:
     priority: known(lambda wc: FLOW.order(wc.study, wc.run, wc.key))
     threads: 1 if ON_OTHER_MACHINES else workflow.resource_settings.cores or 1
     resources:
-        **ASKED,
+        **REQUESTED,
     params:
         counter=known(lambda wc: FLOW.counter(wc.study, wc.run)),
     shell:

@@ -44,6 +44,6 @@ def order_chart(runs: list[Executed], title: str, caption: str) -> Chart | None:
         return HEIGHT, parts
 
     wide, narrow = drawn(draw, title)
-    series = {"run": "one run"} | ({"aside": "set aside, in no number"} if any(run.aside for run in runs) else {})
+    series = {"run": "one run"} | ({"aside": "excluded, in no number"} if any(run.aside for run in runs) else {})
     caption += " A dashed line is a new start." if len({run.session for run in runs}) > 1 else ""
     return Chart(title, wide, narrow, caption, series)

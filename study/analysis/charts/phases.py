@@ -26,7 +26,7 @@ LIFE = {
     "start_seconds": "start and imports",
     "inputs_seconds": "data and weights checked",
     "device_start_seconds": "start of the device",
-    "instruments_seconds": "yardsticks",
+    "instruments_seconds": "reference workloads",
     "build_seconds": "loader and model built",
     "cold_seconds": "cold steps, beyond warm ones",
     "warm_seconds": "warm training",

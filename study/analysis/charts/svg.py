@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
-from study.analysis.words import in_place
+from study.analysis.words import isolate_bidi
 
 WIDE, NARROW = 720, 340
 """Widths of a chart in pixels, for a desk and for a phone."""
@@ -47,8 +47,8 @@ def words(text: str, x: float, y: float, kind: str = "", anchor: str | None = No
     """Return letters with their baseline at ``y``; what has no ``room`` (pixels) is cut, and shown whole on hover."""
     most = None if room is None else _letters(room, kind)
     cut = text if most is None or len(text) <= most else text[: most - 1] + "…"
-    whole = [] if cut == text else [element("title", escape(in_place(text)))]
-    return element("text", escape(in_place(cut)), *whole, x=x, y=y, class_=kind or None, text_anchor=anchor)
+    whole = [] if cut == text else [element("title", escape(isolate_bidi(text)))]
+    return element("text", escape(isolate_bidi(cut)), *whole, x=x, y=y, class_=kind or None, text_anchor=anchor)
 
 
 def paragraph(lines: Sequence[str], x: float, y: float, kind: str = "", anchor: str | None = None) -> str:
@@ -56,7 +56,7 @@ def paragraph(lines: Sequence[str], x: float, y: float, kind: str = "", anchor: 
     if len(lines) == 1:
         return words(lines[0], x, y, kind, anchor)
     spans = [
-        element("tspan", escape(in_place(line)), x=x, y=y + LINE * place if place else None)
+        element("tspan", escape(isolate_bidi(line)), x=x, y=y + LINE * place if place else None)
         for place, line in enumerate(lines)
     ]
     space = element("tspan", " ", font_size=0)  # it parts the words of two lines, and moves no line

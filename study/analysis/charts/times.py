@@ -36,7 +36,7 @@ Kind = Literal["run", "disturbed", "aside"]
 SERIES = {
     "run": "one run",
     "disturbed": "disturbed run",
-    "aside": "set aside, in no number",
+    "aside": "excluded, in no number",
     "mean": "mean and 95% interval",
     "published": "published, on other hardware",
 }

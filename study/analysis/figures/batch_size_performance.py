@@ -66,7 +66,7 @@ def _bars(axes: Axes, levels: list[Level], group: Group) -> None:
 
 
 def _points(rows: pd.DataFrame, x: str, y: str) -> pd.DataFrame:
-    return rows[rows["outcome"] == "ok"].rename(columns={x: "x", y: "y"})[["x", "y", "set_aside", "disturbed"]]
+    return rows[rows["outcome"] == "ok"].rename(columns={x: "x", y: "y"})[["x", "y", "excluded", "disturbed"]]
 
 
 def _line(axes: Axes, levels: list[Level], group: Group, points: pd.DataFrame) -> None:

@@ -29,19 +29,19 @@ class Drawn:
 def marked(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame, dict[str, Any]]]:
     """Return the rows of a table of timings that are drawn apart, with their label and their look; none if empty.
 
-    These are disturbed runs that count, hollow, and records that were set aside, crossed.
+    These are disturbed runs that count, hollow, and records that were excluded, crossed.
     """
-    aside = rows["set_aside"].notna()
+    aside = rows["excluded"].notna()
     parts = [
         ("disturbed run", rows[rows["disturbed"].notna() & ~aside], {"marker": "o", "markerfacecolor": "none"}),
-        ("set aside, in no number", rows[aside], {"marker": "x"}),
+        ("excluded, in no number", rows[aside], {"marker": "x"}),
     ]
     return [(label, part, {"linestyle": "none", "color": "0.2"} | look) for label, part, look in parts if len(part)]
 
 
 def unmarked(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a table of timings that are drawn plainly: they count, and no one disturbed their runs."""
-    return rows[rows["set_aside"].isna() & rows["disturbed"].isna()]
+    return rows[rows["excluded"].isna() & rows["disturbed"].isna()]
 
 
 def use_style() -> None:

@@ -22,7 +22,7 @@ from study.analysis.report.drawings import (
     switch_charts,
 )
 from study.analysis.report.epochs import EpochGroup, epoch_rows, grouped, published_epochs
-from study.analysis.report.facts import facts_of, glossary, primers_of
+from study.analysis.report.facts import facts_of, glossary, warm_up_runs_of
 from study.analysis.report.life import life_chart, life_sentence, wall_seconds, with_gaps
 from study.analysis.report.notes import counts, oddities, origins, reduced, summary
 from study.analysis.report.tables import LevelTable, level_tables
@@ -100,13 +100,13 @@ def view(
     frame: pd.DataFrame,
     analysis: Analysis,
     pictures: list[dict[str, str]],
-    primers: Sequence[Record] = (),
+    warm_up_runs: Sequence[Record] = (),
     refused_aside: Mapping[str, str] | None = None,
     folder: str = "",
 ) -> StudyView:
-    """Return all values that the template shows on one study. ``primers`` are those of every start in the folder.
+    """Return all values that the template shows on one study. ``warm_up_runs`` are those of every start in the folder.
 
-    ``refused_aside`` holds the reason for each file among the records set aside that does not fit; the analysis names
+    ``refused_aside`` holds the reason for each file among the records excluded that does not fit; the analysis names
     those of the other records.
     """
     study, frame = plan.study, with_reasons(plan.study, frame)
@@ -154,7 +154,7 @@ def view(
         else ("" if study.effects else ", ".join(short_key(key) for key in study.compared)) or "setting",
         total=total_words(analysis.y),
         rate="images/s" if study.total in TOTALS_OF_INFERENCE else "images/s in training",
-        facts=[*facts_of(plan, records), *primers_of(records, primers)],
+        facts=[*facts_of(plan, records), *warm_up_runs_of(records, warm_up_runs)],
         epochs=_epochs(plan, records, set(counted(frame)["run"])),
         runs=_runs(plan, frame, analysis.y),
         beside=series,
@@ -166,7 +166,7 @@ def view(
 
 def _counted(frame: pd.DataFrame) -> int:
     """Return how many of the runs that succeeded are in the means."""
-    return int(((frame["outcome"] == "ok") & frame["set_aside"].isna()).sum())
+    return int(((frame["outcome"] == "ok") & frame["excluded"].isna()).sum())
 
 
 def _unfinished(progress: Progress) -> list[str]:
@@ -226,7 +226,7 @@ def _runs(plan: Plan, frame: pd.DataFrame, y: str) -> list[dict[str, Any]]:
         "peak_host_resident_bytes",
         "session",
         "disturbed",
-        "set_aside",
+        "excluded",
     ]
     files = {run.name: run.file for run in plan.runs}
     rows = [
@@ -245,6 +245,6 @@ def _outcome(row: dict[str, Any]) -> str:
     """Return the outcome of a record, with the marks that it bears."""
     told = [str(row["outcome"]).replace("_", " ")]
     told += ["disturbed"] if row["disturbed"] else []
-    if row["set_aside"]:
-        told.append("set aside" if row["set_aside"] == "disturbed" else f"set aside: {row['set_aside']}")
+    if row["excluded"]:
+        told.append("excluded" if row["excluded"] == "disturbed" else f"excluded: {row['excluded']}")
     return ", ".join(told)

@@ -51,7 +51,7 @@ def _row(study: str, level: Level, group: Group, rows: pd.DataFrame, y: str, pub
     dots = tuple(
         times.Dot(f"{study}/{run}", float(seconds), _kind(aside, disturbed))
         for run, seconds, aside, disturbed in zip(
-            timed["run"], timed[y], timed["set_aside"], timed["disturbed"], strict=True
+            timed["run"], timed[y], timed["excluded"], timed["disturbed"], strict=True
         )
     )
     note = f"{level.accuracy:.0%} accurate" if level.accuracy is not None else ""
@@ -197,7 +197,7 @@ def order_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | Non
     runs = over_means(groups, analysis.y)
     executed = [
         order.Executed(f"{plan.name}/{run}", float(over), int(session), isinstance(aside, str))
-        for run, over, session, aside in zip(runs["run"], runs["over"], runs["session"], runs["set_aside"], strict=True)
+        for run, over, session, aside in zip(runs["run"], runs["over"], runs["session"], runs["excluded"], strict=True)
     ]
     caption = "Each run's time over the mean of its setting. A slope or a step comes from the machine."
     return order.order_chart(executed, "Order of execution", caption)

@@ -9,7 +9,7 @@ from study.analysis.stats.findings import Answer, CannotSay, Fastest, NothingSuc
 from study.analysis.wording.answer import answer_sentence
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, Selected, read_plan
-from study.base.durations import counted
+from study.base.durations import quantity
 from study.config.study import Study
 
 
@@ -66,7 +66,7 @@ def next_step(
     Each command can be typed as it stands, in bash and in zsh. ``makefile``: whether the folder has this project's.
     """
     if left:
-        return f"Next: {counted(left, 'run')} still to be made: start again, with no time budget or a longer one."
+        return f"Next: {quantity(left, 'run')} still to be made: start again, with no time budget or a longer one."
     open_ones = {study: one for study, answer in answers.items() for one in answer if not _decides(one)}
     if open_ones:
         study, answer = next(iter(open_ones.items()))

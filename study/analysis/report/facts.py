@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from study.analysis.words import bytes_words, listed, short_key
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
-from study.base.durations import counted
+from study.base.durations import quantity
 from study.config.sections import Training
 from study.config.settings import description, get
 from study.config.study import TOTALS_OF_INFERENCE, Study, shown
@@ -85,12 +85,14 @@ PROCESSES = {
 }
 
 
-def primers_of(records: dict[str, Record], primers: Sequence[Record]) -> list[tuple[str, str]]:
-    """Return the number and the times of the primers on the devices of these records."""
-    used = {record.settings.device for record in records.values() if record.primed}
-    seconds = [f"{primer.process_seconds:.1f}" for primer in primers if primer.settings.device in used]
-    told = f"{counted(len(seconds), 'run')}, one at each start on each device, of {', '.join(seconds)} s; not counted"
-    return [("Primers", told)] if seconds else []
+def warm_up_runs_of(records: dict[str, Record], warm_up_runs: Sequence[Record]) -> list[tuple[str, str]]:
+    """Return the number and the times of the warm-up runs on the devices of these records."""
+    used = {record.settings.device for record in records.values() if record.warmed_up}
+    seconds = [
+        f"{warm_up_run.process_seconds:.1f}" for warm_up_run in warm_up_runs if warm_up_run.settings.device in used
+    ]
+    told = f"{quantity(len(seconds), 'run')}, one at each start on each device, of {', '.join(seconds)} s; not counted"
+    return [("Warm-up runs", told)] if seconds else []
 
 
 def _training(training: Training) -> str:

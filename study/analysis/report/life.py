@@ -6,7 +6,7 @@ from study.analysis.charts import phases
 from study.analysis.charts.svg import Chart
 from study.analysis.words import place_words
 from study.artifacts.setting import Setting
-from study.artifacts.timing import MEASURED_LIFE
+from study.artifacts.timing import LIFETIME_COLUMNS
 from study.base.durations import duration_words
 
 CAPTION = (
@@ -22,7 +22,7 @@ def life_chart(groups: list[tuple[Setting, pd.DataFrame]]) -> Chart | None:
     """
     bars = []
     for group, rows in groups:
-        known = rows[rows["outcome"] == "ok"].dropna(subset=MEASURED_LIFE)
+        known = rows[rows["outcome"] == "ok"].dropna(subset=LIFETIME_COLUMNS)
         if len(known):
             bars.append(phases.Bar(place_words(group), _parts(known)))
     return phases.phases_chart([phases.Bars("", tuple(bars))], "Where a run's whole time goes", CAPTION, phases.LIFE)
@@ -30,7 +30,7 @@ def life_chart(groups: list[tuple[Setting, pd.DataFrame]]) -> Chart | None:
 
 def _parts(runs: pd.DataFrame) -> dict[str, float]:
     """Return the mean seconds of each part of ``runs``."""
-    means = runs[[*MEASURED_LIFE, "between_seconds"]].mean().to_dict()
+    means = runs[[*LIFETIME_COLUMNS, "between_seconds"]].mean().to_dict()
     known = {key: float(means[key]) for key in phases.LIFE if key in means}
     fit, valid, cold = means["fit_seconds"], means["valid_seconds"], means["warm_up_extra_seconds"]
     known |= {"build_seconds": means["setup_seconds"] + means["model_seconds"]}
@@ -58,7 +58,7 @@ def with_gaps(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def wall_seconds(frame: pd.DataFrame) -> float:
-    """Return the wall time of all runs of a study, those that were set aside included, with the pauses within starts.
+    """Return the wall time of all runs of a study, excluded ones too, with the pauses within starts.
 
     It is 0 where no run's time is known.
     """

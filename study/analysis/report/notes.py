@@ -9,7 +9,7 @@ from study.analysis.words import device_words
 from study.artifacts.plan import Plan
 from study.artifacts.prepared import fell_back
 from study.artifacts.record import Record
-from study.base.durations import counted, duration_words
+from study.base.durations import duration_words, quantity
 from study.config.sections import is_own
 from study.config.study import Study
 
@@ -31,7 +31,7 @@ def counts(plan: Plan, records: Mapping[str, Record]) -> str:
 def summary(plan: Plan, records: Mapping[str, Record], wall: float, in_means: int) -> list[str]:
     """Return the parts of the line below the title: machine, runs, date, ``wall`` seconds, images and weights.
 
-    ``in_means`` of the runs that succeeded are in the means; the others were set aside.
+    ``in_means`` of the runs that succeeded are in the means; the others were excluded.
     """
     used = [record for record in records.values() if record.outcome == "ok"]
     machines = dict.fromkeys(record.machine.device_name for record in used if record.machine)
@@ -118,7 +118,7 @@ def oddities(records: Mapping[str, Record], refused_aside: Mapping[str, str]) ->
     left = {record.data.left_out for record in records.values() if record.data and record.data.left_out}
     bare = sum(record.record_sha256 is None for record in records.values())
     return [
-        *([f"The data leave out {counted(max(left), 'file')}: the manifest names each reason."] if left else []),
-        *(f"{name}, set aside before, does not fit: {why}." for name, why in refused_aside.items()),
-        *([f"Without a checksum of their own: {counted(bare, 'record')}. An edit would not show."] if bare else []),
+        *([f"The data leave out {quantity(max(left), 'file')}: the manifest names each reason."] if left else []),
+        *(f"{name}, excluded before, does not fit: {why}." for name, why in refused_aside.items()),
+        *([f"Without a checksum of their own: {quantity(bare, 'record')}. An edit would not show."] if bare else []),
     ]

@@ -17,7 +17,7 @@ from study.analysis.progress import progress_sentence
 from study.analysis.report.context import StudyView, view
 from study.analysis.report.tables import resources
 from study.analysis.stats.analysis import read_analysis
-from study.analysis.table.files import read_primers, read_timings
+from study.analysis.table.files import read_timings, read_warm_up_runs
 from study.analysis.wording.cards import SIGNS, EvidenceWord
 from study.analysis.wording.caveats import sensitivity_sentence
 from study.analysis.wording.claims import claim_text
@@ -28,7 +28,7 @@ from study.analysis.words import (
     bytes_words,
     coefficients,
     device_words,
-    in_place,
+    isolate_bidi,
     law_formula,
     number,
     place_words,
@@ -111,7 +111,7 @@ def content_hash(text: str) -> str:
 
 def prose(text: str) -> Markup:
     """Return a sentence with what stands between backticks as code."""
-    parts = [escape(in_place(part)) for part in text.split("`")]
+    parts = [escape(isolate_bidi(part)) for part in text.split("`")]
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in enumerate(parts)
     )
@@ -119,12 +119,12 @@ def prose(text: str) -> Markup:
 
 def breakable(name: str) -> Markup:
     """Return a name that a line may end in after a hyphen or an underscore, and nowhere else."""
-    return Markup("<wbr>").join(map(escape, re.findall(r"[^-_]*[-_]+|[^-_]+$", in_place(name))))
+    return Markup("<wbr>").join(map(escape, re.findall(r"[^-_]*[-_]+|[^-_]+$", isolate_bidi(name))))
 
 
 def _finalize(value: object) -> object:
     """Return a value as the page shows it; markup has been through this."""
-    return in_place(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return isolate_bidi(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _read(name: str, results: Path, linked: Path, page: Path) -> StudyView:
@@ -135,11 +135,11 @@ def _read(name: str, results: Path, linked: Path, page: Path) -> StudyView:
     folder = quote(os.path.relpath(linked / name, page))
     return view(
         plan,
-        found.counted,
+        found.included,
         read_timings(files.timings(name), plan),
         read_analysis(files.fit(name)),
         _pictures(Results(linked).figures(name), folder),
-        read_primers(results),
+        read_warm_up_runs(results),
         found.refused_aside,
         folder,
     )

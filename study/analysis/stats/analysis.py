@@ -12,7 +12,7 @@ from pydantic import Field
 
 from study.analysis.stats import gate, machine_change
 from study.analysis.stats.bottleneck import bottlenecks_of
-from study.analysis.stats.caveats import learning_caveats, set_aside_caveats, warnings_of
+from study.analysis.stats.caveats import exclusion_caveats, learning_caveats, warnings_of
 from study.analysis.stats.contrasts import Ratio, contrasts_of, control_of, quotient_of, ratios_of
 from study.analysis.stats.curve import CurveFit, curve_of_model
 from study.analysis.stats.equivalence import Sensitivity, equivalent_to, sensitivity_of
@@ -61,17 +61,18 @@ class Level(Strict):
 
     setting: Setting = Field(description="The level on the curve's axis, or the levels of all factors but the device.")
     x: float | None = Field(description="The curve's factor; null in a study without a curve.")
-    runs: int = Field(description="Runs that count: they succeeded, and none is set aside.")
-    set_aside: dict[str, int] = Field(description="Number of successful runs that a rule sets aside, by reason.")
+    runs: int = Field(description="Runs that count: they succeeded, and none is excluded.")
+    excluded: dict[str, int] = Field(description="Number of successful runs that a rule excludes, by reason.")
     time: Estimate | None = Field(
         description="Seconds; null where no run counts, and without bounds where the mean is not determined."
     )
     undetermined: gate.Undetermined | None = Field(description="Why the mean is not determined; null where it is.")
     time_with_far: Estimate | None = Field(
-        description="Seconds with the far runs among the others; null where no far run was set aside."
+        description="Seconds with the far runs among the others; null where no far run was excluded."
     )
     time_adjusted: Estimate | None = Field(
-        description="Seconds with the machine's change accounted for by the yardstick; null where it did not change."
+        description="Seconds with the machine's change accounted for by the reference workload; null where it did not "
+        "change."
     )
     accuracy: float | None = Field(description="Mean over the runs, 0 to 1.")
     images_per_second: float | None = Field(
@@ -112,12 +113,14 @@ class Group(Strict):
     optimum: Optimum | None = Field(None, description="Hsu's comparisons with the best; null without replicates.")
     machine_change: float | None = Field(
         None,
-        description="The slowest yardstick over the fastest: how far the machine changed; null without a yardstick.",
+        description="The slowest reference workload over the fastest: how far the machine changed; null without a "
+        "reference workload.",
     )
     machine: MachinePart = Field(
         None,
-        description="`explains`: the levels differ only until the yardstick is accounted for, and the times follow "
-        "it. `unclear`: the machine changed, and the runs are too few to tell its part in the levels' difference.",
+        description="`explains`: the levels differ only until the reference workload is accounted for, and the times "
+        "follow it. `unclear`: the machine changed, and the runs are too few to tell its part in the levels' "
+        "difference.",
     )
     curve: CurveFit | None = Field(
         None, description="Null with fewer than three levels whose time is determined, or without a curve."
@@ -176,7 +179,7 @@ def analyse(study: Study, frame: pd.DataFrame) -> Analysis:
         ],
         warnings=[
             *learning_caveats(fitted, study.learning_margin),
-            *set_aside_caveats(fitted, y),
+            *exclusion_caveats(fitted, y),
             *warnings_of(study, frame, y, study.curve.x if study.curve else None),
             *(group.drift for group in groups if group.drift),
         ],
@@ -291,10 +294,10 @@ def _levels(study: Study, group: GroupFit, y: str) -> list[Level]:
 def _with_far(group: GroupFit, y: str) -> dict[str, Estimate]:
     """Return the mean of each level that has a far run, as it would be with that run."""
     part = group.part
-    far = part["set_aside"] == FAR
+    far = part["excluded"] == FAR
     if not far.any():
         return {}
-    every = usable_runs(part.assign(set_aside=part["set_aside"].where(~far, None)), y)
+    every = usable_runs(part.assign(excluded=part["excluded"].where(~far, None)), y)
     model = model_of(every, y, every["level"].tolist())
     return {str(level): estimate(model.mean(level)) for level in part.loc[far, "level"].unique()}
 
@@ -330,13 +333,13 @@ def _level(
     """Return one level, from all of its ``rows`` and from those that count, of which ``typical`` are the medians."""
     clean = group.clean[group.clean["level"] == name]
     adjusted = group.fits.adjusted if group.fits and name in group.times else None
-    left = rows[(rows["outcome"] == "ok") & rows["set_aside"].isin(BY_RULE)]
-    recorded = rows[rows["set_aside"].isna() | rows["set_aside"].isin(BY_RULE)]
+    left = rows[(rows["outcome"] == "ok") & rows["excluded"].isin(BY_RULE)]
+    recorded = rows[rows["excluded"].isna() | rows["excluded"].isin(BY_RULE)]
     return Level(
         setting=group.levels[name],
         x=float(rows[x].iloc[0]) if x else None,
         runs=len(clean),
-        set_aside={str(reason): int(count) for reason, count in left["set_aside"].value_counts().items()},
+        excluded={str(reason): int(count) for reason, count in left["excluded"].value_counts().items()},
         time=group.times.get(name),
         undetermined=group.undetermined.get(name),
         time_with_far=with_far,

@@ -10,7 +10,7 @@ from study.analysis.stats.contrasts import CIRCUMSTANCES
 from study.analysis.stats.findings import Caveat, OfSetting, SetAsideRun
 from study.analysis.stats.gate import separate_sets
 from study.analysis.stats.groups import GroupFit
-from study.analysis.stats.machine_change import CHANGE_LIMIT, YARDSTICKS
+from study.analysis.stats.machine_change import CHANGE_LIMIT, REFERENCE_COLUMNS
 from study.analysis.stats.usable import BY_RULE, counted, row_settings
 from study.artifacts.setting import Setting
 from study.config.study import Study
@@ -27,7 +27,7 @@ WAITING_LIMIT = 0.5
 
 def warnings_of(study: Study, frame: pd.DataFrame, y: str, x: str | None) -> list[Caveat]:
     """Return every caveat of a table of timings with its reasons, whose ``y`` is analysed along the factor ``x``."""
-    every, frame = frame, frame[frame["set_aside"].isna() | frame["set_aside"].isin(BY_RULE)]
+    every, frame = frame, frame[frame["excluded"].isna() | frame["excluded"].isin(BY_RULE)]
     done = frame[(frame["outcome"] == "ok") & frame[y].notna()]
     usable = counted(done)
     return [
@@ -100,23 +100,23 @@ def _refused(frame: pd.DataFrame) -> Iterator[Caveat]:
 
 
 def _disturbed(frame: pd.DataFrame) -> Iterator[Caveat]:
-    """Yield the runs that others disturbed, from the records that count and those that were set aside."""
-    marked = frame[frame["disturbed"].notna() & (frame["set_aside"] != "broken block")]
+    """Yield the runs that others disturbed, from the records that count and those that were excluded."""
+    marked = frame[frame["disturbed"].notna() & (frame["excluded"] != "broken block")]
     if len(marked):
         kinds = pd.Series([kind for text in marked["disturbed"] for kind in str(text).split("; ")])
-        again = marked[marked["set_aside"] == "disturbed"]
+        again = marked[marked["excluded"] == "disturbed"]
         yield findings.DisturbedRuns(
             kinds={str(kind): int(count) for kind, count in kinds.value_counts().sort_index().items()},
             runs=list(dict.fromkeys(marked["run"])),
             measured_again=int(again["run"].nunique()),
             disturbed_again=marked.loc[
-                (marked["set_aside"] != "disturbed") & marked["run"].isin(again["run"]), "run"
+                (marked["excluded"] != "disturbed") & marked["run"].isin(again["run"]), "run"
             ].tolist(),
         )
 
 
 def _broken(frame: pd.DataFrame) -> Iterator[Caveat]:
-    broken = frame[frame["set_aside"] == "broken block"]
+    broken = frame[frame["excluded"] == "broken block"]
     if len(broken):
         yield findings.BrokenBlocks(blocks=sorted({int(block) for block in broken["block"]}), records=len(broken))
 
@@ -232,14 +232,14 @@ def _told_apart(study: Study, rows: pd.DataFrame, column: str) -> tuple[str | No
 
 
 def _machine(usable: pd.DataFrame) -> Iterator[Caveat]:
-    """Yield the devices whose yardstick changed while the study was measured."""
-    for column in YARDSTICKS:
+    """Yield the devices whose reference workload changed while the study was measured."""
+    for column in REFERENCE_COLUMNS:
         for device, rows in usable[["device", column]].dropna().groupby("device", sort=False):
             low, high = float(rows[column].min()), float(rows[column].max())
             if high >= CHANGE_LIMIT * low:
                 yield findings.MachineChanged(
                     device=str(device),
-                    host=column == "host_yardstick_seconds",
+                    host=column == "host_reference_seconds",
                     fastest_seconds=low,
                     slowest_seconds=high,
                 )
@@ -259,23 +259,23 @@ def _apart(study: Study, usable: pd.DataFrame, x: str | None) -> Iterator[Caveat
             yield findings.SeparateStarts(factor=x, sets=sets)
 
 
-def set_aside_caveats(groups: Sequence[GroupFit], y: str) -> Iterator[Caveat]:
-    """Yield the runs that succeeded and that a rule sets aside, beside the mean of their setting."""
+def exclusion_caveats(groups: Sequence[GroupFit], y: str) -> Iterator[Caveat]:
+    """Yield the runs that succeeded and that a rule excludes, beside the mean of their setting."""
     found, succeeded = [], 0
     for group in groups:
         done = group.part[(group.part["outcome"] == "ok") & group.part[y].notna()]
-        left = done[done["set_aside"].isin(BY_RULE)]
+        left = done[done["excluded"].isin(BY_RULE)]
         succeeded += len(counted(done)) + len(left)
         peers = dict(list(group.clean.groupby("level", sort=False))) if len(left) else {}
         found += [
-            _set_aside_run(_setting(group, run["level"], groups), run, peers.get(run["level"]), group, y)
+            _excluded_run(_setting(group, run["level"], groups), run, peers.get(run["level"]), group, y)
             for _, run in left.iterrows()
         ]
     if found:
-        yield findings.SetAsideRuns(runs=found, of=succeeded)
+        yield findings.ExcludedRuns(runs=found, of=succeeded)
 
 
-def _set_aside_run(
+def _excluded_run(
     setting: Setting, run: "pd.Series[Any]", peers: pd.DataFrame | None, group: GroupFit, y: str
 ) -> SetAsideRun:
     """Return a run beside its peers that count; its warm-up where that explains half of the distance."""
@@ -288,7 +288,7 @@ def _set_aside_run(
     return SetAsideRun(
         run=str(run["run"]),
         setting=setting,
-        reason=str(run["set_aside"]),
+        reason=str(run["excluded"]),
         seconds=float(run[y]),
         mean_seconds=mean.value if mean else None,
         warm_up_seconds=own,

@@ -53,7 +53,7 @@ class Ratio(Strict):
         description="With the machine's change accounted for; null where it did not change, or without bounds above."
     )
     follows_machine: bool | None = Field(
-        description="Whether these ratios are shown to follow the yardstick; null where it did not change."
+        description="Whether these ratios are shown to follow the reference workload; null where it did not change."
     )
     slower_seconds: float = Field(description="Mean time at `slower`, as in its group.")
     faster_seconds: float = Field(description="Mean time at `faster`, as in its group.")
@@ -340,7 +340,7 @@ def _adjusted(
 
 
 def _follows(adjusted: LogModel | None) -> bool | None:
-    """Return whether the times are shown to follow the yardstick; None where it did not change."""
+    """Return whether the times are shown to follow the reference workload; None where it did not change."""
     return None if adjusted is None else adjusted.covariate_p is not None and adjusted.covariate_p < SIGNIFICANCE
 
 

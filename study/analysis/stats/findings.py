@@ -182,7 +182,9 @@ class Fastest(Strict):
         description="`explains`: the levels differ only until the machine's change is accounted for. `unclear`: the "
         "runs are too few to tell the machine's part in the differences."
     )
-    machine_change: float | None = Field(description="Slowest yardstick over the fastest; null without a yardstick.")
+    machine_change: float | None = Field(
+        description="Slowest reference workload over the fastest; null without a reference workload."
+    )
     curve: Verdict | None = Field(description="Null without a curve, or where the machine's change forbids one.")
 
 
@@ -354,7 +356,7 @@ class DisturbedRuns(Strict):
     kind: Literal["disturbed_runs"] = "disturbed_runs"
     kinds: dict[str, int] = Field(description="Number of records that crossed each limit, by its key.")
     runs: list[str]
-    measured_again: int = Field(description="Number of runs whose disturbed record was set aside for a second one.")
+    measured_again: int = Field(description="Number of runs whose disturbed record was excluded for a second one.")
     disturbed_again: list[str] = Field(description="Runs whose last record is marked, too.")
 
 
@@ -375,7 +377,7 @@ class RefusedSamples(Strict):
 
 
 class BrokenBlocks(Strict):
-    """Blocks that a start began and did not end, whose records were set aside."""
+    """Blocks that a start began and did not end, whose records were excluded."""
 
     kind: Literal["broken_blocks"] = "broken_blocks"
     blocks: list[int]
@@ -482,11 +484,11 @@ class MixedMachines(Strict):
 
 
 class MachineChanged(Strict):
-    """The yardstick of a device changed during the study."""
+    """The reference workload of a device changed during the study."""
 
     kind: Literal["machine_changed"] = "machine_changed"
     device: str
-    host: bool = Field(description="Whether it is the yardstick of the CPUs beside the device.")
+    host: bool = Field(description="Whether it is the reference workload of the CPUs beside the device.")
     fastest_seconds: float
     slowest_seconds: float
 
@@ -519,10 +521,10 @@ class SetAsideRun(Strict):
     usual_warm_up_seconds: float | None
 
 
-class SetAsideRuns(Strict):
+class ExcludedRuns(Strict):
     """Runs that are kept, shown and not analysed, by the rules that were declared before any run."""
 
-    kind: Literal["set_aside_runs"] = "set_aside_runs"
+    kind: Literal["excluded_runs"] = "excluded_runs"
     runs: list[SetAsideRun]
     of: int = Field(description="Number of successful runs.")
 
@@ -615,7 +617,7 @@ Caveat = Annotated[
     | MachineChanged
     | SeparateStarts
     | WideSpread
-    | SetAsideRuns
+    | ExcludedRuns
     | UnequalWork
     | WholeBatch
     | NoSteadyStep

@@ -33,7 +33,7 @@ class Fits:
     """Of the candidates."""
     candidates: list[str]
     changed: bool
-    """Whether the machine changed by more than the yardstick's own noise."""
+    """Whether the machine changed by more than the reference workload's own noise."""
     adjusted: LogModel | None
     """Means on an unchanged machine; None where it did not change, or too few runs are left to tell its part."""
     adjusted_differs_p: float | None
@@ -64,7 +64,7 @@ class GroupFit:
     learning: dict[str, Learning] = field(default_factory=dict)
     """Whether each level with a run that counts has learned."""
     censored: dict[Hashable, Censored] = field(default_factory=dict)
-    """The levels with runs that missed the target accuracy, set aside or not."""
+    """The levels with runs that missed the target accuracy, excluded or not."""
     chance: float = 0.0
     """Share of the most frequent class."""
 
@@ -150,13 +150,13 @@ def fit_group(clean: pd.DataFrame, y: str, candidates: list[str]) -> Fits:
 
     ``candidates`` are the levels that may be called the fastest.
 
-    The second one has the yardstick as a covariate, with a slope of its own: the times may follow the machine's
-    change in part, or not at all.
+    The second one has the reference workload as a covariate, with a slope of its own: the times may follow the
+    machine's change in part, or not at all.
     """
     levels = clean["level"].tolist()
     raw = model_of(clean, y, levels)
-    yardstick = machine_change.covariate(clean)
-    adjusted = model_of(clean, y, levels, yardstick) if yardstick else None
+    reference_workload = machine_change.covariate(clean)
+    adjusted = model_of(clean, y, levels, reference_workload) if reference_workload else None
     adjusted = adjusted if adjusted and adjusted.spare > 0 else None
     optimum = optimum_of(raw)
     return Fits(
@@ -165,7 +165,7 @@ def fit_group(clean: pd.DataFrame, y: str, candidates: list[str]) -> Fits:
         fair_differs_p=level_test(raw, candidates),
         fair_optimum=_optimum_among(raw, optimum, candidates),
         candidates=candidates,
-        changed=yardstick is not None,
+        changed=reference_workload is not None,
         adjusted=adjusted,
         adjusted_differs_p=level_test(adjusted, candidates) if adjusted else None,
     )

@@ -190,8 +190,8 @@ def fit_log_model(
     ``seconds``, ``levels``, ``blocks`` and ``starts`` hold one entry for each run; a block belongs to one start.
     Where the spread of the levels is shown to differ, each level has a noise of its own (Welch 1938).
 
-    A ``covariate`` (positive; the yardstick's seconds) enters by its logarithm with a slope of its own: how far
-    the machine's change moved these times is estimated, and not assumed (analysis of covariance). The levels'
+    A ``covariate`` (positive; the reference workload's seconds) enters by its logarithm with a slope of its own: how
+    far the machine's change moved these times is estimated, and not assumed (analysis of covariance). The levels'
     effects are those at its mean, or at one where it is not ``centred``.
     """
     level_places = places(levels)

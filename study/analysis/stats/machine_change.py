@@ -1,21 +1,22 @@
-"""How far the machine itself changed while a study was measured, by its yardstick."""
+"""How far the machine itself changed while a study was measured, by its reference workload."""
 
 import numpy as np
 import pandas as pd
 
-YARDSTICKS = ("yardstick_seconds", "host_yardstick_seconds")
+REFERENCE_COLUMNS = ("reference_seconds", "host_reference_seconds")
 CHANGE_LIMIT = 1.10
-"""Slowest yardstick over the fastest, from which times are adjusted; below it may be the yardstick's own noise."""
+"""Slowest reference workload over the fastest, from which times are adjusted; below it may be its own noise."""
 
 
 def with_machine(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs with a column ``pace``: the yardstick over its mean on that device; above 1 is slower.
+    """Return the runs with a column ``pace``: the reference workload over its mean on that device; above 1 is slower.
 
-    A GPU has two yardsticks, its own and that of the CPUs that load its data; the one that changed more counts.
+    A GPU has two reference workloads, its own and that of the CPUs that load its data; the one that changed more
+    counts.
     """
     machine = pd.Series(float("nan"), index=frame.index)
     for _, rows in frame.groupby("device", sort=False):
-        states = [relative(rows[column]) for column in YARDSTICKS if rows[column].notna().all()]
+        states = [relative(rows[column]) for column in REFERENCE_COLUMNS if rows[column].notna().all()]
         if states:
             machine.loc[rows.index] = max(states, key=lambda state: state.max() / state.min())
     return frame.assign(pace=machine)
@@ -28,7 +29,7 @@ def relative(seconds: "pd.Series[float]") -> "pd.Series[float]":
 
 
 def change(frame: pd.DataFrame) -> float | None:
-    """Return the machine's slowest state over its fastest during these runs; None without a yardstick."""
+    """Return the machine's slowest state over its fastest during these runs; None without a reference workload."""
     if frame.empty or frame["pace"].isna().any():
         return None
     return float(frame["pace"].max() / frame["pace"].min())

@@ -47,7 +47,7 @@ def over_means(groups: Levelled, y: str) -> pd.DataFrame:
 
     That is the column ``over``.
     """
-    parts = [pd.DataFrame(columns=["run", "outcome", "started", "session", "set_aside", "over"])]
+    parts = [pd.DataFrame(columns=["run", "outcome", "started", "session", "excluded", "over"])]
     for group, rows in groups:
         means = {level.label: level.time.value for level in group.levels if level.time}
         parts.append(rows.assign(over=rows[y] / rows["level"].map(means)))

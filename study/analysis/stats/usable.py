@@ -1,6 +1,6 @@
-"""The runs that an analysis uses, those that it sets aside, and an estimate with its interval.
+"""The runs that an analysis uses, those that it excludes, and an estimate with its interval.
 
-Single far runs are set aside by a rule that was declared before any run. The residuals are those of an iterated median
+Single far runs are excluded by a rule that was declared before any run. The residuals are those of an iterated median
 polish (Tukey 1977) of log seconds by level and block, which a slow run cannot bend. A run is far if its residual
 exceeds both five robust standard deviations and a factor of 1.33. The rule looks at nothing else, and is the same for
 every study.
@@ -23,7 +23,7 @@ from study.config.study import Study, shown
 
 FIRST, FAR = "first of its start", "far"
 BY_RULE = FIRST, FAR
-"""Reasons beside those of the table itself, by which a run is set aside."""
+"""Reasons beside those of the table itself, by which a run is excluded."""
 
 
 class Estimate(Strict):
@@ -40,33 +40,33 @@ def estimate(interval: Interval) -> Estimate:
 
 
 def with_reasons(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with every reason in its column ``set_aside``: null for a run that counts.
+    """Return the table with every reason in its column ``excluded``: null for a run that counts.
 
-    To the reasons of the table come two that were declared before any run. Where no primer ran, the first run of each
-    start on each device is set aside, unless no other run of its setting is left; then the runs that are far by the
+    To the reasons of the table come two that were declared before any run. Where no warm-up run ran, the first run of
+    each start on each device is excluded, unless no other run of its setting is left; then the runs that are far by the
     rule of ``far_runs``, within each group of settings that differ in the curve's factor alone. In ``session`` a start
     that had several machines counts as one on each of them.
     """
     y = study.total
     frame = frame.assign(session=_starts(frame))
-    frame = frame.assign(set_aside=frame["set_aside"].astype(object).where(frame["set_aside"].notna(), None))
+    frame = frame.assign(excluded=frame["excluded"].astype(object).where(frame["excluded"].notna(), None))
     begun = frame[frame["started"].notna()].sort_values("started", kind="stable")
     firsts = begun.groupby(["session", "device"], sort=False).head(1)
-    cold = firsts[firsts["set_aside"].isna() & (firsts["primed"].astype(str) != "True")]
+    cold = firsts[firsts["excluded"].isna() & (firsts["warmed_up"].astype(str) != "True")]
     usable = usable_runs(frame, y)
     settings = _settings(study, frame)
     left = Counter(settings[at] for at in usable.index)
     for at in cold.index:
         own = int(at in usable.index)
         if left[settings[at]] > own:
-            frame.loc[[at], "set_aside"] = FIRST
+            frame.loc[[at], "excluded"] = FIRST
             left[settings[at]] -= own
     usable = usable_runs(frame, y)
     level_keys, group_keys = keys_of(study)
     for _, rows in usable.groupby(group_keys, sort=False) if group_keys else [("", usable)]:
         levels = list(rows[level_keys].itertuples(index=False, name=None)) if level_keys else [0] * len(rows)
         far = far_runs(rows[y].tolist(), levels, rows["session_block"].tolist())
-        frame.loc[rows.index[far], "set_aside"] = FAR
+        frame.loc[rows.index[far], "excluded"] = FAR
     return frame
 
 
@@ -118,8 +118,8 @@ def level_of(study: Study, key: str, value: Any) -> Level:
 
 
 def counted(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of a table of timings that count: those of records that were set aside are left out."""
-    return frame[frame["set_aside"].isna()]
+    """Return the rows of a table of timings that count: those of records that were excluded are left out."""
+    return frame[frame["excluded"].isna()]
 
 
 def with_true_shares(frame: pd.DataFrame) -> pd.DataFrame:
@@ -127,14 +127,14 @@ def with_true_shares(frame: pd.DataFrame) -> pd.DataFrame:
 
     A ceiling is that of a device in a precision.
     """
-    shares = frame["ceiling_share"].where((frame["outcome"] == "ok") & frame["set_aside"].isna())
+    shares = frame["ceiling_share"].where((frame["outcome"] == "ok") & frame["excluded"].isna())
     most = shares.groupby([frame["device"], frame["precision"]]).transform("max")
     return frame.assign(ceiling_share=frame["ceiling_share"].mask(most > 1))
 
 
 def usable_runs(frame: pd.DataFrame, y: str) -> pd.DataFrame:
     """Return the runs that count, with columns ``session_block`` (session and replicate) and ``pace``."""
-    usable = frame[frame["set_aside"].isna() & (frame["outcome"] == "ok") & frame[y].notna()]
+    usable = frame[frame["excluded"].isna() & (frame["outcome"] == "ok") & frame[y].notna()]
     session = usable["session"].astype(int).astype(str)
     usable = usable.assign(session_block=session + "." + usable["block"].astype(int).astype(str))
     return machine_change.with_machine(usable)

@@ -14,23 +14,23 @@ from study.artifacts.layout import Results
 from study.artifacts.machine import Ceilings
 from study.artifacts.plan import Plan, read_plan
 from study.artifacts.record import Record
+from study.artifacts.record_store import Aside, read_record
 from study.artifacts.run import Run
 from study.artifacts.samples import Measurement
-from study.artifacts.shelf import Aside, read_record
 from study.artifacts.timing import Timing, dtype, kind
 from study.base.errors import StudyError
 from study.base.files import check_plain, write_whole
 from study.config.study import Study, shown
 
 ASIDE: dict[Aside, str] = {"disturbed": "disturbed", "broken": "broken block"}
-"""The folders of records that were set aside and have rows of their own, with the reason in the table."""
+"""The folders of records that were excluded and have rows of their own, with the reason in the table."""
 PARSER: dict[str, Any] = {} if pd.__version__ >= "3.1" else {"float_precision": "round_trip"}
 """What makes pandas read each number to its last bit: before 3.1 it missed that in two of five unless it was asked."""
 
 
 def read_all(plan: Plan, folder: Path) -> dict[str, Record]:
     """Return the record in ``folder`` of each run that has one that fits, by the run's name."""
-    return read_records(plan, folder).counted
+    return read_records(plan, folder).included
 
 
 def read_table(plan: Plan, records: Path, telemetry: Path) -> tuple[pd.DataFrame, int]:
@@ -51,17 +51,17 @@ def read_table(plan: Plan, records: Path, telemetry: Path) -> tuple[pd.DataFrame
         samples = telemetry / (found.folder or "") / f"{found.path.stem}.parquet"
         values = values_of(found.record, summary_of(found.record, samples))
         if found.folder:
-            aside.append((found.run, values | {"set_aside": ASIDE[found.folder]}))
+            aside.append((found.run, values | {"excluded": ASIDE[found.folder]}))
         else:
             counted[found.run.name] = values
             ceilings |= ceilings_of([found.record])
     return table_of(plan, counted, aside, ceilings), refused
 
 
-def read_primers(results: Path) -> list[Record]:
-    """Return the records of the primers of every start, in their order. A damaged one, in no number, is left out."""
+def read_warm_up_runs(results: Path) -> list[Record]:
+    """Return the records of the warm-up runs of every start, in their order. A damaged one is left out."""
     found = []
-    for path in sorted(Results(results).primers.glob("*.json")):
+    for path in sorted(Results(results).warm_up_runs.glob("*.json")):
         with suppress(StudyError):
             found.append(read_record(path))
     return found

@@ -1,4 +1,4 @@
-"""The table of timings: one row for each planned run, and for each record that was set aside.
+"""The table of timings: one row for each planned run, and for each record that was excluded.
 
 Its columns are declared in :mod:`study.artifacts.timing`.
 """
@@ -139,7 +139,7 @@ def _recorded(record: Record) -> dict[str, Any]:
         "started": record.started,
         "process_seconds": record.process_seconds,
         "disturbed": "; ".join(record.disturbed) or None,
-        "primed": record.primed,
+        "warmed_up": record.warmed_up,
         "started_as": record.started_as,
         "node": record.node,
         "quiet": record.quiet,
@@ -155,9 +155,9 @@ def _recorded(record: Record) -> dict[str, Any]:
         "other_device_processes": record.other_device_processes,
         "device_percent_before": record.device_percent_before,
         "idle_watts": record.device_watts_before,
-        "yardstick_seconds": record.yardstick.seconds if record.yardstick else None,
-        "host_yardstick_seconds": record.yardstick.host_seconds if record.yardstick else None,
-        **(record.course.model_dump() if record.course else {}),
+        "reference_seconds": record.reference_workload.seconds if record.reference_workload else None,
+        "host_reference_seconds": record.reference_workload.host_seconds if record.reference_workload else None,
+        **(record.timeline.model_dump() if record.timeline else {}),
     }
 
 

@@ -142,7 +142,9 @@ def _machine(answer: findings.Fastest) -> str:
     """Return why the machine's change leaves no answer."""
     changed = f"the machine itself changed by {answer.machine_change or 1:.1f}x during these runs"
     if answer.machine == "explains":
-        return f"{changed}, and no difference between the settings is left once the yardstick accounts for that"
+        return (
+            f"{changed}, and no difference between the settings is left once the reference workload accounts for that"
+        )
     return f"{changed}, and they are too few to tell its part in the differences between the settings"
 
 
@@ -240,7 +242,8 @@ def _doubts(answer: findings.Contrast) -> list[str]:
     found += [_difference(differs) for differs in answer.differs]
     if answer.explained:
         found.append(
-            f"No difference is left{_at(answer.explained)} once the yardstick accounts for the machine's own change."
+            f"No difference is left{_at(answer.explained)} once the reference workload accounts for the machine's own "
+            f"change."
         )
     if answer.unclear:
         found.append(

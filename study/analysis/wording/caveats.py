@@ -8,7 +8,7 @@ from study.analysis.stats.equivalence import Sensitivity
 from study.analysis.stats.findings import Caveat, SetAsideRun
 from study.analysis.stats.usable import FIRST
 from study.analysis.words import agreeing, device_words, evidence_words, listed, number, short_key
-from study.base.durations import counted
+from study.base.durations import quantity
 
 FEW_RUNS = 4
 """Runs up to this number are named, more are counted."""
@@ -49,7 +49,7 @@ def _files(names: Sequence[str]) -> str:
 
 @caveat_sentence.register
 def _disturbed_runs(caveat: findings.DisturbedRuns) -> str:
-    kinds = listed([f"{evidence_words(kind)} in {counted(count, 'record')}" for kind, count in caveat.kinds.items()])
+    kinds = listed([f"{evidence_words(kind)} in {quantity(count, 'record')}" for kind, count in caveat.kinds.items()])
     told = f"Other work on the machine disturbed {_runs(caveat.runs)} ({kinds})."
     if not caveat.measured_again:
         return told
@@ -93,7 +93,7 @@ def _not_learned(caveat: findings.NotLearned) -> str:
 
 @caveat_sentence.register
 def _few_replicates(caveat: findings.FewReplicates) -> str:
-    return f"{counted(caveat.replicates, 'run')} of each setting: an interval is worth reading from three on."
+    return f"{quantity(caveat.replicates, 'run')} of each setting: an interval is worth reading from three on."
 
 
 @caveat_sentence.register
@@ -156,20 +156,20 @@ def _unequal_circumstances(caveat: findings.UnequalCircumstances) -> str:
 
 @caveat_sentence.register
 def _shared_gpu(caveat: findings.SharedGpu) -> str:
-    return f"Other processes computed on the GPU when {counted(caveat.runs, 'run')} began."
+    return f"Other processes computed on the GPU when {quantity(caveat.runs, 'run')} began."
 
 
 @caveat_sentence.register
 def _busy_machine(caveat: findings.BusyMachine) -> str:
     return (
         f"The machine was busy with other work ({caveat.percent:g}% of its CPUs or more) when "
-        f"{counted(caveat.runs, 'run')} began."
+        f"{quantity(caveat.runs, 'run')} began."
     )
 
 
 @caveat_sentence.register
 def _throttled(caveat: findings.Throttled) -> str:
-    return f"The GPU's clock was held down in {counted(caveat.runs, 'run')}: {listed(caveat.reasons)}."
+    return f"The GPU's clock was held down in {quantity(caveat.runs, 'run')}: {listed(caveat.reasons)}."
 
 
 @caveat_sentence.register
@@ -200,7 +200,7 @@ def _wide_spread(caveat: findings.WideSpread) -> str:
 
 
 @caveat_sentence.register
-def _set_aside_runs(caveat: findings.SetAsideRuns) -> str:
+def _excluded_runs(caveat: findings.ExcludedRuns) -> str:
     told = "; ".join(f"{run.run}, {_reason(run)}" for run in caveat.runs)
     return (
         f"{len(caveat.runs)} of {caveat.of} runs {agreeing(len(caveat.runs), 'is', 'are')} kept and shown but not "
@@ -209,7 +209,7 @@ def _set_aside_runs(caveat: findings.SetAsideRuns) -> str:
 
 
 def _reason(run: SetAsideRun) -> str:
-    reason = "the first of its start, with no primer before it" if run.reason == FIRST else "far from the others"
+    reason = "the first of its start, with no warm-up run before it" if run.reason == FIRST else "far from the others"
     beside = f", {number(run.seconds)} s" + (f" against {number(run.mean_seconds)} s" if run.mean_seconds else "")
     if run.warm_up_seconds is None or run.usual_warm_up_seconds is None:
         return reason + beside
@@ -257,7 +257,7 @@ def _never_steady(caveat: findings.NeverSteady) -> str:
 @caveat_sentence.register
 def _slow_steps(caveat: findings.SlowSteps) -> str:
     return (
-        f"Some steps took at least 50% longer than the median step of their run: {counted(caveat.steps, 'step')} in "
+        f"Some steps took at least 50% longer than the median step of their run: {quantity(caveat.steps, 'step')} in "
         f"{_runs(caveat.runs)}."
     )
 

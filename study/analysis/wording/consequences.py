@@ -37,7 +37,7 @@ CONSEQUENCES: dict[str, tuple[str, str]] = {
     "drift": ("Late runs are not like early ones; blocks take most of it out.", AGAIN),
     "few_replicates": ("The noise is not known well: intervals are wide or missing.", MORE),
     "unsuccessful": ("Their settings are known less well, or not at all.", "See the message and the log of each run."),
-    "set_aside_runs": (
+    "excluded_runs": (
         "Intervals are wider without them, and fewer than three clean runs of a setting give no answer.",
         "Raise `replicates`, and start again on a quiet machine.",
     ),

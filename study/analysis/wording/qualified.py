@@ -9,7 +9,7 @@ from study.analysis.stats.findings import Answer
 from study.analysis.wording.answer import known_ties
 from study.analysis.words import agreeing, listed, number, short_key
 from study.artifacts.setting import Setting
-from study.base.durations import counted
+from study.base.durations import quantity
 
 FEW, SHORT = 3, 40
 """Numbers that are told one by one, and letters of names that are told in full."""
@@ -137,6 +137,6 @@ def far_sentence(group: Group, chosen: str) -> str:
     others = [one.time.value for one in group.levels if one.time and one is not level and one.label not in group.unfair]
     if not level.time_with_far or level.time_with_far.value <= min(others, default=level.time_with_far.value):
         return ""
-    count = level.set_aside.get("far", 0)
-    runs, them = counted(count, "far run"), agreeing(count, "it", "them")
+    count = level.excluded.get("far", 0)
+    runs, them = quantity(count, "far run"), agreeing(count, "it", "them")
     return f"{chosen} is the fastest without {runs}; with {them} the time is {number(level.time_with_far.value)} s."

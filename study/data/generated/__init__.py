@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from study.artifacts.prepared import Manifest
 from study.config.sections import Dataset
 from study.data.preflight import images_a_class, train_images
-from study.data.sources import Outlook, Source
+from study.data.sources import DatasetInfo, Source
 
 if TYPE_CHECKING:
     from study.data.decode import ImageSet
@@ -24,10 +24,10 @@ class Generated(Source):
         drawn = ("classes", "images", "valid_fraction", "seed")
         return drawn if dataset.photographs else (*drawn, "channels", "image_size")
 
-    def look(self, dataset: Dataset) -> Outlook:
+    def inspect(self, dataset: Dataset) -> DatasetInfo:
         """Return the numbers that the keys ask for."""
         counts = images_a_class(dataset.images, dataset.classes)
-        return Outlook(dataset.classes, train_images(counts, dataset.valid_fraction))
+        return DatasetInfo(dataset.classes, train_images(counts, dataset.valid_fraction))
 
     def make(self, dataset: Dataset, folder: Path, results: Path) -> Manifest:
         """Draw every image into ``folder``."""

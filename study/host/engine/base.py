@@ -157,7 +157,7 @@ def _is_alive(label: str) -> bool:
     return _start_of(int(number)) in (start, None)
 
 
-def remove_strays(engine: Engine) -> list[str]:
+def remove_orphans(engine: Engine) -> list[str]:
     """Remove the containers of killed launchers. Return the names of running containers of launchers that may run."""
     at_work = []
     for identity in engine.containers(LAUNCHER):

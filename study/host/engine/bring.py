@@ -70,7 +70,7 @@ def _known(label: str | None) -> str | None:
 
 
 class Seen(Strict):
-    """The output of ``python -m study.training.measure.machine`` in the image."""
+    """The output of ``python -m study.training.instruments.machine`` in the image."""
 
     python: str
     libraries: dict[str, str]
@@ -79,7 +79,7 @@ class Seen(Strict):
 
 def _try(engine: Engine, run_as: str, results: Path, log: TextIO, device: Device, gpu: bool) -> Seen:
     with lifetime.scratch_folder(results) as scratch:
-        command = ["python", "-m", "study.training.measure.machine"]
+        command = ["python", "-m", "study.training.instruments.machine"]
         title = f"image {device}"
         try:
             end, said = lifetime.enter(engine, run_as, command, scratch, [code_mount()], log, title, gpus=gpu)

@@ -26,8 +26,8 @@ from study.config.settings import Settings
 from study.host.engine import base, client, container
 from study.host.engine.base import Engine
 from study.host.engine.container import Box, Mount, shared_memory_bytes
+from study.host.engine.engine_choice import ENGINES
 from study.host.engine.mounts import check_readable
-from study.host.engine.place import ENGINES
 from study.host.supervise import Ended, execute
 
 SCRATCH_PREFIX = f".scratch-{node()}-"
@@ -171,7 +171,7 @@ def allowed_cpus(limit: int | None) -> tuple[int, ...] | None:
 def wait_for_turn(engine: Engine, title: str) -> None:
     """Remove containers of killed launchers, and wait while the container of another launcher measures here."""
     said = False
-    while container.NAME in base.remove_strays(engine):
+    while container.NAME in base.remove_orphans(engine):
         if not said:
             print(f"{title}: waiting until the container {container.NAME} ends", file=sys.stderr, flush=True)
         said = True
@@ -239,6 +239,6 @@ def sweep(results: Path) -> None:
     for engine in ENGINES.values():
         if engine.keeps_containers and engine.why_not() is None:
             with suppress(StudyError):
-                base.remove_strays(engine)
+                base.remove_orphans(engine)
     for folder in results.glob(f"{SCRATCH_PREFIX}*"):
         remove_tree(folder)

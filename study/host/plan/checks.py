@@ -16,14 +16,14 @@ from study.base.devices import usable_cpus
 from study.base.errors import StudyError, printable
 from study.config.settings import Settings
 from study.host.engine import bring
-from study.host.engine.place import Place, engine
+from study.host.engine.engine_choice import EngineChoice, engine
 
 
-def check_training_stack(place: Place) -> None:
+def check_training_stack(choice: EngineChoice) -> None:
     """Raise :class:`StudyError` if runs are to execute on a host without torch."""
-    if place.engine == "none" and importlib.util.find_spec("torch") is None:
+    if choice.engine == "none" and importlib.util.find_spec("torch") is None:
         raise StudyError(
-            f"the runs would execute on the host ({place.reason}), where torch is not installed; fix that, "
+            f"the runs would execute on the host ({choice.reason}), where torch is not installed; fix that, "
             "or install torch with: make env"
         )
 

@@ -10,7 +10,7 @@ from study.base.packages import distributions, versions
 from study.config import own_model
 from study.config.settings import Settings, decisive, loops
 
-COMMON = ("training/*.py", "training/measure/*.py", "training/models/*.py", "training/loops/*.py", "data/decode.py")
+COMMON = ("training/*.py", "training/instruments/*.py", "training/models/*.py", "training/loops/*.py", "data/decode.py")
 """The part of the training side that every run executes, and the decoder of its images."""
 
 

@@ -23,7 +23,7 @@ from study.config.selection import Selection
 from study.config.settings import Settings, get, with_values
 from study.config.study import Study
 from study.data import preflight, sources
-from study.host.engine.place import Place
+from study.host.engine.engine_choice import EngineChoice
 from study.host.engine.request import named
 from study.host.plan import keys, process_count
 
@@ -49,7 +49,7 @@ class Configuration:
 def make_plan(
     name: str,
     study: Study,
-    place: Place,
+    choice: EngineChoice,
     absent: dict[str, str | None],
     counts: Mapping[str, int | None] | None = None,
     earlier: Plan | None = None,
@@ -64,7 +64,7 @@ def make_plan(
     name no class. Raise :class:`StudyError` for a study that cannot be planned.
     """
     counts = counts or {device: int(not reason) for device, reason in absent.items()}
-    shared = _Shared(name, place, _processes_before(earlier), machines)
+    shared = _Shared(name, choice, _processes_before(earlier), machines)
     combined = list(_few_enough(name, _combinations(name, study)))
     configurations = [_configuration(settings, list(study.factors), shared, absent, counts) for settings, _ in combined]
     _check_curve(name, study)
@@ -78,8 +78,8 @@ def make_plan(
         name=name,
         study=study,
         runs=_blocks(configurations, settings_of(study, levels), replicates, study.seed),
-        engine=place.engine,
-        engine_reason=place.reason,
+        engine=choice.engine,
+        engine_reason=choice.reason,
         images=shared.images,
         published=_published(name, study),
         packages=shared.packages,
@@ -115,12 +115,12 @@ class _Shared:
     """What the configurations of one plan share, each of it found once: there may be thousands of configurations."""
 
     def __init__(
-        self, study: str, place: Place, processes_before: Mapping[str, int], machines: Collection[str] | None
+        self, study: str, choice: EngineChoice, processes_before: Mapping[str, int], machines: Collection[str] | None
     ) -> None:
-        self.study, self.place, self.processes_before, self.machines = study, place, processes_before, machines
+        self.study, self.choice, self.processes_before, self.machines = study, choice, processes_before, machines
         self.code = cache(code_sha256)
         self.packages: dict[str, str] = {}
-        self.images: dict[str, ImageRequest] = {str(device): image for device, image in place.images.items()}
+        self.images: dict[str, ImageRequest] = {str(device): image for device, image in choice.images.items()}
         self._modules: dict[tuple[str, ...], list[str]] = {}
         self._installed: dict[tuple[str, ...], dict[str, str]] = {}
         self._datasets: dict[str, tuple[str, int]] = {}
@@ -136,11 +136,11 @@ class _Shared:
         if settings.image is not None and self.images:
             base = self.images[settings.device].base_image
             _once(self.images, name, lambda: named(str(settings.image), settings.device, "image", base))
-        return self.images[name].identity if name in self.images else self.place.inside
+        return self.images[name].identity if name in self.images else self.choice.inside
 
     def installed(self, settings: Settings) -> dict[str, str]:
         """Return the versions of the packages that a run imports on the host, and note them; none in an image."""
-        if self.place.engine != "none":
+        if self.choice.engine != "none":
             return {}
         kind = (settings.model.name, settings.loader.decoder, *keys.measured_code(settings))
         modules = _once(self._modules, kind, lambda: keys.imported_modules(settings))
@@ -154,7 +154,7 @@ class _Shared:
         return _once(self._weights, key, lambda: self._checked_weights(settings))
 
     def _checked_weights(self, settings: Settings) -> str:
-        own_model.check(settings.model.name, Path(), self.place.engine)
+        own_model.check(settings.model.name, Path(), self.choice.engine)
         return _weights(settings, self.study)
 
 
@@ -175,7 +175,7 @@ def _configuration(
 
     Raise :class:`StudyError` if the data, the processes, the batch size or the model do not allow it.
     """
-    study, place = shared.study, shared.place
+    study, choice = shared.study, shared.choice
     dataset_id, train_images = shared.dataset(settings)
     before = shared.processes_before.get(_levels({key: get(settings, key) for key in factors}))
     settings, trouble = process_count.resolve(settings, counts.get(settings.device, 0), study, train_images, before)
@@ -183,7 +183,7 @@ def _configuration(
     weights_id = shared.weights(settings)
     code, image = shared.code(tuple(keys.measured_code(settings))), shared.image(settings)
     packages = shared.installed(settings)
-    identity = keys.run_identity(settings, dataset_id, weights_id, code, packages, place.engine, image)
+    identity = keys.run_identity(settings, dataset_id, weights_id, code, packages, choice.engine, image)
     return Configuration(
         settings=settings,
         dataset=dataset_id,
@@ -228,7 +228,7 @@ def read_all(selection: Selection, folders: Sequence[Path]) -> dict[str, Study]:
 
 def plan_all(
     studies: dict[str, Study],
-    place: Place,
+    choice: EngineChoice,
     absent: dict[str, str | None],
     counts: Mapping[str, int | None] | None = None,
     earlier: Mapping[str, Plan] | None = None,
@@ -237,7 +237,7 @@ def plan_all(
     """Return the plan of each study. ``earlier`` holds the last plan of each study that has one."""
     before = earlier or {}
     return [
-        make_plan(name, study, place, absent, counts, before.get(name), machines) for name, study in studies.items()
+        make_plan(name, study, choice, absent, counts, before.get(name), machines) for name, study in studies.items()
     ]
 
 
@@ -272,7 +272,7 @@ def _not_on_this_machine(settings: Settings, shared: _Shared) -> str | None:
     None if it can. Raise :class:`StudyError` if the executor's machines have no such class.
     """
     if settings.image is not None and not shared.images:
-        return f"its image needs a container engine, and runs execute on the host ({shared.place.reason})"
+        return f"its image needs a container engine, and runs execute on the host ({shared.choice.reason})"
     if settings.machine is None:
         return None
     if shared.machines is None:
@@ -285,8 +285,8 @@ def _not_on_this_machine(settings: Settings, shared: _Shared) -> str | None:
 
 def _dataset(settings: Settings) -> tuple[str, int]:
     dataset = settings.dataset
-    outlook = sources.look(dataset)
-    return sources.name_of(dataset, outlook.files), outlook.train_images
+    info = sources.inspect(dataset)
+    return sources.name_of(dataset, info.files), info.train_images
 
 
 def _weights(settings: Settings, study: str) -> str:
@@ -307,7 +307,7 @@ def _weights(settings: Settings, study: str) -> str:
     images = settings.dataset
     if code := own_model.sha256(name, Path()):
         identity["code"] = code
-        identity["images"] = [sources.look(images).classes, images.channels, images.image_size]
+        identity["images"] = [sources.inspect(images).classes, images.channels, images.image_size]
     return f"{slug(short_name(name))}-{label}.{digest(identity)}"
 
 

@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_earlier, read_plan, selected, write_plans
+from study.artifacts.record_store import refuse_older
 from study.artifacts.run import Run
-from study.artifacts.shelf import refuse_older
-from study.artifacts.start import forget_left, read_start, restamp
+from study.artifacts.session import read_session, remove_deferred_stamps, restamp
 from study.base import devices
 from study.base.errors import StudyError, printable
 from study.base.files import PACKAGE, set_back
-from study.base.step import TEMPLATES
+from study.base.step import FORK_SERVERS
 from study.config.load import read_selection
 from study.config.selection import MachineClass
 from study.config.settings import Settings
-from study.host.allocation import asked
+from study.host.allocation import requested_resources
 from study.host.engine import lifetime
-from study.host.engine.place import DEVICES, Place, choose
-from study.host.plan import blocks, outlook, process_count
+from study.host.engine.engine_choice import DEVICES, EngineChoice, choose_engine
+from study.host.plan import blocks, forecast, process_count
 from study.host.plan.checks import check_images, check_limits, check_training_stack, forget_damaged, forget_images
+from study.host.plan.fork_servers import start_fork_servers
 from study.host.plan.make import plan_all, read_all
-from study.host.plan.templates import start_templates
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -121,7 +121,7 @@ class Workflow:
 
     def resource(self, study: str, run: str, name: str) -> str | int | None:
         """Return what a run asks an executor for under Snakemake's ``name`` of a resource; None for nothing."""
-        return asked(self._settings[study, run], self.machines)[name]
+        return requested_resources(self._settings[study, run], self.machines)[name]
 
     # Snakemake asks for each run by itself: a search through all runs each time would take hours for 100,000.
 
@@ -154,17 +154,17 @@ class Workflow:
         """Say what a start would do, each run with its image: Snakemake's own words of a dry run name no run."""
         for plan in self.plans:
             runs = [run for study, run in self.pending if study == plan.name]
-            lines = [*outlook.summary(plan, self.results), outlook.where(plan), *outlook.listed(plan, runs)]
+            lines = [*forecast.summary(plan, self.results), forecast.where(plan), *forecast.listed(plan, runs)]
             print("\n".join(map(printable, lines)), file=sys.stderr, flush=True)
 
-    def forget_left(self) -> None:
+    def remove_deferred_stamps(self) -> None:
         """Remove the stamps of the runs that a time budget left, at the end of a start."""
         for plan in self.plans:
-            forget_left(plan.name, self.results)
+            remove_deferred_stamps(plan.name, self.results)
 
-    def start_templates(self) -> None:
+    def start_fork_servers(self) -> None:
         """Start the processes from which the runs of this start are forked."""
-        start_templates(self.plans, [] if self.on_other_machines else self.pending, self.results)
+        start_fork_servers(self.plans, [] if self.on_other_machines else self.pending, self.results)
 
     def told(self, study: str, run: str, key: str) -> str | None:
         """Return the last line of a run's log, in which its step said how it ended; None without one."""
@@ -215,11 +215,11 @@ def plans_for(
     read = read_all(selection, studies)  # before any engine is asked, so that errors come first
     for name in read:
         refuse_older(name, Results(results))
-    place = choose(selection, fetch, on_other_machines)
+    choice = choose_engine(selection, fetch, on_other_machines)
     absent: dict[str, str | None] = {d: None if on_other_machines else devices.absent(d) for d in DEVICES}
     counts: dict[str, int | None] = {d: None if on_other_machines else devices.count(d) for d in DEVICES}
     earlier = read_earlier([name for name, study in read.items() if process_count.may_differ(study)], results)
-    plans = plan_all(read, place, absent, counts, earlier, selection.machines if on_other_machines else None)
+    plans = plan_all(read, choice, absent, counts, earlier, selection.machines if on_other_machines else None)
     check_limits(plans, on_other_machines)
     if on_other_machines:
         check_images(plans, fetch)
@@ -231,12 +231,12 @@ def joined(config: dict[str, Any], results: Path) -> Workflow:
 
     Raise :class:`StudyError` if the start's plans are not there, as without a file system that both see.
     """
-    os.environ.pop(TEMPLATES, None)  # they are processes of another machine
+    os.environ.pop(FORK_SERVERS, None)  # they are processes of another machine
     layout = Results(results)
     plans = [read_plan(layout.plan(name)) for name in selected(results)]
     pending = []
     for plan in plans:
-        begun, names = read_start(layout.start(plan.name)), {run.file: run.name for run in plan.runs}
+        begun, names = read_session(layout.session(plan.name)), {run.file: run.name for run in plan.runs}
         records = [record for block in begun.blocks for record in block.records] if begun else []
         pending += [(plan.name, names[record]) for record in records if record in names]
     return Workflow(plans, layout, pending, read_selection(config).machines, True)
@@ -275,13 +275,13 @@ def start(
             write_plans(plans, results)
             for plan in plans:
                 layout.records(plan.name).mkdir(parents=True, exist_ok=True)
-                forget_left(plan.name, layout)
-                blocks.set_broken_aside(plan.name, layout)
+                remove_deferred_stamps(plan.name, layout)
+                blocks.exclude_broken_blocks(plan.name, layout)
         for plan in plans:
             restamp(plan.name, [run.file for run in plan.runs], layout)
     except OSError as error:
         raise StudyError(f"{results}: the results folder cannot be written ({error.strerror})") from None
-    pending = {plan.name: outlook.pending(plan, layout) for plan in plans}
+    pending = {plan.name: forecast.pending(plan, layout) for plan in plans}
     named = [(name, run.name) for name, runs in pending.items() for run in runs]
     flow = Workflow(plans, layout, named, selection.machines, on_other_machines)
     if read_only:
@@ -291,9 +291,9 @@ def start(
     if flow.pending:
         layout.prepared.unlink(missing_ok=True)
         if not on_other_machines:
-            check_training_stack(Place(plans[0].engine, plans[0].engine_reason))
-    known = {plan.name: outlook.known_seconds(plan, layout) if pending[plan.name] else {} for plan in plans}
-    told = outlook.told(plans, pending, known, selection.time_budget_minutes, layout)
+            check_training_stack(EngineChoice(plans[0].engine, plans[0].engine_reason))
+    known = {plan.name: forecast.known_seconds(plan, layout) if pending[plan.name] else {} for plan in plans}
+    told = forecast.describe(plans, pending, known, selection.time_budget_minutes, layout)
     print("\n".join(map(printable, told)), file=sys.stderr, flush=True)
     for plan in plans:
         blocks.note(plan, pending[plan.name], selection, began, layout, known[plan.name])

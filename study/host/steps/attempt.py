@@ -22,8 +22,8 @@ from study.artifacts.plan import Plan
 from study.artifacts.prepared import Image, read_image
 from study.artifacts.record import JobResult, Record, Software, sealed, without_paths
 from study.artifacts.run import CEILINGS, RESULT, TELEMETRY, Run
+from study.artifacts.session import Session
 from study.artifacts.setting import shareable
-from study.artifacts.start import Start
 from study.artifacts.telemetry import Samples
 from study.base import checkout
 from study.base.errors import StudyError
@@ -32,10 +32,10 @@ from study.base.privacy import node
 from study.base.processes import oom_kills_of_the_group
 from study.host.allocation import allocation, nodes_of
 from study.host.engine import bring, container, lifetime
+from study.host.engine.engine_choice import engine
 from study.host.engine.lifetime import End
 from study.host.engine.mounts import run_mounts, settings_inside
-from study.host.engine.place import engine
-from study.host.forked import JOB_MODULE, Forked, begin, main_of, template_of
+from study.host.forked import JOB_MODULE, Forked, begin, fork_server_of, main_of
 from study.host.steps import watch
 from study.host.steps.left import discard_odd, result_of
 from study.host.steps.machine_lock import alone_on_this_machine
@@ -44,7 +44,7 @@ from study.host.supervise import supervise
 TIMES = "times"
 """File in the scratch folder with the CPU time of a container's processes."""
 INSTRUMENTS = "STUDY_INSTRUMENTS"
-"""Variable that is "off" in tests of what surrounds a run: it then measures neither yardstick nor ceilings."""
+"""Variable that is "off" in tests of what surrounds a run: it then measures neither reference workload nor ceilings."""
 LIMITS = {RESULT: 2**26, TELEMETRY: 2**30, CEILINGS: 2**16, TIMES: 1000}
 """Bytes of each file that a run leaves: a week of samples has a tenth of its limit."""
 
@@ -72,11 +72,11 @@ class Attempt:
         return kept
 
 
-def attempt(plan: Plan, run: Run, results: Path, start: Start, log: TextIO, title: str, primed: bool) -> Attempt:
+def attempt(plan: Plan, run: Run, results: Path, session: Session, log: TextIO, title: str, warmed_up: bool) -> Attempt:
     """Execute ``run`` in a fresh process, however that ends.
 
-    ``title`` names the run on the terminal; ``primed`` says whether a primer ran before. Raise :class:`StudyError` if
-    nothing was started.
+    ``title`` names the run on the terminal; ``warmed_up`` says whether a warm-up run ran before. Raise
+    :class:`StudyError` if nothing was started.
     """
     image = None if plan.engine == "none" else read_image(Results(results).image(run.image))
     seed = run_seed(plan.study.seed, plan.seed_name(run))
@@ -89,7 +89,7 @@ def attempt(plan: Plan, run: Run, results: Path, start: Start, log: TextIO, titl
                 lifetime.wait_for_turn(engine(plan.engine), title)
                 version = engine(plan.engine).version()
             cpus = lifetime.allowed_cpus(run.settings.limits.cpus)
-            before = watch.wait_until_quiet(plan.study.evidence, start.quiet_wait_seconds, gpus, cpus, title)
+            before = watch.wait_until_quiet(plan.study.evidence, session.quiet_wait_seconds, gpus, cpus, title)
             started, first = datetime.now(UTC), watch.read(cpus)
             clock = time.perf_counter()
             if image is None:
@@ -110,7 +110,7 @@ def attempt(plan: Plan, run: Run, results: Path, start: Start, log: TextIO, titl
         study=plan.name,
         run=run.name,
         key=run.key,
-        session=start.session,
+        session=session.number,
         block=run.block,
         position=run.position,
         started=started.isoformat(timespec="seconds"),
@@ -122,7 +122,7 @@ def attempt(plan: Plan, run: Run, results: Path, start: Start, log: TextIO, titl
         device_percent_before=before.gpus.utilisation_percent if before.gpus else None,
         device_watts_before=before.gpus.watts if before.gpus else None,
         cpu_percent_before=before.observed.others_cpu_percent,
-        primed=primed,
+        warmed_up=warmed_up,
         quiet=before.quiet,
         waited_seconds=before.waited_seconds,
         observed=observed,
@@ -177,7 +177,7 @@ def _on_the_host(
     job, settings = _write_job(scratch, plan, run, seed, str(results), plan.packages), run.settings
     kills, limits = oom_kills_of_the_group(), settings.limits
     process = begin(
-        template_of(settings) if settings.process == "forked" else None,
+        fork_server_of(settings) if settings.process == "forked" else None,
         main_of(settings),
         [str(job), str(scratch)],
         host_command(job, scratch),
@@ -230,7 +230,7 @@ def _write_job(scratch: Path, plan: Plan, run: Run, seed: int, results: str, pac
     if run.settings.training.nodes > 1 and plan.engine == "none":
         job["nodes"] = [one.model_dump() for one in nodes_of(run.settings.training.nodes)]
     instruments = os.environ.get(INSTRUMENTS) != "off"
-    job |= {"yardstick": instruments, "ceilings": instruments and plan.measures_ceilings(run)}
+    job |= {"reference_workload": instruments, "ceilings": instruments and plan.measures_ceilings(run)}
     path.write_text(json.dumps(job, ensure_ascii=False), encoding="utf-8")
     path.chmod(0o644)
     return path

@@ -1,6 +1,7 @@
-"""A planned run from its order to its record: in time, after a primer, and measured once more if others disturbed it.
+"""A planned run from its order to its record: in time, after a warm-up run, and measured once more if others disturbed
+it.
 
-The primer is a run on a device before the first of a start that counts, so that none meets cold caches and clocks.
+The warm-up run is a run on a device before the first of a start that counts, so that none meets cold caches and clocks.
 """
 
 import os
@@ -10,9 +11,9 @@ from pathlib import Path
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan
 from study.artifacts.record import Record
+from study.artifacts.record_store import free_aside, read_record
 from study.artifacts.run import Run
-from study.artifacts.shelf import free_aside, read_record
-from study.artifacts.start import Start, read_start, write_stamp, write_start
+from study.artifacts.session import Session, read_session, write_session, write_stamp
 from study.base.errors import StudyError
 from study.base.files import room_for, set_back
 from study.base.privacy import node
@@ -20,7 +21,7 @@ from study.base.processes import not_ended
 from study.host.steps import budget
 from study.host.steps.attempt import Attempt, attempt
 from study.host.steps.budget import time_left, with_block_ended
-from study.host.steps.siblings import mark, siblings
+from study.host.steps.siblings import check_outlier, siblings
 
 INPUTS = ("images/*.json", "data/*/manifest.json", "*/weights/*.json", "*/plan.json", "*/stamps/*")
 """Inputs of the workflow's jobs. The clock may have been set back since they were made in this start."""
@@ -38,17 +39,17 @@ def measure(plan_file: Path, run: str, results: Path, log: Path | None, counter:
     if os.path.lexists(files.record(plan.name, planned.file)):
         write_stamp(plan.name, planned.file, files)
         return f"{planned.name}: its record exists and is kept; see `python -m study retry`"
-    start = read_start(files.start(plan.name)) or Start()
-    left, told = budget.leaves(plan, planned, start, files)
-    if left:
-        return told
+    session = read_session(files.session(plan.name)) or Session()
+    deferred, text = budget.is_deferred(plan, planned, session, files)
+    if deferred:
+        return text
     log = log or files.log(plan.name, f"{planned.name}.{planned.key}")
     with room_for(files.record(plan.name, planned.file)):
-        record = launch(plan, planned, results, start, log, counter)
+        record = launch(plan, planned, results, session, log, counter)
     set_back(path for pattern in INPUTS for path in results.glob(pattern))
-    far = mark(record, siblings(plan, planned, files))
+    outlier = check_outlier(record, siblings(plan, planned, files))
     line = f"{counter}: {record.run}: {record.outcome}, {_told(record)}"
-    return "; ".join(filter(None, [line, far, time_left(plan.name, files)]))
+    return "; ".join(filter(None, [line, outlier, time_left(plan.name, files)]))
 
 
 def _told(record: Record) -> str | None:
@@ -60,7 +61,7 @@ def _told(record: Record) -> str | None:
     return f"{measured.fit_seconds:.2f} s" + ("" if accuracy is None else f", accuracy {accuracy:.0%}")
 
 
-def launch(plan: Plan, run: Run, results: Path, start: Start, log: Path, counter: str) -> Record:
+def launch(plan: Plan, run: Run, results: Path, session: Session, log: Path, counter: str) -> Record:
     """Execute ``run`` in a fresh process, publish its record, and return it. Execute it once more if it was disturbed.
 
     The first record is then kept beside those that count. ``counter`` is the progress label for the terminal, e.g.
@@ -71,15 +72,15 @@ def launch(plan: Plan, run: Run, results: Path, start: Start, log: Path, counter
     path = files.record(plan.name, run.file)
     if os.path.lexists(path):  # a broken link would cost the measurement
         raise StudyError(f"{path.name}: this record exists already and is kept; see `python -m study retry`")
-    is_primed = primed(plan, run, results, start)
+    warmed_up = run_warm_up(plan, run, results, session)
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as file:
-        tried = attempt(plan, run, results, start, file, title, is_primed)
+        tried = attempt(plan, run, results, session, file, title, warmed_up)
         if tried.record.disturbed:
             tried.keep(*free_aside(path, "disturbed"))
             kinds = ", ".join(tried.record.disturbed)
             print(f"{title}: disturbed ({kinds}): kept aside, and measured once more", file=sys.stderr, flush=True)
-            tried = attempt(plan, run, results, start, file, title, is_primed)
+            tried = attempt(plan, run, results, session, file, title, warmed_up)
     return publish(tried, plan, run, files)
 
 
@@ -97,37 +98,38 @@ def publish(tried: Attempt, plan: Plan, run: Run, files: Results) -> Record:
 
 def note_end(study: str, run: Run, files: Results) -> None:
     """Note in the file of the start that the block of ``run`` ended, if each of its records is there, and its times."""
-    start = read_start(files.start(study))
-    block = start.block(run.file) if start else None
-    if start and block and all(files.record(study, name).exists() for name in block.records):
-        write_start(with_block_ended(start, block, study, files), files.start(study))
+    session = read_session(files.session(study))
+    block = session.block(run.file) if session else None
+    if session and block and all(files.record(study, name).exists() for name in block.records):
+        write_session(with_block_ended(session, block, study, files), files.session(study))
 
 
-def primed(plan: Plan, run: Run, results: Path, start: Start) -> bool:
-    """Return whether a primer succeeded on this machine's device of ``run`` in this start; without one, execute it.
+def run_warm_up(plan: Plan, run: Run, results: Path, session: Session) -> bool:
+    """Return whether a warm-up run succeeded on this machine's device of ``run`` in this start; without one, execute
+    it.
 
     It is like ``run``, the first on this device, and its record lies in a folder of its own. If it fails, or cannot be
     started, that is said, and the runs go on.
     """
-    if not start.primer:
+    if not session.warm_up_run:
         return False
     files = Results(results)
-    path = files.primer(start.name, node(), run.settings.device)
+    path = files.warm_up_run(session.name, node(), run.settings.device)
     try:
         if not path.exists():
-            _prime(plan, run, results, start, path)
+            _execute(plan, run, results, session, path)
         return read_record(path).outcome == "ok"
     except StudyError as error:
-        print(f"primer on {run.settings.device}: {error}", file=sys.stderr, flush=True)
+        print(f"warm-up run on {run.settings.device}: {error}", file=sys.stderr, flush=True)
         return False
 
 
-def _prime(plan: Plan, run: Run, results: Path, start: Start, path: Path) -> None:
-    """Execute the primer, write its record and telemetry, and tell how it ended."""
-    title = f"primer on {run.settings.device}, like {run.name}"
-    log = Results(results).log("primers", path.stem)
+def _execute(plan: Plan, run: Run, results: Path, session: Session, path: Path) -> None:
+    """Execute the warm-up run, write its record and telemetry, and tell how it ended."""
+    title = f"warm-up run on {run.settings.device}, like {run.name}"
+    log = Results(results).log("warm_up_runs", path.stem)
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w", encoding="utf-8") as file:
-        record = attempt(plan, run, results, start, file, title, False).keep(path, path.with_suffix(".parquet"))
+        record = attempt(plan, run, results, session, file, title, False).keep(path, path.with_suffix(".parquet"))
     told = "" if record.message is None else f" ({record.message})"
     print(f"{title}: {record.outcome}, {record.process_seconds:.1f} s{told}; in no number", file=sys.stderr, flush=True)

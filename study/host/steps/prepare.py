@@ -22,13 +22,13 @@ from study.base.files import room_for, write_if_changed
 from study.config.sections import Dataset, Device, Limits
 from study.config.settings import Settings
 from study.data.preflight import check_batch_size
-from study.data.sources import look, source_of
+from study.data.sources import inspect, source_of
 from study.host.engine import bring
 from study.host.engine.container import environment
+from study.host.engine.engine_choice import engine
 from study.host.engine.lifetime import End, timed_out
 from study.host.engine.mounts import check_visible
-from study.host.engine.place import engine
-from study.host.forked import begin, template_of
+from study.host.forked import begin, fork_server_of
 from study.host.steps.in_image import (
     Task,
     arguments,
@@ -78,7 +78,7 @@ def _made_inside(plan: Plan, dataset: str, results: Path, log: Path) -> Manifest
     wanted = runs[0].settings.dataset
     source = source_of(wanted)
     if source.opens_given_files:
-        seen = [name for name, *_ in source.look(wanted).files or []]
+        seen = [name for name, *_ in source.inspect(wanted).files or []]
         check_visible(source.base(wanted, path.parent, results), seen, not os.getuid())
     in_a_logged_container(dataset_task(dataset, source.downloads), plan, runs[0], results, log)
     manifest = read_manifest(path)
@@ -145,7 +145,7 @@ def _decided_on_the_host(task: Task, plan_file: Path, results: Path, log: Path, 
         if limits.memory_gib:
             words += ["--memory-bytes", str(int(limits.memory_gib * 2**30))]
         command = [sys.executable, "-m", "study", *words]
-        process = begin(template_of(settings), "study.cli:step", words, command, environment("cpu", os.environ))
+        process = begin(fork_server_of(settings), "study.cli:step", words, command, environment("cpu", os.environ))
         ended = supervise(process, file, f"weights {task.name}", seconds)
     if ended.code:
         trouble = timed_out(seconds) if ended.timed_out else None
@@ -172,7 +172,7 @@ def _decided(decide: Decide, settings: Settings, hub: Path) -> Weights:
         model.weights,
         settings.seed,
         hub,
-        classes=look(images).classes,
+        classes=inspect(images).classes,
         channels=images.channels,
         image_size=images.image_size,
     )

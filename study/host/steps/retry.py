@@ -9,7 +9,7 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import read_earlier
 from study.artifacts.prepared import fell_back, read_weights
 from study.artifacts.record import Record
-from study.artifacts.shelf import move_aside, read_record, refuse_older, retire
+from study.artifacts.record_store import move_aside, read_record, refuse_older, retire
 from study.base.errors import StudyError
 from study.host.plan.workflow import lock_results
 

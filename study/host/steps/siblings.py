@@ -1,6 +1,6 @@
 """A run that is far from the runs of the same setting, and why: a mark for the terminal, of no weight in the analysis.
 
-The rule is that of the analysis for single far runs (``study.analysis.stats.usable``), with what is there so far.
+The rule is that of the analysis for single outliers (``study.analysis.stats.usable``), with what is there so far.
 """
 
 import math
@@ -12,9 +12,9 @@ from study.artifacts.duration import DEVIATIONS, FACTOR, TO_DEVIATION
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
+from study.artifacts.record_store import read_record
 from study.artifacts.run import Run
 from study.artifacts.samples import Measurement
-from study.artifacts.shelf import read_record
 from study.base.errors import StudyError
 
 MOST_SIBLINGS = 9
@@ -32,7 +32,7 @@ def siblings(plan: Plan, run: Run, files: Results) -> list[Record]:
     return [record for record in found if record.outcome == "ok"]
 
 
-def mark(record: Record, others: Sequence[Record]) -> str | None:
+def check_outlier(record: Record, others: Sequence[Record]) -> str | None:
     """Return that ``record`` is far from the records of the same setting, and why; None if it is not."""
     if record.measurement is None:
         return None
@@ -45,7 +45,7 @@ def mark(record: Record, others: Sequence[Record]) -> str | None:
     if abs(change) <= max(DEVIATIONS * spread, math.log(FACTOR)):
         return None
     who = "others" if len(times) > 1 else "the other"
-    return f"FAR from its siblings ({who} {usual:.2f} s): {_why(record, others, change)}"
+    return f"OUTLIER among its siblings ({who} {usual:.2f} s): {_why(record, others, change)}"
 
 
 PARTS: dict[str, Callable[[Measurement], float]] = {
@@ -60,9 +60,9 @@ PARTS: dict[str, Callable[[Measurement], float]] = {
 def _why(record: Record, others: Sequence[Record], change: float) -> str:
     """Return what goes with a change of the time, a logarithm: the machine, others on it, or a part of the run."""
     reasons = []
-    machines = [other.yardstick.seconds for other in others if other.yardstick]
-    if record.yardstick and machines:
-        machine = record.yardstick.seconds / median(machines)
+    machines = [other.reference_workload.seconds for other in others if other.reference_workload]
+    if record.reference_workload and machines:
+        machine = record.reference_workload.seconds / median(machines)
         if math.log(machine) / change >= 0.5:
             times = f"{max(machine, 1 / machine):.1f} times"
             reasons.append(f"the machine itself was {times} as {'slow' if machine > 1 else 'fast'}")

@@ -20,8 +20,8 @@ from study.artifacts.samples import Measurement
 from study.base.processes import die_with, name_process
 from study.training.common import failed, leave, loop_of, prepare, read_inputs, seed_everything
 from study.training.distributed.ranks import result_file
+from study.training.instruments.machine import set_fp32
 from study.training.loops.replicas import Replicas
-from study.training.measure.machine import set_fp32
 
 LONGEST_WAIT = timedelta(minutes=10)
 """Time that a process waits for the others to reach the same point before it counts them as lost.

@@ -12,9 +12,9 @@ from study.artifacts.samples import Epoch, Flops, Step, Target
 from study.base.errors import StudyError
 from study.config.settings import Settings
 from study.data.decode import ImageSet
+from study.training.instruments.clock import EpochTimes, mark_warm_up
+from study.training.instruments.flops import flops_of_step
 from study.training.loops.replicas import Replicas
-from study.training.measure.clock import EpochTimes, mark_warm_up
-from study.training.measure.flops import flops_of_step
 from study.training.models import build as models
 
 MOMENTS = {"adamw": 2, "adam": 2, "sgd": 1}

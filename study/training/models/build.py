@@ -181,10 +181,10 @@ def shapes(model: nn.Module) -> dict[str, list[int]]:
 
 def check_shapes(name: str, model: nn.Module, wanted: Mapping[str, Sequence[int]]) -> None:
     """Raise :class:`StudyError` if the model ``name`` has other parameters than when it was tried."""
-    found = shapes(model)
-    for key in [*wanted, *found]:
-        if found.get(key) != (list(wanted[key]) if key in wanted else None):
-            was, now = (tuple(some[key]) if key in some else "nothing" for some in (wanted, found))
+    actual = shapes(model)
+    for key in [*wanted, *actual]:
+        if actual.get(key) != (list(wanted[key]) if key in wanted else None):
+            was, now = (tuple(some[key]) if key in some else "nothing" for some in (wanted, actual))
             raise StudyError(
                 key="model.name",
                 value=name,

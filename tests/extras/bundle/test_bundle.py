@@ -296,17 +296,22 @@ def test_a_bundle_of_one_study_holds_nothing_of_the_others(tmp_path: Path) -> No
     assert (tmp_path / "both" / "report.html").read_text() == "about both"
 
 
-def test_records_that_were_set_aside_and_primers_travel_and_pictures_and_logs_do_not(tmp_path: Path) -> None:
+def test_records_that_were_excluded_and_warm_up_runs_travel_and_pictures_and_logs_do_not(tmp_path: Path) -> None:
     folder = results(tmp_path / "results")
     record = tiny_plan().runs[0].file
     data = f"data/{tiny_plan().runs[0].dataset}"
     with_them = [f"tiny/records/{aside}/{record}" for aside in ("superseded", "disturbed", "broken")]
-    with_them += ["primers/now.cpu.json", "primers/now.cpu.parquet", f"{data}/manifest.json", "tiny/figures/law.svg"]
+    with_them += [
+        "warm_up_runs/now.cpu.json",
+        "warm_up_runs/now.cpu.parquet",
+        f"{data}/manifest.json",
+        "tiny/figures/law.svg",
+    ]
     without = [
         f"{data}/a/0.jpg",
         "logs/x.log",
         "weights/hub.pth",
-        "tiny/start.json",
+        "tiny/session.json",
         "tiny/stamps/x",
         "tiny/records/.x.json",
     ]

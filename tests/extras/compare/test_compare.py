@@ -151,11 +151,14 @@ def test_a_phase_and_a_clock_that_changed_are_where_the_difference_lies() -> Non
     found = Pair.model_validate_json(compare(before, after, SETTINGS, margin=0.05).model_dump_json())
     assert found.overall.phases == pytest.approx(dict.fromkeys(PHASES, 0.0) | {"backward_seconds": 1.0})
     assert found.overall.states == pytest.approx(dict.fromkeys(STATES, 1.0) | {"sm_clock_mhz": 0.8})
-    told = "yardstick of the device 1.00 times, yardstick of the host 1.00 times and clock of the GPU 0.8 times"
+    told = (
+        "reference workload of the device 1.00 times, reference workload of the host 1.00 times and clock of the GPU "
+        "0.8 times"
+    )
     assert reasons(found) == [
         "Where the difference lies, mean of a run: backward +1 s.",
-        "The yardstick of the device: 1.00 times that of before.",
-        "The yardstick of the host: 1.00 times that of before.",
+        "The reference workload of the device: 1.00 times that of before.",
+        "The reference workload of the host: 1.00 times that of before.",
         "The clock of the GPU: 0.8 times that of before.",
         "Where it lies at each setting that differs, with what the machine told of itself then:",
         *(f"  {one}:  backward +1 s, {told}" for one in SETTINGS),

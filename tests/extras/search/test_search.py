@@ -18,7 +18,7 @@ from study.base.files import file_sha256
 from study.cli import main
 from study.config.sections import Dataset
 from study.data.decode import MAX_PIXELS, decode
-from study.data.sources import look, name_of, source_of
+from study.data.sources import inspect, name_of, source_of
 from study_extras.search import fetch as search_fetch
 from study_extras.search.find import Answer
 from study_extras.search.manifest import Manifest
@@ -87,7 +87,7 @@ def names(folder: Path) -> set[str]:
 def data_of(folder: Path) -> str:
     """The name of a study's data that are a folder's: it is in the key of each run."""
     dataset = Dataset(source="folder", path=str(folder))
-    return name_of(dataset, look(dataset).files)
+    return name_of(dataset, inspect(dataset).files)
 
 
 def urls(site: Site, count: int = 4) -> dict[str, list[str]]:
@@ -120,7 +120,7 @@ def test_a_study_takes_the_folder_and_the_same_pictures_are_the_same_data_wherev
     searches(urls(site))
     fetch(tmp_path / "there")
     dataset = Dataset(source="folder", path=str(tmp_path / "there"))
-    seen = look(dataset)
+    seen = inspect(dataset)
     assert (seen.classes, seen.train_images) == (2, 6)
     assert source_of(dataset).make(dataset, tmp_path / "data", tmp_path).left_out == []
     again(tmp_path / "here", tmp_path / "there" / "manifest.json")

@@ -22,7 +22,7 @@ def test_a_race_ends_with_a_verdict_a_report_and_the_study_that_repeats_it(
     images = {"source": "generated", "images": 250, "image_size": 32}
     checkout.study("tiny", dataset=images, loader=LOADED, training=PLAIN, curve=None, factors={"device": ["cpu"]})
     config = checkout.root / "config" / "config.yaml"
-    values = yaml.safe_load(config.read_text(encoding="utf-8")) | {"container": "none", "primer": False}
+    values = yaml.safe_load(config.read_text(encoding="utf-8")) | {"container": "none", "warm_up_run": False}
     config.write_text(yaml.safe_dump(values | {"quiet_wait_seconds": 0}), encoding="utf-8")
     done = checkout.python("study", "tune", "tiny", "--minutes", "0.5")
     assert done.returncode == 0, done.stderr

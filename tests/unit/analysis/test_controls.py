@@ -20,7 +20,7 @@ from study.base.errors import StudyError
 from study.config.load import check_settings
 from study.config.settings import Settings, get
 from study.config.study import Study
-from study.host.engine.place import Place
+from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.make import make_plan
 from tests.conftest import HERE, study_values, tiny_plan
 from tests.timings import as_timings
@@ -29,7 +29,7 @@ from tests.unit.analysis.found import only
 
 def rows_of(study: Study, seconds: Any, **columns: Any) -> pd.DataFrame:
     """A row for each run of the study's plan; ``seconds`` gives its time from its settings and its number."""
-    plan = make_plan("tiny", study, Place("none", "asked for"), HERE)
+    plan = make_plan("tiny", study, EngineChoice("none", "asked for"), HERE)
     rows = []
     for number, run in enumerate(plan.runs):
         time = seconds(run.settings, number)
@@ -226,22 +226,22 @@ def test_where_no_factor_tells_unequal_workers_apart_their_range_is_told() -> No
     assert caveat_sentence(found).endswith("the same number of loader workers: from 2 to 4.")
 
 
-def test_a_run_that_is_set_aside_says_why_and_whether_its_warm_up_explains_it() -> None:
+def test_a_run_that_is_excluded_says_why_and_whether_its_warm_up_explains_it() -> None:
     study = study_of(replicates=3)
     frame = rows_of(study, lambda *_: 1.0)
     frame["started"], frame["warm_up_extra_seconds"] = range(len(frame)), 0.5
     frame.loc[0, ["fit_seconds", "warm_up_extra_seconds"]] = 9.0, 8.5
-    assert set_aside(study, frame) == [(frame["run"][0], FAR, 8.5, 0.5)]
-    assert set_aside(study, frame.assign(primed=False)) == [(frame["run"][0], FIRST, 8.5, 0.5)]
+    assert excluded(study, frame) == [(frame["run"][0], FAR, 8.5, 0.5)]
+    assert excluded(study, frame.assign(warmed_up=False)) == [(frame["run"][0], FIRST, 8.5, 0.5)]
     frame.loc[0, "warm_up_extra_seconds"] = 0.5
-    assert set_aside(study, frame) == [(frame["run"][0], FAR, None, None)]
+    assert excluded(study, frame) == [(frame["run"][0], FAR, None, None)]
     frame.loc[0, "fit_seconds"] = 1.0
-    assert set_aside(study, frame) == []
+    assert excluded(study, frame) == []
 
 
-def set_aside(study: Study, frame: pd.DataFrame) -> list[tuple[str, str, float | None, float | None]]:
-    """Name, reason and warm-ups of each run that is set aside."""
-    found = only(findings.SetAsideRuns, analyse(study, frame).warnings)
+def excluded(study: Study, frame: pd.DataFrame) -> list[tuple[str, str, float | None, float | None]]:
+    """Name, reason and warm-ups of each run that is excluded."""
+    found = only(findings.ExcludedRuns, analyse(study, frame).warnings)
     runs = found[0].runs if found else []
     return [(run.run, run.reason, run.warm_up_seconds, run.usual_warm_up_seconds) for run in runs]
 

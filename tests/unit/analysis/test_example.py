@@ -11,7 +11,7 @@ from scipy import stats
 
 from study.analysis.report.drawings import shares_of_best
 from study.analysis.stats.analysis import Analysis, Level, analyse, read_analysis
-from study.analysis.stats.findings import SetAsideRuns, Turn, UnequalCircumstances
+from study.analysis.stats.findings import ExcludedRuns, Turn, UnequalCircumstances
 from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.rows import level_rows, shares_of
 from study.analysis.stats.usable import FIRST, counted, with_reasons
@@ -168,7 +168,7 @@ def test_the_page_quotes_the_first_runs_of_fresh_machines(plan: Plan, frame: pd.
     median = ok.groupby(["training.loop", "training.batch_size"])["blog_seconds"].transform("median")
     far = sorted(f"{ratio:.1f}" for ratio in ok["blog_seconds"] / median if ratio >= 1.5)
     assert f"Two of the {len(ok)} runs took {' and '.join(far)} times as long" in page
-    (found,) = only(SetAsideRuns, analyse(plan.study, frame).warnings)
+    (found,) = only(ExcludedRuns, analyse(plan.study, frame).warnings)
     assert {run.reason for run in found.runs} == {FIRST}
     slow = [run for run in found.runs if run.mean_seconds and run.seconds > 1.5 * run.mean_seconds]
     own, usual = (

@@ -21,7 +21,7 @@ TIMES = {16: 8.0, 32: 7.0, 64: 6.0, 128: 5.0}
 
 
 def told(
-    runs: Sequence[tuple[int, int, int, float]], accuracies: Mapping[int, float] | None = None, primed: bool = True
+    runs: Sequence[tuple[int, int, int, float]], accuracies: Mapping[int, float] | None = None, warmed_up: bool = True
 ) -> Analysis:
     """The analysis of runs (session, block, batch size, seconds) in this order, with these accuracies."""
     values = study_values(
@@ -30,7 +30,7 @@ def told(
     rows = [
         {
             "run": f"bs{size}-r{block}-{place}", "session": session, "block": block, "training.batch_size": size,
-            "fit_seconds": seconds, "started": f"2026-01-01T00:{place:02d}:00+00:00", "primed": primed,
+            "fit_seconds": seconds, "started": f"2026-01-01T00:{place:02d}:00+00:00", "warmed_up": warmed_up,
             "valid_images": 206, "chance_accuracy": 0.5, "accuracy": (accuracies or {}).get(size),
         }
         for place, (session, block, size, seconds) in enumerate(runs)
@@ -138,19 +138,19 @@ def test_a_slow_level_with_too_few_runs_is_left_out_and_the_fastest_is_named() -
 
 
 @pytest.mark.parametrize("factor", [3.0, 20.0])
-def test_without_a_primer_the_first_run_of_each_start_is_in_no_number(factor: float) -> None:
+def test_without_a_warm_up_run_the_first_run_of_each_start_is_in_no_number(factor: float) -> None:
     runs = whole(np.random.default_rng(2))
     two = [(1 if block <= 2 else 2, block, size, seconds) for _, block, size, seconds in runs]
     firsts = [0, next(place for place, run in enumerate(two) if run[0] == 2)]
     slow = [(*run[:3], factor * run[3]) if place in firsts else run for place, run in enumerate(two)]
-    quick, found = (told(one, primed=False).groups[0].levels for one in (two, slow))
+    quick, found = (told(one, warmed_up=False).groups[0].levels for one in (two, slow))
     assert [level.time for level in found] == [level.time for level in quick]
-    assert sum(level.set_aside.get("first of its start", 0) for level in found) == 2
+    assert sum(level.excluded.get("first of its start", 0) for level in found) == 2
 
 
 def test_where_every_run_of_a_setting_came_first_the_last_one_counts() -> None:
     starts = [(1, 1, 16, 9.0), (1, 1, 32, 7.0), (2, 1, 16, 8.0), (2, 1, 32, 7.1)]
-    (group,) = told(starts, primed=False).groups
+    (group,) = told(starts, warmed_up=False).groups
     assert {level.label: level.runs for level in group.levels} == {"16": 1, "32": 2}
 
 

@@ -292,7 +292,7 @@ CAVEATS: list[Caveat] = [
     findings.WideSpread(
         limit=0.1, spreads=[OfSetting(setting=on_gpu(16), value=0.25), OfSetting(setting=on_gpu(32), value=0.44)]
     ),
-    findings.SetAsideRuns(
+    findings.ExcludedRuns(
         runs=[
             findings.SetAsideRun(
                 run="bs16-r1",

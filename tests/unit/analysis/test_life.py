@@ -10,7 +10,7 @@ from study.analysis.report.life import life_chart, life_sentence, with_gaps
 from study.analysis.table.rows import table
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
-from study.artifacts.samples import Course
+from study.artifacts.samples import Timeline
 from study.base.durations import duration_words
 from study.base.files import write_new
 from tests.conftest import tiny_plan
@@ -18,18 +18,18 @@ from tests.unit.analysis.planted import setting
 from tests.unit.analysis.test_report import finish
 from tests.unit.artifacts.test_records import make_record
 
-COURSE = Course(
+TIMELINE = Timeline(
     start_seconds=0.5, inputs_seconds=0.25, device_start_seconds=0.125, instruments_seconds=1.0, training_seconds=4.5
 )
 """With 4 s of schedule, 0.3 s to build and 1 s at the end, 7.175 s in all."""
 
 
-def records(plan: Plan, course: Course | None = COURSE) -> dict[str, Record]:
+def records(plan: Plan, timeline: Timeline | None = TIMELINE) -> dict[str, Record]:
     """A run every ten seconds, each of which takes 7.175 s."""
     return {
         run.name: make_record(plan, number, fit_seconds=4.0).model_copy(
             update={
-                "course": course,
+                "timeline": timeline,
                 "process_seconds": 7.175,
                 "started": f"2026-01-01T00:00:{10 * number:02d}+00:00",
             }
@@ -64,7 +64,7 @@ def test_the_share_that_trained_is_said_and_pauses_between_starts_do_not_count(p
 
 
 def test_records_from_before_the_parts_were_recorded_have_no_such_chart_but_a_share(plan: Plan) -> None:
-    frame = table(plan, records(plan, course=None))
+    frame = table(plan, records(plan, timeline=None))
     assert life_chart([(setting(device="cpu"), with_gaps(frame))]) is None
     assert "40% of that was training" in life_sentence(frame)
     assert life_sentence(frame.assign(process_seconds=float("nan"))) == ""

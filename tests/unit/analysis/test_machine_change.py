@@ -1,4 +1,4 @@
-"""What the analysis does with the yardstick of each run."""
+"""What the analysis does with the reference workload of each run."""
 
 from statistics import fmean
 
@@ -14,7 +14,7 @@ from study.analysis.stats.findings import CannotSay, Contrast, Fastest, MachineC
 from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.machine_change import with_machine
 from study.analysis.wording.answer import answer_sentence
-from study.artifacts.samples import WARM_UP_REPETITIONS, Yardstick
+from study.artifacts.samples import WARM_UP_REPETITIONS, ReferenceWorkload
 from study.artifacts.setting import EVERYWHERE
 from study.config.study import Study
 from tests.conftest import repeats, study_values
@@ -24,7 +24,7 @@ from tests.unit.analysis.found import only
 
 def test_its_value_leaves_out_the_warm_up_and_holds_what_interrupts_it() -> None:
     slow = [9.0] * WARM_UP_REPETITIONS
-    measured = Yardstick(first_use_seconds=1.0, before=[*slow, 1.0, 1.0, 4.0], after=[*slow, 8.0, 8.0, 8.0])
+    measured = ReferenceWorkload(first_use_seconds=1.0, before=[*slow, 1.0, 1.0, 4.0], after=[*slow, 8.0, 8.0, 8.0])
     assert measured.seconds == pytest.approx((fmean([1, 1, 4]) * 8) ** 0.5)
     assert measured.model_copy(update={"after": []}).seconds == pytest.approx(2.0)
 
@@ -47,7 +47,7 @@ def simulated(
             {
                 "run": f"{level}-{index}", "outcome": "ok", "message": None, "device": "cpu", "session": 1,
                 "block": index // 2 + 1, "training.precision": level, "training.batch_size": 4,
-                "fit_seconds": seconds, "images_processed": 32, "yardstick_seconds": None if null else 0.002 * state,
+                "fit_seconds": seconds, "images_processed": 32, "reference_seconds": None if null else 0.002 * state,
             }
         )  # fmt: skip
     return analyse(study, as_timings(rows))
@@ -105,8 +105,8 @@ def test_two_runs_a_level_are_too_few_to_say_anything_whatever_the_machine_did()
     assert unsaid.more_runs == 1
 
 
-def test_a_yardstick_that_the_times_do_not_follow_explains_nothing() -> None:
-    """Three blocks, a real effect, and a yardstick that is mere noise."""
+def test_a_reference_workload_that_the_times_do_not_follow_explains_nothing() -> None:
+    """Three blocks, a real effect, and a reference workload that is mere noise."""
     rng = np.random.default_rng(8)
     explained = 0
     for _ in repeats(12, 50):
@@ -133,7 +133,7 @@ def test_the_correction_narrows_the_interval_where_the_machine_is_what_varied() 
     assert ratio.adjusted.value == pytest.approx(1 / 0.9, rel=0.03)
 
 
-def test_times_that_do_not_follow_the_yardstick_are_not_bent_by_it() -> None:
+def test_times_that_do_not_follow_the_reference_workload_are_not_bent_by_it() -> None:
     """The slope is estimated: a job that the machine's change left alone keeps its times."""
     (group,) = simulated(0.8, WANDERING, slope=0.0).groups
     for level in group.levels:
@@ -150,23 +150,23 @@ def test_on_a_steady_machine_nothing_is_adjusted() -> None:
     assert not only(MachineChanged, analysis.warnings)
 
 
-def test_records_without_a_yardstick_are_analysed_as_before() -> None:
+def test_records_without_a_reference_workload_are_analysed_as_before() -> None:
     analysis = simulated(0.9, WANDERING, null=True)
     assert analysis.groups[0].machine_change is None
     assert analysis.ratios[0].adjusted is None
 
 
-def test_of_a_gpus_two_yardsticks_the_one_counts_that_changed_more() -> None:
+def test_of_a_gpus_two_reference_workloads_the_one_counts_that_changed_more() -> None:
     """Its CPUs load its data: their change moves its times though the GPU itself is as it was."""
     frame = pd.DataFrame(
         {
             "device": ["cuda"] * 4,
-            "yardstick_seconds": [1.0, 1.01, 1.0, 1.0],
-            "host_yardstick_seconds": [2.0, 4.0, 2.0, 4.0],
+            "reference_seconds": [1.0, 1.01, 1.0, 1.0],
+            "host_reference_seconds": [2.0, 4.0, 2.0, 4.0],
         }
     )
     assert with_machine(frame)["pace"].tolist() == pytest.approx([0.5**0.5, 2**0.5] * 2)
-    steady = with_machine(frame.assign(host_yardstick_seconds=float("nan")))
+    steady = with_machine(frame.assign(host_reference_seconds=float("nan")))
     assert steady["pace"].max() < 1.01
 
 

@@ -121,10 +121,10 @@ def test_records_without_steps_are_checked_as_the_others_are(plan: Plan, files: 
     whole, light = read_records(plan, folder), read_records(plan, folder, steps=False)
     assert list(light.refused) == list(whole.refused) == [plan.runs[0].name]
     assert light.refused[plan.runs[0].name].startswith("record_sha256")
-    for name, record in whole.counted.items():
+    for name, record in whole.included.items():
         assert record.measurement is not None
         measured = record.measurement.model_copy(update={"steps": []})
-        assert light.counted[name] == record.model_copy(update={"measurement": measured})
+        assert light.included[name] == record.model_copy(update={"measurement": measured})
 
 
 def analysed(plan: Plan, root: Path) -> tuple[pd.DataFrame, Analysis]:

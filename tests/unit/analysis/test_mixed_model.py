@@ -145,7 +145,7 @@ class TestFarRuns:
             seconds = [second * (1 + 3 * level) for second, level in zip(drawn(seed), WHOLE[0], strict=True)]
             assert not far_runs(seconds, *WHOLE).any()
 
-    def test_a_slow_block_is_no_far_run(self) -> None:
+    def test_a_slow_block_is_no_outlier(self) -> None:
         seconds = [second * (3 if block == 2 else 1) for second, block in zip(drawn(12), WHOLE[1], strict=True)]
         assert not far_runs(seconds, *WHOLE).any()
 

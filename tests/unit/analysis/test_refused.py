@@ -112,11 +112,11 @@ def test_records_without_a_checksum_are_counted_in_one_sentence(plan: Plan, file
     assert "Without a checksum of their own: 3 records. An edit would not show." in analysed(files)
 
 
-def test_a_damaged_record_that_was_set_aside_is_named(plan: Plan, files: Results) -> None:
+def test_a_damaged_record_that_was_excluded_is_named(plan: Plan, files: Results) -> None:
     path = files.records("tiny") / "disturbed" / plan.runs[0].file
     path.parent.mkdir()
     path.write_text("{")
-    assert f"disturbed/{path.name}, set aside before, does not fit: it is not JSON" in analysed(files)
+    assert f"disturbed/{path.name}, excluded before, does not fit: it is not JSON" in analysed(files)
 
 
 def of_another_run(path: Path) -> None:

@@ -252,7 +252,7 @@ def test_an_accuracy_is_the_one_of_its_level_beside_a_ratio_and_in_the_last_epoc
     assert re.findall("([CG]PU) training .*? accuracy ([0-9.]+%)", told) == [("CPU", "86.0%"), ("GPU", "83.0%")]
 
 
-def test_a_run_that_was_set_aside_is_in_no_epoch(tmp_path: Path) -> None:
+def test_a_run_that_was_excluded_is_in_no_epoch(tmp_path: Path) -> None:
     plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4, 8]}, replicates=4)
     records = {run.name: make_record(plan, place) for place, run in enumerate(plan.runs)}
     names = [run.name for run in plan.runs if run.settings.training.batch_size == 4]
@@ -481,7 +481,7 @@ def test_warnings_stand_beside_the_number(tmp_path: Path) -> None:
         record = make_record(plan, number, fit_seconds=seconds, session=run.block)
         write_new(folder / run.file, record.model_dump_json())
     warnings = analyse(plan.study, table(plan, read_all(plan, folder))).warnings
-    (spread,), (aside,) = only(findings.WideSpread, warnings), only(findings.SetAsideRuns, warnings)
+    (spread,), (aside,) = only(findings.WideSpread, warnings), only(findings.ExcludedRuns, warnings)
     assert [one.setting.label for one in spread.spreads] == ["cpu, 2"]
     assert [(one.setting.label, one.reason, one.seconds) for one in aside.runs] == [("4", FAR, 5.0)]
     assert only(findings.SeveralStarts, warnings) == [findings.SeveralStarts(starts=3)]

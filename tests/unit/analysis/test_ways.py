@@ -45,7 +45,7 @@ def measured(
                         "run": f"{loop}-{size}-r{block}", "session": 1, "block": block + 1,
                         "training.loop": loop, "training.memory_format": layout, "training.batch_size": size,
                         "fit_seconds": seconds * float(np.exp(state + rng.normal(0, noise))),
-                        "started": f"2026-01-01T00:{len(rows):02d}:00+00:00", "primed": True,
+                        "started": f"2026-01-01T00:{len(rows):02d}:00+00:00", "warmed_up": True,
                     }
                 )  # fmt: skip
     if broken:

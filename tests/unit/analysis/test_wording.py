@@ -119,7 +119,7 @@ def test_what_a_card_folds_changes_no_decision() -> None:
     assert (short.more, short.text.endswith("128 is slower.")) == ("", True)
 
 
-def test_a_far_run_is_told_only_where_the_setting_is_not_the_fastest_with_it() -> None:
+def test_an_outlier_is_told_only_where_the_setting_is_not_the_fastest_with_it() -> None:
     group = read_analysis(results_of("example-ways") / "ways" / "fit.json").groups[2]
 
     def told(with_far: float, **changes: Any) -> str:
@@ -224,7 +224,8 @@ def test_times_that_stand_below_each_other_have_as_many_digits() -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["launch-bound", "primer", "start", "block", "yardstick", "frozen", "AICc", "roofline", "P(fastest)"]
+    "word",
+    ["launch-bound", "warm-up run", "start", "block", "reference workload", "frozen", "AICc", "roofline", "P(fastest)"],
 )
 def test_the_method_explains_the_words_of_the_page(word: str) -> None:
     assert f"<b>{word}</b>" in METHOD.read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ import pytest
 from study.artifacts.checked import read_records, read_samples
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record, sealed
-from study.artifacts.shelf import next_session
+from study.artifacts.record_store import next_session
 from study.artifacts.telemetry import write_parquet
 from study.artifacts.telemetry_columns import COLUMNS
 from study.base.errors import StudyError
@@ -78,14 +78,14 @@ def test_a_record_as_a_launcher_writes_it_fits_in_any_layout_and_so_does_one_wit
     for number, run in enumerate(plan.runs):
         edit(folder / run.file, lambda values: None, keep_checksum=number == 0)
     found = read_records(plan, folder)
-    assert (list(found.counted), found.refused) == ([run.name for run in plan.runs], {})
+    assert (list(found.included), found.refused) == ([run.name for run in plan.runs], {})
 
 
 def test_a_copied_record_of_another_run_is_refused(plan: Plan, folder: Path) -> None:
     first, second = plan.runs
     (folder / first.file).write_bytes((folder / second.file).read_bytes())
     found = read_records(plan, folder)
-    assert list(found.counted) == [second.name]
+    assert list(found.included) == [second.name]
     assert found.refused == {first.name: f"run: {second.name!r} is not allowed: the plan has {first.name!r}"}
 
 
@@ -108,7 +108,11 @@ def test_a_copied_record_of_another_run_is_refused(plan: Plan, folder: Path) -> 
         ("measurement.parameters", 10**400, "measurement.parameters: "),
         ("measurement", None, "measurement: None is not allowed with the outcome ok"),
         ("process_seconds", float("nan"), "process_seconds: nan is not allowed"),
-        ("yardstick", {"first_use_seconds": 1.0, "before": [1.0], "after": []}, "yardstick.before: 1 value(s)"),
+        (
+            "reference_workload",
+            {"first_use_seconds": 1.0, "before": [1.0], "after": []},
+            "reference_workload.before: 1 value(s)",
+        ),
         ("schema_version", 1, "schema_version: 1 is not allowed: an older version wrote the file"),
         ("schema_version", 3, "schema_version: 3 is not allowed: another version of this software wrote the file"),
         ("colour", "red", "colour: unknown key"),
@@ -125,7 +129,7 @@ def test_a_value_that_does_not_fit_is_named_with_its_key(
     run, other = plan.runs
     edit(folder / run.file, set_to(key, value))
     found = read_records(plan, folder)
-    assert list(found.counted) == [other.name]
+    assert list(found.included) == [other.name]
     assert found.refused[run.name].startswith(words)
     assert len(found.refused[run.name]) < 250
 
@@ -157,7 +161,7 @@ def test_a_damaged_file_is_refused_and_stays_as_it_is(plan: Plan, folder: Path, 
     path = folder / plan.runs[0].file
     path.write_bytes(content)
     found = read_records(plan, folder)
-    assert list(found.counted) == [plan.runs[1].name]
+    assert list(found.included) == [plan.runs[1].name]
     assert list(found.refused) == [plan.runs[0].name]
     assert path.read_bytes() == content
 
@@ -176,7 +180,7 @@ def test_what_is_no_file_is_refused_in_place_of_a_record(plan: Plan, folder: Pat
     assert next_session(folder) >= 1
 
 
-def test_damage_among_the_records_set_aside_is_named_by_its_file(plan: Plan, folder: Path) -> None:
+def test_damage_among_the_records_excluded_is_named_by_its_file(plan: Plan, folder: Path) -> None:
     name = plan.runs[0].file.replace(".json", ".2.json")
     (folder / "broken").mkdir()
     (folder / "broken" / plan.runs[1].file).write_bytes((folder / plan.runs[1].file).read_bytes())
@@ -190,12 +194,12 @@ def test_damage_among_the_records_set_aside_is_named_by_its_file(plan: Plan, fol
 def test_a_study_that_gets_more_runs_keeps_its_records(folder: Path) -> None:
     more = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [2, 4, 8]}, replicates=2)
     assert [run.position for run in more.runs if (folder / run.file).exists()] != [1, 2]
-    assert len(read_records(more, folder).counted) == 2
+    assert len(read_records(more, folder).included) == 2
 
 
 def test_what_may_change_without_another_key_is_no_reason_to_refuse(folder: Path) -> None:
     limited = tiny_plan(limits={"timeout_seconds": 99}, inference={"batches": 7})
-    assert len(read_records(limited, folder).counted) == 2
+    assert len(read_records(limited, folder).included) == 2
 
 
 @pytest.fixture
@@ -284,4 +288,4 @@ def test_a_value_that_no_run_has_is_refused_and_the_others_count(
     found = read_records(plan, folder)
     assert list(found.refused) == [plan.runs[0].name]
     assert key in found.refused[plan.runs[0].name]
-    assert len(found.counted) == len(plan.runs) - 1
+    assert len(found.included) == len(plan.runs) - 1

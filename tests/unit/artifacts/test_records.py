@@ -17,9 +17,9 @@ from study.artifacts.machine import Machine
 from study.artifacts.plan import Plan
 from study.artifacts.prepared import Weights
 from study.artifacts.record import JobResult, Record, Software, without_paths
+from study.artifacts.record_store import next_session, read_record, retire
 from study.artifacts.samples import PHASES, Epoch, Flops, Measurement, Memory, Step
 from study.artifacts.setting import shareable
-from study.artifacts.shelf import next_session, read_record, retire
 from study.base.errors import StudyError
 from study.base.files import write_new
 from study.base.privacy import anonymous
@@ -69,7 +69,7 @@ def make_record(plan: Plan, number: int = 0, outcome: str = "ok", fit_seconds: f
         run=run.name,
         key=run.key,
         session=session,
-        primed=True,
+        warmed_up=True,
         block=run.block,
         position=run.position,
         started=f"2026-01-01T00:{run.position:02d}:00+00:00",

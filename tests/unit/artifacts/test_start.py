@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from study.artifacts.layout import Results
-from study.artifacts.start import forget_left, restamp, stamp_as_left, write_stamp
+from study.artifacts.session import remove_deferred_stamps, restamp, stamp_as_deferred, write_stamp
 
 RECORD = "bs4-r1.0a1b2c3d.json"
 
@@ -42,9 +42,9 @@ def test_a_stamp_keeps_its_time_until_its_record_or_telemetry_changes(files: Res
 
 
 def test_the_stamp_of_a_record_that_was_moved_is_removed_and_that_of_a_run_that_is_left_stays(files: Results) -> None:
-    stamp_as_left("tiny", "left", files)
+    stamp_as_deferred("tiny", "left", files)
     files.record("tiny", RECORD).unlink()
     restamp("tiny", [RECORD, "left"], files)
     assert [path.name for path in files.stamps("tiny").iterdir()] == ["left"]
-    forget_left("tiny", files)
+    remove_deferred_stamps("tiny", files)
     assert list(files.stamps("tiny").iterdir()) == []

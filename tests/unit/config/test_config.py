@@ -13,7 +13,7 @@ from study.base.errors import StudyError
 from study.config.load import read_selection, read_study
 from study.config.sections import Training
 from study.config.selection import Selection
-from study.host.engine.place import Place
+from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.make import plan_all, read_all
 from tests.conftest import HERE, ROOT, study_values
 
@@ -21,7 +21,7 @@ from tests.conftest import HERE, ROOT, study_values
 def plan_of(folder: Path, values: dict[str, Any], **config: Any) -> Plan:
     (folder / "tiny.yaml").write_text(pyyaml.safe_dump(values), encoding="utf-8")
     selection = read_selection({"studies": ["tiny"], **config})
-    return plan_all(read_all(selection, [folder]), Place("none", ""), HERE)[0]
+    return plan_all(read_all(selection, [folder]), EngineChoice("none", ""), HERE)[0]
 
 
 WORKERS = {"loader.kind": "workers", "loader.workers": 0}
@@ -266,7 +266,7 @@ def test_a_strange_value_is_one_line_in_a_file_and_in_an_override(tmp_path: Path
     rest = {name: item for name, item in study_values().items() if name != section}
     (tmp_path / "tiny.yaml").write_text(pyyaml.safe_dump(rest) + text, encoding="utf-8")
     with pytest.raises(StudyError) as in_a_file:
-        plan_all(read_all(read_selection({"studies": ["tiny"]}), [tmp_path]), Place("none", ""), HERE)
+        plan_all(read_all(read_selection({"studies": ["tiny"]}), [tmp_path]), EngineChoice("none", ""), HERE)
     with pytest.raises(StudyError) as as_an_override:
         plan_of(tmp_path, study_values(), overrides={key: value})
     for caught in (in_a_file, as_an_override):

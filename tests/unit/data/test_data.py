@@ -16,7 +16,7 @@ from study.config.sections import Dataset
 from study.data.decode import FORMATS, MAX_PIXELS, decode
 from study.data.folder import why_unreadable
 from study.data.generated import patterns, photographs
-from study.data.sources import look, name_of, open_set, source_of
+from study.data.sources import inspect, name_of, open_set, source_of
 from study.data.splits import assign_splits
 from tests.conftest import write_photos
 from tests.errors import refused
@@ -193,7 +193,7 @@ def test_a_class_whose_files_have_other_endings_is_an_error_that_names_it(photos
     (photos / "phone").mkdir()
     (photos / "phone" / "a.heic").write_bytes(b"x")
     with refused("dataset.path"):
-        look(dataset(source="folder", path=str(photos)))
+        inspect(dataset(source="folder", path=str(photos)))
 
 
 def test_what_is_no_file_at_all_is_left_out_with_that_reason(photos: Path) -> None:
@@ -245,7 +245,7 @@ def test_a_file_whose_name_is_no_utf8_is_left_out_under_a_name_that_can_be_read(
     (first / os.fsdecode(b"\xff\xfe.jpg")).write_bytes(whole)
     (first / os.fsdecode(b"sub\xff")).mkdir()
     (first / os.fsdecode(b"sub\xff") / "001.jpg").write_bytes(whole)
-    assert name_of(own(photos), look(own(photos)).files)
+    assert name_of(own(photos), inspect(own(photos)).files)
     manifest = Manifest.model_validate_json(make(own(photos), photos).model_dump_json())
     names = {rf"{first.name}/\xff\xfe.jpg", rf"{first.name}/sub\xff/001.jpg"}
     assert {item.name: item.reason for item in manifest.left_out} == dict.fromkeys(names, "its name is no UTF-8")
@@ -255,14 +255,14 @@ def test_a_file_whose_name_is_no_utf8_is_left_out_under_a_name_that_can_be_read(
 def test_a_class_whose_name_is_no_utf8_is_an_error_that_names_it(photos: Path) -> None:
     (photos / os.fsdecode(b"wood\xff")).mkdir()
     with refused("dataset.path", r"wood\xff"):
-        look(own(photos))
+        inspect(own(photos))
 
 
 @pytest.mark.parametrize("target", [".", ".."])
 def test_a_class_that_is_a_link_to_all_classes_is_an_error_that_names_it(photos: Path, target: str) -> None:
     (photos / "again").symlink_to(target)
     with refused("dataset.path", "again"):
-        look(own(photos))
+        inspect(own(photos))
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_a_folder_that_is_no_dataset_is_one_clear_error(tmp_path: Path, classes:
     (tmp_path / "data").mkdir()
     write_photos(tmp_path / "data", classes)
     with pytest.raises(StudyError) as caught:
-        look(dataset(source="folder", path=str(tmp_path / "data")))
+        inspect(dataset(source="folder", path=str(tmp_path / "data")))
     assert words in str(caught.value)
     assert "dataset.path" in str(caught.value)
 
@@ -293,15 +293,15 @@ def test_a_class_that_loses_all_its_files_is_an_error_that_names_one(photos: Pat
 def test_a_folder_that_is_a_file_or_is_not_there_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with refused("dataset.path"):
-        look(dataset(source="folder", path=str(tmp_path / "file")))
+        inspect(dataset(source="folder", path=str(tmp_path / "file")))
     with refused("dataset.path"):
-        look(dataset(source="folder", path=str(tmp_path / "nowhere")))
+        inspect(dataset(source="folder", path=str(tmp_path / "nowhere")))
 
 
 def test_the_expected_training_set_is_the_one_of_the_manifest(tmp_path: Path, photos: Path) -> None:
     drawn = dataset(images=30, image_size=64, valid_fraction=0.3)
-    assert look(drawn).train_images == make(drawn, tmp_path / "x").train_images
-    assert look(own(photos)).train_images == make(own(photos), photos).train_images
+    assert inspect(drawn).train_images == make(drawn, tmp_path / "x").train_images
+    assert inspect(own(photos)).train_images == make(own(photos), photos).train_images
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -323,7 +323,7 @@ def test_mnist_is_read_from_disk_packed_or_not(tmp_path: Path, packed: bool) -> 
     (raw / os.fsdecode(b"stray\xff")).write_text("")
     before = sorted(raw.iterdir())
     wanted = dataset(source="mnist", path=str(tmp_path / "given"), channels=1, image_size=28)
-    assert name_of(wanted, look(wanted).files)
+    assert name_of(wanted, inspect(wanted).files)
     manifest = make(wanted, tmp_path / "results")
     assert "stray" not in manifest.model_dump_json()
     assert (manifest.train_images, manifest.valid_images, len(manifest.classes)) == (30, 10, 10)

@@ -17,7 +17,7 @@ from study.base.files import PACKAGE
 from study.cli import main
 from study.config.sections import Dataset
 from study.data.decode import decode
-from study.data.sources import SOURCES, Outlook, Source, look, name_of, open_set, source_of, with_effect
+from study.data.sources import SOURCES, DatasetInfo, Source, inspect, name_of, open_set, source_of, with_effect
 from study.data.splits import item_of
 from study.host.engine.mounts import run_mounts
 from study.host.steps import in_image
@@ -33,10 +33,10 @@ class Toy(Source):
     def keys(self, dataset: Dataset) -> tuple[str, ...]:
         return ("seed",)
 
-    def look(self, dataset: Dataset) -> Outlook:
+    def inspect(self, dataset: Dataset) -> DatasetInfo:
         if dataset.seed == 13:
             raise StudyError(key="dataset.seed", value=13, why="this toy fears it")
-        return Outlook(len(SHADES), 8)
+        return DatasetInfo(len(SHADES), 8)
 
     def make(self, dataset: Dataset, folder: Path, results: Path) -> Manifest:
         base = self.base(dataset, folder, results)
@@ -101,7 +101,7 @@ def test_its_checks_and_its_counts_are_those_of_the_plan(toy: dict[str, Any]) ->
 def test_only_the_keys_that_it_uses_make_other_data(toy: dict[str, Any]) -> None:
     def name(**changes: Any) -> str:
         dataset = Dataset.model_validate(toy | changes)
-        return name_of(dataset, look(dataset).files)
+        return name_of(dataset, inspect(dataset).files)
 
     assert name() == name(images=20, classes=5, valid_fraction=0.5, path="/unused")
     assert name() != name(seed=2)

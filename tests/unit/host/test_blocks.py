@@ -7,8 +7,8 @@ import pytest
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
-from study.artifacts.shelf import move_aside
-from study.artifacts.start import Start, forget_left, read_start, restamp, write_start
+from study.artifacts.record_store import move_aside
+from study.artifacts.session import Session, read_session, remove_deferred_stamps, restamp, write_session
 from study.base.errors import StudyError
 from study.base.files import write_new
 from study.config.selection import Selection
@@ -17,7 +17,7 @@ from study.host.steps import attempt, budget, launch
 from tests.conftest import tiny_plan
 from tests.unit.artifacts.test_records import make_record
 
-SELECTION = Selection(primer=False, quiet_wait_seconds=0)
+SELECTION = Selection(warm_up_run=False, quiet_wait_seconds=0)
 
 
 def planned(**changes: object) -> Plan:
@@ -25,22 +25,22 @@ def planned(**changes: object) -> Plan:
     return tiny_plan(factors={"training.batch_size": [2, 4, 8]}, **({"replicates": 3} | changes))
 
 
-def begin(plan: Plan, files: Results, **changes: object) -> Start:
+def begin(plan: Plan, files: Results, **changes: object) -> Session:
     """What a start does before its first run."""
-    forget_left(plan.name, files)
-    blocks.set_broken_aside(plan.name, files)
+    remove_deferred_stamps(plan.name, files)
+    blocks.exclude_broken_blocks(plan.name, files)
     pending = [run for run in plan.runs if not files.record(plan.name, run.file).exists()]
     blocks.note(plan, pending, SELECTION.model_copy(update=changes), time.time(), files)
-    start = read_start(files.start(plan.name))
-    assert start
-    return start
+    session = read_session(files.session(plan.name))
+    assert session
+    return session
 
 
-def make(plan: Plan, files: Results, start: Start, count: int, outcome: str = "ok", seconds: float = 2.0) -> None:
+def make(plan: Plan, files: Results, session: Session, count: int, outcome: str = "ok", seconds: float = 2.0) -> None:
     """The records of the next ``count`` runs of a start."""
     pending = [run for run in plan.runs if not files.record(plan.name, run.file).exists()]
     for run in pending[:count]:
-        record = make_record(plan, plan.runs.index(run), outcome, session=start.session)
+        record = make_record(plan, plan.runs.index(run), outcome, session=session.number)
         path = files.record(plan.name, run.file)
         write_new(path, record.model_copy(update={"process_seconds": seconds}).model_dump_json(indent=1))
         launch.note_end(plan.name, run, files)
@@ -54,7 +54,7 @@ def broken(files: Results) -> list[str]:
     return sorted(path.name for path in files.records("tiny").glob("broken/*.json"))
 
 
-def test_a_block_that_was_broken_off_is_set_aside_and_whole_ones_stay(
+def test_a_block_that_was_broken_off_is_excluded_and_whole_ones_stay(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     plan, files = planned(), Results(tmp_path)
@@ -66,20 +66,20 @@ def test_a_block_that_was_broken_off_is_set_aside_and_whole_ones_stay(
     assert made(plan, files) == [run.file for run in plan.runs[:3]]
     assert broken(files) == sorted(run.file for run in plan.runs[3:5])
     assert (samples.parent / "broken" / samples.name).read_bytes() == b"samples"
-    assert "block 2 of tiny was broken off in session 1: 2 record(s) are set aside" in capfd.readouterr().err
+    assert "block 2 of tiny was broken off in session 1: 2 record(s) are excluded" in capfd.readouterr().err
     assert [len(block.records) for block in again.blocks] == [3, 3]
-    assert again.session == 2
+    assert again.number == 2
     make(plan, files, again, 6)
-    assert begin(plan, files) == read_start(files.start("tiny"))
+    assert begin(plan, files) == read_session(files.session("tiny"))
     assert len(made(plan, files)) == 9
 
 
 @pytest.mark.parametrize("outcome", ["failed", "out_of_memory", "unavailable"])
 def test_a_run_that_did_not_succeed_has_ended_all_the_same(tmp_path: Path, outcome: str) -> None:
     plan, files = planned(), Results(tmp_path)
-    start = begin(plan, files)
-    make(plan, files, start, 2)
-    make(plan, files, start, 1, outcome)
+    session = begin(plan, files)
+    make(plan, files, session, 2)
+    make(plan, files, session, 1, outcome)
     begin(plan, files)
     assert (len(made(plan, files)), broken(files)) == (3, [])
 
@@ -89,9 +89,9 @@ def test_settings_that_are_added_later_break_no_block_but_can_be_broken_off_them
     make(plan, files, begin(plan, files), 9)
     whole = made(plan, files)
     more = tiny_plan(factors={"training.batch_size": [2, 4, 8, 10, 12]}, replicates=3)
-    start = begin(more, files)
-    assert [len(block.records) for block in start.blocks] == [2, 2, 2]
-    make(more, files, start, 3)  # one of the two new settings of the second block
+    session = begin(more, files)
+    assert [len(block.records) for block in session.blocks] == [2, 2, 2]
+    make(more, files, session, 3)  # one of the two new settings of the second block
     begin(more, files)
     assert made(plan, files) == whole
     assert len(broken(files)) == 1
@@ -109,51 +109,54 @@ def test_a_record_moved_or_deleted_after_its_block_ended_breaks_no_block(tmp_pat
 
 def test_a_start_killed_between_the_last_record_and_its_note_has_ended_its_block(tmp_path: Path) -> None:
     plan, files = planned(replicates=1), Results(tmp_path)
-    start = begin(plan, files)
-    make(plan, files, start, 3)
-    write_start(start, files.start("tiny"))  # without the note
+    session = begin(plan, files)
+    make(plan, files, session, 3)
+    write_session(session, files.session("tiny"))  # without the note
     begin(plan, files)
     assert len(made(plan, files)) == 3
 
 
 def test_a_budget_begins_no_block_that_it_cannot_end_by_the_longest_earlier_runs(tmp_path: Path) -> None:
     plan, files = planned(), Results(tmp_path)
-    start = begin(plan, files, time_budget_minutes=1.0)
-    assert budget.leaves(plan, plan.runs[0], start, files) == (False, None)  # nothing is known: the first is begun
-    make(plan, files, start, 1, seconds=15.0)
-    make(plan, files, start, 2, seconds=25.0)
-    left, told = budget.leaves(plan, plan.runs[3], start, files)
+    session = begin(plan, files, time_budget_minutes=1.0)
+    assert budget.is_deferred(plan, plan.runs[0], session, files) == (
+        False,
+        None,
+    )  # nothing is known: the first is begun
+    make(plan, files, session, 1, seconds=15.0)
+    make(plan, files, session, 2, seconds=25.0)
+    left, told = budget.is_deferred(plan, plan.runs[3], session, files)
     assert left
     assert told == (
         "time budget: block 2 would take about 65 s: 6 run(s) of tiny in 2 block(s) are left for the next start"
     )
-    start = read_start(files.start("tiny")) or Start()
-    assert [budget.leaves(plan, run, start, files) for run in plan.runs[4:]] == [(True, None)] * 5
+    session = read_session(files.session("tiny")) or Session()
+    assert [budget.is_deferred(plan, run, session, files) for run in plan.runs[4:]] == [(True, None)] * 5
     restamp("tiny", [run.file for run in plan.runs], files)  # a dry run beside it
     assert all(files.stamp("tiny", run.file).exists() for run in plan.runs)
     assert len(made(plan, files)) == 3
     again = begin(plan, files, time_budget_minutes=2.0)
     assert [len(block.records) for block in again.blocks] == [3, 3]
     assert broken(files) == []
-    assert budget.leaves(plan, plan.runs[3], again, files) == (False, None)
+    assert budget.is_deferred(plan, plan.runs[3], again, files) == (False, None)
     assert not files.stamp("tiny", plan.runs[3].file).exists()
 
 
 def test_a_block_that_was_begun_is_ended_whatever_the_time(tmp_path: Path) -> None:
     plan, files = planned(), Results(tmp_path)
-    start = begin(plan, files, time_budget_minutes=1.0)
-    make(plan, files, start, 1, seconds=1000.0)
-    late = start.model_copy(update={"deadline": time.time() - 1})
-    assert budget.leaves(plan, plan.runs[1], late, files) == (False, None)
-    assert budget.leaves(plan, plan.runs[3], late, files)[0] is True
+    session = begin(plan, files, time_budget_minutes=1.0)
+    make(plan, files, session, 1, seconds=1000.0)
+    late = session.model_copy(update={"deadline": time.time() - 1})
+    assert budget.is_deferred(plan, plan.runs[1], late, files) == (False, None)
+    assert budget.is_deferred(plan, plan.runs[3], late, files)[0] is True
 
 
 def test_a_run_that_the_budget_leaves_starts_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempt, "host_command", lambda *arguments: pytest.fail("a process was started"))
     plan, files = planned(), Results(tmp_path)
     write_plans([plan], tmp_path)
-    start = begin(plan, files)
-    write_start(start.model_copy(update={"deadline": time.time() - 1}), files.start("tiny"))
+    session = begin(plan, files)
+    write_session(session.model_copy(update={"deadline": time.time() - 1}), files.session("tiny"))
     told = launch.measure(files.plan("tiny"), plan.runs[0].name, tmp_path, None, "run 1 of 9")
     assert told == "time budget: no time is left: 9 run(s) of tiny in 3 block(s) are left for the next start"
     assert launch.measure(files.plan("tiny"), plan.runs[1].name, tmp_path, None, "run 2 of 9") is None
@@ -161,11 +164,11 @@ def test_a_run_that_the_budget_leaves_starts_no_process(tmp_path: Path, monkeypa
 
 def test_a_damaged_record_tells_a_budget_no_time_and_stops_no_start(tmp_path: Path) -> None:
     plan, files = planned(), Results(tmp_path)
-    start = begin(plan, files, time_budget_minutes=1.0)
-    make(plan, files, start, 1, seconds=15.0)
-    make(plan, files, start, 2, seconds=25.0)
+    session = begin(plan, files, time_budget_minutes=1.0)
+    make(plan, files, session, 1, seconds=15.0)
+    make(plan, files, session, 2, seconds=25.0)
     files.record("tiny", plan.runs[0].file).write_text("{")
-    left, told = budget.leaves(plan, plan.runs[3], start, files)
+    left, told = budget.is_deferred(plan, plan.runs[3], session, files)
     assert left and told and "block 2 would take about" in told
 
 
@@ -174,8 +177,8 @@ def test_a_start_that_names_a_file_elsewhere_is_refused_and_moves_nothing(tmp_pa
     precious = tmp_path / "precious.json"
     precious.write_text('{"session": 1}')
     begin(plan, files)
-    path = files.start("tiny")
+    path = files.session("tiny")
     path.write_text(path.read_text().replace(plan.runs[0].file, "../../../precious.json"))
-    with pytest.raises(StudyError, match=r"start.json: not a valid start: blocks.*precious.json' is not allowed"):
-        blocks.set_broken_aside(plan.name, files)
+    with pytest.raises(StudyError, match=r"session.json: not a valid session: blocks.*precious.json' is not allowed"):
+        blocks.exclude_broken_blocks(plan.name, files)
     assert precious.exists()

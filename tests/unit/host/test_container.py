@@ -12,12 +12,12 @@ from study.config import own_model
 from study.config.load import read_selection
 from study.config.selection import Selection
 from study.config.settings import Settings
-from study.host.engine import base, client, container, place
+from study.host.engine import base, client, container, engine_choice
 from study.host.engine.base import Engine
 from study.host.engine.container import Box, Mount
 from study.host.engine.docker import Docker
+from study.host.engine.engine_choice import ENGINES, EngineChoice, engine
 from study.host.engine.mounts import check_readable, check_visible, own_mounts, settings_inside
-from study.host.engine.place import ENGINES, Place, engine
 from study.host.engine.request import DOCKERFILE, base_of, request
 from study.host.plan import checks
 from tests.conftest import ROOT, plan_at, tiny_plan
@@ -310,8 +310,8 @@ class TestTheChoiceOfAnEngine:
         path.write_text(f"#!/bin/bash\n{script}\n")
         path.chmod(0o755)
 
-    def choose(self, **config: object) -> Place:
-        return place.choose(read_selection(config), fetch=True)
+    def choose(self, **config: object) -> EngineChoice:
+        return engine_choice.choose_engine(read_selection(config), fetch=True)
 
     def test_without_docker_auto_is_the_host_and_says_why(self) -> None:
         chosen = self.choose()
@@ -367,7 +367,7 @@ class TestTheChoiceOfAnEngine:
 
     def test_a_look_fetches_nothing(self) -> None:
         self.engine(f'case "$1" in version) echo 1;; pull) touch {self.bin}/pulled;; *) exit 1;; esac')
-        place.choose(read_selection({}), fetch=False)
+        engine_choice.choose_engine(read_selection({}), fetch=False)
         assert not (self.bin / "pulled").exists()
 
     def test_a_gpu_that_docker_cannot_give_is_said_before_anything_is_built(
@@ -404,8 +404,8 @@ class TestTheChoiceOfAnEngine:
 def test_a_run_has_another_key_on_the_host_in_each_image_and_with_a_limit_but_not_with_a_timeout() -> None:
     def key(engine: str, base: str | None = None, inside: str | None = None, **limits: float) -> str:
         selection = Selection(base_image=base)
-        wanted = {d: request(selection, d) for d in place.DEVICES} if engine != "none" else {}
-        where = Place(engine, "", wanted, inside)
+        wanted = {d: request(selection, d) for d in engine_choice.DEVICES} if engine != "none" else {}
+        where = EngineChoice(engine, "", wanted, inside)
         return plan_at(where, limits=limits).runs[0].key
 
     keys = [
@@ -425,8 +425,8 @@ def test_a_limit_that_cannot_be_kept_is_one_error_before_any_work(key: str, valu
 def test_a_host_without_torch_is_one_error_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(StudyError, match=r"docker is not installed\), where torch is not installed; .*make env"):
-        checks.check_training_stack(Place("none", "docker is not installed"))
-    checks.check_training_stack(Place("docker", ""))
+        checks.check_training_stack(EngineChoice("none", "docker is not installed"))
+    checks.check_training_stack(EngineChoice("docker", ""))
 
 
 def test_one_base_image_is_named_everywhere() -> None:
@@ -471,7 +471,7 @@ def test_a_launcher_is_known_by_its_number_and_its_start(monkeypatch: pytest.Mon
         return json.dumps([{"Name": f"/{name}", "Config": config, "State": {"Running": True}}])
 
     monkeypatch.setattr(Docker, "ask", ask)
-    assert base.remove_strays(engine("docker")) == ["own", "elsewhere"]
+    assert base.remove_orphans(engine("docker")) == ["own", "elsewhere"]
     assert removed == ["recycled", "gone", "broken", "restarted"]
 
 

@@ -15,7 +15,7 @@ from study.host.engine.base import Engine
 from study.host.engine.client import StoredImage, Trouble
 from study.host.engine.container import LAUNCHER
 from study.host.engine.docker import Docker, Podman
-from study.host.engine.place import ENGINES, engine
+from study.host.engine.engine_choice import ENGINES, engine
 from tests.errors import refused
 
 BUILT = ImageRequest(device="cpu", kind="built", reference="study:cpu-1", base_image="base:1", identity="1")
@@ -245,12 +245,12 @@ def test_containers_of_killed_launchers_are_removed_and_those_at_work_are_named(
         "container inspect three": answer(gone, True),
         "rm": "",
     })  # fmt: skip
-    assert base.remove_strays(engine(name)) == ["study-measures"]
+    assert base.remove_orphans(engine(name)) == ["study-measures"]
     assert [line for line in client.asked() if line.startswith("rm")] == ["rm --force --volumes three"]
 
 
 def test_apptainer_keeps_no_containers(client: Client) -> None:
-    assert base.remove_strays(engine("apptainer")) == []
+    assert base.remove_orphans(engine("apptainer")) == []
     assert engine("apptainer").state("x") is None
     engine("apptainer").remove("x")
     assert client.asked() == []

@@ -8,7 +8,7 @@ import pytest
 from study.artifacts.plan import Plan
 from study.artifacts.record import without_paths
 from study.config.selection import Selection
-from study.host.engine.place import DEVICES, Place
+from study.host.engine.engine_choice import DEVICES, EngineChoice
 from study.host.engine.request import request
 from tests.conftest import plan_at
 from tests.errors import refused
@@ -28,7 +28,7 @@ def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def planned(levels: list[str], engine: str = "docker", **changes: Any) -> Plan:
     selection = Selection(base_image=BASE)
     wanted = {d: request(selection, d) for d in DEVICES} if engine != "none" else {}
-    return plan_at(Place(engine, "a test", wanted), factors={"image": levels}, curve=None, **changes)
+    return plan_at(EngineChoice(engine, "a test", wanted), factors={"image": levels}, curve=None, **changes)
 
 
 def keys(plan: Plan) -> dict[str, set[str]]:
@@ -54,7 +54,7 @@ def test_the_same_lock_under_another_name_is_the_same_image(locks: list[str]) ->
 
 
 def test_the_image_of_the_device_prepares_where_a_run_uses_it() -> None:
-    assert plan_at(Place("docker", "", {d: request(Selection(), d) for d in DEVICES})).preparing_image() == "cpu"
+    assert plan_at(EngineChoice("docker", "", {d: request(Selection(), d) for d in DEVICES})).preparing_image() == "cpu"
 
 
 def test_on_the_host_such_runs_are_left_out_with_the_reason(locks: list[str]) -> None:

@@ -12,8 +12,8 @@ from study.artifacts.prepared import Image, ImageRequest
 from study.base.errors import StudyError
 from study.host.engine import lifetime
 from study.host.engine.base import Engine
+from study.host.engine.engine_choice import EngineChoice
 from study.host.engine.lifetime import End
-from study.host.engine.place import Place
 from study.host.steps.in_image import dataset_task, in_a_container
 from tests.conftest import plan_at
 
@@ -28,7 +28,7 @@ def test_a_download_that_fails_keeps_what_it_brought_and_the_next_one_is_lent_it
     )  # fmt: skip
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "cpu.json").write_text(image.model_dump_json(), encoding="utf-8")
-    plan = plan_at(Place("docker", "asked for", {"cpu": request}))
+    plan = plan_at(EngineChoice("docker", "asked for", {"cpu": request}))
     run, brought = plan.runs[0], Results(tmp_path).downloads / "first.bin"
     lent: list[bool] = []
 

@@ -14,19 +14,19 @@ from study.artifacts.layout import Results
 from study.artifacts.machine import Observed
 from study.artifacts.plan import write_plans
 from study.artifacts.record import JobResult
-from study.artifacts.shelf import read_record
-from study.artifacts.start import Start, StartedBlock, read_start, write_stamp, write_start
+from study.artifacts.record_store import read_record
+from study.artifacts.session import Session, SessionBlock, read_session, write_session, write_stamp
 from study.base.errors import StudyError
 from study.base.privacy import node
-from study.base.step import TEMPLATES
+from study.base.step import FORK_SERVERS
 from study.cli import main
 from study.host.engine import container
-from study.host.plan.templates import can_fork
+from study.host.plan.fork_servers import can_fork
 from study.host.steps import attempt, launch, watch
 from study.host.steps.machine_lock import alone_on_this_machine
 from tests.conftest import tiny_plan
 from tests.unit.artifacts.test_records import make_record
-from tests.unit.base.test_template import Template
+from tests.unit.base.test_fork_server import ForkServer
 
 
 def fake(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
@@ -58,7 +58,7 @@ def test_every_end_of_a_process_becomes_a_record(
     monkeypatch.setattr(attempt, "oom_kills_of_the_group", lambda: 7)  # other kills are not the subject
     plan = tiny_plan()
     run = plan.runs[0]
-    launch.launch(plan, run, tmp_path, Start(session=4), tmp_path / "run.log", "run 1 of 2")
+    launch.launch(plan, run, tmp_path, Session(number=4), tmp_path / "run.log", "run 1 of 2")
     record = read_record(tmp_path / "tiny" / "records" / run.file)
     assert (record.outcome, record.session, record.block, record.position) == (outcome, 4, run.block, run.position)
     assert words in str(record.message)
@@ -69,7 +69,7 @@ def test_a_record_carries_a_checksum_of_its_own_that_shows_an_edit(
 ) -> None:
     fake(monkeypatch, "sys.exit(3)")
     plan = tiny_plan()
-    kept = launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "run 1 of 2")
+    kept = launch.launch(plan, plan.runs[0], tmp_path, Session(), tmp_path / "run.log", "run 1 of 2")
     path = tmp_path / "tiny" / "records" / plan.runs[0].file
     assert kept.record_sha256 and read_record(path) == kept
     path.write_text(path.read_text().replace("exit code 3", "exit code 4"))
@@ -98,7 +98,7 @@ def test_a_kill_for_want_of_memory_is_told_from_another_kill(tmp_path: Path, mon
     counts = iter([7, 8])
     monkeypatch.setattr(attempt, "oom_kills_of_the_group", lambda: next(counts))
     plan = tiny_plan()
-    record = launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "")
+    record = launch.launch(plan, plan.runs[0], tmp_path, Session(), tmp_path / "run.log", "")
     assert record.outcome == "out_of_memory"
 
 
@@ -116,33 +116,33 @@ def main(job, scratch):
 """
 
 
-@pytest.mark.skipif(not can_fork(), reason="this system has no templates")
+@pytest.mark.skipif(not can_fork(), reason="this system has no fork servers")
 @pytest.mark.parametrize("started", ["forked", "fresh"])
 def test_a_run_that_hangs_is_ended_at_its_limit_and_recorded_and_the_next_one_is_unharmed(
     started: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It ignores SIGTERM, and it started a session of its own. The next one is forked from the same template."""
+    """It ignores SIGTERM, and it started a session of its own. The next one is forked from the same fork server."""
     (tmp_path / "hangs.py").write_text(HANGS)
     says = "import sys; sys.path.insert(0, ''); import hangs; hangs.main(*sys.argv[1:])"
     monkeypatch.setattr(attempt, "main_of", lambda settings: "hangs:main")
     monkeypatch.setattr(
         attempt, "host_command", lambda job, scratch: [sys.executable, "-c", says, str(job), str(scratch)]
     )
-    template = Template()
-    monkeypatch.setenv(TEMPLATES, f"{os.getpid()} code cpu.torch={template.address}")
+    fork_server = ForkServer()
+    monkeypatch.setenv(FORK_SERVERS, f"{os.getpid()} code cpu.torch={fork_server.address}")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pids").touch()
     try:
         for seconds, outcome, words in ((5, "failed", "timed out after 5 s"), (300, "unavailable", "unharmed")):
             plan = tiny_plan(limits={"timeout_seconds": seconds}, process=started)
-            launch.launch(plan, plan.runs[0], tmp_path / str(seconds), Start(), tmp_path / f"{seconds}.log", "")
+            launch.launch(plan, plan.runs[0], tmp_path / str(seconds), Session(), tmp_path / f"{seconds}.log", "")
             record = read_record(tmp_path / str(seconds) / "tiny" / "records" / plan.runs[0].file)
             assert (record.outcome, record.started_as) == (outcome, started)
             assert words in str(record.message)
             assert not any(psutil.pid_exists(int(pid)) for pid in (tmp_path / "pids").read_text().split())
-        assert template.process.poll() is None
+        assert fork_server.process.poll() is None
     finally:
-        template.end()
+        fork_server.end()
 
 
 def test_a_run_with_a_record_is_not_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,12 +152,12 @@ def test_a_run_with_a_record_is_not_started(tmp_path: Path, monkeypatch: pytest.
     path.write_text("precious")
     fake(monkeypatch, "(scratch.parent / 'started').write_text('')")
     with pytest.raises(StudyError, match="is kept"):
-        launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "")
+        launch.launch(plan, plan.runs[0], tmp_path, Session(), tmp_path / "run.log", "")
     assert path.read_text() == "precious"
     path.unlink()
     path.symlink_to("nowhere")
     with pytest.raises(StudyError, match="is kept"):
-        launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "")
+        launch.launch(plan, plan.runs[0], tmp_path, Session(), tmp_path / "run.log", "")
 
 
 def test_a_run_that_was_made_elsewhere_meanwhile_keeps_its_record_and_its_samples(
@@ -166,7 +166,7 @@ def test_a_run_that_was_made_elsewhere_meanwhile_keeps_its_record_and_its_sample
     fake(monkeypatch, "sys.exit(3)")
     plan, files = tiny_plan(), Results(tmp_path)
     record, samples = (path("tiny", plan.runs[0].file) for path in (files.record, files.telemetry))
-    launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "")
+    launch.launch(plan, plan.runs[0], tmp_path, Session(), tmp_path / "run.log", "")
     samples.parent.mkdir(parents=True, exist_ok=True)
     samples.write_bytes(b"precious")
     before = record.read_bytes()
@@ -182,14 +182,14 @@ def test_a_signal_waits_until_the_record_its_stamp_and_the_end_of_its_block_are_
 ) -> None:
     fake(monkeypatch, "pass")
     plan, files = tiny_plan(), Results(tmp_path)
-    write_start(
-        Start(blocks=[StartedBlock(block=1, records={plan.runs[0].file: plan.runs[0].key})]), files.start("tiny")
+    write_session(
+        Session(blocks=[SessionBlock(block=1, records={plan.runs[0].file: plan.runs[0].key})]), files.session("tiny")
     )
     seen: list[tuple[int, bool, bool]] = []
 
     def handler(number: int, _: object) -> None:
-        start = read_start(files.start("tiny")) or Start()
-        seen.append((number, files.stamp("tiny", plan.runs[0].file).exists(), start.blocks[0].ended))
+        session = read_session(files.session("tiny")) or Session()
+        seen.append((number, files.stamp("tiny", plan.runs[0].file).exists(), session.blocks[0].ended))
 
     def late(study: str, record: str, files: Results) -> None:
         os.kill(os.getpid(), number)
@@ -198,7 +198,7 @@ def test_a_signal_waits_until_the_record_its_stamp_and_the_end_of_its_block_are_
     monkeypatch.setattr(launch, "write_stamp", late)
     usual = signal.signal(number, handler)
     try:
-        launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "")
+        launch.launch(plan, plan.runs[0], tmp_path, Session(), tmp_path / "run.log", "")
     finally:
         signal.signal(number, usual)
     assert seen == [(number, True, True)]
@@ -207,7 +207,7 @@ def test_a_signal_waits_until_the_record_its_stamp_and_the_end_of_its_block_are_
 def test_progress_is_plain_lines_in_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake(monkeypatch, "[print(f'progress {n} 3 epoch {n}') for n in (1, 2, 3)]; print('a warning')")
     plan = tiny_plan()
-    launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "")
+    launch.launch(plan, plan.runs[0], tmp_path, Session(), tmp_path / "run.log", "")
     lines = (tmp_path / "run.log").read_text().splitlines()
     assert lines == ["epoch 1: step 1 of 3", "epoch 2: step 2 of 3", "epoch 3: step 3 of 3", "a warning"]
 
@@ -277,7 +277,7 @@ def test_a_kill_by_the_kernel_is_the_end_only_of_a_run_that_says_so(
     counts = iter([7, 8])
     monkeypatch.setattr(attempt, "oom_kills_of_the_group", lambda: next(counts))
     plan = tiny_plan()
-    record = launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "")
+    record = launch.launch(plan, plan.runs[0], tmp_path, Session(), tmp_path / "run.log", "")
     assert record.outcome == outcome
     assert message in str(record.message)
 
@@ -290,7 +290,7 @@ def test_a_second_pipeline_waits_for_its_turn_and_says_so(
     done = threading.Event()
 
     def second() -> None:
-        launch.launch(plan, plan.runs[0], tmp_path, Start(), tmp_path / "run.log", "run 1 of 2")
+        launch.launch(plan, plan.runs[0], tmp_path, Session(), tmp_path / "run.log", "run 1 of 2")
         done.set()
 
     monkeypatch.setattr(signal, "signal", lambda number, handler: None)  # only a main thread may set one
@@ -327,7 +327,7 @@ def test_a_disturbed_run_is_kept_aside_and_measured_once_more(tmp_path: Path, mo
     files = Results(tmp_path)
     planted_noise(monkeypatch, 10.5, 9.5, 50.0, 60.0, 3.0)
     for run in (*plan.runs, plan.runs[0].model_copy(update={"name": "quiet"})):
-        launch.launch(plan, run, tmp_path, Start(), tmp_path / "run.log", "run")
+        launch.launch(plan, run, tmp_path, Session(), tmp_path / "run.log", "run")
     aside = [read_record(path) for path in sorted((files.records("tiny") / "disturbed").iterdir())]
     counts = {path.name: read_record(path) for path in files.records("tiny").glob("*.json")}
     assert sorted(record.run for record in aside) == sorted(run.name for run in plan.runs)
@@ -347,13 +347,13 @@ def test_a_run_disturbed_in_two_starts_loses_neither_record(tmp_path: Path, monk
     planted_noise(monkeypatch, 50.0, 1.0, 50.0, 1.0)
     for session in (1, 2):
         path.unlink(missing_ok=True)
-        launch.launch(plan, plan.runs[0], tmp_path, Start(session=session), tmp_path / "run.log", "run")
+        launch.launch(plan, plan.runs[0], tmp_path, Session(number=session), tmp_path / "run.log", "run")
     kept = sorted((path.parent / "disturbed").iterdir())
     assert [read_record(file).session for file in kept if file.stem.endswith(".2")] == [2]
     assert len(kept) == 2
 
 
-def test_a_start_primes_each_device_once_and_a_primer_that_fails_stops_nothing(
+def test_a_start_warms_up_each_device_once_and_a_warm_up_run_that_fails_stops_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     plan = tiny_plan()
@@ -361,15 +361,15 @@ def test_a_start_primes_each_device_once_and_a_primer_that_fails_stops_nothing(
         JobResult(outcome="ok", measurement=make_record(plan).measurement).model_dump_json()
     )
     good = f"(scratch / 'result.json').write_bytes(pathlib.Path({str(tmp_path / 'good.json')!r}).read_bytes())"
-    folder = Results(tmp_path).primers
+    folder = Results(tmp_path).warm_up_runs
     for number, code in enumerate([good, "sys.exit(3)"], start=1):
         fake(monkeypatch, code)
-        start = Start(session=number, name=f"start-{number}", primer=True)
+        session = Session(number=number, name=f"start-{number}", warm_up_run=True)
         for run in plan.runs:
             Results(tmp_path).record("tiny", run.file).unlink(missing_ok=True)
-            record = launch.launch(plan, run, tmp_path, start, tmp_path / "run.log", "run")
-            assert record.primed is (code == good)
+            record = launch.launch(plan, run, tmp_path, session, tmp_path / "run.log", "run")
+            assert record.warmed_up is (code == good)
     assert sorted(path.name for path in folder.iterdir()) == [f"start-{number}.{node()}.cpu.json" for number in (1, 2)]
     first = read_record(folder / f"start-1.{node()}.cpu.json")
-    assert (first.run, first.settings, first.primed) == (plan.runs[0].name, plan.runs[0].settings, False)
-    assert f"primer on cpu, like {plan.runs[0].name}: failed" in capfd.readouterr().err
+    assert (first.run, first.settings, first.warmed_up) == (plan.runs[0].name, plan.runs[0].settings, False)
+    assert f"warm-up run on cpu, like {plan.runs[0].name}: failed" in capfd.readouterr().err

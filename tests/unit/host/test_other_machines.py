@@ -12,18 +12,18 @@ import yaml
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
-from study.artifacts.start import read_start
+from study.artifacts.session import read_session
 from study.base import strict_yaml
 from study.base.errors import StudyError
 from study.base.files import remove_unfinished
 from study.base.privacy import node
-from study.base.step import TEMPLATES
+from study.base.step import FORK_SERVERS
 from study.config.selection import MachineClass
 from study.config.settings import Settings
 from study.config.study import Study
-from study.host.allocation import MARGIN_SECONDS, allocation, asked, end_of_allocation, nodes_of
+from study.host.allocation import MARGIN_SECONDS, allocation, end_of_allocation, nodes_of, requested_resources
 from study.host.engine import lifetime
-from study.host.engine.place import Place
+from study.host.engine.engine_choice import EngineChoice
 from study.host.plan import blocks
 from study.host.plan.make import make_plan
 from study.host.plan.workflow import joined, plans_for
@@ -55,7 +55,7 @@ CLASSES = {"machine": ["fast", "slow"]}
 def planned(machines: list[str] | None, **changes: Any) -> Plan:
     """The plan of a study on a machine whose executor has these classes."""
     study = Study.model_validate(study_values(**({"factors": CLASSES, "curve": None} | changes)))
-    return make_plan("tiny", study, Place("none", ""), {"cpu": None, "cuda": None}, machines=machines)
+    return make_plan("tiny", study, EngineChoice("none", ""), {"cpu": None, "cuda": None}, machines=machines)
 
 
 def test_a_class_of_machine_is_a_factor_whose_runs_only_an_executor_makes() -> None:
@@ -154,9 +154,9 @@ def test_a_job_reads_the_plans_of_its_start_and_writes_nothing(tmp_path: Path, m
     write_plans([plan], tmp_path)
     blocks.note(plan, plan.runs, SELECTION, time.time(), files)
     before = sorted(tmp_path.rglob("*"))
-    monkeypatch.setenv(TEMPLATES, "1 code steps=/of/another/machine")
+    monkeypatch.setenv(FORK_SERVERS, "1 code steps=/of/another/machine")
     flow = joined({"studies": ["tiny"], "machines": {"fast": {"constraint": "a100", "slurm_extra": "-w x"}}}, tmp_path)
-    assert TEMPLATES not in os.environ
+    assert FORK_SERVERS not in os.environ
     assert sorted(tmp_path.rglob("*")) == before
     assert flow.plans == [plan]
     assert flow.counter("tiny", plan.runs[1].name) == f"run 2 of {len(plan.runs)}"
@@ -198,7 +198,7 @@ def submitted(settings: Settings, machines: dict[str, MachineClass]) -> set[str]
         pytest.importorskip(f"snakemake_executor_plugin_slurm.{part}", reason="needs `make dev`")
         for part in ("submit_string", "utils")
     )
-    job = Job({name: value for name, value in asked(settings, machines).items() if value is not None})
+    job = Job({name: value for name, value in requested_resources(settings, machines).items() if value is not None})
     params = dict.fromkeys(("run_uuid", "slurm_logfile", "comment_str", "account", "partition", "workdir"), "")
     words = shlex.split(plugin.get_submit_command(job, params) + utils.set_gres_string(job))
     return {word for word in words if word.startswith(("--exc", "--res", "--nodes", "--ntasks", "--gpus", "--gres"))}
@@ -212,7 +212,7 @@ def run_settings(device: str, strategy: str, processes: int, machine: str | None
     )
     machines = None if machine is None else [machine]
     none: dict[str, str | None] = {"cpu": None, "cuda": None}
-    plan = make_plan("tiny", study, Place("none", ""), none, {"cpu": None, "cuda": None}, machines=machines)
+    plan = make_plan("tiny", study, EngineChoice("none", ""), none, {"cpu": None, "cuda": None}, machines=machines)
     assert {run.unavailable for run in plan.runs} == {None}
     return plan.runs[0].settings
 
@@ -246,7 +246,7 @@ def test_the_number_of_processes_is_not_judged_by_the_machine_of_the_start() -> 
             training={"freeze_epochs": 0, "processes": "auto", "batch_size": 8},
         )
     )
-    plan = make_plan("tiny", study, Place("none", ""), {"cuda": None}, {"cuda": None}, machines=[])
+    plan = make_plan("tiny", study, EngineChoice("none", ""), {"cuda": None}, {"cuda": None}, machines=[])
     assert {run.unavailable for run in plan.runs} == {None}
     assert {run.settings.training.strategy: run.settings.training.replicas for run in plan.runs} == {
         "ddp": 1, "ddp_two_nodes": 2,
@@ -257,7 +257,10 @@ def test_no_profile_sets_what_a_class_of_machine_may_ask_for() -> None:
     """Snakemake applies `set-resources` after the rule's own, and a class would lose."""
     for folder in ("profiles/slurm", "study_extras/kubernetes"):
         profile = strict_yaml.read_mapping(ROOT / folder / "config.yaml")
-        assert not profile["set-resources"]["measure"].keys() & asked(run_settings("cpu", "single", 1), {}).keys()
+        assert (
+            not profile["set-resources"]["measure"].keys()
+            & requested_resources(run_settings("cpu", "single", 1), {}).keys()
+        )
 
 
 def answers(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, script: str) -> None:
@@ -301,9 +304,9 @@ def test_an_allocation_that_ends_is_a_time_budget(tmp_path: Path, monkeypatch: p
     plan, files = tiny_plan(), Results(tmp_path)
     for budget, expected in ((None, int(began + 600) - MARGIN_SECONDS), (2.0, began + 120), (60.0, None)):
         blocks.note(plan, plan.runs, SELECTION.model_copy(update={"time_budget_minutes": budget}), began, files)
-        start = read_start(files.start("tiny"))
-        assert start
-        assert start.deadline == (expected or int(began + 600) - MARGIN_SECONDS)
+        session = read_session(files.session("tiny"))
+        assert session
+        assert session.deadline == (expected or int(began + 600) - MARGIN_SECONDS)
 
 
 def test_without_an_allocation_or_an_answer_of_slurm_there_is_no_end(

@@ -15,7 +15,7 @@ from study.config import own_model
 from study.config.sections import Dataset
 from study.config.study import Study
 from study.data import sources
-from study.host.engine.place import Place
+from study.host.engine.engine_choice import EngineChoice
 from study.host.plan import process_count
 from study.host.plan.make import make_plan
 from study.host.plan.workflow import Workflow
@@ -223,7 +223,7 @@ def test_what_is_installed_on_the_host_is_in_no_key_of_a_run_in_an_image(
 
     def planned(identity: str) -> Plan:
         there = image.model_copy(update={"identity": identity})
-        return plan_at(Place("docker", "asked for", {"cpu": there, "cuda": there}))
+        return plan_at(EngineChoice("docker", "asked for", {"cpu": there, "cuda": there}))
 
     plan = planned("00000000")
     plant_package(tmp_path, "torch", "99.0")
@@ -246,7 +246,7 @@ def test_a_study_without_factors_is_one_run_a_replicate() -> None:
     plan = make_plan(
         "one",
         Study.model_validate(values | {"training": {"batch_size": 4, "freeze_epochs": 0}}),
-        Place("none", ""),
+        EngineChoice("none", ""),
         HERE,
     )
     assert [run.name for run in plan.runs] == ["run-r1", "run-r2"]
@@ -282,7 +282,7 @@ def test_a_run_whose_gpus_are_gone_keeps_its_processes_and_with_them_its_key() -
 
     def plan(gpus: int, earlier: Plan | None = None) -> Plan:
         absent = {"cpu": None, "cuda": None if gpus else "the driver is gone"}
-        return make_plan("tiny", study, Place("none", ""), absent, {"cpu": 2, "cuda": gpus}, earlier)
+        return make_plan("tiny", study, EngineChoice("none", ""), absent, {"cpu": 2, "cuda": gpus}, earlier)
 
     (before,) = plan(gpus=4).runs
     (after,), (unknown,) = plan(0, plan(gpus=4)).runs, plan(0).runs
@@ -314,13 +314,13 @@ class CountedName(str):
 def test_a_plan_of_many_levels_reads_no_more_files_than_one_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """All levels share the code, the lock and the data; to read them for each is most of the time of 1,000 levels."""
     calls: Counter[str] = Counter()
-    opened, looked = Path.open, sources.look
+    opened, looked = Path.open, sources.inspect
 
     def count_opened(path: Path, *given: Any, **named: Any) -> Any:
         calls["opened"] += 1
         return opened(path, *given, **named)
 
-    def count_looked(dataset: Dataset) -> sources.Outlook:
+    def count_looked(dataset: Dataset) -> sources.DatasetInfo:
         calls["looked"] += 1
         return looked(dataset)
 
@@ -331,7 +331,7 @@ def test_a_plan_of_many_levels_reads_no_more_files_than_one_of_few(monkeypatch: 
         return Counter(calls)
 
     monkeypatch.setattr(Path, "open", count_opened)
-    monkeypatch.setattr(sources, "look", count_looked)
+    monkeypatch.setattr(sources, "inspect", count_looked)
     few = planned(2)
     assert few["looked"] == 2  # for the data, and for the trial of the model
     assert few["opened"] > 10

@@ -13,7 +13,7 @@ from study.base.errors import StudyError
 from study.base.files import write_if_changed
 from study.data import folder
 from study.data.sources import source_of
-from study.host.engine.place import Place
+from study.host.engine.engine_choice import EngineChoice
 from study.host.steps import prepare as step
 from study.host.steps.in_image import Task
 from tests.conftest import plan_at
@@ -24,8 +24,8 @@ REQUEST = ImageRequest(device="cpu", kind="reference", reference="x", base_image
 def planned(tmp_path: Path, photos: Path, batch_size: int) -> tuple[Plan, Path, str]:
     """A plan on the photographs for docker, its file, and the name of its data."""
     values = {"source": "folder", "path": str(photos), "image_size": 32}
-    place = Place("docker", "asked for", {"cpu": REQUEST})
-    plan = plan_at(place, dataset=values, factors={"training.batch_size": [batch_size]})
+    choice = EngineChoice("docker", "asked for", {"cpu": REQUEST})
+    plan = plan_at(choice, dataset=values, factors={"training.batch_size": [batch_size]})
     path = tmp_path / "plan.json"
     path.write_text(plan.model_dump_json(), encoding="utf-8")
     return plan, path, plan.runs[0].dataset

@@ -9,7 +9,7 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import write_plans
 from study.artifacts.prepared import Weights
 from study.artifacts.record import sealed
-from study.artifacts.start import Start
+from study.artifacts.session import Session
 from study.base.errors import StudyError
 from study.base.files import write_new, write_whole
 from study.cli import main
@@ -93,7 +93,7 @@ def test_records_that_do_not_fit_are_never_measured_over_and_move_aside_with_a_r
     for run in plan.runs:
         assert results.record("tiny", run.file).exists()
         with pytest.raises(StudyError, match="this record exists already and is kept"):
-            launch.launch(plan, run, results.root, Start(), results.log("run"), "run 1 of 1")
+            launch.launch(plan, run, results.root, Session(), results.log("run"), "run 1 of 1")
     assert main(["retry", "tiny", "--results", str(results.root), "--outcome", "failed"]) == 0
     moved = {path.name: path.read_bytes() for path in results.root.rglob("superseded/*.json")}
     assert moved == {path.name: before[path.name] for path in (copied, edited, damaged)}
@@ -109,7 +109,7 @@ def test_a_damaged_decision_about_weights_is_moved_with_those_for_random_ones(re
     }
 
 
-def test_a_link_in_place_of_the_folder_for_what_is_set_aside_moves_no_record_out_of_the_results(
+def test_a_link_in_place_of_the_folder_for_what_is_excluded_moves_no_record_out_of_the_results(
     results: Results, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
 ) -> None:
     outside, records = tmp_path_factory.mktemp("outside"), results.records("tiny")

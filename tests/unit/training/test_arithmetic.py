@@ -14,11 +14,11 @@ from study.analysis.figures import roofline
 from study.analysis.figures.style import use_style
 from study.artifacts.machine import Ceiling, Ceilings
 from study.artifacts.samples import Flops
+from study.training.instruments import ceilings as measured_ceilings
+from study.training.instruments.ceilings import measure_ceilings
+from study.training.instruments.clock import HostClock
+from study.training.instruments.flops import flops_of_step
 from study.training.loops.torch.loop import layer_groups, set_frozen
-from study.training.measure import ceilings as measured_ceilings
-from study.training.measure.ceilings import measure_ceilings
-from study.training.measure.clock import HostClock
-from study.training.measure.flops import flops_of_step
 from study.training.models import build as models
 from tests.conftest import ROOT
 
@@ -281,8 +281,8 @@ def test_a_precision_decides_what_fp32_is_computed_in_and_torchs_older_switches_
     """In a process of its own, for the switches are torch's; its own compiler still reads the older ones."""
     script = """
 import torch
-from study.training.measure.machine import fp32_in_use, has_tf32, set_fp32
-import study.training.measure.machine as switches
+from study.training.instruments.machine import fp32_in_use, has_tf32, set_fp32
+import study.training.instruments.machine as switches
 for tf32 in (True, False):
     switches.has_tf32 = lambda: tf32
     for precision in ("auto", "fp32", "tf32", "bf16"):

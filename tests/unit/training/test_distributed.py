@@ -32,7 +32,7 @@ from study.config.load import read_selection, read_study
 from study.config.settings import Settings
 from study.config.study import Study
 from study.data.sources import source_of
-from study.host.engine.place import Place
+from study.host.engine.engine_choice import EngineChoice
 from study.host.plan import workflow
 from study.host.plan.configuration import study_folders
 from study.host.plan.make import make_plan
@@ -41,9 +41,9 @@ from study.host.steps.attempt import run_seed
 from study.training.common import is_out_of_memory, leave
 from study.training.distributed import agent, ranks
 from study.training.distributed.ranks import RankFailed, RankOutOfMemory, report_file, result_file
+from study.training.instruments.sampler import Gpu, read_together
 from study.training.loops.loaders import MicroBatches
 from study.training.loops.replicas import Sharding, Share, images_of_step
-from study.training.measure.sampler import Gpu, read_together
 from tests.conftest import HERE, MNIST_CNN, ROOT, study_values, tiny_plan
 from tests.examples import results_of
 from tests.unit.artifacts.test_records import make_record
@@ -66,7 +66,7 @@ def plan_of(cpus: int = 8, gpus: int = 0, device: str = "cpu", **changes: Any) -
         values[key] = values.get(key, {}) | value if isinstance(value, dict) and key != "factors" else value
     training = {"freeze_epochs": 0, "epochs": 2, "batch_size": 8} | changes.get("training", {})
     study = Study.model_validate(study_values(**values | {"training": training}))
-    return make_plan("tiny", study, Place("none", ""), ON_A_GPU if gpus else HERE, {"cpu": cpus, "cuda": gpus})
+    return make_plan("tiny", study, EngineChoice("none", ""), ON_A_GPU if gpus else HERE, {"cpu": cpus, "cuda": gpus})
 
 
 def training_of(**changes: Any) -> Any:
@@ -156,7 +156,7 @@ class TestThePlan:
     @pytest.mark.parametrize(("gpus", "ddp", "nodes"), [(3, 2, 2), (6, 5, 4), (7, 5, 4), (8, 8, 8)])
     def test_the_shipped_study_is_planned_whatever_the_number_of_gpus(self, gpus: int, ddp: int, nodes: int) -> None:
         study = read_study("mnist-strategies", study_folders(), read_selection({"devices": ["cuda"]}))
-        plan = make_plan("mnist-strategies", study, Place("none", ""), ON_A_GPU, {"cpu": 2, "cuda": gpus})
+        plan = make_plan("mnist-strategies", study, EngineChoice("none", ""), ON_A_GPU, {"cpu": 2, "cuda": gpus})
         found = {run.setting.levels["training.strategy"]: run.settings.training.replicas for run in plan.runs}
         assert found == {"single": 1, "ddp": ddp, "ddp_two_nodes": nodes}
 
@@ -399,7 +399,7 @@ class Net(torch.nn.Module):
 
 
 class Launched:
-    """A run of two processes in a folder of its own, whose process a test starts as a template or an engine does."""
+    """A run of two processes in a folder of its own, whose process a test starts as a fork server or an engine does."""
 
     def __init__(self, folder: Path, planted: str = "pass") -> None:
         self.folder = folder
@@ -412,7 +412,7 @@ class Launched:
             model="nets:Net", requested="none", kind="random", file=None, sha256=None, body_sha256="0", reason="asked"
         )
         write_whole(Results(folder / "results").weights("tiny", self.run.weights), decided.model_dump_json())
-        job = Job(run=self.run, study="tiny", results="results", seed=1, yardstick=False)
+        job = Job(run=self.run, study="tiny", results="results", seed=1, reference_workload=False)
         (folder / "job.json").write_text(job.model_dump_json())
 
     def start(self, words: list[str]) -> "subprocess.Popen[bytes]":
@@ -436,9 +436,9 @@ class Launched:
         return left
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has templates")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has fork servers")
 class TestForkedRanks:
-    """What a template has forked forks its ranks in turn."""
+    """What a fork server has forked forks its ranks in turn."""
 
     @pytest.fixture(autouse=True)
     def _folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from study.artifacts.run import Run
 from study.artifacts.samples import InferenceSamples, Measurement, Memory, TimedBatch
 from study.base.errors import StudyError
 from study.config.load import check_settings
-from study.host.engine.place import Place
+from study.host.engine.engine_choice import EngineChoice
 from study.training.loops.inference import loop as inference_loop
 from study.training.loops.inference import onnx_runtime
 from study.training.loops.inference.loop import Network
@@ -170,7 +170,7 @@ class TestPlanning:
         able: dict[str, str | None] = {"cpu": None, "cuda": None}
         factors = {"device": ["cpu", "cuda"], "inference.precision": list(PRECISIONS)}
         values: dict[str, Any] = {"task": "inference", "factors": factors, "curve": None}
-        plan = plan_at(Place("none", "asked for"), able, **values)
+        plan = plan_at(EngineChoice("none", "asked for"), able, **values)
         refused = {run.setting.levels["inference.precision"]: run.unavailable for run in plan.runs if run.unavailable}
         assert set(refused) == {"int8", "fp32_onnx"}
         assert refused["int8"] == "inference.precision int8 is executed by ONNX Runtime, on a CPU only"

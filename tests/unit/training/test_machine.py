@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from study.training.measure import machine
+from study.training.instruments import machine
 
 
 def test_a_hypervisor_and_the_units_of_the_processor_are_seen_by_its_flags(

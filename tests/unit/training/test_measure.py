@@ -3,7 +3,7 @@ import time
 import pytest
 
 from study.artifacts.samples import PHASES, Step
-from study.training.measure.clock import HostClock, StepRecorder, mark_warm_up
+from study.training.instruments.clock import HostClock, StepRecorder, mark_warm_up
 from tests.conftest import PlantedClock
 
 

@@ -8,7 +8,7 @@ import pytest
 from packaging.utils import canonicalize_name
 
 from study.base.files import PACKAGE
-from study.host.engine.place import Place
+from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.keys import measured_code
 from tests.conftest import plan_at, tiny_plan
 from tests.unit.training.forks import said_by_forks
@@ -20,7 +20,7 @@ INFERENCE: dict[str, Any] = {"task": "inference", "curve": None, "factors": {"in
 
 def files_in_the_key(**changes: Any) -> set[str]:
     """Return the paths below the package of the code in the key of a tiny study's first run."""
-    plan = plan_at(Place("none", "asked for"), counts={"cpu": 2, "cuda": 0}, **changes)
+    plan = plan_at(EngineChoice("none", "asked for"), counts={"cpu": 2, "cuda": 0}, **changes)
     patterns = measured_code(plan.runs[0].settings)
     return {path.relative_to(PACKAGE).as_posix() for pattern in patterns for path in PACKAGE.glob(pattern)}
 
@@ -58,7 +58,7 @@ def test_every_package_that_a_run_imports_is_in_its_key() -> None:
     for modules, (_, changes) in zip(found, EXECUTED, strict=True):
         tops = {name.partition(".")[0] for name in modules.split()} - {"study"}
         imported = {canonicalize_name(name) for top in tops for name in by_module.get(top, [])}
-        plan = plan_at(Place("none", "asked for"), counts={"cpu": 2, "cuda": 0}, **changes)
+        plan = plan_at(EngineChoice("none", "asked for"), counts={"cpu": 2, "cuda": 0}, **changes)
         assert "torch" in imported
         lacking |= imported - plan.packages.keys()
     assert lacking - ours - only_looked_for == set()
@@ -83,7 +83,7 @@ def test_a_new_file_of_the_training_side_is_in_every_key() -> None:
         "training/loops/torch/loop.py",
         "training/job.py",
         "training/models/build.py",
-        "training/measure/clock.py",
+        "training/instruments/clock.py",
         "training/loops/loaders.py",
         "data/decode.py",
     ],

@@ -99,7 +99,7 @@ def test_a_slow_step_is_an_extreme_and_no_other_is(
     ],
 )
 def test_a_run_that_never_settles_says_so(seconds: list[float], steady: bool | None) -> None:
-    from study.training.measure.clock import mark_warm_up
+    from study.training.instruments.clock import mark_warm_up
 
     marked = mark_warm_up([step(s) for s in seconds], ["unfrozen"])
     assert settled(marked, ["unfrozen"]) is steady

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from study.training.measure import clock
+from study.training.instruments import clock
 from tests.unit.training.test_inputs import Prepared
 
 
@@ -18,10 +18,15 @@ def test_each_part_is_what_passed_before_its_mark(monkeypatch: pytest.MonkeyPatc
     for name, seconds in (("inputs", 1), ("device_start", 2), ("instruments", 3), ("training", 4), ("instruments", 5)):
         now[0] += seconds
         watch.mark(name)
-    course = watch.course()
-    parts = (course.inputs_seconds, course.device_start_seconds, course.instruments_seconds, course.training_seconds)
+    timeline = watch.timeline()
+    parts = (
+        timeline.inputs_seconds,
+        timeline.device_start_seconds,
+        timeline.instruments_seconds,
+        timeline.training_seconds,
+    )
     assert parts == (1, 2, 8, 4)
-    assert 0 <= course.start_seconds <= time.time() - psutil.Process().create_time()
+    assert 0 <= timeline.start_seconds <= time.time() - psutil.Process().create_time()
 
 
 def test_a_run_records_its_parts_and_they_fit_into_its_process(tmp_path: Path) -> None:
@@ -29,10 +34,10 @@ def test_a_run_records_its_parts_and_they_fit_into_its_process(tmp_path: Path) -
     began = time.perf_counter()
     result = prepared.result()
     whole = time.perf_counter() - began
-    assert result.course
+    assert result.timeline
     assert result.measurement
-    parts = result.course.model_dump()
+    parts = result.timeline.model_dump()
     assert sum(seconds for name, seconds in parts.items() if name != "start_seconds") <= whole
     assert parts["training_seconds"] >= result.measurement.fit_seconds
-    assert result.yardstick
-    assert parts["instruments_seconds"] >= sum(result.yardstick.before)
+    assert result.reference_workload
+    assert parts["instruments_seconds"] >= sum(result.reference_workload.before)

@@ -20,8 +20,8 @@ from study.artifacts import telemetry
 from study.artifacts.telemetry import read_parquet, read_samples, write_parquet
 from study.artifacts.telemetry_columns import COLUMNS
 from study.base.errors import StudyError
-from study.training.measure import sampler as sampler_module
-from study.training.measure.sampler import Tree, line, open_gpu, open_packages, read_rapl_joules, sampling
+from study.training.instruments import sampler as sampler_module
+from study.training.instruments.sampler import Tree, line, open_gpu, open_packages, read_rapl_joules, sampling
 from tests.conftest import ROOT
 
 MIB = 2**20
@@ -59,7 +59,16 @@ def python(code: str) -> Iterator["subprocess.Popen[str]"]:
 
 @contextmanager
 def sampler(path: Path, pid: int) -> Iterator["subprocess.Popen[bytes]"]:
-    command = [sys.executable, "-m", "study.training.measure.sampler", str(path), "--watch", str(pid), "--gpus", "0"]
+    command = [
+        sys.executable,
+        "-m",
+        "study.training.instruments.sampler",
+        str(path),
+        "--watch",
+        str(pid),
+        "--gpus",
+        "0",
+    ]
     with subprocess.Popen(command) as process:
         try:
             yield process
@@ -83,7 +92,7 @@ def count(csv: Path) -> int:
 
 def test_the_sampler_starts_without_pandas() -> None:
     """It starts when a run does, and beside it: half a second of imports would be a neighbour's."""
-    said = "import study.training.measure.sampler, sys; sys.exit('pandas' in sys.modules or 'torch' in sys.modules)"
+    said = "import study.training.instruments.sampler, sys; sys.exit('pandas' in sys.modules or 'torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", said], cwd=ROOT).returncode == 0
 
 
@@ -180,7 +189,7 @@ def test_a_sampler_that_is_killed_leaves_what_it_saw(tmp_path: Path) -> None:
 def test_a_sampler_ends_with_the_process_that_started_it_and_watches_it(tmp_path: Path) -> None:
     path = tmp_path / "samples.csv"
     code = (
-        "import pathlib, psutil\nfrom study.training.measure.sampler import sampling\n"
+        "import pathlib, psutil\nfrom study.training.instruments.sampler import sampling\n"
         f"with sampling(pathlib.Path({str(path)!r}), 0):\n"
         "    print(psutil.Process().children()[0].pid, flush=True)\n"
         "    import time; time.sleep(600)\n"
@@ -231,7 +240,7 @@ def test_children_count_and_are_looked_for_once_a_second() -> None:
 
 def test_a_sampler_that_is_a_child_of_the_watched_process_does_not_count_itself() -> None:
     code = (
-        "import os; from study.training.measure.sampler import Tree; "
+        "import os; from study.training.instruments.sampler import Tree; "
         "tree = Tree(os.getppid()); alone = tree.read(0.0); "
         f"{HOLDS_MEMORY}print(tree.read(1.5)[1] - alone[1])"
     )

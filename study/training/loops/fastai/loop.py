@@ -35,6 +35,8 @@ from study.artifacts.samples import Measurement
 from study.config.sections import is_own
 from study.config.settings import Settings
 from study.data.decode import Stored, to_channels
+from study.training.instruments.clock import StepRecorder, clock_for, marks_of
+from study.training.instruments.machine import peak, reset_peak
 from study.training.loops.contract import (
     InitialWeights,
     Losses,
@@ -51,8 +53,6 @@ from study.training.loops.contract import (
 from study.training.loops.fastai.replicas import Together, replica_loader
 from study.training.loops.image_count import count_for, own_account
 from study.training.loops.loaders import workers_of
-from study.training.measure.clock import StepRecorder, clock_for, marks_of
-from study.training.measure.machine import peak, reset_peak
 from study.training.models import build as models
 
 ProgressCallback  # noqa: B018 - importing it is what makes a script's Learner show its bar, as `vision.all` does

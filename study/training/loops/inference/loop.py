@@ -10,10 +10,10 @@ from torch import nn
 
 from study.artifacts.samples import InferenceSamples, Measurement, TimedBatch
 from study.config.settings import Settings
+from study.training.instruments.machine import peak, reset_peak, set_fp32
 from study.training.loops.contract import TrainingJob
 from study.training.loops.loaders import ResidentLoader, held_in_order
 from study.training.loops.torch import loop as torch_loop
-from study.training.measure.machine import peak, reset_peak, set_fp32
 from study.training.models import build as models
 
 Infer = Callable[[torch.Tensor], torch.Tensor]

@@ -5,10 +5,10 @@ import time
 import torch
 
 from study.artifacts.samples import Measurement
+from study.training.instruments.clock import HostClock, StepRecorder
+from study.training.instruments.machine import peak
 from study.training.loops.contract import Reached, TrainingJob, epochs_of, stage_names, validates
 from study.training.loops.loaders import Loaders, make_loaders
-from study.training.measure.clock import HostClock, StepRecorder
-from study.training.measure.machine import peak
 
 
 def train(job: TrainingJob) -> Measurement:

@@ -9,6 +9,8 @@ from torch import nn
 
 from study.artifacts.samples import Measurement
 from study.config.sections import Training, is_own
+from study.training.instruments.clock import StepRecorder, clock_for, marks_of
+from study.training.instruments.machine import peak, reset_peak
 from study.training.loops.contract import (
     InitialWeights,
     Losses,
@@ -29,8 +31,6 @@ from study.training.loops.image_count import count_for, own_account
 from study.training.loops.loaders import Loaders, make_loaders
 from study.training.loops.schedule import EPSILON, MOMENTUM, SQUARE_MOMENTUM, WEIGHT_DECAY, Stage, stages
 from study.training.loops.torch.batch import Batch, Captured, Eager
-from study.training.measure.clock import StepRecorder, clock_for, marks_of
-from study.training.measure.machine import peak, reset_peak
 from study.training.models import build as models
 
 # fastai's `train_bn` means batch normalisation; networks without it have their own kind.

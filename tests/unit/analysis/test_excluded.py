@@ -1,4 +1,4 @@
-"""Records that were set aside have rows of their own, are named, are drawn, and are in no number."""
+"""Records that were excluded have rows of their own, are named, are drawn, and are in no number."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from study.analysis.table.files import read_all, read_csv, read_table, write_csv
 from study.analysis.table.rows import table
 from study.artifacts.machine import Observed
 from study.artifacts.plan import Plan
-from study.artifacts.shelf import free_aside, move_aside
+from study.artifacts.record_store import free_aside, move_aside
 from study.base.files import write_new
 from tests.conftest import tiny_plan
 from tests.unit.artifacts.test_records import make_record
@@ -51,12 +51,12 @@ def folder(plan: Plan, tmp_path: Path) -> Path:
     return records
 
 
-def test_the_table_has_a_row_for_each_record_that_was_set_aside_and_no_number_has_it(plan: Plan, folder: Path) -> None:
+def test_the_table_has_a_row_for_each_record_that_was_excluded_and_no_number_has_it(plan: Plan, folder: Path) -> None:
     counts = table(plan, read_all(plan, folder))
     every = read_table(plan, folder, folder.parent / "telemetry")[0]
     extra = every[len(counts) :]
-    assert every[: len(counts)]["set_aside"].isna().all()
-    assert extra["set_aside"].tolist() == ["broken block", "broken block", "disturbed", "disturbed"]
+    assert every[: len(counts)]["excluded"].isna().all()
+    assert extra["excluded"].tolist() == ["broken block", "broken block", "disturbed", "disturbed"]
     assert extra["fit_seconds"].tolist() == [7.0, 7.0, 9.0, 9.0]
     assert extra["others_cpu_percent"].dropna().tolist() == [55.0, 55.0]
     assert every["disturbed"].notna().sum() == 3
@@ -83,7 +83,7 @@ def test_the_table_reads_back_as_it_was_written_and_one_of_an_earlier_version_to
     every = read_table(plan, folder, folder.parent / "telemetry")[0]
     write_csv(every, tmp_path / "timings.csv")
     pd.testing.assert_frame_equal(read_csv(tmp_path / "timings.csv", plan.study), every)
-    new = ["set_aside", "disturbed", "primed", "quiet", "others_cpu_percent"]
+    new = ["excluded", "disturbed", "warmed_up", "quiet", "others_cpu_percent"]
     every[:12].drop(columns=new).to_csv(tmp_path / "old.csv", index=False)
     assert analyse(plan.study, read_csv(tmp_path / "old.csv", plan.study)).groups
 
@@ -93,9 +93,9 @@ def test_the_figures_of_single_runs_draw_them_apart_and_the_page_marks_them(plan
     analysis = analyse(plan.study, every)
     figures = drawn(plan, every, analysis, folder, folder.parent / "telemetry")
     _, told = figures["batch_size_performance"].figure.axes[1].get_legend_handles_labels()
-    assert {"disturbed run", "set aside, in no number"} <= set(told)
+    assert {"disturbed run", "excluded, in no number"} <= set(told)
     shown = view(plan, read_all(plan, folder), every, analysis, [])
-    assert shown.order and shown.order.series["aside"] == "set aside, in no number"
+    assert shown.order and shown.order.series["aside"] == "excluded, in no number"
     outcomes = [row["outcome"] for row in shown.runs]
     assert outcomes[7] == "ok, disturbed"
-    assert outcomes[12:] == ["ok, set aside: broken block"] * 2 + ["ok, disturbed, set aside"] * 2
+    assert outcomes[12:] == ["ok, excluded: broken block"] * 2 + ["ok, disturbed, excluded"] * 2

@@ -1,4 +1,4 @@
-"""The records of a study: read, counted, set aside."""
+"""The records of a study: read, included, excluded."""
 
 from collections.abc import Callable
 from itertools import count
@@ -14,7 +14,8 @@ from study.base.errors import StudyError
 MOST_SESSIONS = 999_999_999
 """The largest number of a session that is read."""
 Aside = Literal["superseded", "disturbed", "broken"]
-"""The folders beside the records that count: moved to be made again, disturbed first tries, blocks broken off."""
+"""The folders beside the records that are included: moved to be made again, disturbed first tries, blocks broken
+off."""
 
 
 def read_record(path: Path) -> Record:
@@ -42,7 +43,7 @@ def _is_record(path: Path) -> bool:
 
 
 def next_session(folder: Path) -> int:
-    """Return a number that no session of a study's records has, those set aside included: the one after the highest.
+    """Return a number that no session of a study's records has, excluded or not: the one after the highest.
 
     A damaged record may hold the highest number that there is; then it is the lowest that is free.
     """

@@ -1,4 +1,5 @@
-"""Processes that are forked from a template: they end as others do, and touch neither the template nor each other."""
+"""Processes that are forked from a fork server: they end as others do, and touch neither the fork server nor each
+other."""
 
 import os
 import signal
@@ -14,25 +15,26 @@ import psutil
 import pytest
 
 from study.base import step
-from study.base.template import Answer, Request, answer_of, ask
-from study.host.plan.templates import listen
+from study.base.fork_server import Answer, Request, answer_of, ask
+from study.host.plan.fork_servers import listen
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has sockets with names and pidfd")
 
 
-class Template:
-    """A template at work in a process of its own."""
+class ForkServer:
+    """A fork server at work in a process of its own."""
 
     def __init__(self, modules: Sequence[str] = ("decimal",), folder: Path = ROOT, path: Path | None = None) -> None:
-        """Import modules of ``folder``. Listen at ``path``, which anyone may open, in place of where templates do."""
+        """Import modules of ``folder``. Listen at ``path``, which anyone may open, in place of where fork servers
+        do."""
         with socket.socket(socket.AF_UNIX) as listening:
             if path:
                 listening.bind(str(path))
                 path.chmod(0o777)
                 listening.listen(8)
             self.address = str(path) if path else listen(listening)
-            words = [sys.executable, "-m", "study.base.template", str(listening.fileno()), *modules]
+            words = [sys.executable, "-m", "study.base.fork_server", str(listening.fileno()), *modules]
             environment = dict(os.environ) | {"PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"}
             self.process = subprocess.Popen(words, pass_fds=[listening.fileno()], env=environment)
 
@@ -54,8 +56,8 @@ class Template:
 
 
 @pytest.fixture
-def template(tmp_path: Path) -> Iterator[Template]:
-    made = Template()
+def fork_server(tmp_path: Path) -> Iterator[ForkServer]:
+    made = ForkServer()
     yield made
     made.end()
 
@@ -72,29 +74,29 @@ def template(tmp_path: Path) -> Iterator[Template]:
     ],
 )
 def test_a_forked_process_ends_as_any_other_does(
-    code: str, ends: int, says: str, template: Template, tmp_path: Path
+    code: str, ends: int, says: str, fork_server: ForkServer, tmp_path: Path
 ) -> None:
-    assert template.run(code, tmp_path / "out").code == ends
+    assert fork_server.run(code, tmp_path / "out").code == ends
     assert says in (tmp_path / "out").read_text()
 
 
-def test_its_modules_are_imported_once_and_for_all(template: Template, tmp_path: Path) -> None:
+def test_its_modules_are_imported_once_and_for_all(fork_server: ForkServer, tmp_path: Path) -> None:
     code = "import sys; assert 'decimal' in sys.modules; import fractions; print(id(sys.modules['decimal']))"
     told = []
     for _ in range(2):
-        assert template.run(code, tmp_path / "out").code == 0
+        assert fork_server.run(code, tmp_path / "out").code == 0
         told.append((tmp_path / "out").read_text())
     assert told[0] == told[1]
 
 
-def test_a_process_finds_the_modules_of_its_own_folder(template: Template, tmp_path: Path) -> None:
-    """The template was started in another one."""
+def test_a_process_finds_the_modules_of_its_own_folder(fork_server: ForkServer, tmp_path: Path) -> None:
+    """The fork server was started in another one."""
     (tmp_path / "a_model_of_the_user.py").write_text("print('found')")
-    assert template.run("import a_model_of_the_user", tmp_path / "out").code == 0
+    assert fork_server.run("import a_model_of_the_user", tmp_path / "out").code == 0
     assert (tmp_path / "out").read_text() == "found\n"
 
 
-def test_nothing_that_a_process_changes_is_seen_by_the_next(template: Template, tmp_path: Path) -> None:
+def test_nothing_that_a_process_changes_is_seen_by_the_next(fork_server: ForkServer, tmp_path: Path) -> None:
     changes = (
         "import os, sys, decimal, threading, signal, resource, time\n"
         "decimal.getcontext().prec = 2; sys.path.clear(); os.environ['LEFT'] = '1'; os.chdir('/');\n"
@@ -108,100 +110,100 @@ def test_nothing_that_a_process_changes_is_seen_by_the_next(template: Template, 
         "signal.getsignal(signal.SIGTERM), resource.getrlimit(resource.RLIMIT_NOFILE), os.sched_getaffinity(0),"
         "os.nice(0), threading.active_count(), len(os.listdir('/proc/self/task')), len(os.listdir('/proc/self/fd')))"
     )
-    assert template.run(sees, tmp_path / "before").code == 0
-    assert template.run(changes, tmp_path / "out").code == 0
-    assert template.run(sees, tmp_path / "after").code == 0
+    assert fork_server.run(sees, tmp_path / "before").code == 0
+    assert fork_server.run(changes, tmp_path / "out").code == 0
+    assert fork_server.run(sees, tmp_path / "after").code == 0
     assert (tmp_path / "before").read_text() == (tmp_path / "after").read_text()
 
 
-def test_all_that_a_process_leaves_behind_is_ended_with_it(template: Template, tmp_path: Path) -> None:
+def test_all_that_a_process_leaves_behind_is_ended_with_it(fork_server: ForkServer, tmp_path: Path) -> None:
     code = (
         "import subprocess\n"
         "print(subprocess.Popen(['sleep', '1000'], start_new_session=True).pid)\n"
         "print(subprocess.Popen(['sh', '-c', 'sleep 1001 & exec sleep 1002'], start_new_session=True).pid)"
     )
-    assert template.run(code, tmp_path / "out").code == 0
+    assert fork_server.run(code, tmp_path / "out").code == 0
     assert not any(psutil.pid_exists(int(pid)) for pid in (tmp_path / "out").read_text().split())
     assert not [one for one in psutil.process_iter(["cmdline"]) if one.info["cmdline"] == ["sleep", "1001"]]
 
 
 @pytest.mark.parametrize("wanted", [{}, {"at_clients_death": signal.SIGTERM}])
 def test_what_a_killed_step_leaves_may_end_in_order_and_what_a_run_leaves_may_not(
-    template: Template, tmp_path: Path, wanted: dict[str, int]
+    fork_server: ForkServer, tmp_path: Path, wanted: dict[str, int]
 ) -> None:
     """The client of an engine hands its launcher's end on to the container: killed at once, it would let it go on."""
     ended = tmp_path / "ended"
     client = f"import time; time.sleep(1.5); open({str(ended)!r}, 'w')"
     code = f"import os, subprocess, sys\nsubprocess.Popen([sys.executable, '-c', {client!r}])\nos.kill(os.getpid(), 9)"
-    with template.begin(code, tmp_path / "out", **wanted) as connection:
+    with fork_server.begin(code, tmp_path / "out", **wanted) as connection:
         assert answer_of(connection).code == -signal.SIGKILL
     assert ended.exists() == bool(wanted)
 
 
-def test_its_cpu_time_counts_with_that_of_its_children(template: Template, tmp_path: Path) -> None:
+def test_its_cpu_time_counts_with_that_of_its_children(fork_server: ForkServer, tmp_path: Path) -> None:
     spin = "import time\\nwhile time.process_time() < 0.3: pass"
     code = f"import subprocess, sys, time\nsubprocess.run([sys.executable, '-c', '{spin}'])\nexec('{spin}')"
-    used = template.run(code, tmp_path / "out").cpu_seconds
+    used = fork_server.run(code, tmp_path / "out").cpu_seconds
     assert used is not None
     assert used >= 0.6
 
 
-def test_a_signal_of_the_client_reaches_the_process(template: Template, tmp_path: Path) -> None:
+def test_a_signal_of_the_client_reaches_the_process(fork_server: ForkServer, tmp_path: Path) -> None:
     code = (
         "import signal, sys, time\n"
         "signal.signal(signal.SIGTERM, lambda *_: sys.exit(9)); print('ready', flush=True); time.sleep(1000)"
     )
-    with template.begin(code, tmp_path / "out") as connection:
+    with fork_server.begin(code, tmp_path / "out") as connection:
         _until(lambda: "ready" in (tmp_path / "out").read_text())
         connection.send(bytes([signal.SIGTERM]))
         assert answer_of(connection).code == 9
-    with template.begin("import time; time.sleep(1000)", tmp_path / "out") as connection:
+    with fork_server.begin("import time; time.sleep(1000)", tmp_path / "out") as connection:
         connection.send(bytes([signal.SIGKILL]))
         assert answer_of(connection).code == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_process_ends_with_its_client(number: int, template: Template, tmp_path: Path) -> None:
+def test_a_process_ends_with_its_client(number: int, fork_server: ForkServer, tmp_path: Path) -> None:
     code = "import os, time; print(os.getpid(), flush=True); time.sleep(1000)"
-    with template.begin(code, tmp_path / "out", at_clients_death=number):
+    with fork_server.begin(code, tmp_path / "out", at_clients_death=number):
         _until(lambda: (tmp_path / "out").read_text().endswith("\n"))
     _until(lambda: not psutil.pid_exists(int((tmp_path / "out").read_text())))
 
 
-def test_a_process_ends_with_its_warden(template: Template, tmp_path: Path) -> None:
+def test_a_process_ends_with_its_supervisor(fork_server: ForkServer, tmp_path: Path) -> None:
     code = "import os, time; print(os.getpid(), os.getppid(), flush=True); time.sleep(1000)"
-    with template.begin(code, tmp_path / "out") as connection:
+    with fork_server.begin(code, tmp_path / "out") as connection:
         _until(lambda: (tmp_path / "out").read_text().endswith("\n"))
-        process, warden = map(int, (tmp_path / "out").read_text().split())
-        os.kill(warden, signal.SIGKILL)
+        process, supervisor = map(int, (tmp_path / "out").read_text().split())
+        os.kill(supervisor, signal.SIGKILL)
         assert answer_of(connection) == Answer(-signal.SIGKILL, None)
         _until(lambda: _has_ended(process))
 
 
-def test_a_process_outlives_its_template_but_not_its_client(template: Template, tmp_path: Path) -> None:
+def test_a_process_outlives_its_fork_server_but_not_its_client(fork_server: ForkServer, tmp_path: Path) -> None:
     code = "import os, time; print(os.getpid(), flush=True); time.sleep(1000)"
-    with template.begin(code, tmp_path / "out"):
+    with fork_server.begin(code, tmp_path / "out"):
         _until(lambda: (tmp_path / "out").read_text().endswith("\n"))
         process = int((tmp_path / "out").read_text())
-        template.process.kill()
-        template.process.wait()
+        fork_server.process.kill()
+        fork_server.process.wait()
         assert not _has_ended(process)
     _until(lambda: _has_ended(process))
 
 
-def test_several_processes_are_at_work_at_a_time(template: Template, tmp_path: Path) -> None:
+def test_several_processes_are_at_work_at_a_time(fork_server: ForkServer, tmp_path: Path) -> None:
     waits = f"import os, time\nwhile not os.path.exists({str(tmp_path / 'go')!r}): time.sleep(0.01)"
-    with template.begin(waits, tmp_path / "first") as first:
-        assert template.run(f"open({str(tmp_path / 'go')!r}, 'w')", tmp_path / "second").code == 0
+    with fork_server.begin(waits, tmp_path / "first") as first:
+        assert fork_server.run(f"open({str(tmp_path / 'go')!r}, 'w')", tmp_path / "second").code == 0
         assert answer_of(first).code == 0
 
 
-def test_whoever_says_nothing_or_nonsense_harms_nobody(template: Template, tmp_path: Path) -> None:
+def test_whoever_says_nothing_or_nonsense_harms_nobody(fork_server: ForkServer, tmp_path: Path) -> None:
     for words in (b"", b"{}\n", b"nonsense\n", b'{"function": 1'):
         with socket.socket(socket.AF_UNIX) as other:
-            other.connect(template.address)
+            other.connect(fork_server.address)
             other.send(words)
-    assert template.run("print(1)", tmp_path / "out").code == 0
+    assert fork_server.run("print(1)", tmp_path / "out").code == 0
 
 
 ATTACK = """
@@ -227,7 +229,7 @@ needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root makes namesp
 def attacked(
     addresses: Sequence[str], made: Path, user: str = "", within: Sequence[str] = (), python: str = sys.executable
 ) -> list[str]:
-    """What whoever asks the templates at these addresses to make a file is told."""
+    """What whoever asks the fork servers at these addresses to make a file is told."""
     words = [*within, python, "-c", ATTACK, f"open({str(made)!r}, 'w')", user, *addresses]
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
 
@@ -242,21 +244,21 @@ def names() -> set[str]:
 def test_a_container_with_the_hosts_network_has_nothing_forked(tmp_path: Path) -> None:
     """It is the caller there, and sees each socket's name that the network's namespace has."""
     made, before = tmp_path / "made", names()
-    template = Template()
+    fork_server = ForkServer()
     try:
         seen = sorted(names() - before)
         assert not [name for name in seen if name.startswith("@") and "study" in name]
-        told = attacked([template.address, *seen], made, within=CONTAINED)
+        told = attacked([fork_server.address, *seen], made, within=CONTAINED)
         assert "answered" not in told
         assert told[0] == "No such file or directory"
         assert not made.exists()
-        assert attacked([template.address], made) == ["answered"]
+        assert attacked([fork_server.address], made) == ["answered"]
         assert made.exists()
     finally:
-        template.end()
+        fork_server.end()
 
 
-def test_no_folder_that_a_container_could_mount_leads_to_a_template(
+def test_no_folder_that_a_container_could_mount_leads_to_a_fork_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That of temporary files may be a part of the user's data; here its path is too long for a socket, too."""
@@ -271,42 +273,42 @@ def test_no_folder_that_a_container_could_mount_leads_to_a_template(
 
 @needs_root
 def test_another_user_has_nothing_imported_and_nothing_forked(tmp_path: Path) -> None:
-    """The kernel keeps him from the address of a template, and the template from one that anyone may open."""
+    """The kernel keeps him from the address of a fork server, and the fork server from one that anyone may open."""
     imported, made = tmp_path / "imported", tmp_path / "made"
     (tmp_path / "heavy.py").write_text(f"open({str(imported)!r}, 'w')")
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
-        templates = [Template(["heavy"], tmp_path), Template(["heavy"], tmp_path, Path(folder, "socket"))]
+        fork_servers = [ForkServer(["heavy"], tmp_path), ForkServer(["heavy"], tmp_path, Path(folder, "socket"))]
         try:
-            told = attacked([one.address for one in templates], made, user="65534")
+            told = attacked([one.address for one in fork_servers], made, user="65534")
             assert told[0] == "Permission denied"
             assert told[1] in ("hung up", "Connection reset by peer", "Broken pipe")
-            assert attacked([templates[1].address], made, user="65534")[0] != "answered"  # it has served the first
+            assert attacked([fork_servers[1].address], made, user="65534")[0] != "answered"  # it has served the first
             assert not imported.exists()
             assert not made.exists()
-            for one in templates:
+            for one in fork_servers:
                 assert one.run("pass", tmp_path / "out").code == 0
             assert imported.exists()
         finally:
-            for one in templates:
+            for one in fork_servers:
                 one.end()
 
 
 def test_a_process_ends_with_the_process_that_asked_though_another_holds_the_connection(
-    template: Template, tmp_path: Path
+    fork_server: ForkServer, tmp_path: Path
 ) -> None:
     """What holds the client's end of its own connection would otherwise outlive whoever asked for it."""
     output = tmp_path / "out"
     output.touch()
     code = "import os, time; print(os.getpid(), flush=True); time.sleep(1000)"
     asks = (
-        "import os, socket, sys, time; from study.base.template import Request, ask\n"
+        "import os, socket, sys, time; from study.base.fork_server import Request, ask\n"
         "address, code, output = sys.argv[1:]\n"
         "held = ask(address, Request('builtins:exec', [code], {}, '/'), [os.open(output, os.O_WRONLY)] * 2)\n"
         "if os.fork() == 0: time.sleep(1000)\n"
         "time.sleep(1000)"
     )
-    words = [sys.executable, "-c", asks, template.address, code, str(output)]
+    words = [sys.executable, "-c", asks, fork_server.address, code, str(output)]
     client = subprocess.Popen(words, cwd=ROOT, start_new_session=True)
     _until(lambda: output.read_text().endswith("\n"))
     process = int(output.read_text())
@@ -320,9 +322,9 @@ def test_a_process_ends_with_the_process_that_asked_though_another_holds_the_con
         holder.kill()
 
 
-def test_without_a_template_a_step_is_done_in_its_own_process(tmp_path: Path) -> None:
+def test_without_a_fork_server_a_step_is_done_in_its_own_process(tmp_path: Path) -> None:
     for offered in ("", " steps=/proc/self/fd/none"):
-        variables = {step.TEMPLATES: f"{os.getpid()} code{offered}"}
+        variables = {step.FORK_SERVERS: f"{os.getpid()} code{offered}"}
         done = subprocess.run(
             [sys.executable, "-m", "study.base.step", "plan", "--help"],
             env=dict(os.environ) | variables, capture_output=True, text=True, check=True,
@@ -336,7 +338,7 @@ def test_a_step_whose_start_is_gone_does_nothing() -> None:
     gone.wait()
     done = subprocess.run(
         [sys.executable, "-m", "study.base.step", "plan", "--help"],
-        env=dict(os.environ) | {step.TEMPLATES: f"{gone.pid} code"}, capture_output=True, text=True,
+        env=dict(os.environ) | {step.FORK_SERVERS: f"{gone.pid} code"}, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 128 + signal.SIGTERM
     assert not done.stdout

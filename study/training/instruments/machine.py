@@ -1,6 +1,6 @@
 """The machine of a run as the process that trains sees it: a description without names and paths, fp32, peak memory.
 
-``python -m study.training.measure.machine`` is the probe of an image: it prints Python, libraries and any trouble
+``python -m study.training.instruments.machine`` is the probe of an image: it prints Python, libraries and any trouble
 with the GPU as one line of JSON, and fails if the training stack cannot be imported.
 """
 
@@ -49,7 +49,7 @@ def describe(device: str, packages: Iterable[str] = ()) -> Machine:
         "memory_bytes": psutil.virtual_memory().total,
         "system": f"{platform.system()} {platform.machine()}",
         "python": python(),
-        "libraries": {name: found for name in names if name != PYTHON and (found := version(name))},
+        "libraries": {name: installed for name in names if name != PYTHON and (installed := version(name))},
     }
     if device != "cuda":
         return Machine.model_validate({"device_name": common["cpu_name"]} | common)
@@ -74,9 +74,11 @@ def python() -> str:
 
 def check_packages(wanted: Mapping[str, str]) -> None:
     """Raise :class:`StudyError` if a package has another version than the one for which the run was planned."""
-    found = {name: version(name) for name in wanted}
+    installed = {name: version(name) for name in wanted}
     others = [
-        f"{name} {found[name] or 'none'} in place of {wanted[name]}" for name in wanted if found[name] != wanted[name]
+        f"{name} {installed[name] or 'none'} in place of {wanted[name]}"
+        for name in wanted
+        if installed[name] != wanted[name]
     ]
     if others:
         more = f" and {len(others) - MOST} more" if len(others) > MOST else ""

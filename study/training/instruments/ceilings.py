@@ -13,8 +13,8 @@ import torch
 
 from study.artifacts.machine import Ceiling, Ceilings
 from study.config.sections import Precision
-from study.training.measure.clock import Clock, clock_for
-from study.training.measure.machine import fp32_backends, fp32_in_use, fp32_settings
+from study.training.instruments.clock import Clock, clock_for
+from study.training.instruments.machine import fp32_backends, fp32_in_use, fp32_settings
 
 SAMPLE_SECONDS = 0.01
 """Shortest sample in seconds: shorter calls are repeated, so that launch overhead and clock resolution do not count."""
@@ -37,8 +37,8 @@ def measure_ceilings(device: torch.device, precision: Precision) -> Ceilings:
 
     The measurement takes under 3 s on two CPU cores. It allocates up to 0.5 GiB on a CPU and 2 GiB on a GPU, and frees
     it. That moves the memory peaks and drops torch's cached blocks, so call it outside a run. Random numbers come from
-    a separate generator. The device's clock does the timing (``measure.clock``): on a GPU the samples are events in its
-    queue, with one synchronisation at their end.
+    a separate generator. The device's clock does the timing (``instruments.clock``): on a GPU the samples are events in
+    its queue, with one synchronisation at their end.
     """
     kind: Literal["cpu", "cuda"] = "cuda" if device.type == "cuda" else "cpu"
     clock = clock_for(device)

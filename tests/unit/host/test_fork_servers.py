@@ -1,4 +1,4 @@
-"""Where a system cannot serve templates, every process starts from nothing."""
+"""Where a system cannot serve fork servers, every process starts from nothing."""
 
 import os
 import signal
@@ -12,8 +12,8 @@ import pytest
 
 from study.artifacts.layout import Results
 from study.base.files import package_sha256
-from study.base.step import TEMPLATES
-from study.host.plan.templates import can_fork, start_templates
+from study.base.step import FORK_SERVERS
+from study.host.plan.fork_servers import can_fork, start_fork_servers
 from tests.conftest import ROOT
 
 
@@ -21,11 +21,11 @@ def refused(number: int) -> int:
     raise OSError(38, "Function not implemented")
 
 
-def test_a_kernel_without_what_a_template_needs_gets_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv(TEMPLATES, raising=False)
+def test_a_kernel_without_what_a_fork_server_needs_gets_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv(FORK_SERVERS, raising=False)
     monkeypatch.setattr(os, "pidfd_open", refused, raising=False)
-    start_templates([], [], Results(tmp_path))
-    assert TEMPLATES not in os.environ
+    start_fork_servers([], [], Results(tmp_path))
+    assert FORK_SERVERS not in os.environ
 
 
 @pytest.mark.parametrize("platform", ["darwin", "win32"])
@@ -38,15 +38,15 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from study.artifacts.layout import Results
-from study.host.plan.templates import start_templates
+from study.host.plan.fork_servers import start_fork_servers
 
-start_templates([], [], Results(Path(sys.argv[1])))
+start_fork_servers([], [], Results(Path(sys.argv[1])))
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-@pytest.mark.skipif(not can_fork(), reason="this system has no templates")
-def test_a_start_that_is_killed_before_its_templates_have_begun_leaves_none(tmp_path: Path) -> None:
+@pytest.mark.skipif(not can_fork(), reason="this system has no fork servers")
+def test_a_start_that_is_killed_before_its_fork_servers_have_begun_leaves_none(tmp_path: Path) -> None:
     """They take a moment to start, in which nobody would have told them to end with it."""
     environment = dict(os.environ) | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], env=environment, cwd=tmp_path)
@@ -57,11 +57,11 @@ def test_a_start_that_is_killed_before_its_templates_have_begun_leaves_none(tmp_
         time.sleep(0.1)
 
 
-@pytest.mark.skipif(not can_fork(), reason="this system has no templates")
-def test_a_start_takes_the_templates_that_it_is_told_of_only_if_they_are_there_and_serve_its_code(
+@pytest.mark.skipif(not can_fork(), reason="this system has no fork servers")
+def test_a_start_takes_the_fork_servers_that_it_is_told_of_only_if_they_are_there_and_serve_its_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("study.host.plan.templates.start_template", lambda *_: None)
+    monkeypatch.setattr("study.host.plan.fork_servers.start_fork_server", lambda *_: None)
     gone = subprocess.Popen(["true"])
     gone.wait()
     code = package_sha256()
@@ -72,6 +72,6 @@ def test_a_start_takes_the_templates_that_it_is_told_of_only_if_they_are_there_a
         f"{os.getpid()}": False,
         "": False,
     }.items():
-        monkeypatch.setenv(TEMPLATES, told)
-        start_templates([], [], Results(tmp_path))
-        assert (os.environ[TEMPLATES] == told) is taken
+        monkeypatch.setenv(FORK_SERVERS, told)
+        start_fork_servers([], [], Results(tmp_path))
+        assert (os.environ[FORK_SERVERS] == told) is taken

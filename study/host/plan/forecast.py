@@ -8,7 +8,7 @@ from study.artifacts.duration import expected_seconds
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.artifacts.run import Run
-from study.base.durations import counted, duration_words
+from study.base.durations import duration_words, quantity
 
 
 def pending(plan: Plan, files: Results) -> list[Run]:
@@ -21,7 +21,7 @@ def known_seconds(plan: Plan, files: Results) -> dict[str, float]:
     return expected_seconds({files.record(plan.name, run.file): run.key for run in plan.runs})
 
 
-def told(
+def describe(
     plans: Sequence[Plan],
     pending: Mapping[str, Sequence[Run]],
     known: Mapping[str, Mapping[str, float]],
@@ -60,7 +60,7 @@ def listed(plan: Plan, runs: Sequence[str]) -> list[str]:
 def of_plan(plan: Plan, files: Results) -> list[str]:
     """Return what a start of one study would do, in lines, to follow its table of runs."""
     runs = pending(plan, files)
-    lines = ["", f"{plan.name}: {counted(len(plan.runs), 'run')} planned", *summary(plan, files)]
+    lines = ["", f"{plan.name}: {quantity(len(plan.runs), 'run')} planned", *summary(plan, files)]
     time = expected_words([run.key for run in runs], known_seconds(plan, files)) if runs else "none"
     return [*lines, f"expected time: {time}"]
 
@@ -72,26 +72,26 @@ def summary(plan: Plan, files: Results) -> list[str]:
     for device in dict.fromkeys(run.settings.device for run in plan.runs):
         left = [run for run in pending(plan, files) if run.settings.device == device]
         blocks = len({run.block for run in left})
-        todo = f"{counted(len(left), 'run')} to make in {counted(blocks, 'block')}" if left else "no run to make"
+        todo = f"{quantity(len(left), 'run')} pending in {quantity(blocks, 'block')}" if left else "no run pending"
         if left or there[device]:
-            lines.append(f"{plan.name} on {device}: {todo}, {there[device]} there already")
+            lines.append(f"{plan.name} on {device}: {todo}, {there[device]} done")
         absent = Counter(
             run.unavailable
             for run in plan.runs
             if run.settings.device == device and run.unavailable and not _is_there(plan, run, files)
         )
-        lines += [f"{plan.name} on {device}: {counted(n, 'run')} left out: {why}" for why, n in absent.items()]
+        lines += [f"{plan.name} on {device}: {quantity(n, 'run')} left out: {why}" for why, n in absent.items()]
     return lines
 
 
 def expected_words(keys: Sequence[str], known: Mapping[str, float]) -> str:
     """Return how long the runs with these keys are expected to take, from the seconds of a run by known key."""
-    told = [known[key] for key in keys if key in known]
-    unknown = len(keys) - len(told)
-    if not told:
+    seconds = [known[key] for key in keys if key in known]
+    unknown = len(keys) - len(seconds)
+    if not seconds:
         return "not known until the first block is done"
-    words = f"about {duration_words(sum(told))}, from earlier runs with the same settings"
-    return f"{words}; {counted(unknown, 'run')} of other settings not counted" if unknown else words
+    words = f"about {duration_words(sum(seconds))}, from earlier runs with the same settings"
+    return f"{words}; {quantity(unknown, 'run')} of other settings not counted" if unknown else words
 
 
 def _is_there(plan: Plan, run: Run, files: Results) -> bool:

@@ -1,11 +1,11 @@
 """A process that has imported what others need, and forks them: none of them imports it again.
 
-``python -m study.base.template SOCKET [MODULE ...]`` serves requests at the listening socket whose descriptor is
-``SOCKET`` until it is killed, as it is with its parent. It imports the modules at the first. It does nothing else, so
-that a forked process is like one that has just imported the same modules. Only Linux can do this.
+``python -m study.base.fork_server SOCKET [MODULE ...]`` serves requests at the listening socket whose descriptor is
+``SOCKET`` until it is killed, as it is with its parent. Modules are imported on the first request; the server runs
+nothing else, so a child equals a fresh process after import. Only Linux can do this.
 
-Each request gets a warden, forked from the template, which forks the process itself. The warden passes on what the
-client wants, ends all that the process leaves behind, and counts its CPU time.
+Each request gets a supervisor, forked from the fork server, which forks the process itself. The supervisor passes on
+what the client wants, ends all that the process leaves behind, and counts its CPU time.
 """
 
 import array
@@ -60,7 +60,7 @@ class Answer:
 
 
 def ask(address: str, request: Request, outputs: Sequence[int]) -> socket.socket:
-    """Send a request to the template at ``address``, and return the connection. Raise OSError if none answers.
+    """Send a request to the fork server at ``address``, and return the connection. Raise OSError if none answers.
 
     The process has the descriptors ``outputs`` as its output and its errors. Each byte that is sent later is the number
     of a signal for it. :func:`answer_of` waits for its end.
@@ -78,11 +78,11 @@ def ask(address: str, request: Request, outputs: Sequence[int]) -> socket.socket
 
 
 def answer_of(connection: socket.socket) -> Answer:
-    """Return the end of the process; that of a killed one, if its warden is gone."""
-    told = b""
+    """Return the end of the process; that of a killed one, if its supervisor is gone."""
+    answer = b""
     with suppress(ConnectionError):
-        told = connection.recv(LONGEST_REQUEST)
-    return Answer(**json.loads(told)) if told else Answer(-signal.SIGKILL, None)
+        answer = connection.recv(LONGEST_REQUEST)
+    return Answer(**json.loads(answer)) if answer else Answer(-signal.SIGKILL, None)
 
 
 class Peer(NamedTuple):
@@ -94,16 +94,16 @@ class Peer(NamedTuple):
 
 
 def _peer(connection: socket.socket) -> Peer:
-    told = array.array("i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS))
-    return Peer(*told)
+    credentials = array.array("i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS))
+    return Peer(*credentials)
 
 
 def serve(listening: socket.socket, modules: Sequence[str]) -> None:
-    """Import ``modules`` once a client is there, and fork a warden for each. Never return.
+    """Import ``modules`` once a client is there, and fork a supervisor for each. Never return.
 
     A client that says nothing has the modules imported, and no more. One of another user has nothing done at all.
     """
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no one waits for a warden
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no one waits for a supervisor
     start = os.pidfd_open(os.getppid())
     while True:
         connection, _ = listening.accept()
@@ -122,18 +122,18 @@ def serve(listening: socket.socket, modules: Sequence[str]) -> None:
 def _keep(connection: socket.socket, start: int) -> None:
     """Fork the process that the client asks for, see it to its end, and tell the client.
 
-    It ends with its client, and with the start, whose descriptor is ``start``. The end of the template is no reason to
-    cut it short. The client is a process and not a connection: a process could hold the client's end of its own.
+    It ends with its client, and with the start, whose descriptor is ``start``. The end of the fork server is no reason
+    to cut it short. The client is a process and not a connection: a process could hold the client's end of its own.
     """
-    name_process("study-warden")
+    name_process("study-supervise")
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     adopt_orphans()
     client = os.pidfd_open(_peer(connection).process)
     request, outputs = _received(connection)
-    warden, child = os.getpid(), os.fork()
+    supervisor, child = os.getpid(), os.fork()
     if child == 0:
         connection.close()
-        _become(request, outputs, warden)
+        _become(request, outputs, supervisor)
     for output in outputs:
         os.close(output)
     code = _end_of(child, connection, [client, start], request.at_clients_death)
@@ -154,12 +154,12 @@ def _received(connection: socket.socket) -> tuple[Request, list[int]]:
     return Request(**json.loads(data)), descriptors
 
 
-def _become(request: Request, outputs: Sequence[int], warden: int) -> None:
+def _become(request: Request, outputs: Sequence[int], supervisor: int) -> None:
     """Call the function of the request in this process, and end. Never return."""
     code = 1
     try:
         os.setsid()
-        die_with(warden)
+        die_with(supervisor)
         name_process(request.name)
         for target, output in zip((1, 2), outputs, strict=True):
             os.dup2(output, target)
@@ -168,7 +168,7 @@ def _become(request: Request, outputs: Sequence[int], warden: int) -> None:
         os.environ.clear()
         os.environ.update(request.environment)
         os.chdir(request.folder)
-        sys.path[0] = request.folder  # where `python -m` finds a user's model; the template's folder may be another
+        sys.path[0] = request.folder  # where `python -m` finds a user's model; the fork server's folder may be another
         if request.cpus:
             os.sched_setaffinity(0, request.cpus)
         function: Callable[..., Any] = pkgutil.resolve_name(request.function)
@@ -201,10 +201,10 @@ def _end_of(child: int, connection: socket.socket, clients: Sequence[int], at_cl
     ends, latest = os.pidfd_open(child), float("inf")
     watched = [ends, connection.fileno(), *clients]
     while ends not in (ready := select.select(watched, [], [], max(0.0, min(latest - time.monotonic(), 3600.0)))[0]):
-        told = connection.recv(1) if connection.fileno() in ready else b""
-        if ready and not told:  # the client is gone
+        message = connection.recv(1) if connection.fileno() in ready else b""
+        if ready and not message:  # the client is gone
             watched, latest = [ends], time.monotonic() + GRACE_SECONDS
-        number = told[0] if told else at_clients_death if ready else signal.SIGKILL
+        number = message[0] if message else at_clients_death if ready else signal.SIGKILL
         if ready or time.monotonic() >= latest:
             _signal(child, number)
     os.close(ends)
@@ -221,7 +221,7 @@ def _signal(child: int, number: int) -> None:
 
 def main(descriptor: str, *modules: str) -> None:
     """Serve at the listening socket with this descriptor."""
-    name_process("study-template")
+    name_process("study-server")
     with socket.socket(fileno=int(descriptor)) as listening:
         serve(listening, modules)
 

@@ -27,7 +27,7 @@ def engine(name: str) -> Engine:
 
 
 @dataclass(frozen=True)
-class Place:
+class EngineChoice:
     """The place where runs execute: the engine (``none``: the host), the reason, and the image of each device."""
 
     engine: str
@@ -39,7 +39,7 @@ class Place:
 DEVICES: tuple[Device, ...] = ("cpu", "cuda")
 
 
-def choose(selection: Selection, fetch: bool, on_other_machines: bool = False) -> Place:
+def choose_engine(selection: Selection, fetch: bool, on_other_machines: bool = False) -> EngineChoice:
     """Return the place for the key ``container``: ``auto`` falls back to the host; a named engine must be usable.
 
     With ``fetch`` a missing image is pulled from its registry. Where an executor makes the runs ``on_other_machines``,
@@ -48,9 +48,11 @@ def choose(selection: Selection, fetch: bool, on_other_machines: bool = False) -
     """
     requested, inside = selection.container, container.inside()
     if requested == "none":
-        return Place("none", f"asked for, inside a container ({inside})" if inside else "asked for", inside=inside)
+        return EngineChoice(
+            "none", f"asked for, inside a container ({inside})" if inside else "asked for", inside=inside
+        )
     if requested == "auto" and on_other_machines:
-        return Place("none", "the engines of an executor's machines are not known", inside=inside)
+        return EngineChoice("none", "the engines of an executor's machines are not known", inside=inside)
     trouble = Trouble(f"the pipeline itself runs inside a container ({inside})") if inside else None
     asked = engine("docker" if requested == "auto" else requested)
     wanted: dict[Device, ImageRequest] = {device: request(selection, device) for device in DEVICES}
@@ -61,9 +63,9 @@ def choose(selection: Selection, fetch: bool, on_other_machines: bool = False) -
         trouble = trouble or asked.image_trouble(wanted[device], fetch)
     if trouble is None:
         named = {device: identified(wanted[device], asked) for device in needed}
-        return Place(asked.name, "its engine answers" if requested == "auto" else "asked for", wanted | named)
+        return EngineChoice(asked.name, "its engine answers" if requested == "auto" else "asked for", wanted | named)
     if requested == "auto":
-        return Place("none", trouble.reason, inside=inside)
+        return EngineChoice("none", trouble.reason, inside=inside)
     raise StudyError(
         f"container: {requested!r} cannot be used: {trouble}; fix that, or run on the host: --config container=none"
     )

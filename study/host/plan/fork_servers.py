@@ -1,9 +1,9 @@
-"""The templates of a start: processes that have imported what its steps and runs need, and fork them.
+"""The fork servers of a start: processes that have imported what its steps and runs need, and fork them.
 
 There is one for the steps around the runs, one for those of the analysis, and one for the runs of each device, loop and
 limit of CPUs.
-A template imports at the first request. Those that come first get one at once, so that the runs' template imports while
-data and weights are prepared. The others would disturb the runs before theirs.
+A fork server imports at the first request. Those that come first get one at once, so that the runs' fork server imports
+while data and weights are prepared. The others would disturb the runs before theirs.
 """
 
 import os
@@ -20,14 +20,14 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.base.files import package_sha256
 from study.base.processes import die_with
-from study.base.step import TEMPLATES, addresses
+from study.base.step import FORK_SERVERS, addresses
 from study.config.settings import Settings, loops
 from study.host.engine import container
 from study.host.engine.lifetime import allowed_cpus
 from study.host.forked import JOB_MODULE, kind_of
 
 WAITING = 64
-"""Requests that may wait at a template."""
+"""Requests that may wait at a fork server."""
 STEPS = ["study.cli", "study.host.steps.launch", "study.host.steps.prepare"]
 ANALYSIS = [
     "study.cli",
@@ -38,32 +38,33 @@ ANALYSIS = [
 ]
 
 
-def start_templates(plans: Sequence[Plan], pending: Sequence[tuple[str, str]], results: Results) -> None:
-    """Start the templates of this start, where the system can serve them. They end with this process.
+def start_fork_servers(plans: Sequence[Plan], pending: Sequence[tuple[str, str]], results: Results) -> None:
+    """Start the fork servers of this start, where the system can serve them. They end with this process.
 
-    The steps find them by a variable in their environment. In containers runs have no template. If the variable names
-    templates already, which serve this code and whose process is there, then only those are started that are missing.
+    The steps find them by a variable in their environment. In containers runs have no fork server. If the variable
+    names fork servers already, which serve this code and whose process is there, then only those are started that are
+    missing.
     """
     if not can_fork():
         return
     code = package_sha256()
-    if not _serves(os.environ.get(TEMPLATES, ""), code):
-        os.environ[TEMPLATES] = f"{os.getpid()} {code}"
-    start_template("steps", STEPS, os.environ, results)
-    start_template("analysis", ANALYSIS, os.environ, results)
+    if not _serves(os.environ.get(FORK_SERVERS, ""), code):
+        os.environ[FORK_SERVERS] = f"{os.getpid()} {code}"
+    start_fork_server("steps", STEPS, os.environ, results)
+    start_fork_server("analysis", ANALYSIS, os.environ, results)
     runs = _forked_runs(plans, pending)
     for name, settings in runs.items():
         modules = [JOB_MODULE, f"study.training.loops.{loops(settings)[-1]}.loop"]
         cpus = allowed_cpus(settings.limits.cpus) if settings.limits.cpus else None
-        start_template(name, modules, container.environment(settings.device, os.environ), results, cpus)
-    there = addresses(os.environ[TEMPLATES])
+        start_fork_server(name, modules, container.environment(settings.device, os.environ), results, cpus)
+    there = addresses(os.environ[FORK_SERVERS])
     for name in ["steps", *list(runs)[:1]]:
         with suppress(OSError, KeyError), socket.socket(socket.AF_UNIX) as first:
             first.connect(there[name])
 
 
 def can_fork() -> bool:
-    """Return whether this system has what a template needs: Linux from 5.3 on, without a rule against it."""
+    """Return whether this system has what a fork server needs: Linux from 5.3 on, without a rule against it."""
     if sys.platform != "linux":
         return False
     try:
@@ -73,39 +74,39 @@ def can_fork() -> bool:
     return True
 
 
-def _serves(templates: str, code: str) -> bool:
-    """Return whether these templates were started for ``code`` by a process that is still there."""
-    words = templates.split()
+def _serves(fork_servers: str, code: str) -> bool:
+    """Return whether these fork servers were started for ``code`` by a process that is still there."""
+    words = fork_servers.split()
     return words[1:2] == [code] and Path("/proc", words[0]).exists()
 
 
 def _forked_runs(plans: Sequence[Plan], pending: Sequence[tuple[str, str]]) -> dict[str, Settings]:
-    """Return settings by the names of the templates that the runs need, in the order of the runs."""
+    """Return settings by the names of the fork servers that the runs need, in the order of the runs."""
     known = {(plan.name, run.name): run.settings for plan in plans if plan.engine == "none" for run in plan.runs}
     runs = [known[run] for run in pending if run in known]
     return {kind_of(settings): settings for settings in runs if settings.process == "forked"}
 
 
-def start_template(
+def start_fork_server(
     name: str,
     modules: Sequence[str],
     environment: Mapping[str, str],
     results: Results,
     cpus: Sequence[int] | None = None,
 ) -> None:
-    """Start the template ``name`` on its ``cpus``, and tell its address in our environment, if there is none yet.
+    """Start the fork server ``name`` on its ``cpus``, and tell its address in our environment, if there is none yet.
 
     Without it, where it cannot be started, each step does its work in a process of its own.
     """
-    if name in addresses(os.environ[TEMPLATES]):
+    if name in addresses(os.environ[FORK_SERVERS]):
         return
-    log = results.log("templates", name)
+    log = results.log("fork servers", name)
     log.parent.mkdir(parents=True, exist_ok=True)
     with suppress(OSError), socket.socket(socket.AF_UNIX) as listening, log.open("w", encoding="utf-8") as output:
         address = listen(listening)
-        # Without threads of its own a template forks what another program would have started.
+        # Without threads of its own a fork server forks what another program would have started.
         subprocess.Popen(
-            [sys.executable, "-m", "study.base.template", str(listening.fileno()), *modules],
+            [sys.executable, "-m", "study.base.fork_server", str(listening.fileno()), *modules],
             env=dict(environment) | {"OPENBLAS_NUM_THREADS": "1"},
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -114,7 +115,7 @@ def start_template(
             start_new_session=True,
             preexec_fn=partial(_prepare, os.getpid(), cpus),
         )
-        os.environ[TEMPLATES] += f" {name}={address}"
+        os.environ[FORK_SERVERS] += f" {name}={address}"
 
 
 def listen(listening: socket.socket) -> str:
@@ -137,7 +138,7 @@ def listen(listening: socket.socket) -> str:
 
 
 def _prepare(parent: int, cpus: Sequence[int] | None) -> None:
-    """End the template's process with its parent, and leave it its CPUs alone."""
+    """End the fork server's process with its parent, and leave it its CPUs alone."""
     die_with(parent)
     if cpus:
         os.sched_setaffinity(0, cpus)

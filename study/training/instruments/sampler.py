@@ -1,6 +1,6 @@
 """Telemetry of one run: a separate process that samples the machine while another trains.
 
-``python -m study.training.measure.sampler FILE --watch PID --gpus COUNT`` appends one line of CSV per
+``python -m study.training.instruments.sampler FILE --watch PID --gpus COUNT`` appends one line of CSV per
 sample. It is a process, not a thread, because a training loop that holds the interpreter would starve a thread of
 exactly the samples that matter. Every line is written when it is taken, so samples survive when the sampler is killed.
 """
@@ -308,7 +308,7 @@ def sampling(path: Path, gpus: int) -> Iterator[None]:
     Sampling never makes a run fail: if no sampler can be started, the run continues without telemetry. Call it from the
     main thread: the kernel treats the end of the thread that started a process as the end of the parent.
     """
-    command = [sys.executable, "-m", "study.training.measure.sampler", str(path)]
+    command = [sys.executable, "-m", "study.training.instruments.sampler", str(path)]
     command += ["--watch", str(os.getpid()), "--gpus", str(gpus)]
     quiet = subprocess.DEVNULL
     process = None

@@ -1,4 +1,4 @@
-"""What a template of runs imports leaves it fit to be forked, and what it calls is there."""
+"""What a fork server of runs imports leaves it fit to be forked, and what it calls is there."""
 
 import os
 import pkgutil
@@ -10,11 +10,11 @@ import pytest
 
 from study.artifacts.layout import Results
 from study.base.devices import usable_cpus
-from study.base.step import TEMPLATES
+from study.base.step import FORK_SERVERS
 from study.config.settings import Settings
 from study.host.engine import container
-from study.host.forked import JOB_MODULE, Forked, main_of, template_of
-from study.host.plan.templates import can_fork, start_templates
+from study.host.forked import JOB_MODULE, Forked, fork_server_of, main_of
+from study.host.plan.fork_servers import can_fork, start_fork_servers
 from study.training import forked, job
 from tests.conftest import tiny_plan
 from tests.unit.training.forks import said_by_forks
@@ -22,8 +22,8 @@ from tests.unit.training.forks import said_by_forks
 MODULES = ("loops.torch.loop", "loops.inference.loop", "loops.loader_alone.loop", "forked")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has templates")
-def test_a_template_of_runs_has_one_thread_and_has_started_no_gpu() -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has fork servers")
+def test_a_fork_server_of_runs_has_one_thread_and_has_started_no_gpu() -> None:
     """Of several threads only one would live on in a forked process, without the locks that the others held. What
     forks ranks is forked itself."""
     programs = [
@@ -37,25 +37,25 @@ def test_a_template_of_runs_has_one_thread_and_has_started_no_gpu() -> None:
 @pytest.mark.parametrize(
     ("strategy", "main"), [("single", job.main), ("ddp", forked.main), ("ddp_two_nodes", forked.main)]
 )
-def test_what_a_template_calls_forks_ranks_where_a_run_has_some(strategy: str, main: object) -> None:
+def test_what_a_fork_server_calls_forks_ranks_where_a_run_has_some(strategy: str, main: object) -> None:
     settings = Settings.model_validate({"training": {"strategy": strategy, "processes": 2}})
     assert pkgutil.resolve_name(main_of(settings)) is main
 
 
-@pytest.mark.skipif(not can_fork() or usable_cpus() < 2, reason="needs templates and two CPUs")
+@pytest.mark.skipif(not can_fork() or usable_cpus() < 2, reason="needs fork servers and two CPUs")
 def test_torch_has_the_threads_of_the_limit_in_a_forked_run_as_in_a_fresh_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """torch chooses their number when it is imported: a template on all CPUs would have chosen too many."""
-    monkeypatch.setenv(TEMPLATES, "")
+    """torch chooses their number when it is imported: a fork server on all CPUs would have chosen too many."""
+    monkeypatch.setenv(FORK_SERVERS, "")
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     plan = tiny_plan(limits={"cpus": 1})
     settings, before = plan.runs[0].settings, set(psutil.Process().children())
     try:
-        start_templates([plan], [(plan.name, plan.runs[0].name)], Results(tmp_path))
-        template, says = template_of(settings), "import torch; print(torch.get_num_threads())"
-        assert template is not None
-        process = Forked(template, "builtins:exec", [says], container.environment("cpu", os.environ))
+        start_fork_servers([plan], [(plan.name, plan.runs[0].name)], Results(tmp_path))
+        fork_server, says = fork_server_of(settings), "import torch; print(torch.get_num_threads())"
+        assert fork_server is not None
+        process = Forked(fork_server, "builtins:exec", [says], container.environment("cpu", os.environ))
         assert list(process.lines) == ["1\n"]
         assert process.wait() == 0
     finally:

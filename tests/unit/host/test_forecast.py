@@ -10,11 +10,11 @@ from study.artifacts.machine import Observed
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.prepared import ImageRequest
 from study.artifacts.record import Record
-from study.artifacts.samples import Yardstick
-from study.artifacts.start import Start, StartedBlock, read_start, write_start
+from study.artifacts.samples import ReferenceWorkload
+from study.artifacts.session import Session, SessionBlock, read_session, write_session
 from study.base.durations import duration_words
 from study.base.files import write_new
-from study.host.plan import outlook
+from study.host.plan import forecast
 from study.host.steps import budget, launch, siblings
 from tests.conftest import tiny_plan
 from tests.unit.artifacts.test_records import make_record, write_records
@@ -28,15 +28,15 @@ def planned(**changes: object) -> Plan:
     return tiny_plan(**({"replicates": 3} | changes))
 
 
-def started(plan: Plan, files: Results, name: str = "now", expected: dict[str, float] | None = None) -> Start:
+def started(plan: Plan, files: Results, name: str = "now", expected: dict[str, float] | None = None) -> Session:
     """A start that means to make every run of a plan."""
     blocks = [
-        StartedBlock(block=block, records={run.file: run.key for run in plan.runs if run.block == block})
+        SessionBlock(block=block, records={run.file: run.key for run in plan.runs if run.block == block})
         for block in dict.fromkeys(run.block for run in plan.runs)
     ]
-    start = Start(name=name, blocks=blocks, expected=expected or {})
-    write_start(start, files.start(plan.name))
-    return start
+    session = Session(name=name, blocks=blocks, expected=expected or {})
+    write_session(session, files.session(plan.name))
+    return session
 
 
 def make(plan: Plan, files: Results, count: int) -> None:
@@ -62,18 +62,18 @@ def test_the_expected_time_of_a_run_is_its_process_and_the_pause_after_it(tmp_pa
 def test_a_start_says_what_it_will_do_by_study_and_device_and_counts_a_reason_once(tmp_path: Path) -> None:
     factors = {"device": ["cpu", "cuda"], "training.batch_size": [4, 8]}
     plan, files = planned(factors=factors, curve=None), Results(tmp_path)
-    runs = outlook.pending(plan, files)
-    assert outlook.told([plan], {"tiny": runs}, {"tiny": {}}, None, files) == [
-        "tiny on cpu: 6 runs to make in 3 blocks, 0 there already",
+    runs = forecast.pending(plan, files)
+    assert forecast.describe([plan], {"tiny": runs}, {"tiny": {}}, None, files) == [
+        "tiny on cpu: 6 runs pending in 3 blocks, 0 done",
         "tiny on cuda: 6 runs left out: no GPU in this test",
         "runs execute on the host (asked for)",
         "expected time: not known until the first block is done",
     ]
     for run in [run for run in plan.runs if run.settings.device == "cpu"][:2]:
         write_new(files.record("tiny", run.file), make_record(plan, plan.runs.index(run)).model_dump_json(indent=1))
-    runs, known = outlook.pending(plan, files), outlook.known_seconds(plan, files)
-    told = outlook.told([plan], {"tiny": runs}, {"tiny": known}, 30, files)
-    assert told[0] == "tiny on cpu: 4 runs to make in 2 blocks, 2 there already"
+    runs, known = forecast.pending(plan, files), forecast.known_seconds(plan, files)
+    told = forecast.describe([plan], {"tiny": runs}, {"tiny": known}, 30, files)
+    assert told[0] == "tiny on cpu: 4 runs pending in 2 blocks, 2 done"
     assert told[-1].startswith("expected time: about ")
     assert told[-1].endswith(", from earlier runs with the same settings (time budget: 30 min)")
 
@@ -84,20 +84,20 @@ def test_a_dry_run_names_each_run_with_its_block_its_setting_and_its_image() -> 
     contained = plan.model_copy(update={"engine": "docker", "images": {"cpu": image}})
     first, *_ = plan.runs
     line = f"tiny, block 1: {first.name} ({first.setting.label})"
-    assert outlook.listed(plan, [first.name]) == [line]
-    assert outlook.listed(contained, [first.name]) == [f"{line}, in study:cpu-1"]
+    assert forecast.listed(plan, [first.name]) == [line]
+    assert forecast.listed(contained, [first.name]) == [f"{line}, in study:cpu-1"]
 
 
 def test_a_start_without_a_run_says_that_nothing_is_left(tmp_path: Path) -> None:
     plan, files = planned(), Results(tmp_path)
     write_records(plan, files.records("tiny"))
-    told = outlook.told([plan], {"tiny": []}, {"tiny": {}}, None, files)
-    assert told == ["tiny on cpu: no run to make, 6 there already", "nothing is left to measure"]
+    told = forecast.describe([plan], {"tiny": []}, {"tiny": {}}, None, files)
+    assert told == ["tiny on cpu: no run pending, 6 done", "nothing is left to measure"]
 
 
 def test_settings_that_were_never_measured_are_counted_apart() -> None:
     keys = [run.key for run in planned().runs]
-    words = outlook.expected_words(keys, {keys[0]: 60.0})
+    words = forecast.expected_words(keys, {keys[0]: 60.0})
     assert words == "about 3 min, from earlier runs with the same settings; 3 runs of other settings not counted"
 
 
@@ -132,11 +132,11 @@ def test_the_time_left_holds_the_other_studies_of_the_start_and_no_earlier_ones(
 
 def test_blocks_that_a_budget_leaves_are_no_time_left(tmp_path: Path) -> None:
     plan, files = planned(), Results(tmp_path)
-    start = started(plan, files)
-    write_start(start.with_blocks(start.blocks[2].model_copy(update={"left": True})), files.start("tiny"))
+    session = started(plan, files)
+    write_session(session.with_blocks(session.blocks[2].model_copy(update={"deferred": True})), files.session("tiny"))
     make(plan, files, 4)
     assert budget.time_left("tiny", files) is None
-    assert [block.ended for block in (read_start(files.start("tiny")) or Start()).blocks] == [True, True, False]
+    assert [block.ended for block in (read_session(files.session("tiny")) or Session()).blocks] == [True, True, False]
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"studies": ["../x"]}', "\xff"])
@@ -160,7 +160,7 @@ def test_durations_are_said_in_two_digits_or_so(seconds: float, words: str) -> N
     assert duration_words(seconds) == words
 
 
-def timed(seconds: float, warm_up: float = 0.06, validation: float = 0.1, yardstick: float = 0.004) -> Record:
+def timed(seconds: float, warm_up: float = 0.06, validation: float = 0.1, reference_workload: float = 0.004) -> Record:
     """A record whose run took ``seconds``, of which the warm-up step and the validation took those."""
     record = make_record(tiny_plan(), fit_seconds=seconds)
     assert record.measurement
@@ -168,27 +168,32 @@ def timed(seconds: float, warm_up: float = 0.06, validation: float = 0.1, yardst
     steps = [first.model_copy(update={"forward_seconds": warm_up - (first.seconds - first.forward_seconds)}), second]
     epochs = [record.measurement.epochs[0].model_copy(update={"valid_seconds": validation})]
     measured = record.measurement.model_copy(update={"steps": steps, "epochs": epochs})
-    ruler = Yardstick(first_use_seconds=0, before=[yardstick] * 9, after=[yardstick] * 9)
-    return record.model_copy(update={"measurement": measured, "yardstick": ruler})
+    ruler = ReferenceWorkload(first_use_seconds=0, before=[reference_workload] * 9, after=[reference_workload] * 9)
+    return record.model_copy(update={"measurement": measured, "reference_workload": ruler})
 
 
 USUAL = [timed(2.0), timed(2.01), timed(1.99)]
 
 
 def test_a_run_far_from_its_siblings_is_marked_with_the_part_that_took_longer() -> None:
-    assert siblings.mark(timed(3.1, warm_up=1.1), USUAL) == "FAR from its siblings (others 2.00 s): warm-up took longer"
-    assert siblings.mark(timed(3.1, validation=1.2), USUAL[:1]) == (
-        "FAR from its siblings (the other 2.00 s): validation took longer"
+    assert (
+        siblings.check_outlier(timed(3.1, warm_up=1.1), USUAL)
+        == "OUTLIER among its siblings (others 2.00 s): warm-up took longer"
     )
-    assert siblings.mark(timed(3.1), USUAL) == "FAR from its siblings (others 2.00 s): all of it took longer"
+    assert siblings.check_outlier(timed(3.1, validation=1.2), USUAL[:1]) == (
+        "OUTLIER among its siblings (the other 2.00 s): validation took longer"
+    )
+    assert (
+        siblings.check_outlier(timed(3.1), USUAL) == "OUTLIER among its siblings (others 2.00 s): all of it took longer"
+    )
 
 
 def test_a_run_that_is_far_with_the_whole_machine_says_so() -> None:
-    told = siblings.mark(timed(3.0, warm_up=1.06, yardstick=0.006), USUAL)
+    told = siblings.check_outlier(timed(3.0, warm_up=1.06, reference_workload=0.006), USUAL)
     assert told == (
-        "FAR from its siblings (others 2.00 s): the machine itself was 1.5 times as slow; warm-up took longer"
+        "OUTLIER among its siblings (others 2.00 s): the machine itself was 1.5 times as slow; warm-up took longer"
     )
-    fast = siblings.mark(timed(1.0, yardstick=0.002), USUAL)
+    fast = siblings.check_outlier(timed(1.0, reference_workload=0.002), USUAL)
     assert fast is not None
     assert "the machine itself was 2.0 times as fast; " in fast
     assert fast.endswith("took less time")
@@ -198,7 +203,7 @@ def test_a_disturbed_run_that_is_far_names_what_disturbed_it() -> None:
     record = timed(3.0).model_copy(
         update={"disturbed": ["others_cpu_percent"], "observed": Observed(others_cpu_percent=80.0)}
     )
-    assert "disturbed (others_cpu_percent); " in str(siblings.mark(record, USUAL))
+    assert "disturbed (others_cpu_percent); " in str(siblings.check_outlier(record, USUAL))
 
 
 @pytest.mark.parametrize(
@@ -212,7 +217,7 @@ def test_a_disturbed_run_that_is_far_names_what_disturbed_it() -> None:
     ],
 )
 def test_a_run_like_its_siblings_or_without_any_is_not_marked(record: Record, others: list[Record]) -> None:
-    assert siblings.mark(record, others) is None
+    assert siblings.check_outlier(record, others) is None
 
 
 def test_siblings_are_the_runs_of_the_same_setting_that_succeeded_in_other_blocks(tmp_path: Path) -> None:

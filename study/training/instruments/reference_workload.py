@@ -27,7 +27,7 @@ def first_use(device: torch.device) -> float:
 
 @contextmanager
 def the_same_for_every_setting() -> Iterator[None]:
-    """Suspend within the context what a study may set, so that the yardstick judges the machine alone."""
+    """Suspend within the context what a study may set, so that the reference workload judges the machine alone."""
     threads = torch.get_num_threads()
     torch.set_num_threads(THREADS)
     try:

@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import torch
 
-from study.artifacts.samples import PHASES, Course, Step
+from study.artifacts.samples import PHASES, Step, Timeline
 
 MOST_RESERVED = 200_000
 """Largest number of events made before training. A longer training makes the rest as it goes."""
@@ -187,10 +187,10 @@ class Stopwatch:
         self._seconds[name] = self._seconds.get(name, 0.0) + now - self._last
         self._last = now
 
-    def course(self) -> Course:
-        """Return the parts. Each field of :class:`Course` but the first needs its mark."""
+    def timeline(self) -> Timeline:
+        """Return the parts. Each field of :class:`Timeline` but the first needs its mark."""
         parts = {f"{name}_seconds": seconds for name, seconds in self._seconds.items()}
-        return Course(start_seconds=max(0.0, self._since_start), **parts)
+        return Timeline(start_seconds=max(0.0, self._since_start), **parts)
 
 
 def mark_warm_up(steps: list[Step], stages: list[str]) -> list[Step]:

@@ -1,1 +1,0 @@
-"""The measuring instruments of a run: clock, memory, machine, telemetry, arithmetic and yardstick."""
