@@ -408,7 +408,7 @@ def test_figures_have_rooflines_and_telemetry_wherever_they_are_written(
     assert main(["figures", *files, *folders, "--output", str(tmp_path / "elsewhere")]) == 0
     drawn = {figure["name"] for figure in json.loads((tmp_path / "elsewhere" / "index.json").read_text())}
     of_devices = {f"{figure}_{device}" for figure in ("roofline", "telemetry") for device in ("cpu", "cuda")}
-    assert {name.removesuffix("_fp32") for name in drawn} == {"phases", "speedup"} | of_devices
+    assert {name.removesuffix("_fp32") for name in drawn} == {"phases"} | of_devices
 
 
 def test_figures_replace_no_records_and_no_decisions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,7 +42,7 @@ def test_import_study_loads_nothing_else() -> None:
 
 
 def test_no_part_of_the_interface_loads_torch() -> None:
-    loaded = loaded_after(f"import study; study.open({str(EXAMPLE)!r})['speedup'].figure('speedup')")
+    loaded = loaded_after(f"import study; study.open({str(EXAMPLE)!r})['speedup'].figure('phases')")
     assert "pandas" in loaded
     assert not {name.partition(".")[0] for name in loaded} & {"torch", "torchvision", "fastai"}
 

@@ -33,7 +33,9 @@ def ratios_chart(rows: list[Measured], claimed: float | None, title: str, captio
         names = column(labels, width)
         places, bottom = placed(labels, names, head, ROW)
         scale = logarithmic(values, names.left, width - 62.0)
-        parts = [*grid(scale, head - 8, bottom, "x"), _as_long(scale, head - 8, bottom)]
+        # The line of the ratio 1: on one side of it a time is longer, on the other it is shorter.
+        as_long = element("line", x1=scale(1.0), x2=scale(1.0), y1=head - 8, y2=bottom, class_="one")
+        parts = [*grid(scale, head - 8, bottom, "x"), as_long]
         if claimed:
             x = scale(claimed)
             parts.append(element("line", x1=x, x2=x, y1=head - 8, y2=bottom, class_="mark claim"))
@@ -48,11 +50,6 @@ def ratios_chart(rows: list[Measured], claimed: float | None, title: str, captio
     series |= {"published": "published"} if any(row.published for row in rows) else {}
     series |= {"claim": "the published claim"} if claimed else {}
     return Chart(title, wide, narrow, caption, series)
-
-
-def _as_long(scale: Scale, top: float, bottom: float) -> str:
-    """Return the line of the ratio 1: on one side of it a time is longer, on the other it is shorter."""
-    return element("line", x1=scale(1.0), x2=scale(1.0), y1=top, y2=bottom, class_="one")
 
 
 def _row(row: Measured, scale: Scale, place: Place, width: int) -> list[str]:

@@ -15,7 +15,6 @@ from study.analysis.figures import (
     memory,
     phases,
     roofline,
-    speedup,
     step_model,
     utilisation,
 )
@@ -35,7 +34,6 @@ MODULES: tuple[tuple[str, Callable[[Plan, pd.DataFrame, Analysis], Drawn | None]
     ("batch_size_performance", batch_size_performance.draw),
     ("inference", inference.draw),
     ("law", law.draw),
-    ("speedup", speedup.draw),
     ("phases", phases.draw),
     ("step", step_model.draw),
     ("memory", memory.draw),

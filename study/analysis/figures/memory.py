@@ -58,7 +58,9 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     panels = [panel for panel in _panels(plan.study, frame, analysis, curve.x) if panel.lines]
     if not panels:
         return None
-    heights = [max(PANEL_HEIGHT, 0.9 + LEGEND_LINE * _legend_lines(panel)) for panel in panels]
+    labels = [[*(line.label for line in panel.lines), *panel.failures] for panel in panels]
+    lines = [sum(fill(label, LEGEND_LETTERS).count("\n") + 1 for label in own) for own in labels]
+    heights = [max(PANEL_HEIGHT, 0.9 + LEGEND_LINE * count) for count in lines]
     figure = Figure(figsize=(WIDTH, sum(heights)))
     places: Any = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)
     name = short_key(curve.x)
@@ -98,11 +100,6 @@ def _panel(study: Study, title: str, parts: list[pd.DataFrame], quantities: dict
         if len(failed):
             panel.failures[f"{prefix}out of memory"] = sorted({float(value) for value in failed})
     return panel
-
-
-def _legend_lines(panel: Panel) -> int:
-    labels = [line.label for line in panel.lines] + list(panel.failures)
-    return sum(fill(label, LEGEND_LETTERS).count("\n") + 1 for label in labels)
 
 
 def _level_words(key: str, level: Any) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 
 from study.analysis.charts.svg import Chart
-from study.analysis.charts.times import sparkline
 from study.analysis.progress import Progress, missing_sentence, progress_of, progress_sentence
 from study.analysis.published.beside import Series, beside
 from study.analysis.published.claims import claims_in
@@ -32,7 +31,7 @@ from study.analysis.stats.rows import Levelled, level_rows, means_of
 from study.analysis.stats.usable import counted, with_reasons
 from study.analysis.wording.answer import answer_sentence
 from study.analysis.wording.cards import Card, cards, first_cards, limit_card
-from study.analysis.wording.claims import claim_title, claim_words, ratio_sentence
+from study.analysis.wording.claims import claim_title, claim_words
 from study.analysis.wording.consequences import Warned, ranked
 from study.analysis.wording.switches import switch_sentences
 from study.analysis.words import short_key, total_words
@@ -77,7 +76,6 @@ class StudyView:
     life: Chart | None
     whole_time: str
     """The wall time of the study, and the share of it that trained."""
-    spark: str
     analysis: Analysis
     axis: str
     total: str
@@ -133,7 +131,6 @@ def view(
         answer=[
             *(answer_sentence(answer) for answer in analysis.answer),
             *(sentence for switches in analysis.switches for sentence in switch_sentences(switches)),
-            *(ratio_sentence(one) for one in found if one.claim.ratio is not None),
         ],
         notes=[*reduced(study), *origins(list(records.values()))],
         open_caveats=caveats[:OPEN_CAVEATS],
@@ -147,7 +144,6 @@ def view(
         order=order_chart(plan, groups, analysis),
         life=_life(groups, frame),
         whole_time=life_sentence(frame),
-        spark=next(map(sparkline, analysis.groups), ""),
         analysis=analysis,
         axis=short_key(study.curve.x)
         if study.curve

@@ -19,7 +19,7 @@ def ending(studies: Sequence[str], results: Path) -> list[str]:
     Without ``studies`` they are those of the last start. Raise :class:`StudyError` where a file is missing.
     """
     files = Results(results)
-    names = list(studies) or _selected(files)
+    names = list(studies) or Selected.read(files.selection, "name the studies of an earlier start").studies
     plans = {name: read_plan(files.plan(name)) for name in names}
     answers = {name: read_analysis(files.fit(name)).answer for name in names}
     lines = [answer_line(name, answer) for name, answer in answers.items()]
@@ -28,10 +28,6 @@ def ending(studies: Sequence[str], results: Path) -> list[str]:
     left = sum(_left(plan, files) for plan in plans.values())
     makefile = (Path.cwd() / "Makefile").is_file()  # none in a folder that uses the workflow as a module
     return [*lines, next_step({name: plan.study for name, plan in plans.items()}, answers, left, makefile)]
-
-
-def _selected(files: Results) -> list[str]:
-    return Selected.read(files.selection, "name the studies of an earlier start").studies
 
 
 def _left(plan: Plan, files: Results) -> int:

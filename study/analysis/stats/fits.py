@@ -101,7 +101,7 @@ def _fit(law: Law, means: LogMeans, target: Target) -> Fitted:
     rss = best.rss + target.degrees
     region = _region(law, target, best)
     return Fitted(
-        coefficients=_coefficients(law, target, best),
+        coefficients={name: float(one[0]) for name, one in Region.single(law, target, best).coefficients().items()},
         intervals=_intervals(region) if region else {},
         rss=rss,
         aicc=aicc(rss, sizes + target.degrees, law.parameters) if law.parameters < sizes else None,
@@ -109,11 +109,6 @@ def _fit(law: Law, means: LogMeans, target: Target) -> Fitted:
         lack_of_fit_p=_lack_of_fit(best.rss, sizes - law.parameters, target.degrees),
         left_out_error=_left_out(law, means),
     )
-
-
-def _coefficients(law: Law, target: Target, best: Best) -> dict[str, float]:
-    one = Region.single(law, target, best).coefficients()
-    return {name: float(value[0]) for name, value in one.items()}
 
 
 def _region(law: Law, target: Target, best: Best) -> Region | None:

@@ -57,16 +57,6 @@ class Law:
         return self.parameters > 1
 
 
-def _bends(u: Array) -> Array:
-    """Return where the hinge may bend: a grid from the smallest size to the largest, at which it is ``inverse``."""
-    return np.linspace(u.min(), u.max(), 65)
-
-
-def _turns(u: Array) -> Array:
-    """Return z of the part that rises, in what is not constant."""
-    return np.linspace(-LARGEST, LARGEST, 121)
-
-
 LAWS = (
     Law(
         "constant",
@@ -105,7 +95,7 @@ LAWS = (
             "g": second * share(z) / reference,
         },
         seconds=lambda c, b: c["T0"] + c["A"] / b + c["g"] * b,
-        grid=_turns,
+        grid=lambda u: np.linspace(-LARGEST, LARGEST, 121),  # z of the part that rises, in what is not constant
     ),
     Law(
         "hinge",
@@ -118,7 +108,7 @@ LAWS = (
             "bend": np.exp(bend) * reference,
         },
         seconds=lambda c, b: np.maximum(c["A"] / b, c["T1"] + c["B"] / b),
-        grid=_bends,
+        grid=lambda u: np.linspace(u.min(), u.max(), 65),  # where it may bend: at the largest size it is `inverse`
         shape="bend",
     ),
 )

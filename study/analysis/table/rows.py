@@ -65,12 +65,9 @@ def table_of(
     that a run lacks is NaN. ``counted`` holds what is known of a run by its name; ``ceilings`` are by (device,
     precision).
     """
-    every = [*((run, counted.get(run.name) or _absent(run)) for run in plan.runs), *aside]
+    absent = {run.name: {"outcome": "unavailable", "message": run.unavailable or "not run yet"} for run in plan.runs}
+    every = [*((run, counted.get(run.name) or absent[run.name]) for run in plan.runs), *aside]
     return as_table(_row(plan, run, values, ceilings) for run, values in every)
-
-
-def _absent(run: Run) -> Values:
-    return {"outcome": "unavailable", "message": run.unavailable or "not run yet"}
 
 
 def as_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:

@@ -165,18 +165,13 @@ def _beside(answer: findings.Fastest) -> list[str]:
         if not (answer.left_out or answer.unfair or answer.missing):
             who = "every other setting is"
         told.append(f"{who} slower by more than the noise between runs")
-    told += left_out_sentences(answer)
+    told += filter(None, (behind_sentence(answer), unknown_sentence(answer)))
     if answer.missing:
         told.append(f"{briefly(answer.missing)} {agreeing(len(answer.missing), 'has', 'have')} no run that counts")
     for reason, words in (("not_learned", "not shown to have learned as well"), ("censored", "missed the target")):
         if names := [level for level, why in answer.unfair.items() if why == reason]:
             told.append(f"no candidate{'s' * (len(names) > 1)}, because {words}: {briefly(names)}")
     return told or ["no other setting can be compared with it"]
-
-
-def left_out_sentences(answer: findings.Fastest) -> list[str]:
-    """Return what is known of the levels whose own times are not determined, beside those that are said to be tied."""
-    return list(filter(None, (behind_sentence(answer), unknown_sentence(answer))))
 
 
 def behind_sentence(answer: findings.Fastest) -> str:

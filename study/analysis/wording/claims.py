@@ -1,4 +1,4 @@
-"""What a study says of a published claim, in words: the headline of a card, its text, and one sentence on a ratio."""
+"""What a study says of a published claim, in words: the headline of a card, and its text."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -48,26 +48,6 @@ def claim_text(verdict: "ClaimVerdict") -> str:
     """Return what was measured and what follows for the claim, in a few sentences."""
     told = _ratio_text(verdict) if verdict.claim.ratio is not None else _fastest_text(verdict)
     return " ".join([*told, *([REDUCED] if verdict.reduced else [])])
-
-
-def ratio_sentence(verdict: "ClaimVerdict") -> str:
-    """Return whether a claimed ratio lies in our intervals, in one sentence for the answer of a study."""
-    claimed, told = plain(verdict.claim.ratio or 0), [one for one in verdict.ratios if one.within is not None]
-    if not verdict.ratios:
-        return f"Whether the published {claimed} holds cannot be said: the two times were not both measured."
-    if not told:
-        ours = listed([f"{number(one.value)} {at_setting(one.at)}".rstrip() for one in verdict.ratios])
-        known = any(one.low is not None for one in verdict.ratios)
-        why = f"no interval is narrow enough for {ours}" if known else f"there is no interval for {ours}"
-        return f"The published {claimed} is neither confirmed nor contradicted: {why}."
-    bounds = listed([_bounds(one) + (f" {at_setting(one.at)}" if len(told) > 1 else "") for one in told])
-    holds = [one for one in told if one.within]
-    if len(told) == 1:
-        return f"The published {claimed} lies {'within' if holds else 'outside'} the interval, {bounds}."
-    if holds and len(holds) < len(told):
-        places = listed([at_setting(one.at) for one in holds])
-        return f"The published {claimed} lies in the interval {places} alone; the intervals are {bounds}."
-    return f"The published {claimed} lies in {_each(len(told), bool(holds))}: {bounds}."
 
 
 def _each(count: int, holds: bool) -> str:

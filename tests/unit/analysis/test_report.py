@@ -8,6 +8,7 @@ import pytest
 from study.analysis.figures import drawn
 from study.analysis.figures.step import write_figures
 from study.analysis.figures.style import Drawn
+from study.analysis.report.drawings import ratios_chart
 from study.analysis.report.epochs import epoch_rows
 from study.analysis.report.step import breakable, content_hash, render
 from study.analysis.report.tables import resources
@@ -284,7 +285,7 @@ def test_the_report_gives_question_answer_interval_and_what_ran(tmp_path: Path) 
     assert "The time on the CPU over the time on the GPU is " in page.text
     assert [ratio.ratio.value for ratio in analysis.ratios] == pytest.approx([10, 10, 10])
     assert "random: asked for" in page.text
-    assert (tmp_path / "tiny" / "figures" / "speedup.svg").is_file()
+    assert (tmp_path / "tiny" / "figures" / "phases.svg").is_file()
     assert (tmp_path / "tiny" / "figures" / "batch_size_performance.png").is_file()
 
 
@@ -440,12 +441,13 @@ def test_levels_measured_in_starts_of_their_own_are_warned_of(tmp_path: Path) ->
     assert sorted(sorted(levels) for levels in found.sets) == [["2", "4"], ["8"]]
 
 
-def test_three_factors_draw_a_line_for_each_of_the_others(tmp_path: Path) -> None:
+def test_with_three_factors_there_is_a_ratio_at_each_level_of_the_others(tmp_path: Path) -> None:
     factors = {"device": ["cpu", "cuda"], "training.drop_last": [True, False], "training.batch_size": [2, 4]}
     plan = with_gpu(tiny_plan(factors=factors, replicates=2, contrast="device"))
-    analysis = analysed(plan, tmp_path, figures=True)
+    analysis = analysed(plan, tmp_path)
     assert {ratio.at.levels["training.drop_last"] for ratio in analysis.ratios} == {True, False}
-    assert (tmp_path / "tiny" / "figures" / "speedup.svg").is_file()
+    chart = ratios_chart(analysis, None)
+    assert chart and chart.wide.count("measured") == len(analysis.ratios) == 4
 
 
 def test_a_study_without_a_curve_compares_its_levels(tmp_path: Path) -> None:
