@@ -68,7 +68,9 @@ def missing_sentence(progress: Progress) -> str | None:
         told = [f"Missing: all {progress.planned} runs."]
     else:
         told = [f"Missing: {listed(_blocks(progress))}."]
-        told += [f"No run yet: {listed(_few(progress.settings))}."] if progress.settings else []
+        few = list(progress.settings)
+        few = [*few[:FEW], f"{len(few) - FEW} more"] if len(few) > FEW + 1 else few
+        told += [f"No run yet: {listed(few)}."] if few else []
     if progress.refused:
         told.append(
             f"{progress.refused} of the missing {agreeing(progress.refused, 'has a record', 'have records')} "
@@ -85,8 +87,3 @@ def _blocks(progress: Progress) -> list[str]:
     ]
     empty = [str(block) for block, (gaps, planned) in progress.missing.items() if gaps == planned]
     return parts + ([f"all runs of block{'s' * (len(empty) > 1)} {listed(empty)}"] if empty else [])
-
-
-def _few(settings: Sequence[str]) -> list[str]:
-    more = len(settings) - FEW
-    return [*settings[:FEW], f"{more} more"] if more > 1 else list(settings)

@@ -15,8 +15,8 @@ FAULTY = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Faulty</
 <div style="width: 900px">wide</div><p style="font-size: 9px">small</p><img alt="refused" src="refused.png">
 <svg width="100" height="100" viewBox="0 0 400 400"><rect width="400" height="400" fill="#ddd"/>
 <text y="100" font-size="20">scaled</text><text y="200" font-size="80" fill="#999">pale</text>
-<circle data-run="s/pale" cx="50" cy="300" r="40" fill="#aaa"/>
-<circle data-run="s/hollow" cx="150" cy="300" r="40" fill="none" stroke="#111" stroke-width="8"/>
+<circle class="mark" id="pale" cx="50" cy="300" r="40" fill="#aaa"/>
+<circle class="mark" id="hollow" cx="150" cy="300" r="40" fill="none" stroke="#111" stroke-width="8"/>
 <line class="mark" x1="220" x2="390" y1="300" y2="300" stroke="#ccc" stroke-width="8"/></svg>
 <script>console.warn("said", 1); fetch("http://study.invalid/asked").catch(() => 0); undefined.thrown</script></html>"""
 
@@ -45,7 +45,7 @@ def test_faults_of_layout_and_colour_are_found(faulty: Page) -> None:
     marks = probe(faulty, "poorMarks(3)")
     assert marks["checked"] == 3
     assert len(marks["poor"]) == 2  # the hollow dot has a dark outline
-    assert "s/pale" in marks["poor"][0]
+    assert "of pale" in marks["poor"][0]
     assert "<line" in marks["poor"][1]
     texts = probe(faulty, "poorTexts()")
     assert texts["checked"] == 2

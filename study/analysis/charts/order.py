@@ -40,7 +40,7 @@ def order_chart(runs: list[Executed], title: str, caption: str) -> Chart | None:
                 edge = across(float(place))
                 parts.append(element("line", x1=edge, x2=edge, y1=TOP, y2=HEIGHT - BOTTOM, class_="start"))
             parts.append(to_row(run.name, cross(x, y, 3) if run.aside else dot(x, y, 3, "plain")))
-        parts.append(words("runs as they were executed", width - 8, HEIGHT - 8, "small soft", "end", width - 20.0))
+        parts.append(words("runs as they were executed", width - 8, HEIGHT - 8, "small soft", "end"))
         return HEIGHT, parts
 
     wide, narrow = drawn(draw, title)

@@ -40,9 +40,6 @@ MODULES: tuple[tuple[str, Callable[[Plan, pd.DataFrame, Analysis], Drawn | None]
     ("accuracy", accuracy.draw),
 )
 
-EVERY_RECORD = ("batch_size_performance",)
-"""The figures of single runs, which also show the records that were excluded."""
-
 
 def drawn(plan: Plan, frame: pd.DataFrame, analysis: Analysis, records: Path, telemetry: Path) -> dict[str, Drawn]:
     """Return every figure that the study has, by name, in the order of the report.
@@ -51,7 +48,8 @@ def drawn(plan: Plan, frame: pd.DataFrame, analysis: Analysis, records: Path, te
     """
     frame = with_reasons(plan.study, frame)
     counts = counted(frame)
-    figures = [(name, draw(plan, frame if name in EVERY_RECORD else counts, analysis)) for name, draw in MODULES]
+    every = {"batch_size_performance": frame}  # single runs: it also shows the records that were excluded
+    figures = [(name, draw(plan, every.get(name, counts), analysis)) for name, draw in MODULES]
     found = read_records(plan, records, steps=False).included
     figures += _rooflines(plan, with_true_shares(counts), found) + _telemetry(plan, counts, found, telemetry)
     return {name: figure for name, figure in figures if figure}

@@ -77,7 +77,8 @@ def draw(samples: Iterable[Samples], device: str, factor: str) -> Drawn | None:
             levels.setdefault(label, []).append(trace)
     if not levels:
         return None
-    shown = _chosen(list(levels))
+    places = np.linspace(0, len(levels) - 1, min(len(levels), MOST_PANELS)).round().astype(int)
+    shown = [list(levels)[place] for place in places]
     figure = _figure({label: levels[label] for label in shown}, source, factor)
     traces = [trace for runs in levels.values() for trace in runs]
     total = sum(trace.seconds for trace in traces)
@@ -115,12 +116,6 @@ def _trace(frame: pd.DataFrame, source: Source) -> Trace | None:
         memory=np.interp(parts, known, peaks[known]),
         mean=float(utilisation.mean()),
     )
-
-
-def _chosen(labels: Sequence[str]) -> list[str]:
-    """Return the levels that get a panel: all, or some from the first to the last."""
-    places = np.linspace(0, len(labels) - 1, min(len(labels), MOST_PANELS)).round().astype(int)
-    return [labels[place] for place in places]
 
 
 def _figure(levels: dict[str, list[Trace]], source: Source, factor: str) -> Figure:

@@ -123,7 +123,7 @@ def view(
         summary=summary(plan, records, wall_seconds(frame), _counted(frame)),
         counts=counts(plan, records),
         progress=(progress := progress_of(plan, records)),
-        unfinished=_unfinished(progress),
+        unfinished=[f"{progress_sentence([progress])} {missing}"] if (missing := missing_sentence(progress)) else [],
         cards=told[:room],
         more_cards=told[room:],
         claims=claimed,
@@ -163,12 +163,6 @@ def view(
 def _counted(frame: pd.DataFrame) -> int:
     """Return how many of the runs that succeeded are in the means."""
     return int(((frame["outcome"] == "ok") & frame["excluded"].isna()).sum())
-
-
-def _unfinished(progress: Progress) -> list[str]:
-    """Return a sentence on how far the study is; none where it is whole."""
-    missing = missing_sentence(progress)
-    return [f"{progress_sentence([progress])} {missing}"] if missing else []
 
 
 def _cards(plan: Plan, groups: Levelled, analysis: Analysis) -> list[Card]:

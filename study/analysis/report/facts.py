@@ -97,22 +97,18 @@ def warm_up_runs_of(records: dict[str, Record], warm_up_runs: Sequence[Record]) 
 
 def _training(training: Training) -> str:
     """Return the settings of the training that are not the default, each with a comma before it."""
+    rule = training.learning_rate_rule.replace("_", " ")
+    rate = f"learning rate {training.learning_rate:g} at {training.reference_batch_size} images a step, {rule} rule"
     told = [
         *([training.optimizer] if training.optimizer != "adamw" else []),
         *([f"{training.schedule} learning rate"] if training.schedule != "one_cycle" else []),
-        *([_rate(training)] if training.learning_rate_rule != "constant" else []),
+        *([rate] if training.learning_rate_rule != "constant" else []),
         *([f"until an accuracy of {training.target_accuracy:g}"] if training.target_accuracy else []),
         *([f"{training.gradient_accumulation} micro-batches a step"] if training.gradient_accumulation > 1 else []),
         *([training.precision] if training.precision != "auto" else []),
         *(["validated at the end alone"] if training.validation == "end" else []),
     ]
     return "".join(f", {item}" for item in told)
-
-
-def _rate(training: Training) -> str:
-    """Return the rule of the learning rate in words."""
-    rule = training.learning_rate_rule.replace("_", " ")
-    return f"learning rate {training.learning_rate:g} at {training.reference_batch_size} images a step, {rule} rule"
 
 
 def _engine(record: Record) -> str:

@@ -55,18 +55,13 @@ class CurveFit(Strict):
         return self.models["power"]
 
 
-def fit_curve(
-    batch_sizes: Sequence[float],
-    seconds: Sequence[float],
-    blocks: Sequence[Hashable],
-    starts: Sequence[Hashable] | None = None,
-) -> CurveFit:
+def fit_curve(batch_sizes: Sequence[float], seconds: Sequence[float], blocks: Sequence[Hashable]) -> CurveFit:
     """Return every law fitted to the runs, with the verdict on what they determine.
 
-    ``batch_sizes``, ``seconds``, ``blocks`` and ``starts`` have one entry for each run; a table without blocks gives
-    all runs the same one.
+    ``batch_sizes``, ``seconds`` and ``blocks`` have one entry for each run; a table without blocks gives all runs the
+    same one.
     """
-    model = fit_log_model(seconds, batch_sizes, blocks, starts)
+    model = fit_log_model(seconds, batch_sizes, blocks)
     return curve_of_model(model, model.levels, optimum_of(model), level_test(model))
 
 

@@ -71,12 +71,12 @@ class MixedFit:
     spread: Array
     """Covariance of the estimated variances: twice the inverse of their expected information."""
 
-    def scatter(self, weights: Array, first: int = 0) -> float:
+    def scatter(self, weights: Array) -> float:
         """Return the variance of the estimated variance of ``weights`` (p,) times beta."""
         if len(self.slopes) == 0:
             return 0.0
-        slopes = np.einsum("i,kij,j->k", weights, self.slopes, weights)[first:]
-        return float(slopes @ self.spread[first:, first:] @ slopes)
+        slopes = np.einsum("i,kij,j->k", weights, self.slopes, weights)
+        return float(slopes @ self.spread @ slopes)
 
 
 def places(values: Sequence[Hashable]) -> NDArray[np.int64]:

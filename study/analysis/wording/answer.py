@@ -96,7 +96,9 @@ def _cannot_say(answer: findings.CannotSay) -> str:
     told = "; ".join(
         f"{briefly(_levels(answer.factor, names))} {_why(reason, len(names))}" for reason, names in levels.items()
     )
-    todo = _more_runs(answer.more_runs) if answer.more_runs else TRAIN
+    count = answer.more_runs or 0
+    more = f"make at least {count} more run{'s' * (count > 1)} of each setting (`replicates`) on a quiet machine"
+    todo = more if count else TRAIN
     what = "how long it takes" if answer.only else "which is the fastest"
     return f"{on_device(answer.group)} it cannot be said {what}: {told}. To decide it, {todo}."
 
@@ -118,10 +120,6 @@ def _why(reason: str, count: int) -> str:
 
 
 TRAIN = "let the settings train until all have learned (`training.epochs`)"
-
-
-def _more_runs(count: int) -> str:
-    return f"make at least {count} more run{'s' * (count > 1)} of each setting (`replicates`) on a quiet machine"
 
 
 def _levels(factor: str | None, levels: Sequence[str]) -> list[str]:

@@ -11,6 +11,7 @@ from matplotlib.container import BarContainer
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
+from study.analysis.charts.phases import PIECES
 from study.analysis.figures import memory, phases
 from study.analysis.figures.style import Drawn, use_style
 from study.analysis.report.drawings import phases_chart
@@ -144,8 +145,10 @@ def test_a_time_with_the_model_or_without_validation_has_its_own_parts_as_on_the
     assert ("validation" in told) is (time == "blog_seconds")
     chart = phases_chart(level_rows(plan.study, frame, analysis), analysis)
     assert chart is not None
-    for label, share in shares.items():
-        assert re.search(rf"<title>{label}: [\d.]+ s, {share:.0f}%", chart.wide)
+    bar = re.findall(r'width="([\d.]+)" height="16" class="mark piece (\w+)"', chart.wide)[: len(found)]
+    wide = {PIECES[f"{name}_seconds"]: float(width) for width, name in bar}
+    on_page = {label: 100 * wide[label] / sum(wide.values()) for label in shares}
+    assert on_page == pytest.approx(shares, abs=0.1)
 
 
 def test_a_time_that_is_no_sum_of_parts_has_no_such_picture() -> None:
