@@ -9,7 +9,7 @@ import pandas as pd
 from study.analysis.charts.svg import Chart
 from study.analysis.progress import Progress, missing_sentence, progress_of, progress_sentence
 from study.analysis.published.beside import Series, beside
-from study.analysis.published.claims import claims_in
+from study.analysis.published.claims import Claim, claims_in
 from study.analysis.published.measured import ClaimVerdict, verdicts
 from study.analysis.report.drawings import (
     main_chart,
@@ -31,7 +31,7 @@ from study.analysis.stats.rows import Levelled, level_rows, means_of
 from study.analysis.stats.usable import counted, with_reasons
 from study.analysis.wording.answer import answer_sentence
 from study.analysis.wording.cards import Card, cards, first_cards, limit_card
-from study.analysis.wording.claims import claim_title, claim_words
+from study.analysis.wording.claims import SILENT, claim_text, claim_title, claim_words
 from study.analysis.wording.consequences import Warned, ranked
 from study.analysis.wording.switches import switch_sentences
 from study.analysis.words import short_key, total_words
@@ -84,8 +84,8 @@ class StudyView:
     epochs: list[EpochGroup]
     runs: list[dict[str, Any]]
     beside: list[Series]
-    verdicts: list[ClaimVerdict]
-    """What this study says of the published claims that it can speak to."""
+    said: list[tuple[Claim, str]]
+    """Each published claim of the document, and what this study says of it."""
     pictures: list[dict[str, str]]
     """Title, caption and address of each picture of the study's folder."""
     folder: str
@@ -112,7 +112,9 @@ def view(
     groups = level_rows(study, frame, analysis)
     series = beside(study, frame, plan.beside, means_of(groups)) if plan.beside else []
     charts = [*switch_charts(analysis), *_present(main_chart(plan, groups, analysis, series))]
-    found = verdicts(claims_in(plan.claimed), study, analysis) if plan.claimed else []
+    printed = claims_in(plan.claimed) if plan.claimed else []
+    found = verdicts(printed, study, analysis)
+    spoken = {one.claim.lines: claim_text(one) for one in found}
     told = _cards(plan, groups, analysis)
     claimed = [Card(f"Claim: {claim_title(one.claim)}", one.evidence, *claim_words(one), claim=True) for one in found]
     room = max(1, OPEN_CARDS - len(claimed))
@@ -154,7 +156,7 @@ def view(
         epochs=_epochs(plan, records, set(counted(frame)["run"])),
         runs=_runs(plan, frame, analysis.y),
         beside=series,
-        verdicts=found,
+        said=[(claim, spoken.get(claim.lines, SILENT)) for claim in printed],
         pictures=pictures,
         folder=folder,
     )

@@ -20,7 +20,6 @@ from study.analysis.stats.analysis import read_analysis
 from study.analysis.table.files import read_timings, read_warm_up_runs
 from study.analysis.wording.cards import SIGNS, EvidenceWord
 from study.analysis.wording.caveats import sensitivity_sentence
-from study.analysis.wording.claims import claim_text
 from study.analysis.wording.sources import document
 from study.analysis.wording.steps import step_intervals, step_sentence
 from study.analysis.wording.verdict import noise_sentence
@@ -93,7 +92,6 @@ def _templates() -> Environment:
         "prose": prose,
         "breakable": breakable,
         "document": document,
-        "claim_text": claim_text,
         "sha256": content_hash,
     }
     return environment

@@ -20,6 +20,7 @@ WHY_NOT = {
     "not_measured": "was not measured",
 }
 TODO = "To decide it, make more runs of each setting (`replicates`) on a quiet machine."
+SILENT = "Nothing was measured in this study that speaks to it."
 REDUCED = "This is the reduced size, which does less work than the document."
 
 
