@@ -323,7 +323,7 @@ class TestTheImageRule:
 
     def test_an_edit_of_the_package_builds_nothing(self, contained: Checkout) -> None:
         before = (contained.root / "results/images/cpu.json").stat().st_mtime_ns
-        append(contained.root / "study/analysis/report/fork servers/report.html.j2", "<!-- edited -->")
+        append(contained.root / "study/analysis/report/templates/report.html.j2", "<!-- edited -->")
         contained.good("container=auto", FAST)
         assert (contained.root / "results/images/cpu.json").stat().st_mtime_ns == before
 

@@ -85,7 +85,7 @@ def test_a_rule_may_be_renamed_and_changed(deployed: Checkout, ready: Checkout) 
     use(deployed, module(ready), "use rule * from study as study_*\n", changed)
     code, said = start(deployed, "--until", "study_dataset")
     assert code == 0, said
-    assert said.count("tiny on cpu: 1 run to make") == 1
+    assert said.count("tiny on cpu: 1 run pending") == 1
 
 
 def test_hooks_of_the_users_own_count_and_may_call_those_of_the_module(deployed: Checkout, ready: Checkout) -> None:

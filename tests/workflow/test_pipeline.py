@@ -112,7 +112,7 @@ class TestOneStudyFromStartToEnd:
 
     def test_a_change_of_the_report_renders_it_again_and_measures_nothing(self, shared: Checkout) -> None:
         before = shared.records()
-        append(shared.root / "study" / "analysis" / "report" / "fork servers" / "report.html.j2", "<!-- edited -->")
+        append(shared.root / "study" / "analysis" / "report" / "templates" / "report.html.j2", "<!-- edited -->")
         shared.good("overrides={replicates: 2, training.batch_size: [4, 8, 16]}")
         assert shared.records() == before
         assert "<!-- edited -->" in (shared.root / "results" / "report.html").read_text(encoding="utf-8")

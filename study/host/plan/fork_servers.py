@@ -100,7 +100,7 @@ def start_fork_server(
     """
     if name in addresses(os.environ[FORK_SERVERS]):
         return
-    log = results.log("fork servers", name)
+    log = results.log("fork_servers", name)
     log.parent.mkdir(parents=True, exist_ok=True)
     with suppress(OSError), socket.socket(socket.AF_UNIX) as listening, log.open("w", encoding="utf-8") as output:
         address = listen(listening)
