@@ -201,7 +201,9 @@ class Checkout:
     def plant(self, code: str) -> None:
         """Write the model of a user, ``nets:Net``, that executes ``code`` in each step of its training, before the
         forward pass of ``images``; ``self.steps`` counts from 1."""
-        text = NETS.replace("            PLANTED\n", textwrap.indent(textwrap.dedent(code).strip(), " " * 12) + "\n")
+        # A file whose name stands in the text of a model is a part of it: one that only holds a run must not be.
+        code = textwrap.dedent(code).strip().replace('"held"', '"he" + "ld"')
+        text = NETS.replace("            PLANTED\n", textwrap.indent(code, " " * 12) + "\n")
         (self.root / "nets.py").write_text(text, encoding="utf-8")
 
     def records(self, study: str = "tiny") -> dict[str, bytes]:

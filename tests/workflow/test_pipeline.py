@@ -38,16 +38,22 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     return copy_checkout(tmp_path_factory.mktemp("shared") / 'a "copy" of 研究\'s')
 
 
+PREPARED = ("data: ", "weights of ")
+
+
 def read(content: bytes) -> Record:
     return Record.model_validate_json(content)
 
 
 def words(said: str) -> list[str]:
     """The lines of a start that come before its answer, without times, accuracies and what chance alone decides."""
-    text = re.sub(r"; FAR from .*?(?=; |$)", "", said, flags=re.MULTILINE)
+    text = re.sub(r"; OUTLIER from .*?(?=; |$)", "", said, flags=re.MULTILINE)
     text = re.sub(r"\b\d[\d.,]* (ms|s|minutes?)\b", "TIME", re.sub(r"accuracy \d+%", "accuracy A", text))
     lines = re.sub(r"\bbs\d", "bsN", text).splitlines()
-    return [line for line in lines if line and not END.match(line) and not line.startswith("Using workflow specific")]
+    kept = [line for line in lines if line and not END.match(line) and not line.startswith("Using workflow specific")]
+    # Data and weights are prepared in the order that Snakemake chooses.
+    prepared = iter(sorted(line for line in kept if line.startswith(PREPARED)))
+    return [next(prepared) if line.startswith(PREPARED) else line for line in kept]
 
 
 def append(path: Path, line: str) -> None:
