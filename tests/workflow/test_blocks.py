@@ -53,6 +53,7 @@ def sessions(checkout: Checkout) -> list[int]:
 
 @pytest.mark.xdist_group("whole blocks")
 class TestABlockIsMadeWholeOrNotBegun:
+    @pytest.mark.gate
     def test_a_budget_leaves_the_blocks_that_it_cannot_end_and_the_report_is_made(self, shared: Checkout) -> None:
         """The earlier runs are said to have taken a day each."""
         shared.good(extra=RECORDS)
