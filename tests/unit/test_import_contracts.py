@@ -53,7 +53,7 @@ def test_the_contracts_hold(package: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "planted", "contract"),
     [
-        ("study/host/supervise.py", "from study.training import probe", LAYERS),
+        ("study/host/supervise.py", "from study.training import common", LAYERS),
         ("study/analysis/words.py", "from study.host import supervise", LAYERS),
         ("study/analysis/words.py", "from study.verbs import table", LAYERS),
         ("study/training/common.py", "from study.analysis import words", LAYERS),
