@@ -184,11 +184,6 @@ class Page:
         )
         return x, y
 
-    def hover(self, element: str) -> None:
-        """Move the mouse to the centre of an element."""
-        x, y = self.centre(element)
-        self.command("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
-
     def click(self, element: str) -> None:
         """Move the mouse to the centre of an element, and click."""
         x, y = self.centre(element)
