@@ -1,96 +1,63 @@
-"""A small client of a headless Chromium: its DevTools protocol over a pipe, with no port and no library."""
+"""A small client of a headless Chromium: its DevTools protocol over a socket that only both of them hold."""
 
 import base64
 import json
 import os
-import select
 import shutil
 import signal
+import socket
 import subprocess
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Any
 
 ANSWER_SECONDS = 120.0
-"""The longest that the browser may take over one command."""
+"""The longest that the browser may be silent while it is asked."""
 OPTIONS = (
     "--headless", "--no-sandbox", "--remote-debugging-pipe", "--disable-gpu", "--disable-dev-shm-usage",
     "--disable-breakpad", "--disable-background-networking", "--disable-component-update", "--no-first-run",
     "--force-color-profile=srgb", "--hide-scrollbars", "--host-resolver-rules=MAP * ~NOTFOUND",
 )  # fmt: skip
-KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowRight": 39}
 
 
 class BrowserError(Exception):
-    """The browser ended, is silent, or refused a command, or JavaScript of a test failed."""
-
-
-class Pipe:
-    """JSON messages to and from the browser, each ended by a NUL."""
-
-    def __init__(self, reading: int, writing: int) -> None:
-        self._reading, self._writing, self._rest = reading, writing, b""
-        os.set_blocking(writing, False)
-
-    def send(self, message: dict[str, Any]) -> None:
-        """Send one message. Raise ``BrowserError`` if the browser does not take it in time."""
-        left, until = json.dumps(message).encode() + b"\0", time.monotonic() + ANSWER_SECONDS
-        while left:
-            _, ready, _ = select.select([], [self._writing], [], max(0.0, until - time.monotonic()))
-            if not ready:
-                raise BrowserError("the browser takes no message")
-            try:
-                left = left[os.write(self._writing, left) :]
-            except BrokenPipeError:
-                raise BrowserError("the browser has ended") from None
-
-    def receive(self, until: float) -> dict[str, Any]:
-        """Return the next message. Raise ``BrowserError`` if none came until the monotonic time ``until``."""
-        while b"\0" not in self._rest:
-            ready, _, _ = select.select([self._reading], [], [], max(0.0, until - time.monotonic()))
-            if not ready:
-                raise BrowserError(f"the browser was silent for {ANSWER_SECONDS:.0f} s")
-            if not (chunk := os.read(self._reading, 1 << 20)):
-                raise BrowserError("the browser has ended")
-            self._rest += chunk
-        message, _, self._rest = self._rest.partition(b"\0")
-        parsed: dict[str, Any] = json.loads(message)
-        return parsed
+    """The browser refused a command or has ended, or JavaScript of a test failed."""
 
 
 class Browser:
-    """A browser that runs. ``heard`` holds the events of each session, in their order."""
+    """A browser that runs. ``heard`` holds what each event of each session told. A message ends with a NUL."""
 
-    def __init__(self, pipe: Pipe) -> None:
-        self._pipe, self._last = pipe, 0
-        self.heard: dict[str | None, list[dict[str, Any]]] = {}
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection, self._rest, self._last = connection, b"", 0
+        self.heard: defaultdict[tuple[str | None, str], list[dict[str, Any]]] = defaultdict(list)
 
     def command(self, method: str, session: str | None = None, **parameters: Any) -> dict[str, Any]:
-        """Return the browser's answer to one command. Raise ``BrowserError`` if it refuses or says nothing."""
+        """Return the browser's answer to one command. Raise ``BrowserError`` if it refuses."""
         self._last += 1
         target = {"sessionId": session} if session else {}
-        self._pipe.send({"id": self._last, "method": method, "params": parameters} | target)
-        until = time.monotonic() + ANSWER_SECONDS
-        while (answer := self._next(until)).get("id") != self._last:
+        question = {"id": self._last, "method": method, "params": parameters} | target
+        self._connection.sendall(json.dumps(question).encode() + b"\0")
+        while (answer := self.next()).get("id") != self._last:
             pass
         if "error" in answer:
             raise BrowserError(f"{method}: {answer['error']['message']}")
         result: dict[str, Any] = answer["result"]
         return result
 
-    def wait_for(self, event: str, session: str, since: int) -> None:
-        """Return once the session has had the event, its first ``since`` events left out."""
-        until = time.monotonic() + ANSWER_SECONDS
-        while not any(heard["method"] == event for heard in self.heard.get(session, [])[since:]):
-            self._next(until)
-
-    def _next(self, until: float) -> dict[str, Any]:
-        message = self._pipe.receive(until)
+    def next(self) -> dict[str, Any]:
+        """Wait for the browser's next message and return it; what an event tells is heard."""
+        while b"\0" not in self._rest:
+            if not (chunk := self._connection.recv(1 << 20)):
+                raise BrowserError("the browser has ended")
+            self._rest += chunk
+        text, _, self._rest = self._rest.partition(b"\0")
+        message: dict[str, Any] = json.loads(text)
         if "method" in message:
-            self.heard.setdefault(message.get("sessionId"), []).append(message)
+            self.heard[message.get("sessionId"), message["method"]].append(message["params"])
         return message
 
     @contextmanager
@@ -99,8 +66,7 @@ class Browser:
         context = self.command("Target.createBrowserContext")["browserContextId"]
         try:
             target = self.command("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
-            session = self.command("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-            yield Page(self, session)
+            yield Page(self, self.command("Target.attachToTarget", targetId=target, flatten=True)["sessionId"])
         finally:
             self.command("Target.disposeBrowserContext", browserContextId=context)
 
@@ -119,41 +85,37 @@ class Page:
         """Return the answer to one command to this page."""
         return self._browser.command(method, self._session, **parameters)
 
-    def _heard(self, method: str) -> list[dict[str, Any]]:
-        return [event["params"] for event in self._browser.heard.get(self._session, []) if event["method"] == method]
+    def _heard(self, *methods: str) -> list[dict[str, Any]]:
+        self.evaluate("0")  # what happened before this answer has arrived with it
+        return [told for method in methods for told in self._browser.heard[self._session, method]]
 
     @property
-    def messages(self) -> list[str]:
+    def messages(self) -> list[dict[str, Any]]:
         """What the page wrote to the console, its exceptions, and what the browser logged of it."""
-        self.evaluate("0")  # what was said before this answer has arrived with it
-        said = [" ".join(str(one.get("value", one.get("description"))) for one in event["args"])
-                for event in self._heard("Runtime.consoleAPICalled")]  # fmt: skip
-        thrown = [_exception(event["exceptionDetails"]) for event in self._heard("Runtime.exceptionThrown")]
-        return said + thrown + [event["entry"]["text"] for event in self._heard("Log.entryAdded")]
+        return self._heard("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
 
     @property
     def requests(self) -> list[str]:
         """The address of each request of the page, its own file and data addresses too."""
-        self.evaluate("0")
-        return [event["request"]["url"] for event in self._heard("Network.requestWillBeSent")]
+        return [told["request"]["url"] for told in self._heard("Network.requestWillBeSent")]
 
     def open(self, address: Path | str) -> None:
         """Open a file, or an address, and wait until it is loaded."""
-        since = len(self._browser.heard.get(self._session, []))
         url = address.resolve().as_uri() if isinstance(address, Path) else address
-        answer = self.command("Page.navigate", url=url)
-        if "errorText" in answer:
-            raise BrowserError(f"{url}: {answer['errorText']}")
-        if "loaderId" in answer:  # a new fragment of the same file loads nothing
-            self._browser.wait_for("Page.loadEventFired", self._session, since)
+        loaded = self._browser.heard[self._session, "Page.loadEventFired"]
+        loaded.clear()
+        if error := self.command("Page.navigate", url=url).get("errorText"):
+            raise BrowserError(f"{url}: {error}")
+        while not loaded:
+            self._browser.next()
 
-    def viewport(self, width: int, height: int = 900, scale: float = 1.0) -> None:
-        """Set the size of the window, in CSS pixels, and the device's pixels to one of those."""
-        size = {"width": width, "height": height, "deviceScaleFactor": scale}
+    def viewport(self, width: int, height: int = 900) -> None:
+        """Set the size of the window, in CSS pixels."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1}
         self.command("Emulation.setDeviceMetricsOverride", mobile=False, **size)
 
-    def media(self, scheme: Literal["light", "dark"] = "light", medium: Literal["", "print"] = "") -> None:
-        """Set the colour scheme that the reader prefers, and whether the page is shown as in print."""
+    def media(self, scheme: str = "light", medium: str = "") -> None:
+        """Set the colour scheme that the reader prefers, and the medium: ``print`` for the page as it is printed."""
         preferred = [{"name": "prefers-color-scheme", "value": scheme}]
         self.command("Emulation.setEmulatedMedia", media=medium, features=preferred)
 
@@ -165,49 +127,34 @@ class Page:
         """Return the JSON value of a JavaScript expression, or the one that it promises."""
         answer = self.command("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
-            raise BrowserError(_exception(answer["exceptionDetails"]))
+            raise BrowserError(json.dumps(answer["exceptionDetails"]))
         return answer["result"].get("value")
 
     def until(self, condition: str, seconds: float = 5.0) -> bool:
         """Return whether the expression becomes true in time."""
         end = time.monotonic() + seconds
         while not (true := bool(self.evaluate(condition))) and time.monotonic() < end:
-            time.sleep(0.05)
+            time.sleep(0.02)
         return true
 
-    def centre(self, element: str) -> tuple[float, float]:
-        """Return the centre of the element of a JavaScript expression in the window, after scrolling to it."""
-        to_centre = "e.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'})"
-        x, y = self.evaluate(
-            f"(e => {{{to_centre}; const b = e.getBoundingClientRect();"
-            f"return [b.x + b.width / 2, b.y + b.height / 2]}})({element})"
-        )
-        return x, y
-
     def click(self, element: str) -> None:
-        """Move the mouse to the centre of an element, and click."""
-        x, y = self.centre(element)
+        """Scroll to the element of a JavaScript expression, move the mouse to its centre, and click."""
+        x, y = self.evaluate(
+            "(e => { e.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'});"
+            f"const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; }})({element})"
+        )
         for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
-            button = {} if kind == "mouseMoved" else {"button": "left", "clickCount": 1}
-            self.command("Input.dispatchMouseEvent", type=kind, x=x, y=y, **button)
-
-    def press(self, key: Literal["Tab", "Enter", "Escape", "ArrowRight"]) -> None:
-        """Press a key and let it go."""
-        named: dict[str, Any] = {"key": key, "code": key, "windowsVirtualKeyCode": KEYS[key]}
-        self.command("Input.dispatchKeyEvent", type="keyDown", **named, **({"text": "\r"} if key == "Enter" else {}))
-        self.command("Input.dispatchKeyEvent", type="keyUp", **named)
+            button = "none" if kind == "mouseMoved" else "left"
+            self.command("Input.dispatchMouseEvent", type=kind, x=x, y=y, button=button, clickCount=1)
 
     def write(self, text: str) -> None:
         """Write a text where the focus is."""
         self.command("Input.insertText", text=text)
 
-    def screenshot(self, top: float | None = None, height: float = 0.0) -> bytes:
-        """Return a PNG of the window, or of the whole width from ``top`` on, ``height`` high, in CSS pixels."""
-        wide: dict[str, Any] = {}
-        if top is not None:
-            clip = {"x": 0, "y": top, "width": self.evaluate("innerWidth"), "height": height, "scale": 1}
-            wide = {"captureBeyondViewport": True, "clip": clip}
-        return base64.b64decode(self.command("Page.captureScreenshot", format="png", **wide)["data"])
+    def screenshot(self, top: float, height: float) -> bytes:
+        """Return a PNG of the page's whole width from ``top`` on, ``height`` high, in CSS pixels."""
+        clip = {"x": 0, "y": top, "width": self.evaluate("innerWidth"), "height": height, "scale": 1}
+        return base64.b64decode(self.command("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)["data"])
 
     def pdf(self) -> bytes:
         """Return the page as it is printed, as PDF, on the paper that it asks for or on A4."""
@@ -215,37 +162,27 @@ class Page:
         return base64.b64decode(self.command("Page.printToPDF", **paper)["data"])
 
 
-def _exception(details: dict[str, Any]) -> str:
-    return str(details.get("exception", {}).get("description") or details["text"])
-
-
 def installed() -> str | None:
     """Return the path of the browser, or ``None`` where there is none."""
-    return next((path for name in ("chromium", "google-chrome") if (path := shutil.which(name))), None)
+    return shutil.which("chromium") or shutil.which("google-chrome")
 
 
 @contextmanager
 def started(program: str) -> Iterator[Browser]:
     """A browser with a profile of its own; its whole process group ends with the context, whatever happens in it."""
-    with TemporaryDirectory(prefix="study-chromium-", ignore_cleanup_errors=True) as profile:
-        answers, to_us = os.pipe()
-        to_it, questions = os.pipe()
-        # The browser reads descriptor 3 and writes 4. They are opened from ends with higher numbers, by a shell.
-        ends = (os.dup(to_it), os.dup(to_us))
-        script = 'exec "${@:3}" 3<&"$1" 4>&"$2"'
-        command = [program, *OPTIONS, f"--user-data-dir={profile}/profile", "about:blank"]
-        with (Path(profile) / "said").open("wb") as said:
+    ours, its = socket.socketpair()
+    ours.settimeout(ANSWER_SECONDS)
+    # The browser reads descriptor 3 and writes 4: a shell opens both from the socket.
+    command = ["bash", "-c", f'exec "$@" 3<&{its.fileno()} 4>&3', "bash", program, *OPTIONS]
+    with ours, TemporaryDirectory(prefix="study-chromium-", ignore_cleanup_errors=True) as profile:
+        with its:
             process = subprocess.Popen(
-                ["bash", "-c", script, "bash", *(str(end) for end in ends), *command],
-                pass_fds=ends, start_new_session=True, env=os.environ | {"HOME": profile},
-                stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+                [*command, f"--user-data-dir={profile}/profile", "about:blank"],
+                pass_fds=[its.fileno()], start_new_session=True, env=os.environ | {"HOME": profile},
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             )  # fmt: skip
-        for end in (*ends, to_it, to_us):
-            os.close(end)
         try:
-            yield Browser(Pipe(answers, questions))
+            yield Browser(ours)
         finally:
             os.killpg(process.pid, signal.SIGKILL)  # before it is waited for, so no other group can have it
             process.wait(ANSWER_SECONDS)
-            os.close(answers)
-            os.close(questions)

@@ -8,28 +8,24 @@ from typing import Any
 import pytest
 
 from study.analysis.report.step import render
-from study.artifacts.plan import Plan
 from tests.browser.chromium import Browser, Page, installed, started
 from tests.conftest import tiny_plan, write_photos
 from tests.examples import results_of
 from tests.unit.analysis.test_report import analysed, with_gpu
 
-PROBES = Path(__file__).with_name("probes.js").read_text(encoding="utf-8")
+PROBES = Path(__file__).with_name("probes.js").read_text(encoding="utf-8").strip()
+Show = Callable[..., Path]
 EXAMPLE = ("batch-size", "speedup")
-PAGES = ("example", "switches", "undecided", "thirteen", "hostile")
-"""The examples on an H200, a study in which nothing can be concluded, 13 studies, and two whose words are hostile."""
-GATED_PAGES = [pytest.param(PAGES[0], marks=pytest.mark.gate), *PAGES[1:]]
+PAGES = {"example": 62, "switches": 96, "undecided": 3, "thirteen": 2 * 18, "hostile": 24}
+"""The examples on an H200, a study in which nothing can be concluded, 13 studies, and two whose words are hostile: each
+with the runs of its first two studies, which are the least number of its marks."""
+GATED_PAGES = [pytest.param("example", marks=pytest.mark.gate), *list(PAGES)[1:]]
 """The same for a test that `make test` makes of the first page alone."""
-
-
-def probes(part: str) -> str:
-    """The JavaScript expression of a function in ``probes.js``, or of a call to it."""
-    return f"{PROBES.strip()}.{part}"
 
 
 def probe(page: Page, call: str) -> Any:
     """The value of a call to one of the functions in ``probes.js``."""
-    return page.evaluate(probes(call))
+    return page.evaluate(f"{PROBES}.{call}")
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups, also where this folder is named on the command line
@@ -41,10 +37,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    program = installed()
-    if program is None:
-        pytest.skip("no Chromium on this machine; .ci/run installs it")
+def program() -> str:
+    return installed() or pytest.skip("no Chromium on this machine; .ci/run installs it")
+
+
+@pytest.fixture(scope="session")
+def browser(program: str) -> Iterator[Browser]:
     with started(program) as running:
         yield running
 
@@ -95,10 +93,11 @@ def undecided(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def thirteen(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Thirteen studies of 18 runs each."""
     results = tmp_path_factory.mktemp("thirteen")
-    plans = [_named(f"study-{number}") for number in range(1, 14)]
-    for plan in plans:
-        analysed(plan, results)
-    render([plan.name for plan in plans], results, results / "report.html")
+    names = [f"study-{number}" for number in range(1, 14)]
+    for name in names:
+        plan = with_gpu(tiny_plan(factors=FACTORS, replicates=3, contrast="device", title=f"A study named {name}"))
+        analysed(plan.model_copy(update={"name": name}), results)
+    render(names, results, results / "report.html")
     return results / "report.html"
 
 
@@ -118,26 +117,26 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "replicates": 3,
         "contrast": "dataset.path",
     }
-    names = {"long": (LONG, f"Is {TURNED} safe?"), "turned": (TURNED, f"Is {LONG} safe?")}
-    for name, (title, question) in names.items():
-        plan = tiny_plan(title=title, question=question, **changes).model_copy(update={"name": name})
-        slow = plan.runs[0].setting.short
-        analysed(plan, results, times={slow: 5.0})
-    render([*names], results, results / "report.html")
+    for name, title, asked in (("long", LONG, TURNED), ("turned", TURNED, LONG)):
+        plan = tiny_plan(title=title, question=f"Is {asked} safe?", **changes).model_copy(update={"name": name})
+        analysed(plan, results, times={plan.runs[0].setting.short: 5.0})
+    render(["long", "turned"], results, results / "report.html")
     return results / "report.html"
 
 
-def _named(name: str) -> Plan:
-    plan = with_gpu(tiny_plan(factors=FACTORS, replicates=3, contrast="device", title=f"A study named {name}"))
-    return plan.model_copy(update={"name": name})
-
-
 @pytest.fixture
-def report(request: pytest.FixtureRequest) -> Callable[[str], Path]:
-    """The path of the page with one of the names in ``PAGES``."""
+def show(page: Page, request: pytest.FixtureRequest) -> Show:
+    """Open one of ``PAGES`` in a window of a size and in a colour scheme, unfold it, and return its path."""
 
-    def named(name: str) -> Path:
+    def shown(
+        name: str, width: int = 1280, height: int = 900, scheme: str = "light", unfold: str = "openDetails()"
+    ) -> Path:
         path: Path = request.getfixturevalue(name)
+        page.viewport(width, height)
+        page.media(scheme)
+        page.open(path)
+        if unfold:
+            probe(page, unfold)
         return path
 
-    return named
+    return shown

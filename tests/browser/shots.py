@@ -10,26 +10,15 @@ writes the first screen alone, as README.md shows that of the example.
 """
 
 import sys
+from itertools import product
 from pathlib import Path
 
-from tests.browser.chromium import Browser, Page, installed, started
+from tests.browser.chromium import Browser, installed, started
 
-WIDTHS = (1280, 768, 375)
 PIECE = 2400
 """The height of a piece in CSS pixels."""
 FIRST = (900, 1060)
 """Width and height of the first screen."""
-
-
-def shoot(page: Page, folder: Path, width: int, scheme: str) -> list[Path]:
-    """Write the pieces of the page at one width and in one colour scheme, and return their paths."""
-    height = page.evaluate("document.documentElement.scrollHeight")
-    written = []
-    for number, top in enumerate(range(0, height, PIECE), 1):
-        path = folder / f"{width}-{scheme}-{number:02d}.png"
-        path.write_bytes(page.screenshot(top, min(PIECE, height - top)))
-        written.append(path)
-    return written
 
 
 def shoot_first(browser: Browser, source: Path, picture: Path) -> None:
@@ -38,20 +27,23 @@ def shoot_first(browser: Browser, source: Path, picture: Path) -> None:
         page.viewport(*FIRST)
         page.media("light")
         page.open(source)
-        picture.write_bytes(page.screenshot())
+        picture.write_bytes(page.screenshot(0, FIRST[1]))
 
 
 def shoot_all(browser: Browser, source: Path, folder: Path) -> None:
     """Write all pieces of the page at each width and in each colour scheme."""
     folder.mkdir(parents=True, exist_ok=True)
-    for width in WIDTHS:
-        for scheme in ("light", "dark"):
-            with browser.page() as page:
-                page.viewport(width)
-                page.media(scheme)
-                page.open(source)
-                page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
-                print(*shoot(page, folder, width, scheme), sep="\n")
+    for width, scheme in product((1280, 768, 375), ("light", "dark")):
+        with browser.page() as page:
+            page.viewport(width)
+            page.media(scheme)
+            page.open(source)
+            page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+            height = page.evaluate("document.documentElement.scrollHeight")
+            for number, top in enumerate(range(0, height, PIECE), 1):
+                path = folder / f"{width}-{scheme}-{number:02d}.png"
+                path.write_bytes(page.screenshot(top, min(PIECE, height - top)))
+                print(path)
 
 
 def main() -> int:

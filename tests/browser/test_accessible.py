@@ -1,15 +1,13 @@
 """axe-core finds no violation of WCAG 2.2 AA, at two widths, in light and dark."""
 
 import json
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
 from tests.browser.chromium import Page
-from tests.browser.conftest import GATED_PAGES, probe
+from tests.browser.conftest import GATED_PAGES, Show
 
 pytestmark = pytest.mark.thorough
 
@@ -39,13 +37,8 @@ def axe() -> str:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 375])
 @pytest.mark.parametrize("name", GATED_PAGES)
-def test_axe_finds_no_violation(
-    page: Page, report: Callable[[str], Path], axe: str, name: str, width: int, scheme: Literal["light", "dark"]
-) -> None:
-    page.viewport(width)
-    page.media(scheme)
-    page.open(report(name))
-    probe(page, "openTwoStudies()")
+def test_axe_finds_no_violation(page: Page, show: Show, axe: str, name: str, width: int, scheme: str) -> None:
+    show(name, width, scheme=scheme, unfold="openTwoStudies()")
     page.evaluate(f"{axe}; 0")
     assert page.evaluate(f"axe.run({LOOKED_AT}, {json.dumps(RUN)}).then({SHOWN})") == []
 

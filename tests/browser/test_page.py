@@ -1,51 +1,37 @@
 """How each page reads: on a desk and a phone, light and dark, and without its script."""
 
 import re
-from collections.abc import Callable
 from itertools import combinations
-from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pytest
 
 from tests.browser.chromium import Page
-from tests.browser.conftest import FOLDERS, GATED_PAGES, LONG, PAGES, probe
+from tests.browser.conftest import FOLDERS, GATED_PAGES, LONG, PAGES, Show, probe
 
 pytestmark = pytest.mark.thorough
 
-Report = Callable[[str], Path]
-
-
-@pytest.mark.parametrize("name", GATED_PAGES)
-@pytest.mark.parametrize("width", [1280, 375])
-def test_the_page_says_nothing_to_the_console_and_asks_for_nothing(
-    page: Page, report: Report, name: str, width: int
-) -> None:
-    path = report(name)
-    page.viewport(width)
-    page.open(path)
-    probe(page, "openDetails()")
-    assert page.messages == []
-    assert [url for url in page.requests if not url.startswith("data:")] == [path.as_uri()]
+PHONE = {"width": 375, "height": 700}
 
 
 @pytest.mark.parametrize("name", GATED_PAGES)
 @pytest.mark.parametrize("width", [1280, 768, 375])
-def test_the_page_does_not_scroll_sideways(page: Page, report: Report, name: str, width: int) -> None:
-    page.viewport(width)
-    page.open(report(name))
-    probe(page, "openDetails()")
+def test_the_page_asks_for_nothing_does_not_scroll_sideways_and_has_no_small_text(
+    page: Page, show: Show, name: str, width: int
+) -> None:
+    path = show(name, width)
+    assert page.messages == []
+    assert [url for url in page.requests if not url.startswith("data:")] == [path.as_uri()]
     found = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
     assert found[0] <= found[1] == width, probe(page, "wide()")
+    assert probe(page, "smallTexts(10)") == []
 
 
 @pytest.mark.parametrize(("width", "least"), [(1280, 200), (375, 340)])
 def test_the_overview_is_seen_whole_and_gives_its_questions_room(
-    page: Page, thirteen: Path, width: int, least: int
+    page: Page, show: Show, width: int, least: int
 ) -> None:
-    page.viewport(width)
-    page.open(thirteen)
+    show("thirteen", width)
     table = "document.querySelector('.overview')"
     assert page.evaluate(f"{table}.scrollWidth <= {table}.parentElement.clientWidth")
     assert page.evaluate(f"{table}.tBodies[0].rows[0].cells[0].clientWidth") >= least
@@ -53,10 +39,9 @@ def test_the_overview_is_seen_whole_and_gives_its_questions_room(
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 900), (375, 667)])
 def test_the_first_screen_of_two_studies_says_what_becomes_of_each_claim(
-    page: Page, example: Path, width: int, height: int
+    page: Page, show: Show, width: int, height: int
 ) -> None:
-    page.viewport(width, height)
-    page.open(example)
+    show("example", width, height, unfold="")
     lines = page.evaluate(
         "[...document.querySelectorAll('.claims li')].map(e => [e.innerText, e.getBoundingClientRect().bottom])"
     )
@@ -70,21 +55,10 @@ def test_the_first_screen_of_two_studies_says_what_becomes_of_each_claim(
     ) == page.evaluate("[...document.querySelectorAll('.claims b')].map(told => told.innerText)")
 
 
-def test_a_link_to_what_is_folded_opens_it_with_and_without_the_script(page: Page, bare: Page, example: Path) -> None:
-    for one in (page, bare):
-        one.open(example)
-        for part in ("batch-size-runs", "speedup-facts"):
-            assert not one.evaluate(f"document.getElementById({part!r}).checkVisibility()")
-            one.click(f"document.querySelector('a[href=\"#{part}\"]')")
-            assert one.until(f"document.getElementById({part!r}).checkVisibility()")
-
-
 def test_the_first_column_stays_where_a_table_scrolls_on_a_phone_and_accuracy_is_seen_beside_it(
-    page: Page, example: Path
+    page: Page, show: Show
 ) -> None:
-    page.viewport(375, 700)
-    page.open(example)
-    probe(page, "openDetails()")
+    show("example", **PHONE)
     boxes = probe(page, "scrolled()")
     assert [box for box in boxes if not box["stays"] or box["hides"] or box["accuracy"] is False] == []
     assert sum(box["accuracy"] is True for box in boxes) >= 3  # of every run of both studies, and of the ratios
@@ -94,27 +68,20 @@ def test_the_first_column_stays_where_a_table_scrolls_on_a_phone_and_accuracy_is
 
 
 @pytest.mark.parametrize("name", ["example", "switches"])
-def test_every_table_is_seen_whole_on_a_desk(page: Page, report: Report, name: str) -> None:
-    page.open(report(name))
-    probe(page, "openDetails()")
+@pytest.mark.parametrize("width", [1280, 768, 375])
+def test_no_word_of_a_table_is_broken_and_on_a_desk_every_table_is_seen_whole(
+    page: Page, show: Show, name: str, width: int
+) -> None:
+    show(name, width)
+    assert probe(page, "broken()") == []
     cut = "[...document.querySelectorAll('.scroll')].filter(box => box.scrollWidth > box.clientWidth)"
-    assert page.evaluate(f"{cut}.map(box => box.getAttribute('aria-label'))") == []
+    assert width < 1280 or page.evaluate(f"{cut}.map(box => box.getAttribute('aria-label'))") == []
     assert page.evaluate("document.querySelectorAll('.scroll').length") > 5
 
 
 @pytest.mark.parametrize("name", ["example", "switches"])
-@pytest.mark.parametrize("width", [1280, 768, 375])
-def test_no_word_of_a_table_is_broken(page: Page, report: Report, name: str, width: int) -> None:
-    page.viewport(width)
-    page.open(report(name))
-    probe(page, "openDetails()")
-    assert probe(page, "broken()") == []
-
-
-@pytest.mark.parametrize("name", ["example", "switches"])
-def test_an_interval_stands_in_one_line_on_a_phone(page: Page, report: Report, name: str) -> None:
-    page.viewport(375, 700)
-    page.open(report(name))
+def test_an_interval_stands_in_one_line_on_a_phone(page: Page, show: Show, name: str) -> None:
+    show(name, **PHONE)
     lines: list[float] = page.evaluate(
         "[...document.querySelectorAll('.levels .whole')].map(told =>"
         "told.getBoundingClientRect().height / parseFloat(getComputedStyle(told).lineHeight))"
@@ -123,10 +90,8 @@ def test_an_interval_stands_in_one_line_on_a_phone(page: Page, report: Report, n
     assert max(lines) < 1.5
 
 
-def test_the_numbers_of_the_first_epoch_are_seen_on_a_phone(page: Page, example: Path) -> None:
-    page.viewport(375, 700)
-    page.open(example)
-    probe(page, "openDetails()")
+def test_the_numbers_of_the_first_epoch_are_seen_on_a_phone(page: Page, show: Show) -> None:
+    show("example", **PHONE)
     cells = "[...document.querySelectorAll('.scroll[aria-label^=\"Epoch\"] td:nth-child(2)')]"
     assert page.evaluate(f"{cells}.length") > 20
     assert page.evaluate(f"Math.max(...{cells}.map(cell => cell.getBoundingClientRect().right))") < 375 - 16
@@ -136,11 +101,10 @@ def test_the_numbers_of_the_first_epoch_are_seen_on_a_phone(page: Page, example:
 
 @pytest.mark.parametrize("name", ["example", "thirteen", "switches"])
 @pytest.mark.parametrize("width", [1280, 768, 375])
-def test_no_card_stands_alone_beside_an_empty_row(page: Page, report: Report, name: str, width: int) -> None:
-    page.viewport(width)
-    page.open(report(name))
+def test_no_card_stands_alone_beside_an_empty_row(page: Page, show: Show, name: str, width: int) -> None:
+    show(name, width)
     rows = page.evaluate(
-        "[...document.querySelectorAll('.cards')].filter(list => list.checkVisibility()).map(list =>"
+        "[...document.querySelectorAll('.cards')].map(list =>"
         "Object.values(Object.groupBy([...list.children], card => card.offsetTop)).map(row =>"
         "list.getBoundingClientRect().right - row.at(-1).getBoundingClientRect().right))"
     )
@@ -149,9 +113,8 @@ def test_no_card_stands_alone_beside_an_empty_row(page: Page, report: Report, na
 
 
 @pytest.mark.parametrize("name", ["example", "thirteen"])
-def test_every_link_of_the_navigation_is_seen_on_a_phone(page: Page, report: Report, name: str) -> None:
-    page.viewport(375, 700)
-    page.open(report(name))
+def test_every_link_of_the_navigation_is_seen_on_a_phone(page: Page, show: Show, name: str) -> None:
+    show(name, **PHONE)
     links = "[...document.querySelectorAll('nav a')].map(link => link.getBoundingClientRect())"
     assert page.evaluate(f"Math.max(...{links}.map(box => box.right))") <= 375 - 16
     page.evaluate("scrollTo(0, 3000)")  # many lines of links would hide what is read
@@ -159,12 +122,8 @@ def test_every_link_of_the_navigation_is_seen_on_a_phone(page: Page, report: Rep
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_two_parts_of_a_bar_have_no_colours_that_look_alike(
-    page: Page, switches: Path, scheme: Literal["light", "dark"]
-) -> None:
-    page.media(scheme)
-    page.open(switches)
-    probe(page, "openDetails()")
+def test_two_parts_of_a_bar_have_no_colours_that_look_alike(page: Page, show: Show, scheme: str) -> None:
+    show("switches", scheme=scheme)
     legends: list[list[str]] = page.evaluate(
         "[...document.querySelectorAll('.legend')].map(legend =>"
         "[...legend.querySelectorAll('rect')].map(box => getComputedStyle(box).fill))"
@@ -176,9 +135,8 @@ def test_two_parts_of_a_bar_have_no_colours_that_look_alike(
         assert min(far, default=99.0) > 40
 
 
-def test_a_users_words_are_text_and_move_no_others(page: Page, hostile: Path) -> None:
-    page.open(hostile)
-    probe(page, "openDetails()")
+def test_a_users_words_are_text_and_move_no_others(page: Page, show: Show) -> None:
+    show("hostile")
     assert probe(page, "reordered()") == []
     text = page.evaluate("document.body.innerText")
     assert "\u202e" not in text + page.evaluate("document.title")
@@ -187,79 +145,50 @@ def test_a_users_words_are_text_and_move_no_others(page: Page, hostile: Path) ->
     assert page.evaluate("document.scripts.length") == 1
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_no_text_is_smaller_than_ten_pixels_on_a_phone(page: Page, report: Report, name: str) -> None:
-    page.viewport(375, 700, scale=2)
-    page.open(report(name))
-    probe(page, "openDetails()")
-    assert probe(page, "smallTexts(10)") == []
-
-
-def test_the_text_of_charts_is_text(page: Page, example: Path) -> None:
-    """A picture hides its letters from the search, from the reader's colours and from the test above."""
-    page.open(example)
-    probe(page, "openDetails()")
+def test_the_text_of_charts_is_text(page: Page, show: Show) -> None:
+    """A picture hides its letters from the search, from the reader's colours and from the tests of texts."""
+    show("example")
     assert page.evaluate("document.querySelectorAll('img').length") == 0
     charts = "[...document.querySelectorAll('figure svg:not(figure .legend svg)')]"
     assert page.evaluate(f"{charts}.length") > 0
     assert page.evaluate(f"{charts}.filter(chart => !chart.querySelector('text')).length") == 0
 
 
-MARKS = {"example": 62, "switches": 96, "undecided": 3, "thirteen": 2 * 18, "hostile": 24}
-"""The least number of marks of each page: the runs of two studies."""
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 375])
 @pytest.mark.parametrize("name", PAGES)
-def test_every_mark_stands_out_from_its_ground(
-    page: Page, report: Report, name: str, scheme: Literal["light", "dark"], width: int
+def test_dark_is_dark_and_every_mark_and_text_of_a_chart_stands_out_from_its_ground(
+    page: Page, show: Show, name: str, scheme: str, width: int
 ) -> None:
-    page.viewport(width)
-    page.media(scheme)
-    page.open(report(name))
-    probe(page, "openTwoStudies()")
-    found = probe(page, "poorMarks(3)")
-    assert found["poor"] == []
-    assert found["checked"] >= MARKS[name]
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", PAGES)
-def test_every_text_of_a_chart_stands_out_from_its_ground(
-    page: Page, report: Report, name: str, scheme: Literal["light", "dark"]
-) -> None:
-    """As WCAG has it: 4.5 to 1, or 3 to 1 for large letters. axe does not look into SVG."""
-    page.media(scheme)
-    page.open(report(name))
-    probe(page, "openTwoStudies()")
-    found = probe(page, "poorTexts()")
-    assert found["poor"] == []
-    assert found["checked"] > 0
+    """As WCAG has it: 4.5 to 1 for a text, or 3 to 1 for large letters. axe does not look into SVG."""
+    show(name, width, scheme=scheme, unfold="openTwoStudies()")
+    brightness = probe(page, "brightness()")
+    assert brightness < 0.1 if scheme == "dark" else brightness > 0.8
+    for call, least in (("poorMarks(3)", PAGES[name]), ("poorTexts()", 1)):
+        found = probe(page, call)
+        assert found["poor"] == []
+        assert found["checked"] >= least
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_dark_is_dark_and_light_is_light(page: Page, report: Report, name: str) -> None:
-    page.open(report(name))
-    light = probe(page, "brightness()")
-    page.media("dark")
-    assert probe(page, "brightness()") < 0.1
-    assert light > 0.8
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_the_page_reads_without_its_script(page: Page, bare: Page, report: Report, name: str) -> None:
+def test_the_page_reads_without_its_script(page: Page, bare: Page, show: Show, name: str) -> None:
     """Every heading, sentence and cell that a reader sees with the script is there without it."""
-    path = report(name)
-    page.open(path)
-    bare.open(path)
-    folded = [probe(one, "texts()") for one in (page, bare)]
-    assert set(folded[0]) <= set(folded[1])
+    bare.open(show(name, unfold=""))
+    folded, static = (probe(one, "texts()") for one in (page, bare))
+    assert set(folded) <= set(static)
     for one in (page, bare):
         probe(one, "openDetails()")
     scripted, static = (probe(one, "texts()") for one in (page, bare))
     assert set(scripted) <= set(static)
     assert len(static) > 20
-    assert bare.evaluate("document.querySelectorAll('tbody tr').length") == page.evaluate(
-        "document.querySelectorAll('tbody tr').length"
-    )
+    rows = "document.querySelectorAll('tbody tr').length"
+    assert bare.evaluate(rows) == page.evaluate(rows)
+
+
+def test_a_link_to_what_is_folded_opens_it_with_and_without_the_script(page: Page, bare: Page, show: Show) -> None:
+    bare.open(show("example", unfold=""))
+    for one in (page, bare):
+        for part in ("batch-size-runs", "speedup-facts"):
+            assert not one.evaluate(f"document.getElementById({part!r}).checkVisibility()")
+            one.click(f"document.querySelector('a[href=\"#{part}\"]')")
+            assert one.until(f"document.getElementById({part!r}).checkVisibility()")
