@@ -15,15 +15,10 @@ from study.host.plan.configuration import as_snakemake_reads_it, study_folders
 from study.host.plan.make import read_all
 from tests.conftest import ROOT
 
-PAGES = sorted(
-    [
-        *ROOT.glob("*.md"),
-        *(ROOT / "docs").rglob("*.md"),
-        *(ROOT / name / "README.md" for name in ("benchmarks", "docker")),
-    ]
-)
+READMES = (ROOT / name / "README.md" for name in ("benchmarks", "config", "docker"))
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *READMES])
 FENCE = re.compile(r"^```(.*)\n((?:.*\n)*?)```$", re.MULTILINE)
-INLINE = re.compile(r"`((?:snakemake|make|python -m|docker|pip|conda) [^`]+)`")
+INLINE = re.compile(r"`((?:snakemake|make|python -m|docker|pip|conda|--config|--set) [^`]+)`")
 LINE = re.compile(r"(?:'[^']*'|[^'\n])+")
 """A command of a block: it ends with its line, if that is not within quotes."""
 MEANT_BY_A_SHELL = re.compile(r"[][{}*?~#!^<>|&;]|(^|\s)=")
@@ -54,6 +49,20 @@ def test_every_command_works_in_bash_and_in_zsh_as_it_stands(page: Path) -> None
     for command in commands(page):
         bare = re.sub(r"'[^']*'|\"[^\"]*\"", "", command)
         assert not MEANT_BY_A_SHELL.search(bare), command
+
+
+def test_no_shell_changes_a_value_of_a_command_in_a_comment_or_a_message() -> None:
+    """A message is read as its line of code stands there: a value with brackets or braces is within single quotes."""
+    folders = [ROOT / name for name in ("study", "study_extras", "workflow", "config", "profiles")]
+    found = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".smk", ".yaml")]
+    lines = [
+        re.sub("'[^']*'", "", line)
+        for path in [*found, ROOT / "Makefile", ROOT / "workflow" / "Snakefile"]
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.search(r"--(config|set) |ARGS=", line)
+    ]
+    assert len(lines) > 10
+    assert [line for line in lines if re.search(r"[\w.]+=[^\s'\"]*[][{}*?]", line)] == []
 
 
 def shell(name: str, *arguments: str, script: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -104,7 +113,7 @@ def test_every_start_that_is_shown_selects_valid_studies(page: Path, tmp_path: P
         (folder / f"{title.lower()}.yaml").write_text(study, encoding="utf-8")
     for command in commands(page):
         program, *arguments = shlex.split(command)
-        if program == "snakemake":
+        if program == "snakemake" and "key=value" not in arguments:
             selection = read_selection(as_snakemake_reads_it(arguments))
             assert list(read_all(selection, [folder, *study_folders()])) == selection.studies
 
