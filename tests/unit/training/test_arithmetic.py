@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 import torch
-from pydantic import ValidationError
 from torch import nn
 
 from study.analysis.figures import roofline
-from study.analysis.figures.style import use_style
+from study.analysis.figures.style import Drawn, use_style
 from study.artifacts.machine import Ceiling, Ceilings
 from study.artifacts.samples import Flops
 from study.training.instruments import ceilings as measured_ceilings
@@ -20,7 +19,9 @@ from study.training.instruments.clock import HostClock
 from study.training.instruments.flops import flops_of_step
 from study.training.loops.torch.loop import layer_groups, set_frozen
 from study.training.models import build as models
-from tests.conftest import ROOT
+from tests.conftest import ROOT, PlantedClock
+from tests.errors import refused
+from tests.unit.analysis.test_figure_text import CEILINGS
 
 LOSS = nn.CrossEntropyLoss()
 DEVICES = [
@@ -29,40 +30,27 @@ DEVICES = [
 ]
 
 
-def counted(model: nn.Module, *shape: int) -> Flops:
-    return flops_of_step(model, torch.zeros(shape), torch.zeros(shape[0], dtype=torch.long), LOSS)
+def counted(model: nn.Module, *shape: int, loss: nn.Module = LOSS) -> Flops:
+    return flops_of_step(model, torch.zeros(shape), torch.zeros(shape[0], dtype=torch.long), loss)
 
 
-def small_network() -> nn.Module:
-    torch.manual_seed(0)
-    return nn.Sequential(
-        nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Dropout(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 2)
-    )
-
-
-def test_a_linear_layer_costs_two_flops_a_weight_and_image() -> None:
-    flops = counted(nn.Linear(30, 7), 5, 30)
-    assert flops.forward_flop_per_image == 2 * 30 * 7
-    assert flops.backward_flop_per_image == 2 * 30 * 7  # by weight alone: nothing asks for the input's gradient
-
-
-def test_a_convolution_costs_two_flops_a_weight_and_place() -> None:
-    model = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.Conv2d(8, 6, 5), nn.Flatten())
-    first, second = 2 * (3 * 8 * 3 * 3) * 16 * 16, 2 * (8 * 6 * 5 * 5) * 12 * 12
-    flops = counted(model, 4, 3, 32, 32)
-    assert flops.forward_flop_per_image == first + second
-    assert flops.backward_flop_per_image == first + 2 * second
-
-
-@pytest.mark.parametrize("kind", [nn.Conv2d, nn.ConvTranspose2d])
-def test_a_grouped_convolution_costs_backward_no_more_than_twice_forward(kind: Any) -> None:
-    model = nn.Sequential(nn.Conv2d(3, 64, 1), kind(64, 64, 3, groups=64), nn.Flatten())
-    first = 2 * 3 * 64 * 10 * 10
-    places = 8 * 8 if kind is nn.Conv2d else 10 * 10
-    depthwise = 2 * 64 * 3 * 3 * places
-    flops = counted(model, 2, 3, 10, 10)
-    assert flops.forward_flop_per_image == first + depthwise
-    assert flops.backward_flop_per_image == first + 2 * depthwise
+@pytest.mark.parametrize(
+    ("layers", "size", "first", "second"),
+    [
+        ([nn.Flatten(), nn.Linear(3 * 8 * 8, 7)], 8, 3 * 8 * 8 * 7, 0),
+        ([nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.Conv2d(8, 6, 5)], 32, 3 * 8 * 9 * 16 * 16, 8 * 6 * 25 * 12 * 12),
+        ([nn.Conv2d(3, 64, 1), nn.Conv2d(64, 64, 3, groups=64)], 10, 3 * 64 * 10 * 10, 64 * 9 * 8 * 8),
+        ([nn.Conv2d(3, 64, 1), nn.ConvTranspose2d(64, 64, 3, groups=64)], 10, 3 * 64 * 10 * 10, 64 * 9 * 10 * 10),
+    ],
+    ids=["linear", "convolution", "in groups", "transposed, in groups"],
+)
+def test_a_layer_costs_two_flops_a_weight_and_place_and_backward_as_much_by_weight_and_by_input(
+    layers: list[nn.Module], size: int, first: int, second: int
+) -> None:
+    """By input except in the first layer: nothing asks for the gradient of the images."""
+    flops = counted(nn.Sequential(*layers, nn.Flatten()), 2, 3, size, size)
+    assert flops.forward_flop_per_image == 2 * (first + second)
+    assert flops.backward_flop_per_image == 2 * (first + 2 * second)
 
 
 def test_resnet18_costs_what_is_published() -> None:
@@ -72,16 +60,11 @@ def test_resnet18_costs_what_is_published() -> None:
     assert 1.9 < flops.backward_flop_per_image / flops.forward_flop_per_image < 2
 
 
-def test_the_count_per_image_does_not_depend_on_the_batch() -> None:
+def test_an_image_costs_the_same_in_any_batch_and_less_backward_through_a_frozen_body() -> None:
     model = models.backbone("resnet18", 0)
-    few, many = counted(model, 2, 3, 64, 64), counted(model, 64, 3, 64, 64)
-    assert few.flop_per_image == many.flop_per_image
-    assert few.flop_per_byte < many.flop_per_byte  # the weights are moved once a step
-
-
-def test_a_frozen_body_costs_less_backward_and_the_same_forward() -> None:
-    model = models.backbone("resnet18", 0)
-    whole = counted(model, 2, 3, 64, 64)
+    whole, many = counted(model, 2, 3, 64, 64), counted(model, 64, 3, 64, 64)
+    assert whole.flop_per_image == many.flop_per_image
+    assert whole.flop_per_byte < many.flop_per_byte  # the weights are moved once a step
     set_frozen(model, layer_groups(model), True)
     frozen = counted(model, 2, 3, 64, 64)
     assert frozen.forward_flop_per_image == whole.forward_flop_per_image
@@ -90,53 +73,44 @@ def test_a_frozen_body_costs_less_backward_and_the_same_forward() -> None:
     assert frozen.bytes_per_image < whole.bytes_per_image
 
 
-def test_a_wholly_frozen_model_costs_nothing_backward() -> None:
-    assert counted(small_network().requires_grad_(False), 2, 3, 8, 8).backward_flop_per_image == 0
-
-
 def test_the_least_bytes_are_inputs_and_weights_with_gradients_and_moments() -> None:
     model = nn.Linear(30, 7, bias=False)
     trained = 4 * 30 * 7 * (1 + 2 + 2 * 2 + 1)  # read; gradient written, read; two moments read, written; written
     assert counted(model, 5, 30).bytes_per_image == pytest.approx(4 * 30 + trained / 5)
-    model.requires_grad_(False)
-    assert counted(model, 5, 30).bytes_per_image == pytest.approx(4 * 30 + 4 * 30 * 7 / 5)
-
-
-def everything(model: nn.Module) -> dict[str, torch.Tensor]:
-    """Copies of what counting could change."""
-    state = {f"state {name}": tensor for name, tensor in model.state_dict().items()}
-    gradients = {f"gradient {name}": p.grad for name, p in model.named_parameters() if p.grad is not None}
-    generators = {"random cpu": torch.get_rng_state()}
-    if torch.cuda.is_available():
-        generators["random cuda"] = torch.cuda.get_rng_state()
-    return {name: tensor.clone() for name, tensor in (state | gradients | generators).items()}
+    frozen = counted(model.requires_grad_(False), 5, 30)
+    assert frozen.bytes_per_image == pytest.approx(4 * 30 + 4 * 30 * 7 / 5)
+    assert frozen.backward_flop_per_image == 0
 
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_counting_changes_nothing(device: str) -> None:
-    model = small_network().to(device)
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Dropout(), nn.Flatten(), nn.Linear(4 * 6 * 6, 2))
+    model.to(device)
     inputs, labels = torch.randn(4, 3, 8, 8, device=device), torch.tensor([0, 1, 0, 1], device=device)
     LOSS(model(inputs), labels).backward()
-    tensors = {id(tensor) for tensor in (*model.parameters(), *model.buffers())}
-    before = everything(model)
+
+    def everything() -> list[torch.Tensor]:
+        gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+        return [
+            *model.parameters(),
+            *model.buffers(),
+            *gradients,
+            torch.get_rng_state(),
+            *torch.cuda.get_rng_state_all(),
+        ]
+
+    before, copies = everything(), [tensor.clone() for tensor in everything()]
     flops_of_step(model, inputs, labels, LOSS)
-    after = everything(model)
-    assert "state 1.running_mean" in before and "gradient 0.weight" in before
-    assert before.keys() == after.keys()
-    assert [name for name in before if not torch.equal(before[name], after[name])] == []
-    assert {id(tensor) for tensor in (*model.parameters(), *model.buffers())} == tensors
+    assert len(before) > 6 + 3 + 6  # parameters, buffers and gradients
+    assert [id(tensor) for tensor in everything()[:15]] == [id(tensor) for tensor in before[:15]]
+    assert all(torch.equal(now, copy) for now, copy in zip(everything(), copies, strict=True))
     assert model.training
 
 
-def test_a_loss_with_weights_of_its_own_is_counted() -> None:
-    loss = nn.CrossEntropyLoss(weight=torch.ones(7))
-    inputs, labels = torch.zeros(5, 30), torch.zeros(5, dtype=torch.long)
-    assert flops_of_step(nn.Linear(30, 7), inputs, labels, loss).forward_flop_per_image == 2 * 30 * 7
-
-
-def test_gradients_are_counted_where_the_caller_takes_none() -> None:
+def test_a_loss_with_weights_of_its_own_is_counted_also_where_the_caller_takes_no_gradients() -> None:
     with torch.no_grad():
-        assert counted(nn.Linear(30, 7), 5, 30).backward_flop_per_image > 0
+        flops = counted(nn.Linear(30, 7), 5, 30, loss=nn.CrossEntropyLoss(weight=torch.ones(7)))
+    assert flops.forward_flop_per_image == flops.backward_flop_per_image == 2 * 30 * 7
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -182,54 +156,25 @@ def test_fp32_is_measured_in_the_faster_of_the_two_settings(
     assert backends.matmul.fp32_precision == settings[0]  # put back
 
 
-class PlantedClock(HostClock):
+def test_a_planted_rate_is_found_and_no_sample_waits_for_the_device(
+    clock: PlantedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two milliseconds pass in each call of the work, and a whole second where the host waits for the device."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def mark(self) -> float:
-        return self.now
-
-    def settle(self) -> None:
-        self.now += 1.0
-
-    def work(self) -> None:
-        self.now += 0.002
-
-
-def test_a_planted_rate_is_found_and_no_sample_waits_for_the_device() -> None:
-    clock = PlantedClock()
-    ceiling = measured_ceilings.sample(clock.work, 6.0, clock)
+    monkeypatch.setattr(HostClock, "settle", lambda _: clock.pass_by(1.0))
+    ceiling = measured_ceilings.sample(lambda: clock.pass_by(0.002), 6.0, HostClock())
     assert ceiling.samples == pytest.approx([3000] * len(ceiling.samples))
     assert len(ceiling.samples) >= measured_ceilings.FEWEST_SAMPLES
     assert ceiling.calls_per_sample * 0.002 >= measured_ceilings.SAMPLE_SECONDS * (1 - 1e-9)
 
 
 def test_a_best_that_is_no_sample_is_refused() -> None:
-    with pytest.raises(ValidationError, match="largest sample is 2"):
+    with refused("best", 3.0):
         Ceiling(best=3.0, samples=[1.0, 2.0], calls_per_sample=1)
 
 
-def planted(product: float = 4e14, copy: float = 4e12) -> Ceilings:
-    return Ceilings(
-        device="cuda",
-        precision="fp32",
-        threads=1,
-        matmul_fp32_precision="none",
-        convolution_fp32_precision="tf32",
-        product_arithmetic="tf32",
-        product_side=8192,
-        copy_bytes=2**30,
-        product_flop_per_second=Ceiling(best=product, samples=[product], calls_per_sample=1),
-        copy_bytes_per_second=Ceiling(best=copy, samples=[copy], calls_per_sample=1),
-    )
-
-
-def test_the_roof_is_the_copy_left_of_the_ridge_and_the_product_right_of_it() -> None:
-    ceilings = planted()
-    assert ceilings.attainable(10) == pytest.approx(4e13)
-    assert ceilings.attainable(1000) == pytest.approx(4e14)
+def drawn(*points: tuple[str, float, float]) -> Drawn | None:
+    """Points under 400 TFLOP/s and 4 TB/s, whose ridge is at 100 FLOP per byte."""
+    return roofline.draw(list(points), CEILINGS, "NVIDIA H200")
 
 
 CLOSE = [(f"torch, batch {2**n}", 100.0 + n, 4e13 * (1 + n / 1000)) for n in range(10)]
@@ -238,35 +183,32 @@ CLOSE = [(f"torch, batch {2**n}", 100.0 + n, 4e13 * (1 + n / 1000)) for n in ran
 @pytest.mark.parametrize("points", [CLOSE, CLOSE[:1], [("a", 0.01, 1e6), ("b", 0.01, 1e6), ("c", 9e3, 3e14)]])
 def test_a_roofline_has_a_label_for_each_point_and_none_collides(points: list[tuple[str, float, float]]) -> None:
     use_style()
-    drawn = roofline.draw(points, planted(), "NVIDIA H200")
-    assert drawn is not None
-    drawn.figure.savefig("/dev/null", format="png")
-    texts = {text.get_text(): text for text in drawn.figure.axes[0].texts}
+    found = drawn(*points)
+    assert found
+    found.figure.savefig("/dev/null", format="png")
+    texts = {text.get_text(): text for text in found.figure.axes[0].texts}
     roofs = {"matrix product: 400 TFLOP/s", "copy: 4.00 TB/s"}
     assert texts.keys() == roofs | {label for label, _, _ in points}
     # The box of an annotation spans its line too: here the text alone counts.
     boxes = sorted(
         (text.get_bbox_patch() or text).get_window_extent().y0 for n, text in texts.items() if n not in roofs
     )
-    height = 9 / 72 * drawn.figure.dpi
+    height = 9 / 72 * found.figure.dpi
     assert all(b - a > height for a, b in pairwise(boxes))
-    assert all(f"{label}: " in drawn.caption for label, _, _ in points)
+    assert all(f"{label}: " in found.caption for label, _, _ in points)
 
 
-def test_the_caption_tells_the_share_of_the_ceiling_above_the_point() -> None:
-    drawn = roofline.draw([("left", 10.0, 1e13), ("right", 1000.0, 1e14)], planted(), "NVIDIA H200")
-    assert drawn is not None
-    assert "left: 25.0%; right: 25.0%" in drawn.caption
+def test_the_caption_tells_the_share_of_the_roof_above_a_point_and_what_no_logarithm_shows() -> None:
+    """The roof is the copy left of the ridge, and the product right of it."""
+    found = drawn(("left", 10.0, 1e13), ("right", 1000.0, 1e14), ("none", 10.0, 0.0))
+    assert found
+    assert "left: 25.0%; right: 25.0%" in found.caption
+    assert "Left out: 1" in found.caption
 
 
-def test_there_is_no_roofline_where_a_point_lies_above_the_roof() -> None:
-    assert roofline.draw([("left", 10.0, 1e14), ("right", 1000.0, 1e14)], planted(), "NVIDIA H200") is None
-
-
-def test_what_a_logarithm_cannot_show_is_left_out_and_told() -> None:
-    drawn = roofline.draw([("good", 10.0, 1e13), ("none", 10.0, 0.0)], planted(), "NVIDIA H200")
-    assert drawn is not None and "Left out: 1" in drawn.caption
-    assert roofline.draw([("none", math.nan, 1.0)], planted(), "NVIDIA H200") is None
+def test_there_is_no_roofline_without_a_point_or_with_one_above_the_roof() -> None:
+    assert drawn(("none", math.nan, 1.0)) is None
+    assert drawn(("left", 10.0, 1e14), ("right", 1000.0, 1e14)) is None
 
 
 def test_no_two_lines_to_labels_cross() -> None:

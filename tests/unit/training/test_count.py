@@ -15,10 +15,10 @@ from study.training.loops.torch import loop as torch_loop
 from tests.unit.training.test_loops import LOOPS, make_job, tiny_run
 
 Batches = list[list[int]]
-REPEATED, LEFT_OUT = [7, 7], [5, 5]
+Change = Callable[[Batches], Iterator[list[int]]]
 
 
-def plant(monkeypatch: pytest.MonkeyPatch, change: Callable[[Batches], Iterator[list[int]]]) -> None:
+def plant(monkeypatch: pytest.MonkeyPatch, change: Change) -> None:
     """Let the torch loop's sampler give other batches than it should."""
     stock = MicroBatches.__iter__
     monkeypatch.setattr(MicroBatches, "__iter__", lambda self: change(list(stock(self))))
@@ -32,29 +32,25 @@ def leave_out(batches: Batches) -> Iterator[list[int]]:
     return iter([batch[1:] for batch in batches])
 
 
+def without_the_first(batches: Batches) -> Iterator[list[int]]:
+    return iter(batches[1:])
+
+
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "training", "words"),
     [
-        (repeat, "epoch 1 trained on 14 images in place of the 12 of the plan: the loader repeats images or leaves"),
-        (leave_out, "epoch 1 trained on 10 images in place of the 12 of the plan"),
-        (cycle, "epoch 1: the loader gave more than the 2 steps of the plan"),
-        (lambda batches: iter(batches[1:]), "epoch 1: the loader gave 1 of the 2 steps of the plan"),
+        (repeat, {}, "epoch 1 trained on 14 images in place of the 12 of the plan: the loader repeats images or"),
+        (leave_out, {}, "epoch 1 trained on 10 images in place of the 12 of the plan"),
+        (cycle, {}, "epoch 1: the loader gave more than the 2 steps of the plan"),
+        (without_the_first, {}, "epoch 1: the loader gave 1 of the 2 steps of the plan"),
+        (without_the_first, {"batch_size": 3, "gradient_accumulation": 2}, "the loader gave 1 of the 2 steps"),
     ],
 )
-def test_a_sampler_that_repeats_or_leaves_out_images_fails_our_loop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Batches], Iterator[list[int]]], words: str
+def test_a_sampler_that_repeats_or_leaves_out_images_or_a_micro_batch_fails_our_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Change, training: dict[str, int], words: str
 ) -> None:
     plant(monkeypatch, change)
     with pytest.raises(StudyError, match=words):
-        torch_loop.train(make_job(tmp_path, tiny_run("torch")))
-
-
-def test_a_micro_batch_that_is_left_out_fails_a_run_that_accumulates_gradients(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plant(monkeypatch, lambda batches: iter(batches[1:]))
-    training = {"batch_size": 3, "gradient_accumulation": 2}
-    with pytest.raises(StudyError, match="the loader gave 1 of the 2 steps of the plan"):
         torch_loop.train(make_job(tmp_path, tiny_run("torch", training=training)))
 
 
@@ -77,18 +73,15 @@ def test_a_loader_that_repeats_or_leaves_out_images_fails_fastai(
         LOOPS["fastai"](make_job(tmp_path, tiny_run("fastai", training={"drop_last": False})))
 
 
-@pytest.mark.parametrize(("change", "images"), [(repeat, REPEATED), (leave_out, LEFT_OUT)])
+@pytest.mark.parametrize(("change", "images"), [(repeat, 7), (leave_out, 5)])
 def test_the_images_of_a_step_of_one_process_are_those_that_it_counted(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    change: Callable[[Batches], Iterator[list[int]]],
-    images: list[int],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Change, images: int
 ) -> None:
     plant(monkeypatch, change)
     monkeypatch.setattr(ImageCount, "check", lambda self: sum(self.epochs))
     measured = torch_loop.train(make_job(tmp_path, tiny_run("torch")))
-    assert [step.images for step in measured.steps] == images * 2
-    assert [epoch.images for epoch in measured.epochs] == [sum(images)] * 2
+    assert [step.images for step in measured.steps] == [images] * 4
+    assert [epoch.images for epoch in measured.epochs] == [2 * images] * 2
     assert measured.replicas == []
 
 

@@ -17,18 +17,14 @@ from tests.conftest import write_photos
 from tests.unit.training.test_loops import make_job, tiny_run
 
 CPU = torch.device("cpu")
+TURNED = Image.Exif()
+TURNED[0x0112] = 6
 
 
 def settings_of(**loader: str) -> Settings:
     return Settings.model_validate(
         {"device": "cpu", "dataset": {"image_size": 32}, "loader": {"kind": "device"} | loader}
     )
-
-
-def many_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let three processes decode what one would have decoded by itself."""
-    monkeypatch.setattr("study.training.loops.decoding.usable_cpus", lambda: 3)
-    monkeypatch.setattr("study.training.loops.decoding.LEAST_BYTES", 1)
 
 
 def smooth(folder: Path, name: str, mode: str = "RGB", **options: Any) -> Path:
@@ -39,20 +35,14 @@ def smooth(folder: Path, name: str, mode: str = "RGB", **options: Any) -> Path:
     return folder / name
 
 
-def test_a_whole_set_is_decoded_by_many_processes_as_one_by_one(
+def test_a_whole_set_is_decoded_by_many_processes_as_one_by_one_and_an_image_that_cannot_be_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    many_processes(monkeypatch)
+    monkeypatch.setattr("study.training.loops.decoding.usable_cpus", lambda: 3)
+    monkeypatch.setattr("study.training.loops.decoding.LEAST_BYTES", 1)
     files = sorted(write_photos(tmp_path / "photos", {"a": 40, "b": 13}).rglob("*.jpg"))
     found = begin(files, settings_of(), CPU)()
     assert torch.equal(found, torch.from_numpy(np.stack([decode(file, 3, 32) for file in files])))
-
-
-def test_the_image_of_a_whole_set_that_cannot_be_decoded_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    many_processes(monkeypatch)
-    files = sorted(write_photos(tmp_path / "photos", {"a": 40}).rglob("*.jpg"))
     files[33].write_bytes(files[33].read_bytes()[:300])
     with pytest.raises(StudyError, match=r"^033\.jpg: cannot be decoded"):
         begin(files, settings_of(), CPU)()
@@ -65,7 +55,9 @@ def test_a_small_set_is_decoded_without_another_process(tmp_path: Path, monkeypa
     assert begin(files, settings_of(), CPU)().shape == (20, 3, 32, 32)
 
 
-@pytest.mark.parametrize("options", [{}, {"mode": "L"}, {"subsampling": 2}, {"progressive": True}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"mode": "L"}, {"subsampling": 2}, {"progressive": True}, {"exif": TURNED}], ids=str
+)
 def test_torchcodec_decodes_a_jpeg_file_as_pillow_does(tmp_path: Path, options: dict[str, Any]) -> None:
     pytest.importorskip("torchcodec")
     file = smooth(tmp_path, "a.jpg", **options)
@@ -73,14 +65,6 @@ def test_torchcodec_decodes_a_jpeg_file_as_pillow_does(tmp_path: Path, options: 
         wanted, found = decode(file, channels, 32).astype(int), by_torchcodec(file, channels, 32)
         assert found.shape == (channels, 32, 32)
         assert np.abs(found - wanted).max() <= 2
-
-
-def test_torchcodec_turns_a_picture_as_its_exif_data_say(tmp_path: Path) -> None:
-    pytest.importorskip("torchcodec")
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    file = smooth(tmp_path, "a.jpg", exif=exif)
-    assert np.abs(by_torchcodec(file, 3, 32) - decode(file, 3, 32).astype(int)).max() <= 2
 
 
 def test_what_is_no_plain_jpeg_file_is_pillows(tmp_path: Path) -> None:
@@ -104,12 +88,11 @@ def test_the_record_tells_how_far_a_decoders_pixels_lie_from_pillows(tmp_path: P
     pytest.importorskip("torchcodec")
     loader = {"kind": kind} | ({} if kind == "device" else {"workers": 0})
     dataset = {"source": "folder", "path": str(photos), "image_size": 32}
-    for decoder in ("pillow", "torchcodec"):
-        run = tiny_run(loader=loader | {"decoder": decoder}, dataset=dataset, training={"epochs": 1})
-        found = torch_loop.train(make_job(tmp_path / decoder, run)).decoder_difference
-        if decoder == "pillow":
-            assert found is None
-        else:
-            assert found is not None
-            assert found.images == 16
-            assert 0 <= found.mean <= found.largest <= 255
+    pillow, torchcodec = (
+        tiny_run(loader=loader | {"decoder": decoder}, dataset=dataset, training={"epochs": 1})
+        for decoder in ("pillow", "torchcodec")
+    )
+    assert torch_loop.train(make_job(tmp_path / "pillow", pillow)).decoder_difference is None
+    found = torch_loop.train(make_job(tmp_path / "torchcodec", torchcodec)).decoder_difference
+    assert found and found.images == 16
+    assert 0 <= found.mean <= found.largest <= 255
