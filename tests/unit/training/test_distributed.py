@@ -30,7 +30,6 @@ from study.base.errors import StudyError
 from study.base.files import write_whole
 from study.config.load import read_selection, read_study
 from study.config.settings import Settings
-from study.config.study import Study
 from study.data.sources import source_of
 from study.host.engine.engine_choice import EngineChoice
 from study.host.plan import workflow
@@ -40,33 +39,32 @@ from study.host.plan.workflow import Workflow
 from study.host.steps.attempt import run_seed
 from study.training.common import is_out_of_memory, leave
 from study.training.distributed import agent, ranks
-from study.training.distributed.ranks import RankFailed, RankOutOfMemory, report_file, result_file
+from study.training.distributed.ranks import RankFailed, report_file, result_file
 from study.training.instruments.sampler import Gpu, read_together
 from study.training.loops.loaders import MicroBatches
-from study.training.loops.replicas import Sharding, Share, images_of_step
-from tests.conftest import HERE, MNIST_CNN, ROOT, study_values, tiny_plan
+from study.training.loops.replicas import Sharding, Share
+from tests.conftest import HERE, MNIST_CNN, ROOT, plan_at, study_values, tiny_plan
+from tests.errors import refused
 from tests.examples import results_of
 from tests.unit.artifacts.test_records import make_record
 from tests.unit.training.gloo_ranks import one_batch_less, overlapping_shards, shards_with_a_gap, train_together
 
 PHOTOS = {"source": "generated", "classes": 2, "channels": 1, "image_size": 28}
 ON_A_GPU: dict[str, str | None] = {"cpu": None, "cuda": None}
+TRAINING = {"freeze_epochs": 0, "epochs": 2, "batch_size": 8}
+TWO_NODES = {"strategy": "ddp_two_nodes"}
 
 
-def plan_of(cpus: int = 8, gpus: int = 0, device: str = "cpu", **changes: Any) -> Plan:
-    """The plan of a tiny study without batch normalisation on a machine with so many CPUs and GPUs."""
-    values: dict[str, Any] = {
-        "dataset": {"images": 33} | PHOTOS,
-        "model": MNIST_CNN,
-        "loader": {"kind": "device"},
-        "factors": {"device": [device]},
-        "curve": None,
-    }
-    for key, value in changes.items():
-        values[key] = values.get(key, {}) | value if isinstance(value, dict) and key != "factors" else value
-    training = {"freeze_epochs": 0, "epochs": 2, "batch_size": 8} | changes.get("training", {})
-    study = Study.model_validate(study_values(**values | {"training": training}))
-    return make_plan("tiny", study, EngineChoice("none", ""), ON_A_GPU if gpus else HERE, {"cpu": cpus, "cuda": gpus})
+def values_of(**changes: Any) -> dict[str, Any]:
+    """A tiny study without batch normalisation."""
+    training = TRAINING | changes.pop("training", {})
+    return {"dataset": {"images": 33} | PHOTOS, "model": MNIST_CNN, "curve": None, "training": training} | changes
+
+
+def plan_of(cpus: int = 8, gpus: int = 0, **changes: Any) -> Plan:
+    """Its plan on a machine with so many CPUs and GPUs."""
+    values = {"factors": {"device": ["cuda" if gpus else "cpu"]}} | values_of(**changes)
+    return plan_at(EngineChoice("none", ""), ON_A_GPU if gpus else HERE, {"cpu": cpus, "cuda": gpus}, **values)
 
 
 def training_of(**changes: Any) -> Any:
@@ -102,56 +100,39 @@ class TestSharding:
             sorted(batch) for batch in batches(0, 1)
         ]
 
-    def test_the_last_step_holds_what_is_left(self) -> None:
-        assert [images_of_step(index, 27, 8) for index in range(4)] == [8, 8, 8, 3]
-
 
 class TestThePlan:
     @pytest.mark.parametrize(
-        ("cpus", "gpus", "strategy", "processes", "count"),
+        ("machine", "training", "count"),
         [
-            (8, 0, "single", "auto", 1),
-            (8, 0, "single", 4, 1),
-            (8, 0, "ddp", "auto", 2),
-            (1, 0, "ddp", "auto", 2),
-            (8, 0, "ddp", 4, 4),
-            (8, 4, "ddp", "auto", 4),
-            (8, 4, "ddp", 2, 2),
-            (8, 1, "ddp", "auto", 1),
-            (8, 3, "ddp_two_nodes", "auto", 2),
-            (8, 8, "ddp_two_nodes", "auto", 8),
+            ({}, {"strategy": "single"}, 1),
+            ({}, {"strategy": "single", "processes": 4}, 1),
+            ({}, {}, 2),
+            ({"cpus": 1}, {}, 2),
+            ({}, {"processes": 4}, 4),
+            ({"gpus": 4}, {"processes": 2}, 2),
+            ({"gpus": 1}, {}, 1),
+            ({"gpus": 4}, {}, 4),
+            ({"gpus": 3}, {}, 2),
+            ({"gpus": 7}, {}, 4),
+            ({"gpus": 3}, {"gradient_accumulation": 2}, 2),
+            ({"gpus": 3}, TWO_NODES, 2),
+            ({"gpus": 7}, TWO_NODES, 4),
+            ({"gpus": 8}, TWO_NODES, 8),
+            ({"gpus": 7}, TWO_NODES | {"batch_size": 6}, 6),
+            ({"gpus": 7}, TWO_NODES | {"batch_size": 10}, 2),
+            ({"gpus": 4}, {"batch_size": 9}, 3),
+            ({"gpus": 4}, {"batch_size": 7}, 1),
+            ({"gpus": 4}, {"drop_last": False}, 2),  # the last batch has 3 images
+            ({"gpus": 8}, {"batch_size_is": "replica"}, 3),  # 4 replicas' batches would be more than the 27 images
         ],
     )
-    def test_auto_is_a_process_for_each_gpu_and_two_on_a_cpu(
-        self, cpus: int, gpus: int, strategy: str, processes: int | str, count: int
+    def test_auto_is_two_processes_on_a_cpu_and_one_for_each_gpu_up_to_the_most_that_can_share_the_batches(
+        self, machine: dict[str, int], training: dict[str, Any], count: int
     ) -> None:
-        training = {"strategy": strategy, "processes": processes}
-        plan = plan_of(cpus, gpus, "cuda" if gpus else "cpu", training=training)
-        assert plan.runs[0].unavailable is None
-        assert plan.runs[0].settings.training.replicas == plan.runs[0].settings.training.processes == count
-
-    @pytest.mark.parametrize(
-        ("gpus", "training", "count"),
-        [
-            (3, {}, 2),
-            (6, {}, 4),
-            (7, {}, 4),
-            (3, {"gradient_accumulation": 2}, 2),
-            (7, {"strategy": "ddp_two_nodes"}, 4),
-            (7, {"strategy": "ddp_two_nodes", "batch_size": 6}, 6),
-            (7, {"strategy": "ddp_two_nodes", "batch_size": 10}, 2),
-            (4, {"batch_size": 9}, 3),
-            (4, {"batch_size": 7}, 1),
-            (4, {"drop_last": False}, 2),  # the last batch has 3 images
-            (8, {"batch_size_is": "replica"}, 3),  # 4 replicas' batches would be more than the 27 images
-        ],
-    )
-    def test_auto_is_the_most_gpus_that_can_share_the_batches(
-        self, gpus: int, training: dict[str, Any], count: int
-    ) -> None:
-        run = plan_of(gpus=gpus, device="cuda", training={"strategy": "ddp"} | training).runs[0]
+        run = plan_of(**machine, training={"strategy": "ddp"} | training).runs[0]
         assert run.unavailable is None
-        assert run.settings.training.replicas == count
+        assert run.settings.training.replicas == run.settings.training.processes == count
 
     @pytest.mark.parametrize(("gpus", "ddp", "nodes"), [(3, 2, 2), (6, 5, 4), (7, 5, 4), (8, 8, 8)])
     def test_the_shipped_study_is_planned_whatever_the_number_of_gpus(self, gpus: int, ddp: int, nodes: int) -> None:
@@ -178,44 +159,24 @@ class TestThePlan:
         }
 
     @pytest.mark.parametrize(
-        ("machine", "changes", "words"),
+        ("machine", "changes", "key", "value", "words"),
         [
-            ({"cpus": 2}, {"processes": 4}, ["training.processes: 4", "2 CPUs"]),
-            ({"gpus": 2, "device": "cuda"}, {"processes": 4}, ["training.processes: 4", "2 GPUs"]),
-            ({}, {"processes": 2, "batch_size": 9}, ["training.batch_size: 9", "2 replicas", "multiple of 2"]),
-            (
-                {"gpus": 3, "device": "cuda"},
-                {"processes": 3},
-                ["training.batch_size: 8", "3 replicas", "multiple of 3", "training.processes"],
-            ),
-            (
-                {"gpus": 4, "device": "cuda"},
-                {"strategy": "ddp_two_nodes", "batch_size": 9},
-                ["training.batch_size: 9", "2 replicas", "multiple of 2"],
-            ),
-            ({}, {"strategy": "ddp_two_nodes", "processes": 3}, ["training.processes: 3", "a multiple of 2"]),
-            ({}, {"compile": True}, ["training.compile", "training.strategy ddp"]),
-            (
-                {"loader": {"kind": "alone"}},
-                {},
-                ["loader.kind: 'alone'", "training.strategy ddp", "workers, threads, device"],
-            ),
-            (
-                {},
-                {"processes": 4, "batch_size_is": "replica"},
-                ["training.batch_size: 32 is not allowed", "27 images"],
-            ),
-            ({}, {"processes": 4, "drop_last": False}, ["drop_last: False", "3 images for 4 replicas"]),
+            ({"cpus": 2}, {"processes": 4}, "processes", 4, "2 CPUs"),
+            ({"gpus": 2}, {"processes": 4}, "processes", 4, "2 GPUs"),
+            ({}, {"processes": 2, "batch_size": 9}, "batch_size", 9, "2 replicas"),
+            ({"gpus": 3}, {"processes": 3}, "batch_size", 8, "a multiple of 3, other training.processes"),
+            ({"gpus": 4}, TWO_NODES | {"batch_size": 9}, "batch_size", 9, "a multiple of 2"),
+            ({}, TWO_NODES | {"processes": 3}, "processes", 3, "a multiple of 2"),
+            ({}, {"processes": 4, "batch_size_is": "replica"}, "batch_size", 32, "27 images"),
+            ({}, {"processes": 4, "drop_last": False}, "drop_last", False, "3 images for 4 replicas"),
         ],
     )
     def test_what_cannot_be_is_one_error_before_any_run(
-        self, machine: dict[str, Any], changes: dict[str, Any], words: list[str]
+        self, machine: dict[str, int], changes: dict[str, Any], key: str, value: int, words: str
     ) -> None:
-        with pytest.raises(StudyError) as caught:
+        with refused(f"training.{key}", value) as error:
             plan_of(**machine, training={"strategy": "ddp"} | changes)
-        assert "\n" not in str(caught.value)
-        for word in words:
-            assert word in str(caught.value)
+        assert words in f"{error.why}; {error.allowed}"
 
     def test_a_run_alone_with_many_processes_twice_is_an_error_and_no_second_run(self) -> None:
         factors = {"device": ["cpu"], "training.strategy": ["single", "ddp"], "training.processes": [2, 4]}
@@ -225,14 +186,9 @@ class TestThePlan:
 
 def look(folder: Path, monkeypatch: pytest.MonkeyPatch, gpus: int, **training: Any) -> Workflow:
     """A start that only looks, on a machine with so many GPUs, at a study of one process and many."""
-    values = study_values(
-        dataset={"images": 33} | PHOTOS,
-        model=MNIST_CNN,
-        training={"freeze_epochs": 0, "epochs": 2, "batch_size": 8} | training,
-        factors={"device": ["cuda"], "training.strategy": ["single", "ddp", "ddp_two_nodes"]},
-        curve=None,
-    )
-    (folder / "tiny.yaml").write_text(pyyaml.safe_dump(values), encoding="utf-8")
+    factors = {"device": ["cuda"], "training.strategy": ["single", "ddp", "ddp_two_nodes"]}
+    values = values_of(training=training, factors=factors)
+    (folder / "tiny.yaml").write_text(pyyaml.safe_dump(study_values(**values)), encoding="utf-8")
     monkeypatch.setattr(devices, "absent", lambda device: None if gpus or device == "cpu" else "no GPU in this test")
     monkeypatch.setattr(devices, "count", lambda device: gpus if device == "cuda" else 2)
     config = {"studies": ["tiny"], "container": "none"}
@@ -240,7 +196,7 @@ def look(folder: Path, monkeypatch: pytest.MonkeyPatch, gpus: int, **training: A
 
 
 class TestRecordsOfGpusThatAreAway:
-    def test_they_are_shown_where_there_is_no_gpu_and_where_there_are_too_few(
+    def test_they_are_shown_where_there_is_no_gpu_or_too_few_and_gpus_that_are_there_count(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         made = look(tmp_path, monkeypatch, 4).plan("tiny")
@@ -255,13 +211,8 @@ class TestRecordsOfGpusThatAreAway:
         assert sorted(away.stamps("tiny")) == sorted(stamps)
         two_nodes = next(run for run in made.runs if "two_nodes" in run.name)
         assert str(away.results.stamp("tiny", two_nodes.file)) in look(tmp_path, monkeypatch, 1).stamps("tiny")
-
-    def test_gpus_that_are_there_count_and_not_an_earlier_plan(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        look(tmp_path, monkeypatch, 4)
-        runs = look(tmp_path, monkeypatch, 2).runs("tiny")
-        assert sorted(run.settings.training.replicas for run in runs) == [1, 2, 2]
+        there = look(tmp_path, monkeypatch, 2).runs("tiny")
+        assert sorted(run.settings.training.replicas for run in there) == [1, 2, 2]  # and not an earlier plan's 4
 
     def test_an_earlier_plan_that_cannot_be_read_or_does_not_fit_any_more_is_passed_over(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -339,13 +290,6 @@ class TestEqualWork:
         assert counted == sum(step.images for step in whole.steps)
         assert whole.replicas == []
 
-    def test_the_images_of_all_processes_are_those_of_one(self, tmp_path: Path) -> None:
-        """An odd last batch: the processes' counts differ, and add up."""
-        run = run_of({"drop_last": False}, {"kind": "device"}, 2)
-        draw(run, tmp_path)
-        counted = [rank["measured"].replicas[0].images for rank in train_together(run, tmp_path, 2)]
-        assert counted == [2 * (4 + 4 + 4 + 1), 2 * (4 + 4 + 4 + 2)]
-
     @pytest.mark.parametrize(
         ("plant", "say_so", "words"),
         [
@@ -370,7 +314,7 @@ def draw(run: Run, folder: Path) -> None:
 
 def run_of(training: dict[str, Any], loader: dict[str, Any], count: int) -> Run:
     strategy = {"strategy": "ddp", "processes": count} if count > 1 else {}
-    return plan_of(training={"epochs": 2, "learning_rate": 1e-2} | training | strategy, loader=loader).runs[0]
+    return plan_of(training={"learning_rate": 1e-2} | training | strategy, loader=loader).runs[0]
 
 
 def curve(measured: Measurement) -> list[float | None]:
@@ -404,7 +348,8 @@ class Launched:
     def __init__(self, folder: Path, planted: str = "pass") -> None:
         self.folder = folder
         (folder / "nets.py").write_text(MODEL.replace("PLANTED", planted))
-        self.run = plan_of(model={"name": "nets:Net"}, training={"strategy": "ddp", "processes": 2}).runs[0]
+        model = {"name": "nets:Net", "weights": "none"}
+        self.run = plan_of(model=model, training={"strategy": "ddp", "processes": 2}).runs[0]
         data = Results(folder / "results").data(self.run.dataset)
         data.mkdir(parents=True)
         draw(self.run, data.parent)
@@ -512,70 +457,54 @@ def test_the_end_of_one_nodes_launcher_is_seen_while_that_of_another_waits(
     commands, popen = [["sleep", "1000"], ["false"]], subprocess.Popen
     monkeypatch.setattr(ranks, "LAST_WORDS_SECONDS", 0.0)
     monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: popen(commands.pop(0)))
-    training = {"strategy": "ddp_two_nodes", "processes": 2, "freeze_epochs": 0, "batch_size": 4}
     with pytest.raises(RankFailed, match="exit code 1"):
-        ranks.train_ranks(tmp_path / "job.json", tmp_path, Settings.model_validate({"training": training}))
+        train_ranks(tmp_path, TWO_NODES)
 
 
-class TestWhoWasLost:
-    """From what ranks and launchers left to one sentence."""
+def train_ranks(scratch: Path, training: dict[str, Any]) -> None:
+    settings = Settings.model_validate({"training": TRAINING | {"strategy": "ddp", "processes": 2} | training})
+    ranks.train_ranks(scratch / "job.json", scratch, settings)
 
-    @pytest.fixture(autouse=True)
-    def _agents(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Each agent that is started has ended already, with a code that the test gives."""
-        self.codes: list[int] = []
-        monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: Ended(self.codes.pop(0)))
 
-    def say(self, scratch: Path, rank: int, message: str, outcome: str = "failed") -> None:
-        leave(JobResult.model_validate({"outcome": outcome, "message": message}), result_file(scratch, rank))
-        told = len(list(scratch.glob("rank-*")))
-        os.utime(result_file(scratch, rank), (told, told))
+CLOSED, PLANTED, NO_MEMORY = "RuntimeError: closed by peer", "ValueError: planted", "OutOfMemoryError: 9 GiB"
 
-    def report(self, scratch: Path, node: int, codes: dict[int, int]) -> None:
-        report_file(scratch, node).write_text(json.dumps(codes))
 
-    def cause(self, scratch: Path, *codes: int) -> RankFailed:
-        self.codes += codes
-        strategy = "ddp" if len(codes) == 1 else "ddp_two_nodes"
-        training = {"strategy": strategy, "processes": 2, "freeze_epochs": 0, "batch_size": 4}
-        with pytest.raises(RankFailed) as caught:
-            ranks.train_ranks(scratch / "job.json", scratch, Settings.model_validate({"training": training}))
-        return caught.value
-
-    def test_a_killed_rank_and_not_the_one_that_lost_its_connection(self, tmp_path: Path) -> None:
-        self.say(tmp_path, 0, "RuntimeError: Connection closed by peer")
-        self.report(tmp_path, 0, {0: 1})
-        self.report(tmp_path, 1, {1: -signal.SIGKILL})
-        assert str(self.cause(tmp_path, 1, 1)) == "rank 1 of 2 was ended by SIGKILL"
-
-    def test_the_first_that_said_something(self, tmp_path: Path) -> None:
-        self.say(tmp_path, 1, "ValueError: planted")
-        self.say(tmp_path, 0, "RuntimeError: Connection closed by peer")
-        self.report(tmp_path, 0, {0: 1, 1: 1})
-        assert str(self.cause(tmp_path, 1)) == "rank 1 of 2: ValueError: planted"
-
-    def test_the_first_that_said_something_and_not_one_that_was_told_to_end(self, tmp_path: Path) -> None:
-        self.say(tmp_path, 0, "ValueError: planted")
-        self.report(tmp_path, 0, {0: 1, 1: -signal.SIGTERM})
-        assert str(self.cause(tmp_path, 1)) == "rank 0 of 2: ValueError: planted"
-
-    def test_a_rank_without_memory_is_a_run_without_memory(self, tmp_path: Path) -> None:
-        self.say(tmp_path, 1, "OutOfMemoryError: 9 GiB", "out_of_memory")
-        found = self.cause(tmp_path, 1)
-        assert isinstance(found, RankOutOfMemory)
-        assert is_out_of_memory(found)
-        assert not is_out_of_memory(RankFailed("rank 1 of 2 was ended by SIGKILL"))
-
-    def test_a_rank_that_left_without_a_word(self, tmp_path: Path) -> None:
-        self.say(tmp_path, 0, "RuntimeError: Connection closed by peer")
-        self.report(tmp_path, 0, {1: 3})
-        assert str(self.cause(tmp_path, 1)) == "rank 1 of 2 ended with exit code 3"
-
-    def test_a_killed_launcher(self, tmp_path: Path) -> None:
-        self.say(tmp_path, 0, "RuntimeError: Connection closed by peer")
-        self.report(tmp_path, 0, {0: 1})
-        found = str(self.cause(tmp_path, 1, -signal.SIGKILL))
-        assert found == "the launcher of node 1 of 2 was ended by SIGKILL"
+@pytest.mark.parametrize(
+    ("said", "reports", "codes", "cause"),
+    [
+        ({0: CLOSED}, [{0: 1}, {1: -signal.SIGKILL}], [1, 1], "rank 1 of 2 was ended by SIGKILL"),
+        ({1: PLANTED, 0: CLOSED}, [{0: 1, 1: 1}], [1], f"rank 1 of 2: {PLANTED}"),
+        ({0: PLANTED}, [{0: 1, 1: -signal.SIGTERM}], [1], f"rank 0 of 2: {PLANTED}"),
+        ({1: NO_MEMORY}, [], [1], f"rank 1 of 2: {NO_MEMORY}"),
+        ({0: CLOSED}, [{1: 3}], [1], "rank 1 of 2 ended with exit code 3"),
+        ({0: CLOSED}, [{0: 1}], [1, -signal.SIGKILL], "the launcher of node 1 of 2 was ended by SIGKILL"),
+    ],
+    ids=[
+        "a killed rank and not the one that lost its connection", "the first that said something",
+        "not one that was told to end", "no memory", "without a word", "a killed launcher",
+    ],
+)  # fmt: skip
+def test_the_error_names_the_first_cause_by_what_ranks_and_launchers_left(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    said: dict[int, str],
+    reports: list[dict[int, int]],
+    codes: list[int],
+    cause: str,
+) -> None:
+    """``said`` is by rank, first to last, ``reports`` and ``codes`` by node: each agent that is started has ended."""
+    agents = map(Ended, codes)
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: next(agents))
+    for moment, (rank, message) in enumerate(said.items()):
+        outcome = "out_of_memory" if message == NO_MEMORY else "failed"
+        leave(JobResult.model_validate({"outcome": outcome, "message": message}), result_file(tmp_path, rank))
+        os.utime(result_file(tmp_path, rank), (moment, moment))
+    for node, report in enumerate(reports):
+        report_file(tmp_path, node).write_text(json.dumps(report))
+    with pytest.raises(RankFailed) as caught:
+        train_ranks(tmp_path, TWO_NODES if len(codes) > 1 else {})
+    assert str(caught.value) == cause
+    assert is_out_of_memory(caught.value) == (NO_MEMORY in cause)
 
 
 def test_readings_of_many_gpus_are_one_gpus_with_all_their_memory_power_and_energy() -> None:
