@@ -14,19 +14,18 @@ from study.analysis.report.tables import resources
 from study.analysis.stats.analysis import analyse
 from study.analysis.stats.findings import UnrepeatedTraining
 from study.analysis.table.rows import table
-from study.analysis.table.steps import percentile
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.run import Run
-from study.artifacts.samples import InferenceSamples, Measurement, Memory, TimedBatch
-from study.base.errors import StudyError
+from study.artifacts.samples import InferenceSamples, Memory, TimedBatch
 from study.config.load import check_settings
 from study.host.engine.engine_choice import EngineChoice
 from study.training.loops.inference import loop as inference_loop
 from study.training.loops.inference import onnx_runtime
 from study.training.loops.inference.loop import Network
 from study.training.models import build as models
-from tests.conftest import MNIST_CNN, SMALL_NET, PlantedClock, plan_at, study_values, tiny_plan
+from tests.conftest import MNIST_CNN, SMALL_NET, PlantedClock, plan_at, tiny_plan
+from tests.errors import refused
 from tests.unit.artifacts.test_records import make_record
 from tests.unit.training.test_loops import make_job
 
@@ -60,19 +59,10 @@ def asked(folder: Path, run: Run) -> InferenceSamples:
     return found
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Measurement]:
-    """A small network in each precision, each in batches of its own size, from run seeds of their own."""
-    folder = tmp_path_factory.mktemp("trained")
-    return {
-        precision: inference_loop.train(make_job(folder, run_of(precision, batch_size=5 + place, **SMALL)))
-        for place, precision in enumerate(PRECISIONS)
-    }
-
-
 class TestWhatIsTimed:
-    @pytest.fixture
-    def samples(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: PlantedClock) -> InferenceSamples:
+    def test_a_slow_batch_shows_in_the_99th_percentile_alone_and_warm_up_in_no_figure(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: PlantedClock
+    ) -> None:
         """Of 60 batches after one of warm-up each takes 0.25 s by a planted clock, the fortieth and the warm-up 4."""
         calls = []
 
@@ -82,18 +72,11 @@ class TestWhatIsTimed:
             return images.flatten(1)[:, :2]
 
         monkeypatch.setattr(inference_loop, "convert", lambda *a: Network(sleepy, torch.float32, {}))
-        return asked(tmp_path, run_of(batches=60))
-
-    def test_a_slow_batch_shows_in_the_99th_percentile_and_not_in_the_median(self, samples: InferenceSamples) -> None:
+        samples = asked(tmp_path, run_of(batches=60))
+        assert [batch.warm_up for batch in samples.batches] == [True] + [False] * 60
+        assert [batch.seconds for batch in samples.batches] == [4.0, *[0.25] * 39, 4.0, *[0.25] * 20]
         row = table_of(samples).iloc[0]
         assert (row["latency_p99_seconds"], row["latency_p50_seconds"]) == (4.0, 0.25)
-        slowest = max(samples.batches[1:], key=lambda batch: batch.seconds)
-        assert samples.batches.index(slowest) == 40
-
-    def test_warm_up_is_recorded_marked_and_in_no_figure(self, samples: InferenceSamples) -> None:
-        assert [batch.warm_up for batch in samples.batches] == [True] + [False] * 60
-        assert samples.batches[0].seconds == 4.0
-        row = table_of(samples).iloc[0]
         seconds = 59 * 0.25 + 4.0
         assert row["batches"] == 60
         assert row["thousand_images_seconds"] == pytest.approx(1000 * seconds / (60 * 8))
@@ -111,11 +94,20 @@ class TestWhatIsTimed:
         assert measured.inference.accuracy == pytest.approx(measured.epochs[-1].accuracy)
 
 
-@pytest.mark.xdist_group("every precision")
 class TestWhatAPrecisionKeeps:
-    def test_every_precision_asks_the_same_weights(self, trained: dict[str, Measurement]) -> None:
-        assert len({m.inference.weights_sha256 for m in trained.values() if m.inference}) == 1
-        assert len({m.epochs[-1].accuracy for m in trained.values()}) == 1
+    def test_every_precision_asks_the_same_weights_and_keeps_its_accuracy_where_the_classes_lie_apart(
+        self, tmp_path: Path
+    ) -> None:
+        """Within three points. Each runs in batches of its own size, from a run seed of its own."""
+        trained = [
+            inference_loop.train(make_job(tmp_path, run_of(precision, batch_size=5 + place, **SMALL)))
+            for place, precision in enumerate(PRECISIONS)
+        ]
+        (reference,) = {measured.epochs[-1].accuracy for measured in trained}
+        assert reference and reference > 0.85
+        answers = [measured.inference for measured in trained if measured.inference]
+        assert len({answer.weights_sha256 for answer in answers}) == 1
+        assert [answer.accuracy for answer in answers] == pytest.approx([reference] * len(PRECISIONS), abs=0.03)
 
     def test_another_seed_of_the_run_trains_the_same_weights_and_of_the_study_others(self, tmp_path: Path) -> None:
         def weights(run: Run, seed: int) -> str:
@@ -123,17 +115,7 @@ class TestWhatAPrecisionKeeps:
             assert found
             return found.weights_sha256
 
-        assert weights(run_of(), 3) == weights(run_of(), 4)
-        assert weights(run_of(), 3) != weights(run_of(seed=2), 3)
-
-    def test_each_keeps_its_accuracy_within_three_points_where_the_classes_lie_apart(
-        self, trained: dict[str, Measurement]
-    ) -> None:
-        reference = trained["fp32"].epochs[-1].accuracy
-        assert reference and reference > 0.85
-        for precision, measured in trained.items():
-            assert measured.inference
-            assert measured.inference.accuracy == pytest.approx(reference, abs=0.03), precision
+        assert weights(run_of(), 3) == weights(run_of(), 4) != weights(run_of(seed=2), 3)
 
     @pytest.mark.parametrize("name", [pytest.param("resnet18", marks=pytest.mark.thorough), MNIST_CNN["name"]])
     def test_int8_executes_every_convolution_in_int8_and_the_same_each_time(self, name: str) -> None:
@@ -167,41 +149,25 @@ class TestWhatAPrecisionKeeps:
 
 class TestPlanning:
     def test_a_gpu_has_no_int8_and_the_plan_says_so_of_these_runs_alone(self) -> None:
-        able: dict[str, str | None] = {"cpu": None, "cuda": None}
         factors = {"device": ["cpu", "cuda"], "inference.precision": list(PRECISIONS)}
         values: dict[str, Any] = {"task": "inference", "factors": factors, "curve": None}
-        plan = plan_at(EngineChoice("none", "asked for"), able, **values)
-        refused = {run.setting.levels["inference.precision"]: run.unavailable for run in plan.runs if run.unavailable}
-        assert set(refused) == {"int8", "fp32_onnx"}
-        assert refused["int8"] == "inference.precision int8 is executed by ONNX Runtime, on a CPU only"
-        assert {run.settings.device for run in plan.runs if run.unavailable} == {"cuda"}
+        plan = plan_at(EngineChoice("none", "asked for"), {"cpu": None, "cuda": None}, **values)
+        away = [run for run in plan.runs if run.unavailable]
+        assert {(run.settings.device, run.settings.inference.precision): run.unavailable for run in away} == {
+            ("cuda", precision): f"inference.precision {precision} is executed by ONNX Runtime, on a CPU only"
+            for precision in ("int8", "fp32_onnx")
+        }
 
-    @pytest.mark.parametrize(
-        ("changes", "words"),
-        [
-            (
-                {"training": {"loop": "fastai", "freeze_epochs": 0}, "loader": {"kind": "workers"}},
-                ["training.loop", "'fastai'", "torch"],
-            ),
-            ({"loader": {"kind": "alone"}}, ["loader.kind", "'alone'", "workers, threads, device"]),
-            ({"training": {"compile": True, "freeze_epochs": 0}}, ["training.compile", "True", "false"]),
-            ({"inference": {"precision": "int4"}}, ["inference.precision", "'int4'", "'int8'"]),
-            ({"inference": {"batch_size": 0}}, ["inference.batch_size", "0"]),
-        ],
-    )
-    def test_what_does_not_go_with_inference_is_one_line(self, changes: dict[str, Any], words: list[str]) -> None:
-        keys = ("dataset", "model", "training", "loader")
-        values = {key: value for key, value in study_values().items() if key in keys} | {"task": "inference"}
-        with pytest.raises(StudyError) as caught:
-            check_settings(values | changes, "study tiny")
-        assert "\n" not in str(caught.value)
-        for word in words:
-            assert word in str(caught.value)
+    @pytest.mark.parametrize(("key", "value"), [("precision", "int4"), ("batch_size", 0)])
+    def test_another_value_than_inference_has_is_refused(self, key: str, value: str | int) -> None:
+        with refused(f"inference.{key}", value):
+            check_settings({"task": "inference", "inference": {key: value}}, "study tiny")
 
     @pytest.mark.parametrize(("task", "y"), [("inference", "fit_seconds"), ("training", "thousand_images_seconds")])
     def test_a_curve_of_the_other_tasks_time_is_refused(self, task: str, y: str) -> None:
-        with pytest.raises(ValueError, match=f"curve.y: '{y}' is not allowed with task {task}; allowed: "):
+        with refused("curve.y", y) as error:
             plan_of(task=task, curve={"x": "inference.batch_size", "y": y})
+        assert error.context == f"with task {task}"
 
     def test_the_keys_of_inference_are_in_the_key_of_inference_alone(self) -> None:
         def key(**changes: Any) -> str:
@@ -213,14 +179,9 @@ class TestPlanning:
 
 
 class TestWhatTheTablesSay:
-    def test_percentiles_are_of_those_that_were_measured(self) -> None:
-        seconds = [float(number) for number in range(100, 0, -1)]
-        assert [percentile(seconds, percent) for percent in (50, 90, 99)] == [50, 90, 99]
-        assert [percentile([3.0, 1.0, 2.0], percent) for percent in (50, 90, 99)] == [2, 3, 3]
-        assert percentile([0.5], 50) == 0.5
-
     def test_a_run_shows_latency_throughput_and_accuracy_and_nothing_of_its_training(self) -> None:
-        row = table_of(samples_of([0.1, 0.2, 0.3, 0.4], images=8, accuracy=0.75)).iloc[0]
+        """Each percentile is one of the batches that were measured."""
+        row = table_of(samples_of([0.4, 0.1, 0.3, 0.2], images=8)).iloc[0]
         assert (row["latency_p50_seconds"], row["latency_p90_seconds"], row["latency_p99_seconds"]) == (0.2, 0.4, 0.4)
         assert row["images_per_second"] == pytest.approx(32)
         assert (row["accuracy"], row["fp32_accuracy"]) == (0.75, 0.5)
@@ -230,17 +191,14 @@ class TestWhatTheTablesSay:
         plan, records = study_records()
         frame = table(plan, records)
         analysis = analyse(plan.study, frame)
-        by_label = {group.label: group for group in analysis.groups}
-        assert list(by_label) == ["fp32", "int8"]
-        assert [level.label for level in by_label["int8"].levels] == ["1", "8"]
-        words = {entry.key: entry for entry in resources(by_label["int8"])}
-        level = by_label["int8"].levels[1]
-        shown = {key: entry.show(level.resources[key]) for key, entry in words.items()}
-        assert shown["latency_p50_seconds"] == "8.00"
-        assert shown["latency_p99_seconds"] == "40.0"
-        assert shown["fp32_accuracy"] == "50%"
-        assert shown["int8_convolutions_share"] == "100%"
-        assert "int8_convolutions_share" not in by_label["fp32"].levels[0].resources
+        fp32, int8 = analysis.groups
+        assert (fp32.label, int8.label) == ("fp32", "int8")
+        assert [level.label for level in int8.levels] == ["1", "8"]
+        level = int8.levels[1]
+        shown = {entry.key: entry.show(level.resources[entry.key]) for entry in resources(int8)}
+        assert (shown["latency_p50_seconds"], shown["latency_p99_seconds"]) == ("8.00", "40.0")
+        assert (shown["fp32_accuracy"], shown["int8_convolutions_share"]) == ("50%", "100%")
+        assert "int8_convolutions_share" not in fp32.levels[0].resources
         assert level.accuracy == 0.75
         assert level.images_per_second == pytest.approx(8 * 6 / (4 * 0.008 + 0.02 + 0.04))
         (ratio,) = [ratio for ratio in analysis.ratios if ratio.x == 8]
@@ -257,8 +215,7 @@ class TestWhatTheTablesSay:
         drawn = inference.draw(plan, frame, analyse(plan.study, frame))
         assert drawn
         left, right = drawn.figure.axes
-        labels = [line.get_label() for line in left.lines]
-        assert labels == ["fp32: accuracy 75.0%", "int8: accuracy 75.0%"]
+        assert [line.get_label() for line in left.lines] == ["fp32: accuracy 75.0%", "int8: accuracy 75.0%"]
         assert len({(line.get_linestyle(), line.get_marker()) for line in left.lines}) == 2
         assert (left.get_ylabel(), right.get_ylabel()) == ("images per second", "milliseconds a batch")
         assert left.get_xlabel() == right.get_xlabel() == "batch size"
@@ -270,20 +227,18 @@ class TestWhatTheTablesSay:
         frame = table(plan, records)
         assert inference.draw(plan, frame, analyse(plan.study, frame)) is None
 
-    def test_weights_that_differ_between_runs_are_a_warning(self) -> None:
-        plan, records = study_records()
+    @pytest.mark.parametrize(("other", "warned"), [("ab", []), ("cd", [UnrepeatedTraining(device="cpu", weights=2)])])
+    def test_weights_that_differ_between_runs_are_a_warning(self, other: str, warned: list[Any]) -> None:
+        plan, records = study_records(other)
         warnings = analyse(plan.study, table(plan, records)).warnings
-        assert not any(isinstance(one, UnrepeatedTraining) for one in warnings)
-        plan, records = study_records(other="cd")
-        warnings = analyse(plan.study, table(plan, records)).warnings
-        assert UnrepeatedTraining(device="cpu", weights=2) in warnings
+        assert [one for one in warnings if isinstance(one, UnrepeatedTraining)] == warned
 
 
-def samples_of(seconds: list[float], images: int, accuracy: float = 0.75, weights: str = "ab") -> InferenceSamples:
+def samples_of(seconds: list[float], images: int, weights: str = "ab", int8: int = 0) -> InferenceSamples:
     batches = [TimedBatch(images=images, warm_up=False, seconds=value) for value in seconds]
     return InferenceSamples(
-        started=0.0, seconds=sum(seconds), conversion_seconds=1.0, batches=batches, accuracy=accuracy,
-        weights_sha256=weights, operators={}, memory=Memory(),
+        started=0.0, seconds=sum(seconds), conversion_seconds=1.0, batches=batches, accuracy=0.75,
+        weights_sha256=weights, operators={"QLinearConv": int8} if int8 else {}, memory=Memory(),
     )  # fmt: skip
 
 
@@ -305,7 +260,6 @@ def study_records(other: str = "ab") -> tuple[Plan, dict[str, Record]]:
     for number, run in enumerate(plan.runs):
         size, int8 = run.settings.inference.batch_size, run.settings.inference.precision == "int8"
         usual = size * (0.001 if int8 else 0.002)
-        samples = samples_of([usual] * 4 + [2.5 * usual, 5 * usual], size, weights=other if number == 0 else "ab")
-        executed = {"QLinearConv": 2} if int8 else {}
-        records[run.name] = record_of(plan, number, samples.model_copy(update={"operators": executed}))
+        seconds, weights = [usual] * 4 + [2.5 * usual, 5 * usual], "ab" if number else other
+        records[run.name] = record_of(plan, number, samples_of(seconds, size, weights, int8=2 * int8))
     return plan, records
