@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,8 @@ from study.training.common import checked_inputs
 from study.training.job import execute
 from tests.conftest import ROOT, SMALL_NET, tiny_plan
 
-LASTING_NET = "lasting:net"
+Shapes = dict[str, list[int]]
+DRAWN = {"source": "generated", "images": 20, "channels": 3, "image_size": 32}
 LASTING = """
 import threading, time, torch
 
@@ -32,13 +34,9 @@ class Prepared:
     """A run on the user's photographs, or on drawn patterns, whose data have been made."""
 
     def __init__(
-        self,
-        dataset: dict[str, object],
-        results: Path,
-        model: str = SMALL_NET["name"],
-        parameters: dict[str, list[int]] | None = None,
+        self, results: Path, model: str = SMALL_NET["name"], parameters: Shapes | None = None, **dataset: object
     ) -> None:
-        plan = tiny_plan(dataset=dataset, model={"name": model, "weights": "none"})
+        plan = tiny_plan(dataset=DRAWN | dataset, model={"name": model, "weights": "none"})
         self.run = plan.runs[0]
         self.manifest = make_dataset(plan, self.run.dataset, results)
         self.folder = Results(results).data(self.run.dataset)
@@ -49,58 +47,37 @@ class Prepared:
         )  # fmt: skip
         write_whole(Results(results).weights(plan.name, self.run.weights), decided.model_dump_json())
 
-    def result(self) -> JobResult:
-        return execute(self.job)
-
-    def result_with(self, packages: dict[str, str]) -> JobResult:
+    def result(self, packages: Mapping[str, str] = {}) -> JobResult:
         return execute(self.job.model_copy(update={"packages": packages}))
 
 
-def replace(path: Path, content: bytes) -> None:
-    """Give the file another content of the same size, and its old time."""
-    before = path.stat()
-    assert before.st_size == len(content)
-    path.write_bytes(content)
+def change(path: Path) -> None:
+    """Change the file's last byte, and leave it its size and its time."""
+    before, whole = path.stat(), bytearray(path.read_bytes())
+    whole[-1] ^= 1
+    path.write_bytes(whole)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def flipped(path: Path) -> bytes:
-    whole = bytearray(path.read_bytes())
-    whole[-1] ^= 1
-    return bytes(whole)
-
-
-@pytest.fixture
-def drawn(tmp_path: Path) -> Prepared:
-    return Prepared({"source": "generated", "images": 20, "channels": 3, "image_size": 32}, tmp_path / "results")
-
-
-def own(photos: Path, results: Path) -> Prepared:
-    return Prepared({"source": "folder", "path": str(photos), "image_size": 32}, results)
-
-
-def test_a_photograph_that_was_replaced_with_its_size_and_time_kept_fails_the_run(photos: Path, tmp_path: Path) -> None:
-    prepared = own(photos, tmp_path / "results")
+def test_a_photograph_that_was_replaced_with_its_size_and_time_kept_or_is_gone_fails_the_run_and_is_named(
+    photos: Path, tmp_path: Path
+) -> None:
+    prepared = Prepared(tmp_path / "results", source="folder", path=str(photos))
     assert checked_inputs(prepared.job).used.sha256 == prepared.manifest.sha256
     name = prepared.manifest.items[3].name
-    replace(photos / name, flipped(photos / name))
+    change(photos / name)
     result = prepared.result()
     assert (result.outcome, result.data) == ("failed", None)
     assert str(result.message).startswith(f"{name}: has changed since the manifest was made (its checksum is ")
     assert str(result.message).endswith("put it back, or touch it, which makes a new manifest")
-
-
-def test_a_photograph_that_is_gone_fails_the_run_and_is_named(photos: Path, tmp_path: Path) -> None:
-    prepared = own(photos, tmp_path / "results")
-    name = prepared.manifest.items[3].name
     (photos / name).unlink()
     assert str(prepared.result().message).startswith(f"{name}: cannot be read (No such file or directory)")
 
 
 @pytest.mark.parametrize("name", ["images.npy", "labels.npy"])
 def test_drawn_patterns_that_were_replaced_fail_the_run(name: str, tmp_path: Path) -> None:
-    prepared = Prepared({"source": "generated", "classes": 3, "images": 20, "image_size": 32}, tmp_path)
-    replace(prepared.folder / name, flipped(prepared.folder / name))
+    prepared = Prepared(tmp_path, classes=3)
+    change(prepared.folder / name)
     result = prepared.result()
     assert (result.outcome, result.data) == ("failed", None)
     assert str(result.message).startswith(f"{name}: has changed")
@@ -111,7 +88,7 @@ def test_a_thread_that_a_model_left_does_not_keep_the_process(tmp_path: Path, mo
     """The thread would sleep for an hour, and the process wait for it."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "lasting.py").write_text(LASTING)
-    prepared = Prepared({"source": "generated", "images": 20, "image_size": 32}, tmp_path / "results", LASTING_NET)
+    prepared = Prepared(tmp_path / "results", "lasting:net")
     (tmp_path / "job.json").write_text(prepared.job.model_dump_json())
     command = [sys.executable, "-m", "study.training.job", "job.json", "."]
     subprocess.run(command, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True, timeout=300)
@@ -119,23 +96,19 @@ def test_a_thread_that_a_model_left_does_not_keep_the_process(tmp_path: Path, mo
     assert (result.outcome, result.message) == ("ok", None)
 
 
-def test_a_run_with_another_package_than_it_was_planned_for_fails_and_names_both(drawn: Prepared) -> None:
+def test_a_record_holds_the_versions_of_the_packages_in_the_key_and_a_run_with_another_one_fails_and_names_both(
+    tmp_path: Path,
+) -> None:
     """As where someone installs another torch during a start, or where a node of a cluster has another one."""
-    there = keys.installed(keys.imported_modules(drawn.run.settings))
-    assert drawn.result_with(packages=there).outcome == "ok"
-    result = drawn.result_with(packages=there | {"torch": "1.0", "absent": "2.0"})
-    assert (result.outcome, result.measurement) == ("failed", None)
-    assert f"torch {there['torch']} in place of 1.0" in str(result.message)
-    assert "absent none in place of 2.0" in str(result.message)
-    assert result.machine
-    assert result.machine.libraries["torch"] == there["torch"]
-
-
-def test_a_record_holds_the_versions_of_the_packages_in_the_key(drawn: Prepared) -> None:
-    there = keys.installed(keys.imported_modules(drawn.run.settings))
-    machine = drawn.result_with(packages=there).machine
-    assert machine
-    assert there.items() - machine.libraries.items() == {("python", machine.python)}
+    prepared = Prepared(tmp_path / "results")
+    there = keys.installed(keys.imported_modules(prepared.run.settings))
+    good, failed = prepared.result(there), prepared.result(there | {"torch": "1.0", "absent": "2.0"})
+    assert good.outcome == "ok" and good.machine
+    assert there.items() - good.machine.libraries.items() == {("python", good.machine.python)}
+    assert (failed.outcome, failed.measurement) == ("failed", None)
+    assert f"torch {there['torch']} in place of 1.0" in str(failed.message)
+    assert "absent none in place of 2.0" in str(failed.message)
+    assert failed.machine and failed.machine.libraries["torch"] == there["torch"]
 
 
 @pytest.mark.parametrize(
@@ -147,7 +120,7 @@ def test_a_record_holds_the_versions_of_the_packages_in_the_key(drawn: Prepared)
     ],
 )
 def test_a_run_whose_network_has_other_parameters_than_the_one_that_was_tried_fails(
-    decided: dict[str, list[int]], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    decided: Shapes, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As that of a factory which goes by the time of day."""
     (tmp_path / "varying.py").write_text(
@@ -157,7 +130,6 @@ def test_a_run_whose_network_has_other_parameters_than_the_one_that_was_tried_fa
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    data = {"source": "generated", "images": 20, "channels": 3, "image_size": 32}
-    result = Prepared(data, tmp_path / "results", "varying:net", decided).result()
+    result = Prepared(tmp_path / "results", "varying:net", decided).result()
     assert result.outcome == "failed"
     assert str(result.message).startswith(f"model.name: 'varying:net' is not allowed: its parameter {words}")

@@ -12,22 +12,23 @@ def step(seconds: float, epoch: int = 1) -> Step:
     return Step(epoch=epoch, images=4, warm_up=False, **phases)
 
 
-def test_a_planted_wait_is_found_in_its_phase_and_step(clock: PlantedClock) -> None:
+def test_a_planted_wait_is_found_in_its_phase_step_and_epoch(clock: PlantedClock) -> None:
     recorder = StepRecorder(HostClock())
-    recorder.begin()
-    for number in range(3):
-        for phase in PHASES:
-            clock.pass_by(5.0 if (number, phase) == (1, "transfer") else 0.25)
-            recorder.mark(phase)
-        recorder.end_step(4)
-    recorder.end()
-    (epoch,) = recorder.read()
+    for steps in (3, 1):
+        recorder.begin()
+        for number in range(steps):
+            for phase in PHASES:
+                clock.pass_by(5.0 if (number, phase) == (1, "transfer") else 0.25)
+                recorder.mark(phase)
+            recorder.end_step(4)
+        recorder.end()
+    epoch, other = recorder.read()
     found = [[getattr(step, f"{phase}_seconds") for phase in PHASES] for step in epoch.steps]
     expected = [[0.25] * len(PHASES) for _ in range(3)]
     expected[1][PHASES.index("transfer")] = 5.0
     assert found == expected
     assert epoch.train_seconds == sum(map(sum, expected))
-    assert [step.epoch for step in epoch.steps] == [1, 1, 1]
+    assert [step.epoch for step in (*epoch.steps, *other.steps)] == [1, 1, 1, 2]
 
 
 def test_the_hosts_clock_measures_a_sleep_as_no_shorter_than_it_is() -> None:
@@ -35,17 +36,6 @@ def test_the_hosts_clock_measures_a_sleep_as_no_shorter_than_it_is() -> None:
     first = clock.mark()
     time.sleep(0.02)
     assert clock.seconds(first, clock.mark()) >= 0.02
-
-
-def test_a_recorder_starts_each_epoch_afresh() -> None:
-    recorder = StepRecorder(HostClock())
-    for _ in (1, 2):
-        recorder.begin()
-        for phase in PHASES:
-            recorder.mark(phase)
-        recorder.end_step(4)
-        recorder.end()
-    assert [[s.epoch for s in times.steps] for times in recorder.read()] == [[1], [2]]
 
 
 @pytest.mark.parametrize(

@@ -2,35 +2,26 @@
 
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import psutil
-import pytest
 
-from study.training.instruments import clock
+from study.training.instruments.clock import Stopwatch
+from tests.conftest import PlantedClock
 from tests.unit.training.test_inputs import Prepared
 
 
-def test_each_part_is_what_passed_before_its_mark(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [100.0]
-    monkeypatch.setattr(clock, "time", SimpleNamespace(perf_counter=lambda: now[0], time=time.time))
-    watch = clock.Stopwatch()
+def test_each_part_is_what_passed_before_its_mark(clock: PlantedClock) -> None:
+    watch = Stopwatch()
     for name, seconds in (("inputs", 1), ("device_start", 2), ("instruments", 3), ("training", 4), ("instruments", 5)):
-        now[0] += seconds
+        clock.pass_by(seconds)
         watch.mark(name)
-    timeline = watch.timeline()
-    parts = (
-        timeline.inputs_seconds,
-        timeline.device_start_seconds,
-        timeline.instruments_seconds,
-        timeline.training_seconds,
-    )
-    assert parts == (1, 2, 8, 4)
-    assert 0 <= timeline.start_seconds <= time.time() - psutil.Process().create_time()
+    parts = watch.timeline().model_dump()
+    assert 0 <= parts.pop("start_seconds") <= time.time() - psutil.Process().create_time()
+    assert parts == {"inputs_seconds": 1, "device_start_seconds": 2, "instruments_seconds": 8, "training_seconds": 4}
 
 
 def test_a_run_records_its_parts_and_they_fit_into_its_process(tmp_path: Path) -> None:
-    prepared = Prepared({"source": "generated", "images": 20, "image_size": 32}, tmp_path / "results")
+    prepared = Prepared(tmp_path / "results")
     began = time.perf_counter()
     result = prepared.result()
     whole = time.perf_counter() - began
