@@ -3,19 +3,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import psutil
 import pytest
 
-from study.analysis.table.telemetry import summarise, throttle_words
+from study.analysis.table.telemetry import Energy, summarise, throttle_words
 from study.artifacts import telemetry
 from study.artifacts.telemetry import read_parquet, read_samples, write_parquet
 from study.artifacts.telemetry_columns import COLUMNS
@@ -59,17 +58,8 @@ def python(code: str) -> Iterator["subprocess.Popen[str]"]:
 
 @contextmanager
 def sampler(path: Path, pid: int) -> Iterator["subprocess.Popen[bytes]"]:
-    command = [
-        sys.executable,
-        "-m",
-        "study.training.instruments.sampler",
-        str(path),
-        "--watch",
-        str(pid),
-        "--gpus",
-        "0",
-    ]
-    with subprocess.Popen(command) as process:
+    module = "study.training.instruments.sampler"
+    with subprocess.Popen([sys.executable, "-m", module, str(path), "--watch", str(pid), "--gpus", "0"]) as process:
         try:
             yield process
         finally:
@@ -177,14 +167,6 @@ def test_a_process_that_has_given_up_its_memory_leaves_no_sample(monkeypatch: py
     assert tree.read(0.1) is None
 
 
-def test_a_sampler_that_is_killed_leaves_what_it_saw(tmp_path: Path) -> None:
-    path = tmp_path / "samples.csv"
-    with python("print(1, flush=True); " + WAITS) as watched, sampler(path, watched.pid) as process:
-        assert at_least(path, 5)
-        process.kill()
-    assert count(path) >= 5
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process of its parent's end at once")
 def test_a_sampler_ends_with_the_process_that_started_it_and_watches_it(tmp_path: Path) -> None:
     path = tmp_path / "samples.csv"
@@ -215,27 +197,14 @@ def test_sampling_stops_its_sampler_and_lets_errors_through(tmp_path: Path) -> N
 
 
 def test_a_sampler_that_cannot_start_stops_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = []
     with sampling(tmp_path / "no such folder" / "samples.csv", 0):
-        pass
+        done.append("no folder")
     monkeypatch.setattr(sys, "executable", "/no/such/python")
-    done = False
     with sampling(tmp_path / "samples.csv", 0):
-        done = True
-    assert done
+        done.append("no python")
+    assert done == ["no folder", "no python"]
     assert count(tmp_path / "samples.csv") == 0
-
-
-def test_children_count_and_are_looked_for_once_a_second() -> None:
-    tree = Tree(os.getpid())
-    alone = tree.read(0.0)
-    with python(HOLDS_MEMORY + WAITS):
-        unseen = tree.read(0.5)  # the list of children is as old as it may get
-        both = tree.read(1.5)
-    assert alone is not None
-    assert unseen is not None
-    assert both is not None
-    assert unseen[1] < alone[1] + 100 * MIB
-    assert alone[1] + 100 * MIB < both[1] < alone[1] + 300 * MIB
 
 
 def test_a_sampler_that_is_a_child_of_the_watched_process_does_not_count_itself() -> None:
@@ -249,7 +218,7 @@ def test_a_sampler_that_is_a_child_of_the_watched_process_does_not_count_itself(
 
 
 @pytest.mark.parametrize("lists", ["kept", "not kept"])
-def test_children_of_children_count_whether_the_kernel_keeps_lists_of_them_or_not(
+def test_children_and_theirs_count_and_are_looked_for_once_a_second_whether_the_kernel_keeps_lists_of_them_or_not(
     lists: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listdir = os.listdir
@@ -262,14 +231,19 @@ def test_children_of_children_count_whether_the_kernel_keeps_lists_of_them_or_no
     if lists == "not kept":
         monkeypatch.setattr(os, "listdir", without_lists)
     tree = Tree(os.getpid())
-    alone = tree.read(0.0)
+
+    def resident(now: float) -> int:
+        found = tree.read(now)
+        assert found
+        return found[1]
+
+    alone = resident(0.0)
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {HOLDS_MEMORY + WAITS!r}])"
     with python(code) as child:
-        both = tree.read(1.5)
+        unseen = resident(0.5)  # the list of children is as old as it may get
+        all_of_them = resident(1.5)
         psutil.Process(child.pid).children()[0].kill()
-    assert alone is not None
-    assert both is not None
-    assert both[1] > alone[1] + 100 * MIB
+    assert unseen < alone + 100 * MIB < all_of_them < alone + 300 * MIB
 
 
 def test_a_busy_process_uses_about_one_core() -> None:
@@ -282,8 +256,7 @@ def test_a_busy_process_uses_about_one_core() -> None:
         assert eventually(lambda: times().user - begun.user > 0.3)
         used = tree.read(11.0)  # the clock is ours: what the process used counts as used in one second
         after = times()
-    assert used is not None
-    assert used[0] is not None
+    assert used and used[0]
     assert 30 <= used[0] <= 100 * (after.user + after.system - before.user - before.system) + 2
 
 
@@ -294,59 +267,42 @@ class Refused(Exception):
         self.value = value
 
 
-class Nvml:
-    """A driver with planted values. It knows no power, and one device under two names."""
+def planted_driver(asked: list[str], processes: Sequence[int | None] = (3 * MIB, None, 4 * MIB)) -> Any:
+    """A driver with planted values, and what it is asked. It knows no power, and one device under two names."""
 
-    NVMLError = Refused
-    NVML_ERROR_NOT_SUPPORTED, NVML_ERROR_FUNCTION_NOT_FOUND, NVML_ERROR_NO_PERMISSION = 3, 13, 4
-    NVML_CLOCK_SM, NVML_TEMPERATURE_GPU = 1, 0
+    def note(question: str, answer: str | Refused | None = None) -> str | None:
+        asked.append(question)
+        if isinstance(answer, Refused):
+            raise answer
+        return answer
 
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-        self.processes: list[int | None] = [3 * MIB, None, 4 * MIB]
-
-    def nvmlInit(self) -> None:
-        self.asked.append("init")
-
-    def nvmlDeviceGetHandleByIndex(self, index: int) -> str:
-        self.asked.append(f"index {index}")
-        return "gpu"
-
-    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:
-        self.asked.append(f"uuid {uuid}")
-        return "gpu"
-
-    def nvmlDeviceGetUtilizationRates(self, _: str) -> Any:
-        return SimpleNamespace(gpu=87, memory=12)
-
-    def nvmlDeviceGetMemoryInfo(self, _: str) -> Any:
-        return SimpleNamespace(used=9 * MIB, total=80 * MIB)
-
-    def nvmlDeviceGetComputeRunningProcesses(self, _: str) -> list[Any]:
-        return [SimpleNamespace(pid=1, usedGpuMemory=used) for used in self.processes]
-
-    def nvmlDeviceGetPowerUsage(self, _: str) -> int:
-        self.asked.append("power")
-        raise Refused(self.NVML_ERROR_NOT_SUPPORTED)
-
-    def nvmlDeviceGetTotalEnergyConsumption(self, _: str) -> int:
-        return 1_234_500
-
-    def nvmlDeviceGetClockInfo(self, _: str, kind: int) -> int:
-        return {1: 1980}[kind]
-
-    def nvmlDeviceGetTemperature(self, _: str, sensor: int) -> int:
-        self.asked.append("temperature")
-        raise Refused(999)  # it does not answer now, and may later
-
-    def nvmlDeviceGetCurrentClocksThrottleReasons(self, _: str) -> int:
-        return 0x24
+    held = [SimpleNamespace(pid=1, usedGpuMemory=used) for used in processes]
+    return SimpleNamespace(
+        NVMLError=Refused,
+        NVML_ERROR_NOT_SUPPORTED=3,
+        NVML_ERROR_FUNCTION_NOT_FOUND=13,
+        NVML_ERROR_NO_PERMISSION=4,
+        NVML_CLOCK_SM=1,
+        NVML_TEMPERATURE_GPU=0,
+        nvmlInit=lambda: note("init"),
+        nvmlDeviceGetHandleByIndex=lambda index: note(f"index {index}", "gpu"),
+        nvmlDeviceGetHandleByUUID=lambda uuid: note(f"uuid {uuid}", "gpu"),
+        nvmlDeviceGetUtilizationRates=lambda _: SimpleNamespace(gpu=87, memory=12),
+        nvmlDeviceGetMemoryInfo=lambda _: SimpleNamespace(used=9 * MIB, total=80 * MIB),
+        nvmlDeviceGetComputeRunningProcesses=lambda _: held,
+        nvmlDeviceGetPowerUsage=lambda _: note("power", Refused(3)),
+        nvmlDeviceGetTotalEnergyConsumption=lambda _: 1_234_500,
+        nvmlDeviceGetClockInfo=lambda _, kind: {1: 1980}[kind],
+        nvmlDeviceGetTemperature=lambda *_: note("temperature", Refused(999)),  # it does not answer now, and may later
+        nvmlDeviceGetCurrentClocksThrottleReasons=lambda _: 0x24,
+    )
 
 
 def test_a_gpu_is_read_and_asked_once_for_what_it_does_not_support() -> None:
-    nvml = Nvml()
-    gpu = open_gpu(nvml)
-    assert gpu is not None
+    asked: list[str] = []
+    gpu, idle = open_gpu(planted_driver(asked)), open_gpu(planted_driver([], processes=[]))
+    assert gpu and idle
+    assert idle.read()["gpu_process_memory_bytes"] is None
     for _ in range(3):
         assert gpu.read() == {
             "gpu_utilisation_percent": 87,
@@ -356,10 +312,7 @@ def test_a_gpu_is_read_and_asked_once_for_what_it_does_not_support() -> None:
             "gpu_sm_clock_mhz": 1980,
             "gpu_throttle_reasons": 0x24,
         }
-    assert nvml.asked.count("power") == 1
-    assert nvml.asked.count("temperature") == 3
-    nvml.processes = []
-    assert gpu.read()["gpu_process_memory_bytes"] is None
+    assert (asked.count("power"), asked.count("temperature")) == (1, 3)
 
 
 @pytest.mark.parametrize(
@@ -370,38 +323,29 @@ def test_the_gpu_is_the_first_that_is_visible(visible: str | None, asked: str, m
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    nvml = Nvml()
-    assert open_gpu(nvml)
-    assert nvml.asked == ["init", asked]
+    questions: list[str] = []
+    assert open_gpu(planted_driver(questions))
+    assert questions == ["init", asked]
 
 
-def test_without_a_driver_there_is_no_gpu_and_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_driver_there_is_no_gpu_and_no_error() -> None:
     def fail() -> None:
         raise Refused(9)
 
-    nvml = Nvml()
-    monkeypatch.setattr(nvml, "nvmlInit", fail)
-    assert open_gpu(nvml) is None
+    assert open_gpu(SimpleNamespace(NVMLError=Refused, nvmlInit=fail)) is None
 
 
 def test_a_line_holds_a_value_for_each_column_and_nothing_where_there_is_none() -> None:
-    written = line({"seconds": 1763728000.123456, "process_resident_bytes": 10, "gpu_energy_joules": 0.5}).split(",")
-    assert len(written) == len(COLUMNS)
-    values = dict(zip(COLUMNS, written, strict=True))
-    assert values["seconds"] == "1763728000.1235"
-    assert values["process_resident_bytes"] == "10"
-    assert values["gpu_energy_joules"] == "0.5"
-    assert values["gpu_power_watts"] == ""
-    assert line({"load_1min": 100.0}).split(",")[COLUMNS.index("load_1min")] == "100"
+    given = {"seconds": 1763728000.123456, "load_1min": 100.0, "process_resident_bytes": 10, "gpu_energy_joules": 0.5}
+    written = dict(zip(given, ("1763728000.1235", "100", "10", "0.5"), strict=True))
+    assert line(given).rstrip("\n").split(",") == [written.get(column, "") for column in COLUMNS]
 
 
 def plant_zone(folder: Path, zone: str, name: str, microjoules: int) -> Path:
-    path = folder / zone
-    path.mkdir(parents=True)
-    (path / "name").write_text(f"{name}\n")
-    (path / "max_energy_range_uj").write_text("9999999\n")
-    (path / "energy_uj").write_text(f"{microjoules}\n")
-    return path / "energy_uj"
+    (folder / zone).mkdir()
+    for file, content in (("name", name), ("max_energy_range_uj", 9999999), ("energy_uj", microjoules)):
+        (folder / zone / file).write_text(f"{content}\n")
+    return folder / zone / "energy_uj"
 
 
 def test_a_processor_counter_that_starts_again_goes_on(tmp_path: Path) -> None:
@@ -426,9 +370,7 @@ def test_samples_are_read_back_without_a_line_that_was_cut_off(tmp_path: Path) -
     path = tmp_path / "samples.csv"
     whole = [line({"seconds": second, "gpu_power_watts": 100.0 + second}) for second in (1.0, 2.0, 3.0)]
     path.write_text(",".join(COLUMNS) + "\n" + "".join(whole)[:-1])
-    samples = read_samples(path)
-    assert samples["seconds"].tolist() == [1.0, 2.0]
-    assert samples["gpu_power_watts"].tolist() == [101.0, 102.0]
+    pd.testing.assert_frame_equal(pd.DataFrame(read_samples(path)), frame([1.0, 2.0], gpu_power_watts=[101.0, 102.0]))
     assert list(read_samples(tmp_path / "nothing.csv")) == list(COLUMNS)
     path.write_text("")
     assert count(path) == 0
@@ -439,10 +381,7 @@ def test_lines_that_no_sampler_wrote_cost_the_others_nothing(tmp_path: Path) -> 
     path = tmp_path / "samples.csv"
     late, early = (line({"seconds": second, "load_1min": second / 10}) for second in (2.0, 1.0))
     path.write_text(",".join(COLUMNS) + "\n" + late + "1,2\n" + early)
-    samples = read_samples(path)
-    assert samples["seconds"].tolist() == [1.0, 2.0]
-    assert samples["load_1min"].tolist() == [0.1, 0.2]
-    assert bool(np.isnan(samples["gpu_power_watts"]).all())
+    pd.testing.assert_frame_equal(pd.DataFrame(read_samples(path)), frame([1.0, 2.0], load_1min=[0.1, 0.2]))
     words = b"x," * (len(COLUMNS) - 1) + b"x\n"
     for content in (b"\xff\0\n\xfe\n", b"hello\nworld\n", ",".join(COLUMNS).encode(), path.read_bytes() + words):
         path.write_bytes(content)
@@ -483,89 +422,79 @@ def test_a_summary_takes_means_and_peaks_of_its_window_alone() -> None:
         gpu_throttle_reasons=[(0x4 if second == 7 else 0x21) if i else 0x40 for second, i in enumerate(inside)],
     )
     summary = summarise(samples, 5.0, 14.0)
-    assert summary.samples == 10
-    assert summary.window_seconds == 9
-    assert summary.mean_cpu_percent == 50
-    assert summary.peak_process_resident_bytes == 14
-    assert summary.mean_gpu_utilisation_percent == 85
-    assert summary.peak_gpu_memory_used_bytes == 7
-    assert summary.peak_gpu_process_memory_bytes is None
-    assert summary.mean_gpu_sm_clock_mhz == 1500
-    assert summary.max_gpu_temperature_celsius == 74
+    assert (summary.samples, summary.window_seconds, summary.mean_cpu_percent) == (10, 9, 50)
+    assert (summary.peak_process_resident_bytes, summary.peak_gpu_process_memory_bytes) == (14, None)
+    assert (summary.mean_gpu_utilisation_percent, summary.peak_gpu_memory_used_bytes) == (85, 7)
+    assert (summary.mean_gpu_sm_clock_mhz, summary.max_gpu_temperature_celsius) == (1500, 74)
     assert summary.throttle_reasons == ["software power cap", "software thermal slowdown"]
     assert summary.gpu_energy.refused
     assert summarise(frame([]), 0.0, 10.0).samples == 0
 
 
-def tenths(first: float, last: float) -> list[float]:
-    return [round(first + number / 10, 1) for number in range(round((last - first) * 10) + 1)]
+def tenths(last: int) -> list[float]:
+    return [number / 10 for number in range(10 * last + 1)]
 
 
-def test_energy_comes_from_the_counter_where_there_is_one() -> None:
-    seconds = tenths(0, 30)
-    # 50 W until second 10, then 200 W; the power readings are planted wrong, to see which was used.
-    counter = [1e6 + 50 * min(s, 10) + 200 * max(s - 10, 0) for s in seconds]
-    samples = frame(seconds, gpu_energy_joules=counter, gpu_power_watts=[60.0 if s < 10 else 400.0 for s in seconds])
-    energy = summarise(samples, 10.05, 20.05).gpu_energy
-    assert energy.method == "counter"
-    assert energy.joules == pytest.approx(2000)
-    assert energy.refused is None
+def told(energy: Energy) -> tuple[Any, ...]:
+    return energy.method, energy.joules, energy.refused
+
+
+def test_energy_comes_from_the_counters_where_there_are_some() -> None:
+    """Of the GPU 50 W until second 10, then 200 W, of the processor 20 and 80; the GPU's power readings are planted
+    wrong, to see which was used."""
+    seconds = tenths(30)
+    counter = [5 * min(s, 10) + 20 * max(s - 10, 0) for s in seconds]
+    samples = frame(
+        seconds,
+        gpu_energy_joules=[1e6 + 10 * joules for joules in counter],
+        cpu_package_joules=[4 * joules for joules in counter],
+        gpu_power_watts=[60.0 if s < 10 else 400.0 for s in seconds],
+    )
+    summary = summarise(samples, 10.05, 20.05)
+    assert told(summary.gpu_energy) == ("counter", pytest.approx(2000), None)
+    assert told(summary.cpu_energy) == ("rapl", pytest.approx(800), None)
 
 
 @pytest.mark.parametrize("counter", [None, 5.0])
 def test_energy_comes_from_the_power_where_no_counter_moves(counter: float | None) -> None:
-    seconds = tenths(0, 30)
+    seconds = tenths(30)
     watts = [40.0 if s < 10 else 100 + 10 * (s - 10) for s in seconds]
     samples = frame(seconds, gpu_power_watts=watts, gpu_energy_joules=[counter] * len(seconds))
     energy = summarise(samples, 12.03, 22.03).gpu_energy
-    assert energy.method == "power"
-    assert energy.joules == pytest.approx(10 * (100 + 10 * (17.03 - 10)))
+    assert told(energy) == ("power", pytest.approx(10 * (100 + 10 * (17.03 - 10))), None)
 
 
-@pytest.mark.parametrize("column", ["gpu_power_watts", "gpu_energy_joules", "cpu_package_joules"])
-def test_energy_is_refused_where_the_samples_cannot_tell(column: str) -> None:
-    def refused(samples: pd.DataFrame, start: float, end: float) -> str:
-        summary = summarise(samples, start, end)
-        energy = summary.cpu_energy if column.startswith("cpu") else summary.gpu_energy
-        assert energy.joules is None
-        assert energy.method is None
-        assert energy.refused is not None
-        return energy.refused
+NO_GPU = "The device reports neither its energy nor its power."
+NO_PROCESSOR = "The processor's energy counter is not readable here."
 
-    seconds = tenths(0, 20)
+
+@pytest.mark.parametrize(
+    ("column", "silence"),
+    [("gpu_power_watts", NO_GPU), ("gpu_energy_joules", NO_GPU), ("cpu_package_joules", NO_PROCESSOR)],
+)
+def test_energy_is_refused_where_the_samples_cannot_tell(column: str, silence: str) -> None:
+    seconds = tenths(20)
     samples = frame(seconds, **{column: seconds})
-    assert refused(samples, 10.0, 11.99) == "The window of 1.99 s is under 2 s."
-    assert refused(samples.iloc[::5], 10.1, 14.1) == "The window holds 8 samples, fewer than 10."
-    assert refused(samples, 18.0, 22.0) == "The samples leave out 2.0 s of the window."
-    empty = frame(seconds)
-    assert refused(empty, 0.0, 20.0) in (
-        "The device reports neither its energy nor its power.",
-        "The processor's energy counter is not readable here.",
-    )
+    for given, start, end, why in (
+        (samples, 10.0, 11.99, "The window of 1.99 s is under 2 s."),
+        (samples.iloc[::5], 10.1, 14.1, "The window holds 8 samples, fewer than 10."),
+        (samples, 18.0, 22.0, "The samples leave out 2.0 s of the window."),
+        (frame(seconds), 0.0, 20.0, silence),
+    ):
+        summary = summarise(given, start, end)
+        assert told(summary.cpu_energy if column.startswith("cpu") else summary.gpu_energy) == (None, None, why)
 
 
-def test_a_hole_spoils_an_integral_and_not_a_counter() -> None:
-    seconds = [s for s in tenths(0, 20) if not 8 < s < 12]
-    power = summarise(frame(seconds, gpu_power_watts=[100.0] * len(seconds)), 1.0, 19.0).gpu_energy
-    assert power.refused == "The samples leave out 4.0 s of the window."
-    counted = summarise(frame(seconds, gpu_energy_joules=[100 * s for s in seconds]), 1.0, 19.0).gpu_energy
-    assert counted.joules == pytest.approx(1800)
+def test_a_hole_spoils_an_integral_and_not_a_counter_and_a_counter_that_goes_back_is_refused() -> None:
+    seconds = [s for s in tenths(20) if not 8 < s < 12]
+    steady, back = [100 * s for s in seconds], [100 * s if s < 5 else s for s in seconds]
 
+    def found(**columns: list[float]) -> tuple[Any, ...]:
+        return told(summarise(frame(seconds, **columns), 1.0, 19.0).gpu_energy)
 
-def test_a_counter_that_goes_back_is_refused() -> None:
-    seconds = tenths(0, 10)
-    counter = [100 * s if s < 5 else s for s in seconds]
-    energy = summarise(frame(seconds, gpu_energy_joules=counter), 1.0, 9.0).gpu_energy
-    assert energy.joules is None
-    assert energy.refused == "The energy counter went back: its driver was loaded again."
-
-
-def test_the_processor_has_its_own_energy() -> None:
-    seconds = tenths(0, 30)
-    counter = [20 * min(s, 10) + 80 * max(s - 10, 0) for s in seconds]
-    energy = summarise(frame(seconds, cpu_package_joules=counter), 10.0, 20.0).cpu_energy
-    assert energy.method == "rapl"
-    assert energy.joules == pytest.approx(800)
+    assert found(gpu_power_watts=steady) == (None, None, "The samples leave out 4.0 s of the window.")
+    assert found(gpu_energy_joules=steady) == ("counter", pytest.approx(1800), None)
+    assert found(gpu_energy_joules=back) == (None, None, "The energy counter went back: its driver was loaded again.")
 
 
 def test_throttling_is_told_in_words_and_idling_is_none() -> None:
@@ -579,7 +508,7 @@ def test_throttling_is_told_in_words_and_idling_is_none() -> None:
 
 
 def test_one_sample_holds_the_host_and_what_the_gpu_tells() -> None:
-    gpu = open_gpu(Nvml())
+    gpu = open_gpu(planted_driver([]))
     taken = sampler_module.Sampler(os.getpid(), [gpu] if gpu else [], []).sample()
     assert taken is not None
     assert set(taken) == set(COLUMNS) - {"gpu_power_watts", "gpu_temperature_celsius"}
