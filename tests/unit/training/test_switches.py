@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 import torch
 from fastai.optimizer import Optimizer
-from torch import nn
 
 from study.artifacts.samples import Measurement
 from study.base.errors import StudyError
-from study.training.loops.contract import InitialWeights, TrainingJob
+from study.training.loops.contract import TrainingJob
 from study.training.loops.fastai import loop as fastai_loop
 from study.training.loops.loaders import make_loaders
 from study.training.loops.torch import loop as torch_loop
@@ -82,18 +81,15 @@ def test_every_switch_follows_the_eager_losses_step_by_step(
 
 
 def test_channels_last_reaches_the_network_and_its_images(tmp_path: Path) -> None:
-    job = make_job(tmp_path, transfer_run(training={"memory_format": "channels_last"}))
-    trainer = torch_loop.Trainer(job, make_loaders(job.images, job.settings, job.device, job.seed))
-    images, _ = next(iter(trainer.loaders.train))
-    assert trainer.prepare(images).is_contiguous(memory_format=torch.channels_last)
-    weights = [p for p in trainer.eager.parameters() if p.ndim == 4 and p.shape[1] > 1 and p.shape[2] > 1]
-    assert weights
-    assert all(weight.is_contiguous(memory_format=torch.channels_last) for weight in weights)
-    grey = torch_loop.Trainer(
-        make_job(tmp_path, transfer_run(training={"memory_format": "channels_last"}, dataset={"channels": 1})),
-        trainer.loaders,
-    )
-    assert grey.prepare(images[:, :1]).is_contiguous(memory_format=torch.channels_last)
+    for channels in (3, 1):
+        run = transfer_run(training={"memory_format": "channels_last"}, dataset={"images": 20, "channels": channels})
+        job = make_job(tmp_path, run)
+        trainer = torch_loop.Trainer(job, make_loaders(job.images, job.settings, job.device, job.seed))
+        images, _ = next(iter(trainer.loaders.train))
+        weights = [p for p in trainer.eager.parameters() if p.ndim == 4 and p.shape[1] > 1 and p.shape[2] > 1]
+        assert weights
+        for tensor in (trainer.prepare(images), *weights):
+            assert tensor.is_contiguous(memory_format=torch.channels_last)
 
 
 def test_threads_yield_what_workers_yield_in_both_splits_and_every_epoch(tmp_path: Path) -> None:
@@ -132,9 +128,9 @@ def test_a_training_whose_weights_did_not_move_fails(tmp_path: Path, monkeypatch
         torch_loop.train(job)
 
 
-@pytest.mark.parametrize(("still", "named"), [(slice(None), r"0\.0\.weight"), (slice(1), r"0\.0\.weight")])
-def test_a_fastai_training_of_which_a_group_did_not_move_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, still: slice, named: str
+@pytest.mark.parametrize("still", [slice(None), slice(1)])
+def test_a_fastai_training_of_which_a_group_did_not_move_fails_and_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, still: slice
 ) -> None:
     """The optimizer forgets all groups of layers, or the first of the three."""
     stock = Optimizer.step
@@ -147,15 +143,5 @@ def test_a_fastai_training_of_which_a_group_did_not_move_fails(
                 weight.copy_(value)
 
     monkeypatch.setattr(Optimizer, "step", forgetful)
-    with pytest.raises(StudyError, match=rf"no weight from {named} to .* has moved"):
+    with pytest.raises(StudyError, match=r"no weight from 0\.0\.weight to .* has moved"):
         fastai_loop.train(make_job(tmp_path, transfer_run("fastai", training={"freeze_epochs": 1, "epochs": 1})))
-
-
-def test_one_group_that_stood_still_is_named() -> None:
-    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
-    start = InitialWeights(model)
-    with torch.no_grad():
-        model.get_parameter("1.weight").add_(1)
-    start.check(model, [["1.weight", "1.bias"]])
-    with pytest.raises(StudyError, match=r"no weight from 0\.weight to 0\.bias has moved"):
-        start.check(model, [["0.weight", "0.bias"], ["1.weight", "1.bias"]])

@@ -7,15 +7,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from study.artifacts.samples import Measurement, Target
+from study.artifacts.samples import Target
 from study.training.loops.fastai import loop as fastai_loop
 from study.training.loops.torch import loop as torch_loop
 from tests.conftest import PlantedClock
 from tests.unit.training.gloo_ranks import train_together
 from tests.unit.training.test_distributed import draw, run_of
 from tests.unit.training.test_loops import LOOPS, make_job, transfer_run
-
-LOOP = pytest.mark.parametrize("loop", ["torch", "fastai"])
 
 
 def plant(monkeypatch: pytest.MonkeyPatch, clock: PlantedClock, accuracies: Sequence[float]) -> None:
@@ -34,45 +32,38 @@ def plant(monkeypatch: pytest.MonkeyPatch, clock: PlantedClock, accuracies: Sequ
     monkeypatch.setattr(fastai_loop, "error_rate", lambda predicted, labels: torch.tensor(1 - accuracy()))
 
 
-def trained(folder: Path, loop: str, target: float | None) -> Measurement:
-    """A training of a frozen epoch and three others, whose validation has four images: one batch."""
-    return LOOPS[loop](make_job(folder, transfer_run(loop, training={"epochs": 3, "target_accuracy": target})))
-
-
-@LOOP
-@pytest.mark.parametrize(("target", "epochs"), [(0.25, 1), (0.5, 2), (0.75, 3)])
-def test_training_ends_after_the_first_epoch_that_reaches_the_target(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: PlantedClock, loop: str, target: float, epochs: int
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize(
+    ("target", "epochs", "told"),
+    [
+        (0.25, 1, Target(reached=True, epochs=1, seconds=10.0)),
+        (0.5, 2, Target(reached=True, epochs=2, seconds=20.0)),
+        (0.75, 3, Target(reached=True, epochs=3, seconds=30.0)),
+        (0.9, 4, Target(reached=False)),
+        (None, 4, None),
+    ],
+)
+def test_training_ends_after_the_first_epoch_that_reaches_the_target_if_one_does(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    clock: PlantedClock,
+    loop: str,
+    target: float | None,
+    epochs: int,
+    told: Target | None,
 ) -> None:
-    """Also after the frozen epoch, where fastai's ``fine_tune`` begins a second fit."""
-    plant(monkeypatch, clock, [0.25, 0.5, 0.75, 0.25])
-    measured = trained(tmp_path, loop, target)
-    assert measured.target == Target(reached=True, epochs=epochs, seconds=10.0 * epochs)
-    assert [epoch.accuracy for epoch in measured.epochs] == [0.25, 0.5, 0.75][:epochs]
+    """One of a frozen epoch and three others, with four images to validate: one batch. Also after the frozen epoch,
+    where fastai's ``fine_tune`` begins a second fit."""
+    accuracies = [0.25, 0.5, 0.75, 0.5] if target else [1.0] * 4
+    plant(monkeypatch, clock, accuracies)
+    run = transfer_run(loop, training={"epochs": 3, "target_accuracy": target})
+    measured = LOOPS[loop](make_job(tmp_path, run))
+    assert measured.target == told
+    assert [epoch.accuracy for epoch in measured.epochs] == accuracies[:epochs]
     assert {step.epoch for step in measured.steps} == set(range(1, epochs + 1))
 
 
-@LOOP
-def test_a_training_that_does_not_reach_it_trains_all_epochs_and_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: PlantedClock, loop: str
-) -> None:
-    plant(monkeypatch, clock, [0.25, 0.5, 0.75, 0.25])
-    measured = trained(tmp_path, loop, 1.0)
-    assert measured.target == Target(reached=False)
-    assert len(measured.epochs) == 4
-
-
-@LOOP
-def test_without_a_target_an_accuracy_ends_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: PlantedClock, loop: str
-) -> None:
-    plant(monkeypatch, clock, [1.0, 1.0, 1.0, 1.0])
-    measured = trained(tmp_path, loop, None)
-    assert measured.target is None
-    assert len(measured.epochs) == 4
-
-
-@LOOP
+@pytest.mark.parametrize("loop", LOOPS)
 def test_several_processes_end_at_once(tmp_path: Path, loop: str) -> None:
     """A process that went on alone would wait for the others until their connection is given up."""
     loader = {"kind": "workers", "workers": 0}
