@@ -21,6 +21,10 @@ from study.data.splits import assign_splits
 from tests.conftest import write_photos
 from tests.errors import refused
 
+TURNED = Image.Exif()
+TURNED[0x0112] = 6
+"""The picture is shown turned by 90 degrees clockwise."""
+
 
 def dataset(**values: Any) -> Dataset:
     return Dataset.model_validate(values)
@@ -46,14 +50,11 @@ def test_photographs_are_the_same_to_the_byte_on_a_second_drawing(tmp_path: Path
 def test_photographs_have_the_size_and_weight_of_photographs() -> None:
     sizes = []
     for number in range(24):
-        image = photographs.photograph(42, number)
-        assert abs(image.width - 400) <= 40
-        assert abs(image.height - 300) <= 40
-        buffer = io.BytesIO()
+        image, buffer = photographs.photograph(42, number), io.BytesIO()
+        assert abs(image.width - 400) <= 40 and abs(image.height - 300) <= 40
         image.save(buffer, "JPEG", quality=88)
         sizes.append(len(buffer.getvalue()))
-    assert min(sizes) > 15_000
-    assert max(sizes) < 80_000
+    assert min(sizes) > 15_000 and max(sizes) < 80_000
     assert 20_000 < np.median(sizes) < 60_000
 
 
@@ -107,13 +108,9 @@ def test_every_class_keeps_an_image_in_each_split() -> None:
         assert sorted(splits.values()) == ["train", "valid"]
 
 
-def odd_images(where: Path) -> dict[str, Path]:
-    """One file of each odd kind."""
-    where.mkdir(parents=True, exist_ok=True)
+def test_odd_images_are_decoded_to_the_shape_that_the_model_sees(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     rgb = Image.fromarray(rng.integers(0, 256, (30, 50, 3), dtype=np.uint8))
-    exif = Image.Exif()
-    exif[0x0112] = 6
     files: dict[str, tuple[Image.Image, dict[str, Any]]] = {
         "grey.jpg": (rgb.convert("L"), {}),
         "cmyk.jpg": (rgb.convert("CMYK"), {}),
@@ -122,25 +119,18 @@ def odd_images(where: Path) -> dict[str, Path]:
         "grey_alpha.png": (rgb.convert("LA"), {}),
         "bits16.png": (Image.fromarray(rng.integers(0, 65536, (30, 50), dtype=np.uint16)), {}),
         "bilevel.png": (rgb.convert("1"), {}),
-        "rotated.jpg": (rgb, {"exif": exif}),
+        "rotated.jpg": (rgb, {"exif": TURNED}),
         "modern.webp": (rgb, {}),
         "animated.gif": (rgb.convert("P"), {"save_all": True, "append_images": [rgb.convert("P")]}),
         "dot.png": (rgb.resize((1, 1)), {}),
         "huge.jpg": (rgb.resize((9000, 6000)), {}),
         "UPPER.JPG": (rgb, {}),
     }
-    paths = {}
     for name, (image, options) in files.items():
-        paths[name] = where / name
-        image.save(paths[name], **options)
-    return paths
-
-
-def test_odd_images_are_decoded_to_the_shape_that_the_model_sees(tmp_path: Path) -> None:
-    for name, path in odd_images(tmp_path).items():
-        assert why_unreadable(path) is None, name
+        image.save(tmp_path / name, **options)
+        assert why_unreadable(tmp_path / name) is None, name
         for channels in (1, 3):
-            pixels = decode(path, channels, 16)
+            pixels = decode(tmp_path / name, channels, 16)
             assert pixels.shape == (channels, 16, 16), name
             assert pixels.dtype == np.uint8
             assert name == "dot.png" or pixels.std() > 1, name
@@ -148,10 +138,8 @@ def test_odd_images_are_decoded_to_the_shape_that_the_model_sees(tmp_path: Path)
 
 def test_an_exif_rotation_is_applied(tmp_path: Path) -> None:
     halves = np.zeros((20, 40, 3), np.uint8)
-    halves[:, :20] = 255  # white on the left; turned by 90 degrees clockwise: white on top
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    Image.fromarray(halves).save(tmp_path / "r.png", exif=exif)
+    halves[:, :20] = 255  # white on the left, which is shown on top
+    Image.fromarray(halves).save(tmp_path / "r.png", exif=TURNED)
     pixels = decode(tmp_path / "r.png", 3, 16)
     assert pixels[:, 2].mean() > 200
     assert pixels[:, -3].mean() < 50
@@ -169,7 +157,7 @@ def test_unreadable_files_are_left_out_with_the_reason(photos: Path) -> None:
     whole = (first / "000.jpg").read_bytes()
     (first / "cut.jpg").write_bytes(whole[: len(whole) // 2])
     (first / "notes.txt").write_text("not an image's name")
-    manifest = make(dataset(source="folder", path=str(photos)), photos)
+    manifest = make(own(photos), photos)
     assert {Path(item.name).name for item in manifest.left_out} == {"text.jpg", "empty.png", "cut.jpg", "notes.txt"}
     assert all(item.reason and str(photos) not in item.reason for item in manifest.left_out)
     assert len(manifest.items) == 20
@@ -177,23 +165,13 @@ def test_unreadable_files_are_left_out_with_the_reason(photos: Path) -> None:
 
 
 def test_damaged_exif_data_leave_the_image_as_it_is(tmp_path: Path) -> None:
-    pixels = Image.fromarray(np.full((20, 40, 3), 200, np.uint8))
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    pixels.save(tmp_path / "a.jpg", exif=exif)
+    Image.fromarray(np.full((20, 40, 3), 200, np.uint8)).save(tmp_path / "a.jpg", exif=TURNED)
     whole = (tmp_path / "a.jpg").read_bytes()
     start = whole.index(b"Exif\0\0") + 6
     for offset in range(start, start + 26):  # each byte of the header and the one tag, broken in turn
         (tmp_path / "b.jpg").write_bytes(whole[:offset] + b"\xff" + whole[offset + 1 :])
         assert decode(tmp_path / "b.jpg", 3, 8).shape == (3, 8, 8)
         assert why_unreadable(tmp_path / "b.jpg") is None
-
-
-def test_a_class_whose_files_have_other_endings_is_an_error_that_names_it(photos: Path) -> None:
-    (photos / "phone").mkdir()
-    (photos / "phone" / "a.heic").write_bytes(b"x")
-    with refused("dataset.path"):
-        inspect(dataset(source="folder", path=str(photos)))
 
 
 def test_what_is_no_file_at_all_is_left_out_with_that_reason(photos: Path) -> None:
@@ -271,15 +249,16 @@ def test_a_class_that_is_a_link_to_all_classes_is_an_error_that_names_it(photos:
         ({}, "holds no image in a subfolder"),
         ({"a": 5}, "it holds one class ('a')"),
         ({"a": 5, "b": 1}, "class 'b' has 1 image(s)"),
+        ({"a": 5, "b": 5, "phone": 0}, "class 'phone' has 0 image(s)"),
     ],
 )
 def test_a_folder_that_is_no_dataset_is_one_clear_error(tmp_path: Path, classes: dict[str, int], words: str) -> None:
-    (tmp_path / "data").mkdir()
-    write_photos(tmp_path / "data", classes)
-    with pytest.raises(StudyError) as caught:
-        inspect(dataset(source="folder", path=str(tmp_path / "data")))
-    assert words in str(caught.value)
-    assert "dataset.path" in str(caught.value)
+    """A file with another ending is no image."""
+    for folder in write_photos(tmp_path, classes).iterdir():
+        (folder / "a.heic").write_bytes(b"x")
+    with refused("dataset.path") as error:
+        inspect(own(tmp_path))
+    assert words in error.why
 
 
 def test_a_class_that_loses_all_its_files_is_an_error_that_names_one(photos: Path) -> None:
@@ -287,15 +266,14 @@ def test_a_class_that_loses_all_its_files_is_an_error_that_names_one(photos: Pat
     for path in first.iterdir():
         path.write_text("broken")
     with pytest.raises(StudyError, match=r"has 0 image\(s\).*10 file\(s\) cannot be decoded, first"):
-        make(dataset(source="folder", path=str(photos)), photos)
+        make(own(photos), photos)
 
 
 def test_a_folder_that_is_a_file_or_is_not_there_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with refused("dataset.path"):
-        inspect(dataset(source="folder", path=str(tmp_path / "file")))
-    with refused("dataset.path"):
-        inspect(dataset(source="folder", path=str(tmp_path / "nowhere")))
+    for name in ("file", "nowhere"):
+        with refused("dataset.path", str(tmp_path / name)):
+            inspect(own(tmp_path / name))
 
 
 def test_the_expected_training_set_is_the_one_of_the_manifest(tmp_path: Path, photos: Path) -> None:

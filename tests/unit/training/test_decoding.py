@@ -14,11 +14,10 @@ from study.data.decode import decode
 from study.training.loops.decoding import begin, by_torchcodec, decoder_of
 from study.training.loops.torch import loop as torch_loop
 from tests.conftest import write_photos
+from tests.unit.data.test_data import TURNED
 from tests.unit.training.test_loops import make_job, tiny_run
 
 CPU = torch.device("cpu")
-TURNED = Image.Exif()
-TURNED[0x0112] = 6
 
 
 def settings_of(**loader: str) -> Settings:
