@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -54,10 +55,8 @@ def test_every_verb_of_the_table_is_where_it_says_and_has_a_help(name: str, caps
 
 
 def test_plan_prints_the_table_of_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert (
-        main(["plan", "quickstart", "--device", "cpu", "--set", "training.batch_size=[16, 32]", "--results", "nowhere"])
-        == 0
-    )
+    options = ["--device", "cpu", "--set", "training.batch_size=[16, 32]", "--results", "nowhere"]
+    assert main(["plan", "quickstart", *options]) == 0
     table, _, summary = capsys.readouterr().out.partition("\n\n")
     lines = table.splitlines()
     head = ["position", "block", "name", "device", "training.batch_size", "learning rate", "key"]
@@ -85,21 +84,6 @@ def test_plan_gives_one_reason_once_with_the_number_of_its_runs(
         (["plan", "nope"], "studies: 'nope' is not allowed: unknown study"),
         (["plan", "quickstart", "--set", "training.batch_size"], "--set: 'training.batch_size' is not allowed"),
         (["retry", "nope"], "retry: no records of a study 'nope'"),
-    ],
-)
-def test_an_error_is_one_line_and_the_exit_code_says_so(
-    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(arguments) == 1
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert error.startswith("error: ")
-    assert words in error
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
         (["image", "PLAN", "cpu"], "images: runs execute on the host (asked for), which needs no image"),
         (["archive", "cpu"], "images/cpu.json: cannot be read (No such file or directory); make it with: make images"),
         (["dataset", "PLAN", "nope"], "dataset: tiny plans no dataset 'nope'; allowed: generated."),
@@ -110,7 +94,7 @@ def test_an_error_is_one_line_and_the_exit_code_says_so(
         *(([verb, "FILE", "cpu"], "damaged.json: not a valid plan") for verb in ("image", "dataset", "weights", "run")),
     ],
 )
-def test_a_step_with_a_wrong_plan_or_name_says_so_in_one_line(
+def test_a_wrong_plan_or_name_is_one_line_and_the_exit_code_says_so(
     arguments: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan = tiny_plan()
@@ -118,20 +102,21 @@ def test_a_step_with_a_wrong_plan_or_name_says_so_in_one_line(
     damaged = tmp_path / "damaged.json"
     damaged.write_text('{"name": "tiny"}')
     names = {
-        "PLAN": str(Results(tmp_path).plan("tiny")),
-        "GONE": str(tmp_path / "gone" / "plan.json"),
-        "FILE": str(damaged),
+        "PLAN": Results(tmp_path).plan("tiny"),
+        "GONE": tmp_path / "gone" / "plan.json",
+        "FILE": damaged,
         "EVERY": plan.runs[0].name,
     }
-
-    def spelt(text: str) -> str:
-        return re.sub("|".join(names), lambda match: names[match.group()], text)
-
-    assert main([*map(spelt, arguments), "--results", str(tmp_path)]) == 1
+    assert main([*(spelt(word, names) for word in arguments), "--results", str(tmp_path)]) == 1
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert error.startswith("error: ")
-    assert spelt(words) in error
+    assert spelt(words, names) in error
+
+
+def spelt(text: str, names: Mapping[str, object]) -> str:
+    """The text with what its words in capitals stand for."""
+    return re.sub("|".join(names), lambda match: str(names[match.group()]), text)
 
 
 EXAMPLE = results_of("example-h200")
@@ -139,34 +124,34 @@ FOLDERS = "--records RECORDS --telemetry TELEMETRY"
 FILES = ["gone", "folder", "empty", "text", "bytes", "null", "list", "object", "deep", "samples", "below/a/file"]
 """Things in the place of a file that a verb reads."""
 NAMES = ["nope", "", ".", "..", "../x", "a/b", "/a/b", "x" * 300, "a\nb", "$(x)", "é", "\udcff"]
+STEP_VERBS = ("image", "dataset", "weights", "run")
+OUT = "--output OUT"
+READERS = ("report", "blog", "bundle")
 WRONG: dict[str, tuple[list[str], list[str]]] = {
     "a plan": (
         [
-            f"timings WRONG {FOLDERS} --output OUT",
-            "fit WRONG TIMINGS --output OUT",
-            f"figures WRONG TIMINGS FIT {FOLDERS} --output OUT",
-            "image WRONG cpu",
-            "dataset WRONG x",
-            "weights WRONG x",
-            "run WRONG x",
+            f"timings WRONG {FOLDERS} {OUT}",
+            f"fit WRONG TIMINGS {OUT}",
+            f"figures WRONG TIMINGS FIT {FOLDERS} {OUT}",
+            *(f"{verb} WRONG cpu" for verb in STEP_VERBS),
         ],
         [*FILES, "FIT"],
     ),
     "a table of timings": (
-        ["fit PLAN WRONG --output OUT", f"figures PLAN WRONG FIT {FOLDERS} --output OUT"],
+        [f"fit PLAN WRONG {OUT}", f"figures PLAN WRONG FIT {FOLDERS} {OUT}"],
         [*FILES, "FIT", "TABLE", "OTHER/timings.csv"],
     ),
-    "a fit": ([f"figures PLAN TIMINGS WRONG {FOLDERS} --output OUT"], [*FILES, "PLAN"]),
+    "a fit": ([f"figures PLAN TIMINGS WRONG {FOLDERS} {OUT}"], [*FILES, "PLAN"]),
     "a table": (["fit WRONG"], [*FILES, "FIT"]),
     "a folder of records": (
         [
-            "timings PLAN --records WRONG --telemetry TELEMETRY --output OUT",
-            "figures PLAN TIMINGS FIT --records WRONG --telemetry TELEMETRY --output OUT",
+            f"{verb} --records WRONG --telemetry TELEMETRY {OUT}"
+            for verb in ("timings PLAN", "figures PLAN TIMINGS FIT")
         ],
         ["gone", "empty", "below/a/file"],
     ),
     "a file to write": (
-        [f"timings PLAN {FOLDERS} --output WRONG", "fit PLAN TIMINGS --output WRONG", "fit TABLE --output WRONG"],
+        [f"{verb} --output WRONG" for verb in (f"timings PLAN {FOLDERS}", "fit PLAN TIMINGS", "fit TABLE")],
         ["folder", "pipe", "empty/x", "x" * 300],
     ),
     "a folder to write": (
@@ -175,10 +160,7 @@ WRONG: dict[str, tuple[list[str], list[str]]] = {
     ),
     "a study with results": (
         [
-            "report WRONG --output OUT",
-            "report --from-tables WRONG --output OUT",
-            "blog WRONG --output OUT",
-            "bundle WRONG --output OUT",
+            *(f"{verb} WRONG {OUT}" for verb in (*READERS, "report --from-tables")),
             "retry WRONG",
             "retry WRONG --weights",
         ],
@@ -187,15 +169,10 @@ WRONG: dict[str, tuple[list[str], list[str]]] = {
     "a study with an analysis": (["answer WRONG"], [*NAMES, "half"]),
     "a name": (
         [
-            "run TINY WRONG",
-            "dataset TINY WRONG",
-            "weights TINY WRONG",
-            "image TINY WRONG",
-            "archive WRONG",
+            *(f"{verb} TINY WRONG" for verb in STEP_VERBS),
+            *(f"plan quickstart {option}" for option in ("--set WRONG", "--set WRONG=1", "--device WRONG")),
             "plan WRONG",
-            "plan quickstart --set WRONG",
-            "plan quickstart --set WRONG=1",
-            "plan quickstart --device WRONG",
+            "archive WRONG",
             "claims --study WRONG",
             "fit TABLE --x WRONG",
             "engine -- --config container=x WRONG",
@@ -208,13 +185,8 @@ WRONG: dict[str, tuple[list[str], list[str]]] = {
     ),
     "a folder of results": (
         [
-            "archive cpu --results WRONG",
-            "retry tiny --results WRONG",
-            "report tiny --results WRONG --output OUT",
-            "report --results WRONG --output OUT",
-            "blog --results WRONG --output OUT",
-            "bundle --results WRONG --output OUT",
-            "answer --results WRONG",
+            *(f"{verb} --results WRONG {OUT}" for verb in (*READERS, "report tiny")),
+            *(f"{verb} --results WRONG" for verb in ("archive cpu", "retry tiny", "answer")),
         ],
         ["gone", "folder", "empty", "empty/x"],
     ),
@@ -222,17 +194,8 @@ WRONG: dict[str, tuple[list[str], list[str]]] = {
     "a value for Snakemake": (["engine -- --config container=WRONG", "engine -- --config overrides=WRONG"], NAMES[:1]),
     "nothing": (
         [
-            "",
-            "timings",
-            "fit",
-            "figures PLAN",
-            "fit PLAN TIMINGS",
-            "archive cuda",
-            "report --output OUT",
-            "report --from-tables",
-            "blog",
-            "bundle",
-            "unbundle",
+            *("", "timings", "fit", "blog", "bundle", "unbundle", "archive cuda"),
+            *("figures PLAN", "fit PLAN TIMINGS", f"report {OUT}", "report --from-tables"),
         ],
         [""],
     ),
@@ -291,15 +254,13 @@ def test_every_verb_with_every_wrong_thing_ends_in_one_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(things["HERE"])
-    words = {name: str(path) for name, path in things.items()} | {"OUT": str(tmp_path / "out"), "WRONG": wrong}
-    words["WRONG"] = re.sub("|".join(things), lambda match: words[match.group()], wrong)
-    spelt = [re.sub("|".join(words), lambda match: words[match.group()], word) for word in command.split()]
+    words = {**things, "OUT": tmp_path / "out", "WRONG": spelt(wrong, things)}
     try:
-        code = main(spelt)
+        code = main([spelt(word, words) for word in command.split()])
     except SystemExit as end:
         code = int(end.code or 0)
     error = capsys.readouterr().err
-    assert code in (1, 2), spelt
+    assert code in (1, 2)
     assert error.startswith("error: ")
     assert error.endswith("\n")
     assert error[:-1].isprintable()
@@ -373,19 +334,17 @@ def test_generated_files_are_those_of_the_models(path: str) -> None:
 
 
 def test_the_locks_name_no_host_and_pin_every_line_with_a_hash() -> None:
-    locks = sorted(ROOT.glob("requirements*.lock"))
-    assert len(locks) == 6
-    for lock in locks:
+    pinned: dict[str, set[str]] = {}
+    for lock in ROOT.glob("requirements*.lock"):
         text = lock.read_text(encoding="utf-8")
         assert "://" not in text
         assert "index" not in text.split("annotated")[0]
-        pins = [block for block in text.split("\n") if block and not block.startswith((" ", "#"))]
+        pins = [line for line in text.splitlines() if line and not line.startswith((" ", "#"))]
         assert all("==" in pin and pin.endswith("\\") for pin in pins)
-    host = (ROOT / "requirements-host.lock").read_text(encoding="utf-8")
-    assert "\ntorch==" not in host
-    full = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-    full_pins = {re.sub(r"\[.*?\]", "", line).split(" ")[0] for line in full.splitlines()}
-    assert {re.sub(r"\[.*?\]", "", line).split(" ")[0] for line in host.splitlines() if "==" in line} <= full_pins
+        pinned[lock.stem] = {re.sub(r"\[.*?\]", "", pin).split(" ")[0] for pin in pins}
+    assert len(pinned) == 6
+    assert not [pin for pin in pinned["requirements-host"] if pin.startswith("torch==")]
+    assert pinned["requirements-host"] <= pinned["requirements"]
 
 
 @pytest.mark.parametrize("name", ["Makefile", "docker/Dockerfile"])
@@ -396,29 +355,28 @@ def test_nothing_is_installed_without_a_checksum(name: str) -> None:
     assert all("--require-hashes" in command for command in installed), installed
 
 
+def figures(study: Path, output: Path) -> int:
+    """Draw the figures of a study that has its tables; the exit code."""
+    files = [str(study / name) for name in ("plan.json", "timings.csv", "fit.json")]
+    folders = ["--records", str(study / "records"), "--telemetry", str(study / "telemetry")]
+    return main(["figures", *files, *folders, "--output", str(output)])
+
+
 def test_figures_have_rooflines_and_telemetry_wherever_they_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from matplotlib.figure import Figure
-
-    monkeypatch.setattr(Figure, "savefig", lambda *arguments, **options: None)
-    folder = EXAMPLE / "speedup"
-    files = [str(folder / name) for name in ("plan.json", "timings.csv", "fit.json")]
-    folders = ["--records", str(folder / "records"), "--telemetry", str(folder / "telemetry")]
-    assert main(["figures", *files, *folders, "--output", str(tmp_path / "elsewhere")]) == 0
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda *arguments, **options: None)
+    assert figures(EXAMPLE / "speedup", tmp_path / "elsewhere") == 0
     drawn = {figure["name"] for figure in json.loads((tmp_path / "elsewhere" / "index.json").read_text())}
     of_devices = {f"{figure}_{device}" for figure in ("roofline", "telemetry") for device in ("cpu", "cuda")}
     assert {name.removesuffix("_fp32") for name in drawn} == {"phases"} | of_devices
 
 
 def test_figures_replace_no_records_and_no_decisions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    study = tmp_path / "batch-size"
-    shutil.copytree(EXAMPLE / "batch-size", study)
-    files = [str(study / name) for name in ("plan.json", "timings.csv", "fit.json")]
-    folders = ["--records", str(study / "records"), "--telemetry", str(study / "telemetry")]
+    study = shutil.copytree(EXAMPLE / "batch-size", tmp_path / "batch-size")
     before = {path: path.read_bytes() for path in study.rglob("*") if path.is_file()}
     for name in ("records", "telemetry", "weights"):
-        assert main(["figures", *files, *folders, "--output", str(study / name)]) == 1
+        assert figures(study, study / name) == 1
         assert "cannot be replaced by figures" in capsys.readouterr().err
     assert {path: path.read_bytes() for path in study.rglob("*") if path.is_file()} == before
 
