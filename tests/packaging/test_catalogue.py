@@ -35,11 +35,7 @@ class TestWithTheLeastSnakemakeAndSnakefmtAlone:
         assert "your workflow is in a good condition" in said(programs / "snakemake", "--lint", cwd=clone)
 
     def test_the_workflow_is_formatted(self, programs: Path, clone: Path) -> None:
-        files = [
-            clone / "Snakefile",
-            clone / "workflow" / "Snakefile",
-            *(clone / "workflow" / "rules").glob("*.smk"),
-        ]
+        files = [*clone.rglob("Snakefile"), *clone.rglob("*.smk")]
         said(programs / "snakefmt", "--check", *map(str, files), cwd=clone)
 
     def test_a_dry_run_plans_the_default_study(self, programs: Path, clone: Path) -> None:

@@ -39,11 +39,7 @@ def deployed(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that snakedeploy made. The clone has then the files of the tag, as that of a user has."""
     programs = environment(tmp_path_factory.mktemp("environment"), "snakedeploy==0.17.1")
     home = tmp_path_factory.mktemp("home")
-    git = {
-        "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": f"url.file://{clone}.insteadOf",
-        "GIT_CONFIG_VALUE_0": ADDRESS,
-    }
+    git = {"GIT_CONFIG_KEY_0": f"url.file://{clone}.insteadOf", "GIT_CONFIG_VALUE_0": ADDRESS, "GIT_CONFIG_COUNT": "1"}
     said(programs / "snakedeploy", "deploy-workflow", ADDRESS, "my-studies", "--tag", TAG, cwd=home, **git)
     subprocess.run(["git", "checkout", "--quiet", TAG], cwd=clone, check=True)
     return home / "my-studies"
@@ -77,6 +73,5 @@ class TestAFolderOfSnakedeploys:
             cwd=deployed,
         )  # fmt: skip
         assert "measure" in words
-        plan = (deployed / "results" / "quickstart" / "plan.json").read_text(encoding="utf-8")
-        assert "My own title" in plan
+        assert "My own title" in (deployed / "results" / "quickstart" / "plan.json").read_text(encoding="utf-8")
         assert not (clone / "results").exists()

@@ -75,8 +75,7 @@ def test_table_and_analysis_are_those_of_the_pipeline_which_passes_them_in_files
     for group, wanted in zip(opened.analysis().groups, read_analysis(files.fit(name)).groups, strict=True):
         for level, kept in zip(group.levels, wanted.levels, strict=True):
             # The file is from another machine, whose processor adds up in another order.
-            assert level.time is not None
-            assert kept.time is not None
+            assert level.time and kept.time
             assert level.time.model_dump() == pytest.approx(kept.time.model_dump(), rel=1e-6)
     assert set(opened.records()) == set(passed["run"])
 
@@ -143,18 +142,15 @@ def test_a_bundle_is_unpacked_for_as_long_as_its_results_are_in_use(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_without_results_is_one_error(tmp_path: Path) -> None:
-    with pytest.raises(study.StudyError, match=r"not a results folder: it holds no <study>/plan.json"):
-        study.open(tmp_path)
-    with pytest.raises(study.StudyError, match=r"not a results folder: no such folder"):
-        study.open(tmp_path / "results")
-    with pytest.raises(study.StudyError, match=r"not a results folder: it holds no <study>/plan.json"):
-        study.open(EXAMPLE / "batch-size")
-    with pytest.raises(study.StudyError, match=r"README.md: not a bundle"):
-        study.open(ROOT / "README.md")
-
-
-def test_a_damaged_plan_is_one_error(tmp_path: Path) -> None:
+def test_what_holds_no_results_or_a_damaged_plan_is_one_error(tmp_path: Path) -> None:
+    for place, words in (
+        (tmp_path, "not a results folder: it holds no <study>/plan.json"),
+        (tmp_path / "results", "not a results folder: no such folder"),
+        (EXAMPLE / "batch-size", "not a results folder: it holds no <study>/plan.json"),
+        (ROOT / "README.md", "README.md: not a bundle"),
+    ):
+        with pytest.raises(study.StudyError, match=words):
+            study.open(place)
     (tmp_path / "speedup").mkdir()
     (tmp_path / "speedup" / "plan.json").write_text("{}")
     with pytest.raises(study.StudyError, match=r"plan\.json"):
