@@ -7,25 +7,27 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
-from typing import IO, Any
+from typing import Any
 
 import psutil
 import pytest
 import yaml
 
+from study.artifacts.record import Record
 from study.base.fork_server import Request, answer_of, ask
 from study.base.step import FORK_SERVERS, addresses
 from study.host.plan.fork_servers import can_fork
 from tests.conftest import ROOT, study_values
 
 FOLDERS = ("config", "docker", "profiles", "replications", "study", "study_extras", "workflow")
-PARTS = ("Snakefile", *FOLDERS, "requirements.lock", "requirements-uv.lock")
+FILES = ("Snakefile", "requirements.lock", "requirements-uv.lock")
 NO_PROXY = dict.fromkeys(("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"), "")
 """What this machine serves itself is asked of it, whatever the environment says."""
 NO_NETWORK = dict.fromkeys(("https_proxy", "HTTPS_PROXY"), "http://127.0.0.1:9") | {"no_proxy": "", "NO_PROXY": ""}
@@ -165,19 +167,8 @@ class Checkout:
 
     def command(self, *config: str, extra: Sequence[str] = ()) -> list[str]:
         """Snakemake as a user calls it."""
-        return [
-            self.interpreter,
-            "-m",
-            "snakemake",
-            "--cores",
-            "1",
-            *extra,
-            "--config",
-            "studies=[tiny]",
-            "container=none",
-            *ALONE,
-            *config,
-        ]
+        options = ["--cores", "1", *extra, "--config", "studies=[tiny]", "container=none", *ALONE, *config]
+        return [self.interpreter, "-m", "snakemake", *options]
 
     def snakemake(self, *config: str, extra: Sequence[str] = ()) -> "subprocess.CompletedProcess[str]":
         """Run Snakemake to its end."""
@@ -189,14 +180,26 @@ class Checkout:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout + done.stderr
 
-    def start(self, said: IO[str] | None = None) -> "subprocess.Popen[bytes]":
-        """Start Snakemake in the background; what it says goes to a file."""
-        output = said or subprocess.DEVNULL
-        return subprocess.Popen(
-            self.command(), cwd=self.root, env=self.environment(), stdout=output, stderr=output,
-            # A shell's background job ignores Ctrl-C, and so would all that it starts.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )  # fmt: skip
+    @contextmanager
+    def started(self, *config: str, extra: Sequence[str] = ()) -> "Iterator[subprocess.Popen[bytes]]":
+        """Snakemake in the background, as the first of its process group, which is killed at the end of the context if
+        it is still there. What it says goes to the file ``said``."""
+        with (self.root / "said").open("w") as said:
+            process = subprocess.Popen(
+                self.command(*config, extra=extra), cwd=self.root, env=self.environment(), stdout=said, stderr=said,
+                # A shell's background job ignores Ctrl-C, and so would all that it starts.
+                start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            )  # fmt: skip
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def said(self) -> str:
+        """What the last start in the background has said."""
+        return (self.root / "said").read_text(encoding="utf-8")
 
     def plant(self, code: str) -> None:
         """Write the model of a user, ``nets:Net``, that executes ``code`` in each step of its training, before the
@@ -210,6 +213,27 @@ class Checkout:
         """Every record, by file name."""
         return {path.name: path.read_bytes() for path in (self.root / "results" / study / "records").glob("*.json")}
 
+    def measured(self, study: str = "tiny") -> dict[str, Record]:
+        """Every record, read, by file name."""
+        return {name: Record.model_validate_json(content) for name, content in self.records(study).items()}
+
+    def page(self) -> str:
+        """The report, which is there."""
+        return (self.root / "results" / "report.html").read_text(encoding="utf-8")
+
+    def jobs(self) -> list[int]:
+        """Training processes that work in the checkout."""
+        found = psutil.process_iter(["name", "cwd"])
+        return [one.pid for one in found if one.info == {"name": "study-job", "cwd": str(self.root)}]
+
+
+def wait_for(condition: Callable[[], object], seconds: float) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
 
 def at_work(root: Path) -> list[str]:
     """Return the command line of everything that was started in the checkout and is still there."""
@@ -222,14 +246,11 @@ def at_work(root: Path) -> list[str]:
 
 def copy_checkout(root: Path) -> Checkout:
     """Copy what a run of the pipeline needs."""
-    for part in PARTS:
-        source = ROOT / part
-        if source.is_dir():
-            # With its byte code, which each start would compile anew; not with what another worker is just writing.
-            shutil.copytree(source, root / part, ignore=shutil.ignore_patterns("*.pyc.*"))
-        else:
-            root.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, root / part)
+    for folder in FOLDERS:
+        # With its byte code, which each start would compile anew; not with what another worker is just writing.
+        shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("*.pyc.*"))
+    for file in FILES:
+        shutil.copy2(ROOT / file, root)
     checkout = Checkout(root)
     checkout.study("tiny")
     return checkout

@@ -92,19 +92,11 @@ class Soak:
             self.checkout.python("study", "retry", "tiny", "--outcome", "ok", "--outcome", "failed")
         victim, number = self.rng.choice(VICTIMS), self.rng.choice(SIGNALS)
         published, many = self.rng.random() < 0.3, self.rng.random() < MANY_SHARE
-        with (self.checkout.root / "said").open("w+") as said, self.watched():
-            process = subprocess.Popen(
-                self.checkout.command(*["studies=[many]"] * many), cwd=self.checkout.root,
-                env=self.checkout.environment(), stdout=said, stderr=said, start_new_session=True,
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-            )  # fmt: skip
+        with self.watched(), self.checkout.started(*["studies=[many]"] * many) as process:
             self._wait_for_the_moment(process, published)
             self.strike(process, victim, number)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(self.rng.uniform(1, 4))
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
         self.look()
         self._change_the_world()
         told = f"{victim} {number.name}{' once published' * published}{' of ranks' * many}"
@@ -132,7 +124,8 @@ class Soak:
                 if victim == "any":
                     below = self.rng.sample(below, min(1, len(below)))
                 for one in below:
-                    if one.name() == victim or victim == "any" or _is_client(victim, one):
+                    is_client = victim == "client" and "study.base.step" in one.cmdline()
+                    if one.name() == victim or victim == "any" or is_client:
                         one.send_signal(number)
 
     def look(self) -> None:
@@ -202,10 +195,6 @@ class Soak:
         if not is_one_line:
             print("\n".join(said), flush=True)
         self.troubles["changes of read-only results"] += _contents(self.results) != before
-
-
-def _is_client(victim: str, process: psutil.Process) -> bool:
-    return victim == "client" and "study.base.step" in process.cmdline()
 
 
 def _contents(folder: Path) -> dict[str, bytes]:

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 
 import pandas as pd
 import pytest
@@ -11,8 +10,7 @@ import pytest
 from study.artifacts.record import Record, sealed
 from study.artifacts.record_store import read_record
 from study.config.study import Evidence
-from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, copy_checkout, neighbours
-from tests.workflow.test_pipeline import jobs, wait_for
+from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, copy_checkout, neighbours, wait_for
 
 pytestmark = pytest.mark.thorough
 
@@ -43,14 +41,6 @@ def timings(checkout: Checkout) -> pd.DataFrame:
     return pd.read_csv(checkout.root / "results/tiny/timings.csv")
 
 
-def page(checkout: Checkout) -> str:
-    return (checkout.root / "results/report.html").read_text(encoding="utf-8")
-
-
-def sessions(checkout: Checkout) -> list[int]:
-    return sorted(Record.model_validate_json(text).session for text in checkout.records().values())
-
-
 @pytest.mark.xdist_group("whole blocks")
 class TestABlockIsMadeWholeOrNotBegun:
     @pytest.mark.gate
@@ -65,7 +55,7 @@ class TestABlockIsMadeWholeOrNotBegun:
         assert "block 2 would take about 172800 s: 4 run(s) of tiny in 2 block(s) are left for the next start" in said
         assert said.count("time budget: block") == 1
         assert shared.records() == before
-        assert "2 of 6 CPU runs" in page(shared)
+        assert "2 of 6 CPU runs" in shared.page()
         assert timings(shared)["message"].tolist().count("not run yet") == 4
 
     @pytest.mark.gate
@@ -74,27 +64,19 @@ class TestABlockIsMadeWholeOrNotBegun:
     ) -> None:
         before = shared.records()
         (shared.root / "held").touch()
-        process = subprocess.Popen(
-            shared.command(TWO), cwd=shared.root, env=shared.environment(), start_new_session=True,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            # A shell's background job ignores Ctrl-C, and so would all that it starts.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )  # fmt: skip
-        try:
-            wait_for(lambda: len(shared.records()) == 3 and jobs(shared.root), 300)
+        with shared.started(TWO) as process:
+            wait_for(lambda: len(shared.records()) == 3 and shared.jobs(), 300)
             os.killpg(process.pid, signal.SIGINT)
             process.wait()
-        finally:
-            process.kill()
-            (shared.root / "held").unlink()
+        (shared.root / "held").unlink()
         (lost,) = shared.records().keys() - before.keys()
         kept = shared.records()[lost]
         said = shared.good(TWO, "warm_up_run=true")
         assert "block 2 of tiny was broken off in session 2: 1 record(s) are excluded" in said
         assert before.items() <= shared.records().items()
-        assert sessions(shared) == [1, 1, 3, 3]
+        assert sorted(record.session for record in shared.measured().values()) == [1, 1, 3, 3]
         assert (shared.root / "results/tiny/records/broken" / lost).read_bytes() == kept
-        assert "A start was broken off in block 2: 1 record is kept and not counted." in page(shared)
+        assert "A start was broken off in block 2: 1 record is kept and not counted." in shared.page()
         table = timings(shared)
         assert table["excluded"].fillna("").tolist() == [*[""] * 4, "broken block"]
         assert table["warmed_up"].tolist() == [False, False, True, True, False]
@@ -105,7 +87,7 @@ class TestABlockIsMadeWholeOrNotBegun:
         warm_up_run = Record.model_validate_json(path.read_text(encoding="utf-8"))
         assert (warm_up_run.outcome, warm_up_run.settings.device, warm_up_run.session) == ("ok", "cpu", 3)
         assert warm_up_run.measurement
-        assert f"1 run, one at each start on each device, of {warm_up_run.process_seconds:.1f} s" in page(shared)
+        assert f"1 run, one at each start on each device, of {warm_up_run.process_seconds:.1f} s" in shared.page()
         numbers = [results / "tiny" / name for name in ("timings.csv", "fit.json")]
         before = [path.read_bytes() for path in numbers]
         for file in (*(results / "warm_up_runs").iterdir(), *numbers, results / "report.html"):
@@ -114,7 +96,7 @@ class TestABlockIsMadeWholeOrNotBegun:
         assert [path.read_bytes() for path in numbers] == before
         assert "warm-up run on" not in said  # a start that measures nothing makes none
         assert not list((results / "warm_up_runs").iterdir())
-        assert "Warm-up runs" not in page(shared)
+        assert "Warm-up runs" not in shared.page()
 
 
 def test_runs_beside_a_noisy_neighbour_are_marked_and_measured_again(ready: Checkout) -> None:
@@ -131,6 +113,6 @@ def test_runs_beside_a_noisy_neighbour_are_marked_and_measured_again(ready: Chec
     assert table["excluded"].fillna("").tolist() == ["", "", "disturbed", "disturbed"]
     assert all("others_cpu_percent" in marks for marks in table["disturbed"][2:])
     told = "2 of them were measured once more: the second record counts, and the firsts are crosses in the charts"
-    assert told in page(ready)
+    assert told in ready.page()
     (group,) = json.loads((ready.root / "results/tiny/fit.json").read_text(encoding="utf-8"))["groups"]
     assert [level["runs"] for level in group["levels"]] == [1, 1]

@@ -12,7 +12,6 @@ from importlib.util import find_spec
 
 import pytest
 
-from study.artifacts.record import Record
 from tests.conftest import SLURM_PLUGIN
 from tests.workflow.conftest import ALONE, OWN_MODEL, Checkout
 
@@ -54,10 +53,6 @@ def command(options: Sequence[str], *config: str) -> list[str]:
     """Snakemake with an executor, as a user calls it."""
     base = [sys.executable, "-m", "snakemake", *options, "--config", "studies=[tiny]", "container=none"]
     return [*base, *ALONE, *config]
-
-
-def records(checkout: Checkout) -> dict[str, Record]:
-    return {name: Record.model_validate_json(content) for name, content in checkout.records().items()}
 
 
 def until(happens: Callable[[], object], what: str) -> None:
@@ -127,15 +122,13 @@ def test_an_executor_makes_the_runs_in_jobs_that_neither_plan_nor_lock(plain: Ch
     assert done.returncode == 0, done.stdout + done.stderr
     assert "tiny on cpu: 2 runs pending in 1 block, 0 done" in done.stderr
     assert {f"run {number} of 2: " in done.stderr for number in (1, 2)} == {True}
-    made = records(plain)
-    assert {record.outcome for record in made.values()} == {"ok"}
-    assert {record.started_as for record in made.values()} == {"fresh"}
-    assert {record.session for record in made.values()} == {1}
-    assert {record.allocation for record in made.values()} == {None}
-    assert (plain.root / "results" / "report.html").is_file()
+    made = plain.measured()
+    told = {(record.outcome, record.started_as, record.session, record.allocation) for record in made.values()}
+    assert told == {("ok", "fresh", 1, None)}
+    assert plain.page()
     again = plain.run(command(options, "overrides={replicates: 1}"))
     assert "nothing is left to do: the report is up to date" in again.stderr
-    assert records(plain) == made
+    assert plain.measured() == made
 
 
 @pytest.mark.xdist_group("slurm")
@@ -154,14 +147,13 @@ class TestSlurm:
         little, big = {"constraint": "small", "slurm_extra": "--nice=7"}, {"constraint": "large"}
         done = plain.run(command(SLURM, f"machines={json.dumps({'little': little, 'big': big})}"))
         assert done.returncode == 0, done.stdout + done.stderr
-        made = {record.settings.machine: record for record in records(plain).values()}
+        made = {record.settings.machine: record for record in plain.measured().values()}
         assert set(made) == {"little", "big"}
         assert len({record.node for record in made.values()}) == 2
         for name, record in made.items():
+            given = record.allocation
             assert record.outcome == "ok"
-            assert record.allocation
-            assert (record.allocation.machine, record.allocation.partition) == (name, "main")
-            assert (record.allocation.nodes, record.allocation.cpus) == (1, 1)
+            assert given and (given.machine, given.partition, given.nodes, given.cpus) == (name, "main", 1, 1)
         asked = {job["Features"]: (job["OverSubscribe"], job["Nice"]) for job in jobs(plain)}
         assert asked == {"small": ("NO", "7"), "large": ("NO", "0")}
 
@@ -171,15 +163,14 @@ class TestSlurm:
         plain.study("tiny", model=OWN_MODEL, factors=factors, curve=None, replicates=1)
         done = plain.run(command(SLURM))
         assert done.returncode == 0, done.stdout + done.stderr
-        made = {record.settings.training.strategy: record for record in records(plain).values()}
+        made = {record.settings.training.strategy: record for record in plain.measured().values()}
         assert {record.outcome for record in made.values()} == {"ok"}
         assert {name: record.allocation and record.allocation.nodes for name, record in made.items()} == {
             "single": 1, "ddp_two_nodes": 2,
         }  # fmt: skip
         assert {path.name for path in plain.root.glob("at-n*")} == {"at-n1", "at-n2"}
         one, two = (made[strategy].measurement for strategy in ("single", "ddp_two_nodes"))
-        assert one
-        assert two
+        assert one and two
         assert len(two.replicas) == 2
         assert two.epochs[0].train_loss == pytest.approx(one.epochs[0].train_loss, rel=1e-4)
 
@@ -218,12 +209,12 @@ class TestSlurm:
         made = plain.records()
         assert len(made) == 6
         assert before.items() <= made.items()
-        assert {record.outcome for record in records(plain).values()} == {"ok"}
+        assert {record.outcome for record in plain.measured().values()} == {"ok"}
         run, _, key = job["Comment"].removeprefix("rule_measure_wildcards_tiny_").rpartition("_")
-        given = records(plain)[f"{run}.{key}.json"].allocation
+        given = plain.measured()[f"{run}.{key}.json"].allocation
         assert given
         assert given.restarts >= 1 or job["Comment"] == lost  # what a lost node still ended was no job's second start
-        assert "6 of 6 CPU runs" in (plain.root / "results" / "report.html").read_text(encoding="utf-8")
+        assert "6 of 6 CPU runs" in plain.page()
 
     def test_an_allocation_that_ends_leaves_whole_blocks_and_a_report(self, plain: Checkout) -> None:
         """Each run but those that begin later waits until the time for runs is over: the minute before the end."""
@@ -238,5 +229,5 @@ class TestSlurm:
         done = subprocess.run(line, cwd=plain.root, env=plain.environment(), capture_output=True, text=True)
         words = (plain.root / "said").read_text(encoding="utf-8")
         assert done.returncode == 0, done.stderr + words
-        assert sorted(record.block for record in records(plain).values()) == [1, 1]
-        assert "2 of 6 CPU runs" in (plain.root / "results" / "report.html").read_text(encoding="utf-8")
+        assert sorted(record.block for record in plain.measured().values()) == [1, 1]
+        assert "2 of 6 CPU runs" in plain.page()

@@ -23,11 +23,8 @@ DAMAGES_WEIGHTS = 'next(Path("results/tiny/weights").glob("small_net*.json")).wr
 def outcomes(checkout: Checkout) -> list[tuple[Record, str, str]]:
     """The records in the order of the plan, and how messages name the manifest and the decision that each run read."""
     plan = read_plan(checkout.root / "results/tiny/plan.json")
-    found = checkout.records()
-    return [
-        (Record.model_validate_json(found[run.file]), f"{run.dataset}/manifest.json", f"weights/{run.weights}.json")
-        for run in plan.runs
-    ]
+    found = checkout.measured()
+    return [(found[run.file], f"{run.dataset}/manifest.json", f"weights/{run.weights}.json") for run in plan.runs]
 
 
 @pytest.mark.parametrize("damage", [b"", b'{"source": "generated"}', b"\xff\x00"])

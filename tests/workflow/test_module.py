@@ -50,41 +50,36 @@ def use(own: Checkout, *parts: str) -> None:
     (own.root / "workflow" / "Snakefile").write_text(text, encoding="utf-8")
 
 
-def start(own: Checkout, *arguments: str) -> tuple[int, str]:
-    """Start Snakemake in a folder; the exit code, and what it said."""
+def start(own: Checkout, *arguments: str, code: int = 0) -> str:
+    """Start Snakemake in a folder, which ends with this exit code; what it said."""
     done = own.python("snakemake", "--cores", "1", *arguments)
-    return done.returncode, done.stdout + done.stderr
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
 
 
 def test_the_configuration_and_the_studies_of_the_folder_count_and_the_answer_is_told(
     deployed: Checkout, ready: Checkout
 ) -> None:
-    code, said = start(deployed)
-    assert code == 0, said
+    said = start(deployed)
     assert [name.split(".")[0] for name in deployed.records()] == ["bs16-cpu-r1"]
-    page = (deployed.root / "results" / "report.html").read_text(encoding="utf-8")
-    assert "My own title" in page
+    assert "My own title" in deployed.page()
     assert "The report: " in said  # a hook, which `use rule *` takes over from no module
     assert "make study" not in said  # there is no Makefile
     assert not ready.records()
-    code, said = start(deployed)
-    assert code == 0, said
-    assert "nothing is left to do" in said
+    assert "nothing is left to do" in start(deployed)
 
 
 def test_the_checkouts_studies_count_where_the_folder_has_none(deployed: Checkout, ready: Checkout) -> None:
     shutil.rmtree(deployed.root / "config" / "studies")
     ready.study("theirs", title="Their title")
-    code, said = start(deployed, "--dry-run", "--config", "studies=[theirs]")
-    assert code == 0, said
+    start(deployed, "--dry-run", "--config", "studies=[theirs]")
     assert "Their title" in (deployed.root / "results" / "theirs" / "plan.json").read_text(encoding="utf-8")
 
 
 def test_a_rule_may_be_renamed_and_changed(deployed: Checkout, ready: Checkout) -> None:
     changed = "use rule measure from study as study_measure with:\n    threads: 1\n"
     use(deployed, module(ready), "use rule * from study as study_*\n", changed)
-    code, said = start(deployed, "--until", "study_dataset")
-    assert code == 0, said
+    said = start(deployed, "--until", "study_dataset")
     assert said.count("tiny on cpu: 1 run pending") == 1
 
 
@@ -92,8 +87,7 @@ def test_hooks_of_the_users_own_count_and_may_call_those_of_the_module(deployed:
     hooks = 'onstart:\n    print("before")\n    study.onstart()\n', 'onsuccess:\n    print("mine")\n'
     use(deployed, hooks[1], module(ready), EVERY_RULE, hooks[0])
     shutil.rmtree(deployed.root / "results" / "data")
-    code, said = start(deployed, "--until", "dataset")
-    assert code == 0, said
+    said = start(deployed, "--until", "dataset")
     assert said.count("before\n") == said.count("mine\n") == 1
 
 
@@ -104,8 +98,7 @@ def test_what_cannot_work_is_refused_in_one_line(deployed: Checkout, ready: Chec
     else:
         other = module(ready, "other", 'config | {"size": "reduced"}')
         use(deployed, module(ready), EVERY_RULE, other, "use rule * from other as other_*\n")
-    code, said = start(deployed, "--dry-run")
-    assert code == 1
+    said = start(deployed, "--dry-run", code=1)
     assert said.splitlines()[-1].startswith(f"error: {word}")
 
 
@@ -115,6 +108,5 @@ def test_rules_without_their_package_say_in_one_line_what_to_install(deployed: C
     shutil.copytree(deployed.root / "config", fetched.root / "config")
     shutil.copytree(ROOT / "workflow", fetched.root / "workflow")
     use(deployed, module(fetched), EVERY_RULE)
-    code, said = start(deployed, "--dry-run")
-    assert code == 1
+    said = start(deployed, "--dry-run", code=1)
     assert said.splitlines()[-1].startswith("error: No module named 'study': install this workflow's package: ")

@@ -13,9 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from study.artifacts.record import Record
 from tests.conftest import TRANSFER, write_photos
-from tests.workflow.conftest import NO_NETWORK, OWN_MODEL, RECORDS, Checkout, copy_checkout, with_inputs
+from tests.workflow.conftest import NO_NETWORK, OWN_MODEL, RECORDS, Checkout, copy_checkout, wait_for, with_inputs
 
 pytestmark = pytest.mark.thorough
 
@@ -39,10 +38,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
 
 
 PREPARED = ("data: ", "weights of ")
-
-
-def read(content: bytes) -> Record:
-    return Record.model_validate_json(content)
 
 
 def words(said: str) -> list[str]:
@@ -75,7 +70,7 @@ class TestOneStudyFromStartToEnd:
         assert words(said) == GOLDEN[0]
         assert END.findall(said) == ["tiny", "The report", "Next"]
         assert f"The report: {page.resolve().as_uri()}\n" in said
-        records = [read(content) for content in shared.records().values()]
+        records = shared.measured().values()
         assert {record.outcome for record in records} == {"ok"}
         assert len(records) == 4
         executed = [record.position for record in sorted(records, key=lambda record: record.started)]
@@ -85,9 +80,8 @@ class TestOneStudyFromStartToEnd:
         assert {record.started_as for record in records} == {"forked"}
 
     def test_records_read_back_and_hold_no_host_user_or_path(self, shared: Checkout) -> None:
-        for content in shared.records().values():
-            read(content)
-            text = content.decode()
+        assert len(shared.measured()) == 4
+        for text in map(bytes.decode, shared.records().values()):
             assert not re.search(r'"(/|[A-Z]:\\\\)', text)
             assert str(shared.root.parent) not in text
             names = re.findall(r'": "([^"]*)"', text)
@@ -108,20 +102,17 @@ class TestOneStudyFromStartToEnd:
     def test_an_added_level_measures_its_own_runs_as_a_new_session(self, shared: Checkout) -> None:
         before = shared.records()
         shared.good("overrides={replicates: 2, training.batch_size: [4, 8, 16]}")
-        after = shared.records()
-        assert before.items() <= after.items()
-        added = [read(after[name]) for name in after.keys() - before.keys()]
-        assert {record.run for record in added} == {"bs16-cpu-r1", "bs16-cpu-r2"}
-        assert {record.session for record in added} == {2}
-        page = (shared.root / "results" / "report.html").read_text(encoding="utf-8")
-        assert "The runs come from 2 starts of the pipeline" in page
+        assert before.items() <= shared.records().items()
+        added = {(record.run, record.session) for name, record in shared.measured().items() if name not in before}
+        assert added == {("bs16-cpu-r1", 2), ("bs16-cpu-r2", 2)}
+        assert "The runs come from 2 starts of the pipeline" in shared.page()
 
     def test_a_change_of_the_report_renders_it_again_and_measures_nothing(self, shared: Checkout) -> None:
         before = shared.records()
         append(shared.root / "study" / "analysis" / "report" / "templates" / "report.html.j2", "<!-- edited -->")
         shared.good("overrides={replicates: 2, training.batch_size: [4, 8, 16]}")
         assert shared.records() == before
-        assert "<!-- edited -->" in (shared.root / "results" / "report.html").read_text(encoding="utf-8")
+        assert "<!-- edited -->" in shared.page()
 
     def test_fewer_levels_measure_nothing_and_the_analysis_follows(self, shared: Checkout) -> None:
         before = shared.records()
@@ -158,25 +149,22 @@ class TestOneStudyFromStartToEnd:
         before = shared.records()
         shared.plant('raise ValueError("planted in " + __file__)')
         shared.good(FAILING)
-        after = shared.records()
-        assert before.items() <= after.items()
-        new = [read(after[name]) for name in after.keys() - before.keys()]
+        assert before.items() <= shared.records().items()
+        new = [record for name, record in shared.measured().items() if name not in before]
         assert {record.run for record in new} == {"bs4-cpu-r1", "bs8-cpu-r1"}
-        assert {record.outcome for record in new} == {"failed"}
-        assert {record.message for record in new} == {"ValueError: planted in nets.py"}
-        page = (shared.root / "results" / "report.html").read_text(encoding="utf-8")
-        assert "planted in nets.py" in page
+        assert {(record.outcome, record.message) for record in new} == {("failed", "ValueError: planted in nets.py")}
+        assert "planted in nets.py" in shared.page()
 
     def test_retry_brings_the_failed_runs_back_and_deletes_nothing(self, shared: Checkout) -> None:
-        before = shared.records()
+        before, measured = shared.records(), shared.measured()
         done = shared.python("study", "retry", "tiny")
         assert "2 file(s) moved" in done.stdout
         aside = {path.name: path.read_bytes() for path in (shared.root / "results/tiny/records/superseded").iterdir()}
         assert shared.records() | aside == before
         shared.good(FAILING, extra=RECORDS)
-        again = [read(shared.records()[name]) for name in aside]
+        again = [shared.measured()[name] for name in aside]
         assert [record.outcome for record in again] == ["failed", "failed"]
-        assert min(record.session for record in again) > max(read(content).session for content in aside.values())
+        assert min(record.session for record in again) > max(measured[name].session for name in aside)
 
 
 @pytest.mark.gate
@@ -186,21 +174,16 @@ def test_a_killed_start_loses_nothing_and_its_block_is_measured_anew(ready: Chec
     factors = {"device": ["cpu"], "training.batch_size": [4, 8, 16]}
     ready.study("tiny", model=OWN_MODEL, factors=factors, curve=None)
     (ready.root / "held").touch()
-    process = ready.start()
-    try:
-        wait_for(lambda: ready.records() and jobs(ready.root), 240)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        wait_for(lambda: not jobs(ready.root), 20)  # nothing measures on unseen
-    finally:
+    with ready.started() as process:
+        wait_for(lambda: ready.records() and ready.jobs(), 240)
         process.kill()
+        process.wait()
+        wait_for(lambda: not ready.jobs(), 20)  # nothing measures on unseen
     (ready.root / "held").unlink()
     ((name, kept),) = ready.records().items()
     ready.good(extra=RECORDS)
-    after = ready.records()
     assert (ready.root / "results/tiny/records/broken" / name).read_bytes() == kept
-    assert [read(content).session for content in after.values()] == [2, 2, 2]
-    assert {read(content).outcome for content in after.values()} == {"ok"}
+    assert [(record.session, record.outcome) for record in ready.measured().values()] == [(2, "ok")] * 3
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -209,18 +192,13 @@ def test_a_signal_to_snakemake_alone_ends_its_run_at_once_and_says_how_to_go_on(
     ready.plant('while any(Path("results/tiny/records").glob("*.json")): time.sleep(0.1)')
     factors = {"device": ["cpu"], "training.batch_size": [4, 8]}
     ready.study("tiny", model=OWN_MODEL, factors=factors, curve=None)
-    with (ready.root / "said").open("w+") as said:
-        process = ready.start(said)
-        try:
-            wait_for(lambda: ready.records() and jobs(ready.root), 240)
-            process.send_signal(number)
-            process.wait(60)
-        finally:
-            process.kill()
-        assert jobs(ready.root) == []
-        assert list((ready.root / "results").glob(".scratch-*")) == []
-        said.seek(0)
-        told = said.read()
+    with ready.started() as process:
+        wait_for(lambda: ready.records() and ready.jobs(), 240)
+        process.send_signal(number)
+        process.wait(60)
+    assert ready.jobs() == []
+    assert list((ready.root / "results").glob(".scratch-*")) == []
+    told = ready.said()
     assert "kept: 1 of the 2 run(s) of this start. To go on, start it again. For a report of what is there:" in told
     assert "Snakemake's own log says which step did not end well: " in told
     assert "Error" not in told
@@ -228,12 +206,10 @@ def test_a_signal_to_snakemake_alone_ends_its_run_at_once_and_says_how_to_go_on(
     command = re.findall(r"what is there: python -m (.+)", told)[0].split()
     done = ready.python(*command)
     assert "1 of 2 planned runs are there: this is no final report.\ntiny: Missing: " in done.stderr
-    unfinished = (ready.root / "results" / "report.html").read_text(encoding="utf-8")
-    assert "1 of 2 planned runs are there: this is no final report." in unfinished
+    assert "1 of 2 planned runs are there: this is no final report." in ready.page()
     ready.good("time_budget_minutes=0")
     assert ready.records() == {}  # the block was broken off, and is excluded
-    page = (ready.root / "results" / "report.html").read_text(encoding="utf-8")
-    assert "A start was broken off in block 1: 1 record is kept and not counted." in page
+    assert "A start was broken off in block 1: 1 record is kept and not counted." in ready.page()
 
 
 @pytest.mark.parametrize("at", ["study/host/plan/make.py", "workflow/rules/report.smk"])
@@ -254,33 +230,11 @@ def test_ctrl_c_before_the_first_step_is_one_sentence(at: str, command: list[str
 def test_a_start_looks_at_its_jobs_no_more_often_the_more_it_has_made(ready: Checkout) -> None:
     """Snakemake's limit of jobs in a second would leave a thread behind for each job, which looks once a second."""
     ready.study("tiny", replicates=4)
-    process = ready.start()
-    try:
-        threads = []
-        for count in (2, 6):
-            wait_for(lambda count=count: len(ready.records()) >= count, 240)
-            threads.append(psutil.Process(process.pid).num_threads())
-    finally:
-        process.terminate()
-        process.wait()
-    assert threads[1] <= threads[0] + 1
-
-
-def jobs(root: Path) -> list[int]:
-    """Training processes that work in the checkout."""
-    found = []
-    for process in psutil.process_iter(["name", "cwd"]):
-        if process.info["name"] == "study-job" and process.info["cwd"] == str(root):
-            found.append(process.pid)
-    return found
-
-
-def wait_for(condition: object, seconds: float) -> None:
-    assert callable(condition)
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.02)
+    with ready.started() as process:
+        wait_for(lambda: len(ready.records()) >= 2, 240)
+        early = psutil.Process(process.pid).num_threads()
+        wait_for(lambda: len(ready.records()) >= 6, 240)
+        assert psutil.Process(process.pid).num_threads() <= early + 1
 
 
 def test_files_from_the_future_cost_no_record_and_stop_no_step(ready: Checkout) -> None:
@@ -295,10 +249,9 @@ def test_files_from_the_future_cost_no_record_and_stop_no_step(ready: Checkout) 
     said = ready.good()
     assert re.findall(r"run \d of \d: (\S+): ok", said) == ["bs8-cpu-r1"]
     assert ready.records().keys() == before.keys()
-    assert read(gone.read_bytes()).session == 2
+    assert ready.measured()[gone.name].session == 2
     assert "older modification time" not in said
-    page = (ready.root / "results" / "report.html").read_text(encoding="utf-8")
-    assert "The runs come from 2 starts of the pipeline" in page
+    assert "The runs come from 2 starts of the pipeline" in ready.page()
     assert "nothing is left to do" in ready.good()
 
 
@@ -316,17 +269,13 @@ def test_a_clock_that_is_set_back_during_a_run_costs_no_record_and_stops_no_step
 
 
 def test_two_starts_in_one_folder_do_not_meet(ready: Checkout) -> None:
-    process = ready.start()
-    try:
+    with ready.started():
         wait_for(lambda: (ready.root / "results" / "tiny" / "plan.json").is_file(), 60)
         second = ready.snakemake()
         assert second.returncode == 1
         assert "error: results: another start of the pipeline is at work" in second.stderr
-        assert ready.snakemake(extra=["--dry-run"]).returncode == 0
-    finally:
-        process.terminate()
-        process.wait()
-    wait_for(lambda: not jobs(ready.root), 20)
+        ready.good(extra=["--dry-run"])
+    wait_for(lambda: not ready.jobs(), 20)
 
 
 ALONE_AT_WORK = """
@@ -353,20 +302,15 @@ def test_two_pipelines_with_different_folders_for_temporary_files_measure_in_tur
         one.plant(ALONE_AT_WORK.replace("SHARED", str(tmp_path / "at work")))
         one.study("tiny", model=OWN_MODEL)
     (ready.root / "held").touch()
-    with (tmp_path / "first").open("w+") as first, (tmp_path / "second").open("w+") as second:
-        starts = [ready.start(first)]
-        try:
-            wait_for(lambda: jobs(ready.root), 240)
-            starts.append(other.start(second))
-            wait_for(lambda: ": waiting: tiny, run 1 of 2: " in (tmp_path / "second").read_text(), 240)
-            assert jobs(other.root) == []
+    with ready.started() as first:
+        wait_for(ready.jobs, 240)
+        with other.started() as second:
+            wait_for(lambda: ": waiting: tiny, run 1 of 2: " in other.said(), 240)
+            assert other.jobs() == []
             (ready.root / "held").unlink()
-            assert [start.wait(300) for start in starts] == [0, 0]
-        finally:
-            for start in starts:
-                start.kill()
+            assert [start.wait(300) for start in (first, second)] == [0, 0]
     for one in (ready, other):
-        assert [read(content).outcome for content in one.records().values()] == ["ok", "ok"]
+        assert [record.outcome for record in one.measured().values()] == ["ok", "ok"]
     assert not (tmp_path / "at work.overlap").exists()
 
 
@@ -380,11 +324,9 @@ def test_photographs_of_a_user_with_odd_files_and_names(checkout: Checkout) -> N
     manifest = json.loads(next(checkout.root.glob("results/data/folder.*/manifest.json")).read_text(encoding="utf-8"))
     assert manifest["classes"] == sorted(["oiseau é", "森 's"])
     assert [item["name"] for item in manifest["left_out"]] == ["oiseau é/broken one.jpg"]
-    page = (checkout.root / "results" / "report.html").read_text(encoding="utf-8")
-    assert "The data leave out 1 file: the manifest names each reason." in page
-    assert "random: random weights were asked for" in page
-    for content in checkout.records().values():
-        assert read(content).settings.dataset.path == photos.name
+    assert "The data leave out 1 file: the manifest names each reason." in checkout.page()
+    assert "random: random weights were asked for" in checkout.page()
+    assert {record.settings.dataset.path for record in checkout.measured().values()} == {photos.name}
 
 
 @pytest.mark.parametrize(
@@ -409,19 +351,17 @@ def test_bad_input_is_one_line_before_any_work(checkout: Checkout, config: list[
 
 def test_a_batch_of_the_whole_set_is_said_where_the_partial_batch_is_kept(checkout: Checkout) -> None:
     checkout.good("overrides={training.batch_size: [32], training.drop_last: false, curve: null}")
-    page = (checkout.root / "results" / "report.html").read_text(encoding="utf-8")
-    assert "Batch size 32: one batch holds the whole training set of 16 images." in page
+    assert "Batch size 32: one batch holds the whole training set of 16 images." in checkout.page()
 
 
-def test_a_results_folder_that_cannot_be_written_is_one_line(checkout: Checkout) -> None:
-    (checkout.root / "results").write_text("a file in its place")
+def test_a_results_folder_that_is_a_file_and_weights_that_are_none_stop_a_start(checkout: Checkout) -> None:
+    results = checkout.root / "results"
+    results.write_text("a file in its place")
     done = checkout.snakemake()
     assert done.returncode == 1
     assert "error: results: the results folder cannot be written" in done.stderr
-    assert (checkout.root / "results").read_text() == "a file in its place"
-
-
-def test_a_weights_file_that_is_none_stops_before_any_run(checkout: Checkout) -> None:
+    assert results.read_text() == "a file in its place"
+    results.unlink()
     (checkout.root / "my weights.pt").write_text("no weights")
     done = checkout.snakemake("overrides={model.weights: my weights.pt}")
     assert done.returncode == 1
@@ -442,8 +382,9 @@ def test_a_users_own_model_trains_and_one_with_the_wrong_outputs_stops_before_an
     assert "error: model.name: 'nets:deaf' returns (2, 5) for two images, but the data have 2 classes" in done.stderr
     assert ready.records() == {}
     ready.good(f"overrides={{model.name: 'nets:good', {own}}}", extra=RECORDS)
-    (record,) = (json.loads(text) for text in ready.records().values())
-    assert (record["outcome"], record["measurement"]["parameters"]) == ("ok", 2 * (3 * 32 * 32 + 1))
+    (record,) = ready.measured().values()
+    assert record.outcome == "ok"
+    assert record.measurement and record.measurement.parameters == 2 * (3 * 32 * 32 + 1)
 
 
 def test_a_run_out_of_memory_is_recorded_and_the_others_go_on(ready: Checkout) -> None:
@@ -451,22 +392,20 @@ def test_a_run_out_of_memory_is_recorded_and_the_others_go_on(ready: Checkout) -
     ready.plant("torch.empty(2**60 if len(images) == 8 else 1)")
     ready.study("tiny", model=OWN_MODEL)
     ready.good()
-    records = {record.run: record for record in map(read, ready.records().values())}
+    records = {record.run: record for record in ready.measured().values()}
     assert records["bs4-cpu-r1"].outcome == "ok"
     assert records["bs8-cpu-r1"].outcome == "out_of_memory"
     assert "you tried to allocate 4611686018427387904 bytes" in str(records["bs8-cpu-r1"].message)
-    page = (ready.root / "results" / "report.html").read_text(encoding="utf-8")
-    assert "out of memory" in page
+    assert "out of memory" in ready.page()
 
 
 @pytest.mark.gate
 def test_a_fastai_study_runs_end_to_end(checkout: Checkout) -> None:
     checkout.study("tiny", **TRANSFER)
     checkout.good("overrides={training.loop: fastai, loader.kind: workers, training.batch_size: [8]}", extra=RECORDS)
-    (record,) = map(read, checkout.records().values())
-    assert record.measurement is not None
+    (record,) = checkout.measured().values()
+    assert record.measurement and record.weights
     assert [epoch.images for epoch in record.measurement.epochs] == [16, 16]
-    assert record.weights is not None
     assert record.measurement.body_sha256 == record.weights.body_sha256
 
 
@@ -479,8 +418,7 @@ def test_weights_can_be_looked_for_again(checkout: Checkout) -> None:
     checkout.good(wanted)
     (decision,) = checkout.root.glob("results/tiny/weights/*.json")
     assert "Connection refused" in json.loads(decision.read_text(encoding="utf-8"))["reason"]
-    page = (checkout.root / "results" / "report.html").read_text(encoding="utf-8")
-    assert "python -m study retry tiny --weights" in page
+    assert "python -m study retry tiny --weights" in checkout.page()
     before = checkout.records()
     done = checkout.python("study", "retry", "tiny", "--weights")
     assert "2 file(s) moved" in done.stdout, done.stderr
@@ -506,9 +444,8 @@ def test_a_second_study_and_a_level_with_other_data_measure_their_own_runs_alone
     assert ready.records() == before
     assert len(ready.records("other")) == 1
     assert set(re.findall(r"run \d of \d", said)) == {"run 1 of 1"}  # twice where it waited for another pipeline
-    page = (ready.root / "results" / "report.html").read_text(encoding="utf-8")
-    assert 'href="#tiny"' in page
-    assert 'href="#other"' in page
+    assert 'href="#tiny"' in ready.page()
+    assert 'href="#other"' in ready.page()
 
     ready.good("overrides={training.batch_size: [8], dataset.images: [20, 26]}", extra=RECORDS)
     assert len(ready.records()) == 3  # `images` became a factor: two names that are new

@@ -33,10 +33,6 @@ def text_of(markup: str) -> str:
     return " ".join(html.unescape(re.sub("<[^>]*>", "", markup)).split())
 
 
-def page(checkout: Checkout) -> str:
-    return (checkout.root / "results" / "report.html").read_text(encoding="utf-8")
-
-
 @pytest.mark.xdist_group("reports")
 class TestReportsOfAFinishedStudy:
     def test_snakemakes_own_report_needs_no_network_and_has_captions_and_labels(
@@ -51,7 +47,7 @@ class TestReportsOfAFinishedStudy:
             held = {name.rsplit("/", 1)[1]: archive.read(name) for name in archive.namelist() if "/data/raw/" in name}
         results, categories = (planted(shown, f"var {name} = ") for name in ("results", "categories"))
         assert set(categories) == {"report", "tiny", "other"}
-        assert held["report.html"] == page(finished).encode()
+        assert held["report.html"] == finished.page().encode()
         whole = results["results/report.html"]
         assert whole["labels"] == {"study": "tiny, other", "figure": "the whole page"}
         assert "The report on tiny, other" in whole["caption"]
@@ -69,13 +65,12 @@ class TestReportsOfAFinishedStudy:
         assert after == before  # nothing was made for it
 
     def test_a_page_of_some_studies_is_made_whole_by_the_next_start(self, finished: Checkout) -> None:
-        whole = page(finished)
-        records = finished.records()
+        whole, records = finished.page(), finished.records()
         done = finished.python("study", "report", "tiny")
         assert done.returncode == 0, done.stderr
         assert "2 of 2 planned runs are there." in done.stderr
-        assert 'id="other"' not in page(finished)
+        assert 'id="other"' not in finished.page()
         finished.good("studies=[tiny,other]")
-        assert page(finished) == whole
+        assert finished.page() == whole
         assert finished.records() == records
         assert "nothing is left to do" in finished.good("studies=[tiny,other]")

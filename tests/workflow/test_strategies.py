@@ -1,11 +1,8 @@
 """Runs of many processes through the pipeline: their records, and what is left when one of them dies."""
 
-import time
-
 import pytest
 
-from study.artifacts.record import Record
-from tests.workflow.conftest import OWN_MODEL, Checkout, at_work
+from tests.workflow.conftest import OWN_MODEL, Checkout, at_work, wait_for
 
 pytestmark = pytest.mark.thorough
 
@@ -35,7 +32,7 @@ def test_whoever_of_many_processes_dies_the_run_is_a_recorded_failure_and_nothin
     checkout.plant(PLANTED)
     checkout.forked = False
     checkout.good()
-    records = [Record.model_validate_json(content) for content in checkout.records().values()]
+    records = checkout.measured().values()
     ends = {
         (record.settings.training.strategy, record.settings.training.batch_size): (record.outcome, record.message)
         for record in records
@@ -50,9 +47,5 @@ def test_whoever_of_many_processes_dies_the_run_is_a_recorded_failure_and_nothin
     assert (measured.global_batch_size, measured.replica_batch_size) == (4, 2)
     assert [epoch.images for epoch in measured.epochs] == [32, 32]
     assert [replica.images for replica in measured.replicas] == [32, 32]
-    page = (checkout.root / "results" / "report.html").read_text(encoding="utf-8")
-    assert "rank 1 of 2 was ended by SIGKILL" in page
-    end = time.monotonic() + 30  # a loader's worker looks for its parent every five seconds
-    while left := at_work(checkout.root):
-        assert time.monotonic() < end, left
-        time.sleep(0.5)
+    assert "rank 1 of 2 was ended by SIGKILL" in checkout.page()
+    wait_for(lambda: not at_work(checkout.root), 30)  # a loader's worker looks for its parent every five seconds

@@ -18,7 +18,7 @@ import yaml
 from study.base.files import ROOT
 from study.config.selection import MachineClass
 from tests.workflow.conftest import copy_checkout
-from tests.workflow.test_clusters import NEEDS_CLUSTER_SYNC, records
+from tests.workflow.test_clusters import NEEDS_CLUSTER_SYNC
 from tests.workflow.test_clusters import command as snakemake
 
 pytestmark = pytest.mark.thorough
@@ -134,7 +134,7 @@ def test_the_profile_measures_each_run_in_a_job(kubectl: Path, tmp_path: Path) -
     options = ["--profile", PROFILE, "--set-threads", "measure=1"]
     done = plain.run(snakemake(options, f"machines={json.dumps(classes)}"))
     assert done.returncode == 0, done.stdout + done.stderr
-    assert {record.outcome for record in records(plain).values()} == {"ok"}
+    assert {record.outcome for record in plain.measured().values()} == {"ok"}
     pods = [json.loads(path.read_text())["spec"]["template"]["spec"] for path in kubectl.glob("*.json")]
     assert sorted(str(pod.get("nodeSelector")) for pod in pods) == [
         "None",
