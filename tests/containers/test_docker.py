@@ -11,9 +11,10 @@ import socket
 import struct
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -36,25 +37,40 @@ from study.training.models.build import backbone
 from tests.conftest import MNIST_CNN, TRANSFER, UNWATCHED, plan_at, write_photos
 from tests.containers.conftest import Built, left_over, scratch_folders
 from tests.unit.base.test_fork_server import ForkServer, attacked, names
-from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, copy_checkout
-from tests.workflow.test_pipeline import append, read
+from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, at_work, copy_checkout, wait_for
+from tests.workflow.test_pipeline import append
 
 # They share an engine, in which one container of a run's name may be; and the first of them builds the images.
 pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("containers"), pytest.mark.timeout(1800)]
 
-Plant = Callable[[str], None]
 DOCKER = Docker()
 FAST = "overrides={training.batch_size: [4], curve: null}"
 REDUCED = {"replicates": 1, "dataset.images": 40, "dataset.image_size": 40, "training.batch_size": [4, 8]} | {
     "training.epochs": 1,
     **{f"evidence.{key}": value for key, value in UNWATCHED.items()},
 }
+QUICKSTART = ("studies=[quickstart]", "devices=[cpu, cuda]", f"overrides={json.dumps(REDUCED)}")
 """Quickstart in two short runs. What the tests beside it do makes none of them start again."""
 
 
-def only(checkout: Checkout) -> Record:
-    (record,) = map(read, checkout.records().values())
+def only(checkout: Checkout, study: str = "tiny") -> Record:
+    (record,) = checkout.measured(study).values()
     return record
+
+
+def record_of(built: Built, checkout: Checkout, study: str, *config: str, **changes: Any) -> Record:
+    """The record of the one run of a study, which is written for it."""
+    checkout.study(study, **changes)
+    checkout.good(f"studies=[{study}]", *built.selection, *config, extra=RECORDS)
+    return only(checkout, study)
+
+
+def refusal(checkout: Checkout, *config: str) -> str:
+    """The one error line of a start that fails."""
+    done = checkout.snakemake(*config)
+    assert done.returncode == 1
+    (error,) = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+    return error
 
 
 def inside(built: Built, folder: Path, code: str, device: str = "cpu", gpus: bool = False) -> tuple[int, str]:
@@ -85,14 +101,14 @@ class TestTheImages:
         assert config["Labels"]["org.opencontainers.image.licenses"] == "MIT"
         assert {"org.opencontainers.image.version", "org.opencontainers.image.revision"} <= set(config["Labels"])
         assert "NVIDIA_DRIVER_CAPABILITIES=compute,utility" in config["Env"]
-        assert not any(item.startswith("NVIDIA") for item in _environment_of(built.cpu.id))
+        assert not any(item.startswith("NVIDIA") for item in DOCKER.inspect("image", built.cpu.id)["Config"]["Env"])
 
     def test_the_image_compiles_on_a_cpu(self, built: Built, tmp_path: Path) -> None:
         code = "import torch; f = torch.compile(lambda x: (x * 2).sin()); print(f(torch.zeros(3)).tolist())"
         assert inside(built, tmp_path, code) == (0, "[0.0, 0.0, 0.0]")
 
     def test_the_gpu_image_imports_torch_and_names_the_missing_driver(self, built: Built, tmp_path: Path) -> None:
-        run = plan_at(_place(), device="cuda", factors={}, curve=None).runs[0]
+        run = plan_at(EngineChoice("none", "a test"), device="cuda", factors={}, curve=None).runs[0]
         job = json.dumps({"run": run.model_dump(), "study": "tiny", "results": "results", "seed": 1})
         code = f"import study.training.job as j; print(j.execute(j.Job.model_validate_json({job!r})).model_dump_json())"
         status, said = inside(built, tmp_path, code, "cuda")
@@ -104,15 +120,6 @@ class TestTheImages:
         with pytest.raises(StudyError, match=r"docker did not start the container: .*(device driver|nvidia|CDI)"):
             inside(built, tmp_path, "pass", "cuda", gpus=True)
         assert left_over() == []
-
-
-def _place() -> EngineChoice:
-    return EngineChoice("none", "a test")
-
-
-def _environment_of(image: str) -> list[str]:
-    found: list[str] = DOCKER.inspect("image", image)["Config"]["Env"]
-    return found
 
 
 @pytest.mark.gate
@@ -152,28 +159,21 @@ class TestAStudyInContainers:
     def test_quickstart_runs_on_both_devices_and_a_missing_gpu_is_unavailable(
         self, built: Built, contained: Checkout
     ) -> None:
-        said = contained.good(
-            "studies=[quickstart]", "devices=[cpu, cuda]", *built.selection, f"overrides={json.dumps(REDUCED)}"
-        )
+        said = contained.good(*QUICKSTART, *built.selection)
         assert "runs execute in containers of docker (asked for)" in said
-        records = [read(content) for content in contained.records("quickstart").values()]
+        records = contained.measured("quickstart").values()
         assert [record.outcome for record in records] == ["ok", "ok"]
         for record in records:
-            assert record.software.engine == "docker"
-            assert record.software.image == built.cpu.id
+            assert (record.software.engine, record.software.image) == ("docker", built.cpu.id)
             assert record.software.engine_version == built.cpu.engine_version
             assert record.machine is not None
             assert record.machine.python == built.cpu.python
-        page = (contained.root / "results" / "report.html").read_text(encoding="utf-8")
-        assert built.cpu.id.removeprefix("sha256:")[:12] in page
-        assert "Unavailable" in page
+        assert built.cpu.id.removeprefix("sha256:")[:12] in contained.page()
+        assert "Unavailable" in contained.page()
 
     def test_a_second_start_rebuilds_and_measures_nothing(self, built: Built, contained: Checkout) -> None:
         before = contained.records("quickstart")
-        said = contained.good(
-            "studies=[quickstart]", "devices=[cpu, cuda]", *built.selection, f"overrides={json.dumps(REDUCED)}"
-        )
-        assert "nothing is left to do" in said
+        assert "nothing is left to do" in contained.good(*QUICKSTART, *built.selection)
         assert contained.records("quickstart") == before
 
     @pytest.mark.gate
@@ -196,19 +196,16 @@ class TestAStudyInContainers:
     ) -> None:
         contained.good(*built.selection, FAST)
         contained.good("container=none", FAST)
-        engines_used = sorted(read(content).software.engine for content in contained.records().values())
-        assert engines_used == ["docker", "none"]
-        page = (contained.root / "results" / "report.html").read_text(encoding="utf-8")
-        assert "host (asked for)" in page
+        assert sorted(one.software.engine for one in contained.measured().values()) == ["docker", "none"]
+        assert "host (asked for)" in contained.page()
 
     def test_photographs_and_weights_of_a_user_in_odd_folders_are_seen(self, built: Built, contained: Checkout) -> None:
         photos = write_photos(contained.root.parent / 'my, "photos": d\'été', {"oiseau é": 12, "森 's": 12})
         weights = contained.root.parent / "my, weights: 1.pt"
         torch.save(backbone("resnet18", 7).state_dict(), weights)
         own = TRANSFER | {"dataset": {"source": "folder", "path": str(photos), "image_size": 40}}
-        contained.study("own", **own | {"model": {"name": "resnet18", "weights": str(weights)}})
-        contained.good("studies=[own]", *built.selection, FAST, extra=RECORDS)
-        (record,) = map(read, contained.records("own").values())
+        own |= {"model": {"name": "resnet18", "weights": str(weights)}}
+        record = record_of(built, contained, "own", FAST, **own)
         assert record.outcome == "ok"
         assert record.settings.dataset.path == photos.name
         assert record.weights is not None
@@ -222,9 +219,7 @@ class TestAStudyInContainers:
         given = contained.root.parent / "given, mnist"
         _write_mnist(given)
         small = {"source": "mnist", "path": str(given), "channels": 1, "image_size": 28}
-        contained.study("digits", dataset=small, model=MNIST_CNN)
-        contained.good("studies=[digits]", *built.selection, FAST, extra=RECORDS)
-        (record,) = map(read, contained.records("digits").values())
+        record = record_of(built, contained, "digits", FAST, dataset=small, model=MNIST_CNN)
         assert record.outcome == "ok"
         assert record.data is not None
         assert (record.data.train_images, record.data.valid_images) == (30, 10)
@@ -234,9 +229,7 @@ class TestAStudyInContainers:
     def test_fastai_with_workers_runs_inside(self, built: Built, contained: Checkout) -> None:
         training = TRANSFER["training"] | {"loop": "fastai"}
         stock = TRANSFER | {"training": training, "loader": {"workers": 2}, "factors": {}, "curve": None}
-        contained.study("stock", **stock)
-        contained.good("studies=[stock]", *built.selection, extra=RECORDS)
-        (record,) = map(read, contained.records("stock").values())
+        record = record_of(built, contained, "stock", **stock)
         assert record.outcome == "ok", record.message
         assert record.measurement is not None
         assert record.measurement.workers == 2
@@ -246,7 +239,9 @@ class TestAStudyInContainers:
     ) -> None:
         body = "nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, classes))"
         (contained.root / "nets.py").write_text(f"from torch import nn\ndef mine(classes): return {body}\n")
-        contained.study(
+        record = record_of(
+            built,
+            contained,
             "nodes",
             model={"name": "nets:mine", "weights": "none"},
             training={"freeze_epochs": 0, "batch_size": 4, "strategy": "ddp_two_nodes"},
@@ -254,14 +249,14 @@ class TestAStudyInContainers:
             factors={},
             curve=None,
         )
-        contained.good("studies=[nodes]", *built.selection, extra=RECORDS)
-        (record,) = map(read, contained.records("nodes").values())
         assert record.outcome == "ok", record.message
         assert record.measurement is not None
         assert (record.measurement.parameters, len(record.measurement.replicas)) == (2 * (3 * 32 * 32 + 1), 2)
 
     def test_a_network_in_int8_answers_inside(self, built: Built, contained: Checkout) -> None:
-        contained.study(
+        record = record_of(
+            built,
+            contained,
             "answers",
             task="inference",
             training={"freeze_epochs": 0, "epochs": 1, "batch_size": 4},
@@ -269,8 +264,6 @@ class TestAStudyInContainers:
             factors={},
             curve=None,
         )
-        contained.good("studies=[answers]", *built.selection, extra=RECORDS)
-        (record,) = map(read, contained.records("answers").values())
         assert record.outcome == "ok", record.message
 
 
@@ -311,9 +304,8 @@ class TestTheImageRule:
             client.ask("docker", "tag", built.cpu.id, f"study-test:{part}")
         text = "ARG BASE_IMAGE=study-test:cpu\nFROM ${BASE_IMAGE} AS cpu\nFROM ${BASE_IMAGE} AS gpu\n"
         (contained.root / "docker" / "Dockerfile").write_text(text, encoding="utf-8")
-        contained.variables = contained.variables | {
-            FORK_SERVERS: ""
-        }  # the worker's fork servers would build from the file in their own checkout
+        # The worker's fork servers would build from the file in their own checkout.
+        contained.variables = contained.variables | {FORK_SERVERS: ""}
 
     def test_auto_builds_where_the_base_is_there(self, contained: Checkout) -> None:
         said = contained.good("container=auto", FAST, extra=RECORDS)
@@ -353,24 +345,15 @@ class TestTheImageRule:
         before = client.ask("docker", "ps", "--all", "--quiet")
         dockerfile = contained.root / "docker/Dockerfile"
         text = dockerfile.read_text(encoding="utf-8")
-        dockerfile.write_text(
-            text.replace("AS cpu\n", "AS cpu\nRUN echo no such package >&2; exit 7\n"), encoding="utf-8"
-        )
-        done = contained.snakemake("container=auto", FAST)
+        dockerfile.write_text(text.replace("AS cpu\n", "AS cpu\nRUN echo no such package >&2; exit 7\n"))
+        error = refusal(contained, "container=auto", FAST)
         dockerfile.write_text(text, encoding="utf-8")
-        assert done.returncode == 1
-        errors = [line for line in done.stderr.splitlines() if line.startswith("error:")]
-        assert len(errors) == 1
-        assert "image cpu: the build failed" in errors[0]
-        assert "container=none" in errors[0]
+        assert "image cpu: the build failed" in error
+        assert "container=none" in error
         assert client.ask("docker", "ps", "--all", "--quiet") == before
 
     def test_a_prebuilt_image_that_cannot_run_the_code_is_one_line(self, built: Built, contained: Checkout) -> None:
-        done = contained.snakemake("container=docker", f"images={{cpu: {built.base}}}", FAST)
-        errors = [line for line in done.stderr.splitlines() if line.startswith("error:")]
-        assert done.returncode == 1
-        assert len(errors) == 1
-        assert "images.cpu" in errors[0]
+        assert "images.cpu" in refusal(contained, "container=docker", f"images={{cpu: {built.base}}}", FAST)
 
     def test_an_image_travels_as_an_archive_to_a_site_without_a_registry(
         self, built: Built, contained: Checkout, tmp_path: Path
@@ -416,10 +399,9 @@ class TestWhatCannotServe:
         if config == ["container=podman"] and shutil.which("podman"):
             pytest.skip("podman is installed here: nothing to miss")
         done = contained.snakemake(*config)
-        errors = [line for line in done.stderr.splitlines() if "rror" in line]
         assert done.returncode == 1
-        assert len(errors) == 1
-        assert all(word in errors[0] for word in words)
+        (error,) = [line for line in done.stderr.splitlines() if "rror" in line]
+        assert all(word in error for word in words)
         assert not (contained.root / "results").exists()
 
     def test_auto_goes_to_the_host_where_no_base_can_be_had_and_the_report_says_so(
@@ -428,8 +410,7 @@ class TestWhatCannotServe:
         said = contained.good("container=auto", FAST)
         assert "runs execute on the host (the base image is not here and cannot be pulled" in said
         assert only(contained).software.engine == "none"
-        page = (contained.root / "results" / "report.html").read_text(encoding="utf-8")
-        assert "host (the base image is not here" in page
+        assert "host (the base image is not here" in contained.page()
 
 
 PLANTED = """
@@ -511,12 +492,8 @@ class TestHostileCode:
         before = contained.records()
         (record,) = before
         with socket.create_server(("127.0.0.1", 0)) as listening:
-            code = HOSTILE.replace("PORT", str(listening.getsockname()[1]))
-            code = (
-                code.replace("SECRET", str(secret))
-                .replace("RECORD", record)
-                .replace("RESULTS", f"{container.WORK}/results")
-            )
+            code = HOSTILE.replace("PORT", str(listening.getsockname()[1])).replace("SECRET", str(secret))
+            code = code.replace("RECORD", record).replace("RESULTS", f"{container.WORK}/results")
             (root / "nets.py").write_text(code, encoding="utf-8")
             both = "overrides={training.batch_size: [4, 8], curve: null}"
             contained.good(*built.selection, both)
@@ -525,7 +502,7 @@ class TestHostileCode:
                 listening.accept()
         after = contained.records()
         assert before.items() < after.items()
-        new = {read(after[name]).run: read(after[name]) for name in after.keys() - before.keys()}
+        new = {one.run: one for name, one in contained.measured().items() if name not in before}
         assert new["bs4-cpu-r1"].outcome == "ok", new["bs4-cpu-r1"].message
         assert (new["bs8-cpu-r1"].outcome, new["bs8-cpu-r1"].telemetry_sha256) == ("failed", None)
         assert "left no result" in str(new["bs8-cpu-r1"].message)
@@ -535,7 +512,7 @@ class TestHostileCode:
         assert "planted" not in (root / "results" / "plan.json").read_text()
         assert "secret" not in "".join(content.decode() for content in after.values())
         assert {path.stat().st_uid for path in (root / "results").rglob("*")} == {owner.st_uid}
-        assert "</html>" in (root / "results" / "report.html").read_text(encoding="utf-8")
+        assert "</html>" in contained.page()
 
 
 HOG = """
@@ -553,12 +530,15 @@ def test_a_model_that_takes_too_much_memory_while_it_is_tried_is_one_error_line(
 ) -> None:
     (contained.root / "nets.py").write_text(HOG, encoding="utf-8")
     contained.study("tiny", model=OWN_MODEL, limits={"memory_gib": 1})
-    done = contained.snakemake(*built.selection, FAST)
-    assert done.returncode == 1
     limit = "the kernel killed the process for lack of memory, at its limit of 1 GiB (limits.memory_gib)"
-    assert [line for line in done.stderr.splitlines() if line.startswith("error: ")] == [f"error: {limit}"]
+    assert refusal(contained, *built.selection, FAST) == f"error: {limit}"
     assert contained.records() == {}
     assert (left_over(), scratch_folders(contained.root)) == ([], [])
+
+
+def plant(checkout: Checkout, what: str) -> None:
+    """Write what the next run is to do."""
+    (checkout.root / "study" / "planted").write_text(what)
 
 
 class TestEnds:
@@ -570,29 +550,22 @@ class TestEnds:
         contained.study("tiny", model=OWN_MODEL)
         contained.good(*built.selection, FAST, extra=RECORDS)
 
-    @pytest.fixture
-    def plant(self, contained: Checkout) -> Iterator[Plant]:
-        """Write what the next run is to do."""
-        path = contained.root / "study" / "planted"
-        yield lambda what: (path.write_text(what), None)[1]
-        path.unlink(missing_ok=True)
+    @pytest.fixture(autouse=True)
+    def _planted_for_one_test(self, contained: Checkout) -> Iterator[None]:
+        yield
+        (contained.root / "study" / "planted").unlink(missing_ok=True)
 
-    def start(self, built: Built, checkout: Checkout, level: int) -> "subprocess.Popen[str]":
-        """Snakemake in the background, once its container hangs."""
-        command = checkout.command(*built.selection, self.levels(level), extra=RECORDS)
-        process = subprocess.Popen(
-            command, cwd=checkout.root, env=checkout.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, start_new_session=True,
-            # A shell's background job ignores Ctrl-C, and so would all that it starts.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )  # fmt: skip
-        try:
-            _wait_for(lambda: _hangs(checkout, level) or process.poll() is not None, 240)
-            assert process.poll() is None, process.communicate()[0]
-        except BaseException:  # a start that hangs on would hold the machine's lock, and fail every test after it
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
-        return process
+    @contextmanager
+    def hanging(self, built: Built, checkout: Checkout, level: int) -> "Iterator[subprocess.Popen[bytes]]":
+        """A start whose container hangs, until something is done to it; then its end is waited for."""
+        plant(checkout, "hang")
+        with checkout.started(*built.selection, self.levels(level), extra=RECORDS) as process:
+            wait_for(lambda: _hangs(checkout, level) or process.poll() is not None, 240)
+            assert process.poll() is None, checkout.said()
+            yield process
+            process.wait(120)
+            wait_for(lambda: not at_work(checkout.root), 60)
+        plant(checkout, "")
 
     @staticmethod
     def levels(*sizes: int) -> str:
@@ -605,73 +578,59 @@ class TestEnds:
         assert left_over() == []
         assert scratch_folders(checkout.root) == []
         assert before.items() <= checkout.records().items()
-        return next(r for r in map(read, checkout.records().values()) if r.run == f"bs{level}-cpu-r1")
+        return next(one for one in checkout.measured().values() if one.run == f"bs{level}-cpu-r1")
 
-    def test_snakemake_is_killed(self, built: Built, contained: Checkout, plant: Plant) -> None:
-        plant("hang")
-        process = self.start(built, contained, 5)
-        process.kill()
-        process.communicate()
-        _wait_for(lambda: not _running(), 60)  # nothing measures on unseen
-        plant("")
+    def test_snakemake_is_killed(self, built: Built, contained: Checkout) -> None:
+        with self.hanging(built, contained, 5) as process:
+            process.kill()
+        running = ("docker", "ps", "--quiet", "--filter", "label=study.launcher")
+        wait_for(lambda: not client.ask(*running).split(), 60)  # nothing measures on unseen
         assert self.finished(built, contained, 5).outcome == "ok"
 
-    def test_the_launcher_is_killed(self, built: Built, contained: Checkout, plant: Plant) -> None:
-        plant("hang")
-        process = self.start(built, contained, 6)
-        _launcher(contained).kill()
-        said = process.communicate(timeout=60)[0]
-        assert process.returncode == 1, said
-        plant("")
+    def test_the_launcher_is_killed(self, built: Built, contained: Checkout) -> None:
+        with self.hanging(built, contained, 6) as process:
+            _launcher(contained).kill()
+        assert process.returncode == 1, contained.said()
         assert self.finished(built, contained, 6).outcome == "ok"
 
-    def test_the_launcher_and_its_client_are_killed(self, built: Built, contained: Checkout, plant: Plant) -> None:
+    def test_the_launcher_and_its_client_are_killed(self, built: Built, contained: Checkout) -> None:
         """Then the container goes on, until the next start ends it: this checkout's, or that of another test."""
-        plant("hang")
-        process = self.start(built, contained, 7)
-        client = _client()
-        client.send_signal(signal.SIGSTOP)  # it hears nothing of its launcher's death
-        _launcher(contained).kill()
-        client.kill()
-        process.communicate(timeout=60)
-        plant("")
+        with self.hanging(built, contained, 7):
+            client = _client()
+            client.send_signal(signal.SIGSTOP)  # it hears nothing of its launcher's death
+            _launcher(contained).kill()
+            client.kill()
         assert self.finished(built, contained, 7).outcome == "ok"
 
-    def test_the_client_is_killed(self, built: Built, contained: Checkout, plant: Plant) -> None:
-        plant("hang")
-        process = self.start(built, contained, 8)
-        _client().kill()
-        process.communicate(timeout=60)
+    def test_the_client_is_killed(self, built: Built, contained: Checkout) -> None:
+        with self.hanging(built, contained, 8) as process:
+            _client().kill()
         assert process.returncode == 0
         assert left_over() == []
         record = self.finished(built, contained, 8)
         assert record.outcome == "failed"
         assert record.message == "the client of docker ended (SIGKILL) before its container, which was stopped"
 
-    def test_the_container_is_killed(self, built: Built, contained: Checkout, plant: Plant) -> None:
-        plant("hang")
-        process = self.start(built, contained, 9)
-        client.ask("docker", "kill", container.NAME)
-        process.communicate(timeout=60)
-        record = self.finished(built, contained, 9)
-        assert (record.outcome, record.message) == ("failed", "the process was ended by SIGKILL")
+    @pytest.mark.parametrize(
+        ("level", "command", "message"),
+        [
+            (9, ["kill"], "the process was ended by SIGKILL"),
+            (13, ["rm", "--force"], "the container was removed from outside"),
+        ],
+    )
+    def test_the_container_is_killed_or_removed(
+        self, built: Built, contained: Checkout, level: int, command: list[str], message: str
+    ) -> None:
+        with self.hanging(built, contained, level):
+            client.ask("docker", *command, container.NAME)
+        record = self.finished(built, contained, level)
+        assert (record.outcome, record.message) == ("failed", message)
 
-    def test_ctrl_c_stops_the_container_at_once(self, built: Built, contained: Checkout, plant: Plant) -> None:
-        plant("hang")
-        process = self.start(built, contained, 10)
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-        process.communicate(timeout=60)
-        _wait_for(lambda: left_over() == [], 60)
-        plant("")
+    def test_ctrl_c_stops_the_container_at_once(self, built: Built, contained: Checkout) -> None:
+        with self.hanging(built, contained, 10) as process:
+            os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        wait_for(lambda: left_over() == [], 60)
         assert self.finished(built, contained, 10).outcome == "ok"
-
-    def test_the_container_is_removed(self, built: Built, contained: Checkout, plant: Plant) -> None:
-        plant("hang")
-        process = self.start(built, contained, 13)
-        client.ask("docker", "rm", "--force", container.NAME)
-        process.communicate(timeout=60)
-        record = self.finished(built, contained, 13)
-        assert (record.outcome, record.message) == ("failed", "the container was removed from outside")
 
     def test_a_container_of_that_name_that_is_not_ours_is_left_alone_and_said(
         self, built: Built, contained: Checkout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -703,37 +662,29 @@ class TestEnds:
         assert inside(built, tmp_path, "print(7)") == (0, "7")
         assert "waiting until the container study-measures ends" in capfd.readouterr().err
 
-    def test_the_memory_limit_is_exceeded(self, built: Built, contained: Checkout, plant: Plant) -> None:
-        plant("hog")
-        contained.study("small", model=OWN_MODEL, limits={"memory_gib": 1.0})
-        contained.good("studies=[small]", *built.selection, self.levels(4), extra=RECORDS)
-        (record,) = map(read, contained.records("small").values())
+    def test_the_memory_limit_is_exceeded(self, built: Built, contained: Checkout) -> None:
+        plant(contained, "hog")
+        record = record_of(built, contained, "small", self.levels(4), model=OWN_MODEL, limits={"memory_gib": 1.0})
         assert record.outcome == "out_of_memory"
         assert "at its limit of 1 GiB" in str(record.message)
         assert record.settings.limits.memory_gib == 1.0
 
-    def test_a_segmentation_fault_is_a_failure_with_its_signal(
-        self, built: Built, contained: Checkout, plant: Plant
-    ) -> None:
-        plant("segv")
+    def test_a_segmentation_fault_is_a_failure_with_its_signal(self, built: Built, contained: Checkout) -> None:
+        plant(contained, "segv")
         contained.good(*built.selection, self.levels(11), extra=RECORDS)
         record = self.finished(built, contained, 11)
         assert (record.outcome, record.message) == ("failed", "the process was ended by SIGSEGV")
 
     def test_a_run_that_takes_too_long_is_a_failure_and_its_container_is_gone(
-        self, built: Built, contained: Checkout, plant: Plant
+        self, built: Built, contained: Checkout
     ) -> None:
-        plant("hang")
-        contained.study("slow", model=OWN_MODEL, limits={"timeout_seconds": 8})
-        contained.good("studies=[slow]", *built.selection, self.levels(4), extra=RECORDS)
-        (record,) = map(read, contained.records("slow").values())
+        plant(contained, "hang")
+        record = record_of(built, contained, "slow", self.levels(4), model=OWN_MODEL, limits={"timeout_seconds": 8})
         assert (record.outcome, record.message) == ("failed", "timed out after 8 s (limits.timeout_seconds)")
         assert left_over() == []
 
     def test_cpus_are_limited(self, built: Built, contained: Checkout) -> None:
-        contained.study("one-cpu", model=OWN_MODEL, limits={"cpus": 1})
-        contained.good("studies=[one-cpu]", *built.selection, self.levels(4), extra=RECORDS)
-        (record,) = map(read, contained.records("one-cpu").values())
+        record = record_of(built, contained, "one-cpu", self.levels(4), model=OWN_MODEL, limits={"cpus": 1})
         assert record.measurement is not None
         assert record.measurement.threads == 1
 
@@ -753,16 +704,14 @@ class TestEnds:
         assert "error: images.cpu: docker lacks the image of the start, and cannot bring it: " in done.stderr
         assert contained.records("one-cpu") == {}
 
-    def test_the_engine_is_stopped_midway(self, built: Built, contained: Checkout, plant: Plant) -> None:
-        plant("hang")
+    def test_the_engine_is_stopped_midway(self, built: Built, contained: Checkout) -> None:
         if not (ROOT / ".ci" / "engine" / "pid").exists():
             pytest.skip("the engine was not started by .ci/docker, so it is not stopped here")
-        process = self.start(built, contained, 12)
-        subprocess.run([ROOT / ".ci" / "docker", "stop"], check=True)
-        said = process.communicate(timeout=120)[0]
-        subprocess.run([ROOT / ".ci" / "docker", "start"], check=True)
-        assert process.returncode == 0, said
-        plant("")
+        with self.hanging(built, contained, 12) as process:
+            subprocess.run([ROOT / ".ci" / "docker", "stop"], check=True)
+            process.wait(120)
+            subprocess.run([ROOT / ".ci" / "docker", "start"], check=True)
+        assert process.returncode == 0, contained.said()
         record = self.finished(built, contained, 12)
         assert record.outcome == "failed"
         assert record.message == "docker stopped answering during the run"
@@ -773,10 +722,6 @@ class TestEnds:
 
 def _hangs(checkout: Checkout, level: int) -> bool:
     return any("hanging" in log.read_text() for log in checkout.root.glob(f"results/logs/tiny/bs{level}-cpu-r1.*.log"))
-
-
-def _running() -> list[str]:
-    return client.ask("docker", "ps", "--quiet", "--filter", "label=study.launcher").split()
 
 
 def _launcher(checkout: Checkout) -> psutil.Process:
@@ -793,13 +738,6 @@ def _client() -> psutil.Process:
         if (process.info["cmdline"] or [])[:4] == ["docker", "run", "--name", container.NAME]:
             return process
     raise AssertionError("no docker client")
-
-
-def _wait_for(condition: Callable[[], object], seconds: float) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.05)
 
 
 def test_compose_runs_the_whole_pipeline_inside_one_image_and_its_results_belong_to_the_checkouts_owner(
@@ -819,7 +757,7 @@ def test_compose_runs_the_whole_pipeline_inside_one_image_and_its_results_belong
     assert record.outcome == "ok"
     assert "inside a container (compose, study:cpu)" in record.software.engine_reason
     assert {path.stat().st_uid for path in (checkout.root / "results").rglob("*")} == {owner}
-    assert (checkout.root / "results" / "report.html").is_file()
+    assert checkout.page()
 
 
 def _answers(*command: str) -> bool:
@@ -850,9 +788,7 @@ OLDER = ("certifi==2025.1.31", "ca78db4565a652026a4db2bcdf68f2fb589ea80d0be70e03
 
 def packages(image: Image) -> dict[str, str]:
     """The version of each package of Python that an image holds, by its name."""
-    code = (
-        "import importlib.metadata as m, json; print(json.dumps({one.name: one.version for one in m.distributions()}))"
-    )
+    code = "import importlib.metadata as m, json; print(json.dumps({d.name: d.version for d in m.distributions()}))"
     command = ["docker", "run", "--rm", "--network=none", "--entrypoint=python", image.run_as, "-c", code]
     held: dict[str, str] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return held
@@ -871,17 +807,17 @@ class TestTwoVersionsOfTheSoftware:
         (locks / "old.lock").write_text(older, encoding="utf-8")
         levels = ["locks/old.lock", "locks/new.lock"]
         contained.study("versions", factors={"image": levels}, contrast="image", curve=None, replicates=3)
-        said = contained.good("studies=[versions]", "container=docker", "base_image=study-test:root")
-        assert "versions on cpu: 6 runs pending in 3 blocks" in said
-        made = [read(content) for content in contained.records("versions").values()]
-        assert {record.outcome for record in made} == {"ok"}
+        config = ("studies=[versions]", "container=docker", "base_image=study-test:root")
+        assert "versions on cpu: 6 runs pending in 3 blocks" in contained.good(*config)
+        records = contained.measured("versions").values()
+        assert {record.outcome for record in records} == {"ok"}
         images: dict[str, set[str]] = {level: set() for level in ("old.lock", "new.lock")}
-        for record in made:
+        for record in records:
             images[str(record.settings.image)].add(str(record.software.image))
             assert record.setting.levels["image"] == record.settings.image
         assert all(len(ids) == 1 for ids in images.values())
         assert images["old.lock"] != images["new.lock"]
-        order = sorted(made, key=lambda record: record.started)
+        order = sorted(records, key=lambda record: record.started)
         assert [record.block for record in order] == [1, 1, 2, 2, 3, 3]
         paths = [*(contained.root / "results" / "images").glob("cpu-????????.json")]
         described = [read_image(path) for path in paths]
@@ -900,11 +836,8 @@ class TestTwoVersionsOfTheSoftware:
         assert contrast["least"]["ratio"] == contrast["most"]["ratio"] == ratio["ratio"]
         assert ratio["ratio"]["value"] == pytest.approx(ratio["slower_seconds"] / ratio["faster_seconds"])
         for level, side in (("old.lock", "slower_seconds"), ("new.lock", "faster_seconds")):
-            times = [one.measurement.fit_seconds for one in made if one.measurement and one.settings.image == level]
+            times = [one.measurement.fit_seconds for one in records if one.measurement and one.settings.image == level]
             assert min(times) <= ratio[side] <= max(times)
-        page = (contained.root / "results" / "report.html").read_text(encoding="utf-8")
-        assert "old.lock" in page
-        assert "used different images" not in page
-        assert "nothing is left to do" in contained.good(
-            "studies=[versions]", "container=docker", "base_image=study-test:root"
-        )
+        assert "old.lock" in contained.page()
+        assert "used different images" not in contained.page()
+        assert "nothing is left to do" in contained.good(*config)
