@@ -69,15 +69,11 @@ def test_a_start_refuses_records_whose_plan_is_gone(older: Path) -> None:
         begin(older)
 
 
+OF_RESULTS = [f"{verb} --results RESULTS" for verb in ("report", "retry tiny", "bundle")]
+
+
 @pytest.mark.parametrize(
-    "command",
-    [
-        "report --results RESULTS",
-        "retry tiny --results RESULTS",
-        "bundle --results RESULTS",
-        "compare RESULTS OTHER",
-        "fit RESULTS/tiny/plan.json TIMINGS --output FIT",
-    ],
+    "command", [*OF_RESULTS, "compare RESULTS OTHER", "fit RESULTS/tiny/plan.json TIMINGS --output FIT"]
 )
 def test_every_verb_that_reads_it_says_so_in_one_line(
     older: Path, command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
