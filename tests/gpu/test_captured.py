@@ -1,6 +1,5 @@
 """Steps that are recorded as CUDA graphs train as eager ones do. These tests need a GPU, as all of this folder."""
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,16 +10,11 @@ import torch
 from study.artifacts.samples import Measurement
 from study.training.loops.contract import TrainingJob
 from study.training.loops.torch import loop as torch_loop
+from tests.gpu.conftest import NEEDS_GPU
 from tests.gpu.test_loops import gpu_job
 from tests.unit.training.test_switches import losses_of
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(
-        not os.environ.get("STUDY_TEST_GPU") or not torch.cuda.is_available(),
-        reason="needs an NVIDIA GPU, and STUDY_TEST_GPU=1",
-    ),
-]
+pytestmark = NEEDS_GPU
 BF16 = {"precision": "bf16", "memory_format": "channels_last"}
 
 CASES: dict[str, tuple[dict[str, Any], float]] = {

@@ -1,6 +1,5 @@
 """Strategies over nccl, launched as the pipeline does: a process for each GPU. One GPU shows the half of it."""
 
-import os
 import threading
 import time
 from pathlib import Path
@@ -14,15 +13,14 @@ from study.artifacts.layout import Results
 from study.artifacts.record import Record
 from study.artifacts.samples import Measurement
 from study.artifacts.session import Session
-from study.base import devices
 from study.base.step import FORK_SERVERS
 from study.host.plan.fork_servers import start_fork_servers
 from study.host.steps import launch
 from tests.conftest import MNIST_CNN
+from tests.gpu.conftest import GPUS, NEEDS_GPU
 from tests.gpu.test_launched import gpu_plan
 
-GPUS = devices.count("cuda") if os.environ.get("STUDY_TEST_GPU") else 0
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(GPUS < 1, reason="needs an NVIDIA GPU, and STUDY_TEST_GPU=1")]
+pytestmark = NEEDS_GPU
 DIGITS = {"source": "generated", "images": 1200, "classes": 2, "channels": 1, "image_size": 28}
 
 
@@ -76,11 +74,8 @@ def test_a_killed_rank_is_a_recorded_failure_though_the_others_wait_for_it(tmp_p
     def kill() -> None:
         while not (log.is_file() and "epoch 2" in log.read_text()):
             time.sleep(0.1)
-        for process in psutil.process_iter(["cmdline"]):
-            if (
-                "study.training.distributed.rank" in (process.info["cmdline"] or [])
-                and process.environ().get("RANK") == "1"
-            ):
+        for process in at_work("study.training.distributed.rank"):
+            if process.environ().get("RANK") == "1":
                 process.kill()
         killed.append(time.monotonic())
 
@@ -89,9 +84,11 @@ def test_a_killed_rank_is_a_recorded_failure_though_the_others_wait_for_it(tmp_p
     record = launch.launch(plan, plan.runs[0], tmp_path, Session(), log, "run 1 of 1")
     print(f"recorded {time.monotonic() - killed[0]:.1f} s after the death")
     assert (record.outcome, record.message) == ("failed", "rank 1 of 2 was ended by SIGKILL")
-    assert not [
-        p for p in psutil.process_iter(["cmdline"]) if "study.training.distributed.agent" in (p.info["cmdline"] or [])
-    ]
+    assert at_work("study.training.distributed.agent") == []
+
+
+def at_work(module: str) -> list[psutil.Process]:
+    return [one for one in psutil.process_iter(["cmdline"]) if module in (one.info["cmdline"] or [])]
 
 
 def of(record: Record) -> Measurement:

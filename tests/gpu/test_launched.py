@@ -1,6 +1,5 @@
 """Runs on a GPU, launched as the pipeline does, from a process that does not use the GPU itself."""
 
-import os
 import subprocess
 import sys
 import time
@@ -15,24 +14,22 @@ from study.analysis.stats.caveats import warnings_of
 from study.analysis.stats.findings import SharedGpu
 from study.analysis.table import files as table_files
 from study.analysis.table import rows
+from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.session import Session
 from study.base import devices
+from study.base.files import write_whole
 from study.host.engine.engine_choice import EngineChoice
 from study.host.steps import launch
 from study.host.steps.prepare import make_dataset
 from study.training.models.pretrained import decide
 from tests.conftest import TRANSFER, plan_at
+from tests.gpu.conftest import NEEDS_GPU
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(
-        not os.environ.get("STUDY_TEST_GPU") or devices.absent("cuda") is not None,
-        reason="needs an NVIDIA GPU, and STUDY_TEST_GPU=1",
-    ),
-]
+pytestmark = NEEDS_GPU
 
 HERE: dict[str, str | None] = {"cpu": None, "cuda": None}
+DATASET = {"source": "generated", "images": 60}
 
 
 @pytest.fixture
@@ -50,27 +47,16 @@ def other_process() -> Iterator[None]:
 
 def gpu_plan(results: Path, **changes: Any) -> Plan:
     """A plan on the GPU with its data and weights made."""
-    values = (
-        TRANSFER
-        | {
-            "factors": {"device": ["cuda"]},
-            "curve": None,
-            "dataset": {"source": "generated", "images": 60},
-        }
-        | changes
-    )
+    values = TRANSFER | {"factors": {"device": ["cuda"]}, "curve": None, "dataset": DATASET} | changes
     counts = {device: devices.count(device) for device in HERE}
     plan = plan_at(EngineChoice("none", "asked for"), HERE, counts, **values)
     write_plans([plan], results)
     for run in plan.runs:
         make_dataset(plan, run.dataset, results)
         model, images = run.settings.model, run.settings.dataset
-        decision = decide(
-            model.name, "none", run.settings.seed, results / "weights", classes=images.classes, channels=images.channels
-        )
-        path = results / "tiny" / "weights" / f"{run.weights}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(decision.model_dump_json(), encoding="utf-8")
+        shape = {"classes": images.classes, "channels": images.channels}
+        decision = decide(model.name, "none", run.settings.seed, results / "weights", **shape)
+        write_whole(Results(results).weights("tiny", run.weights), decision.model_dump_json())
     return plan
 
 
@@ -117,7 +103,7 @@ def test_a_gpu_alone_is_not_flagged_and_its_energy_and_ceilings_are_known(
 
 
 def test_out_of_memory_is_a_result_with_the_size_that_was_asked_for(tmp_path: Path) -> None:
-    dataset = {"source": "generated", "images": 60, "image_size": 4096}
+    dataset = DATASET | {"image_size": 4096}
     training = {"batch_size": 48, "epochs": 1, "freeze_epochs": 0}
     plan = gpu_plan(tmp_path, dataset=dataset, training=training, loader={"kind": "device"})
     frame = table(plan, tmp_path)

@@ -1,29 +1,24 @@
 """What only a GPU can show. Run by themselves on a GPU machine: ``STUDY_TEST_GPU=1 python -m pytest tests/gpu``."""
 
-import os
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 
 from study.artifacts.samples import PHASES, Measurement
 from study.data import decode as decoding
 from study.training.loops import decoding as loop_decoding
 from study.training.loops.contract import TrainingJob
 from study.training.loops.fastai import loop as fastai_loop
+from tests.gpu.conftest import NEEDS_GPU
 from tests.unit.training.test_loops import LOOPS, make_job, transfer_run
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(
-        not os.environ.get("STUDY_TEST_GPU") or not torch.cuda.is_available(),
-        reason="needs an NVIDIA GPU, and STUDY_TEST_GPU=1",
-    ),
-]
+pytestmark = NEEDS_GPU
 
 SLEEP = 0.1
 """Planted seconds of the loader for each image; six images a batch."""
@@ -33,7 +28,7 @@ def gpu_job(folder: Path, loop: str, **changes: Any) -> TrainingJob:
     run = transfer_run(loop, **({"loader": {"kind": "workers", "workers": 0}} | changes))
     job = make_job(folder, run)
     settings = job.settings.model_copy(update={"device": "cuda"})
-    return TrainingJob(**{**job.__dict__, "settings": settings, "device": torch.device("cuda")})
+    return replace(job, settings=settings, device=torch.device("cuda"))
 
 
 def phase_seconds(measured: Measurement) -> dict[str, float]:
@@ -49,18 +44,16 @@ def test_a_sleep_in_the_loader_is_a_wait_for_data_and_nothing_else(
     """A sleep lasts as long as it was asked to, or longer; nothing else in a step takes as long."""
     job = gpu_job(tmp_path, loop, dataset={"images": 60, "image_size": 40})
     LOOPS[loop](job)  # warm
-    decode, stored = decoding.decode, fastai_loop.as_stored
 
-    def slow_decode(*arguments: Any) -> NDArray[np.uint8]:
-        time.sleep(SLEEP)
-        return decode(*arguments)
+    def slow(stock: Callable[..., Any]) -> Callable[..., Any]:
+        def sleepy(*arguments: Any) -> Any:
+            time.sleep(SLEEP)
+            return stock(*arguments)
 
-    def slow_stored(*arguments: Any) -> Any:
-        time.sleep(SLEEP)
-        return stored(*arguments)
+        return sleepy
 
-    monkeypatch.setattr(loop_decoding, "decode", slow_decode)
-    monkeypatch.setattr(fastai_loop, "as_stored", slow_stored)
+    monkeypatch.setattr(loop_decoding, "decode", slow(decoding.decode))
+    monkeypatch.setattr(fastai_loop, "as_stored", slow(fastai_loop.as_stored))
     slept = phase_seconds(LOOPS[loop](job))
     assert slept["data_wait"] >= 6 * SLEEP
     assert all(slept[phase] < 6 * SLEEP for phase in PHASES if phase != "data_wait")
