@@ -19,6 +19,8 @@ BF16 = {"precision": "bf16", "memory_format": "channels_last"}
 
 CASES: dict[str, tuple[dict[str, Any], float]] = {
     "fp32": ({"precision": "fp32"}, 1e-4),
+    "workers": ({"precision": "fp32", "loader": "workers"}, 1e-4),
+    "threads": ({"precision": "fp32", "loader": "threads"}, 1e-4),
     "fused": ({"precision": "fp32", "optimizer_implementation": "fused"}, 1e-4),
     "channels_last": ({"precision": "fp32", "memory_format": "channels_last"}, 1e-4),
     "accumulated": ({"precision": "fp32", "gradient_accumulation": 2}, 1e-4),
@@ -63,13 +65,6 @@ def test_captured_steps_follow_the_eager_losses_and_reach_the_eager_validation(t
     for epoch, wanted in zip(other.epochs, measured.epochs, strict=True):
         assert epoch.valid_loss == pytest.approx(wanted.valid_loss, abs=10 * tolerance * eager[0])
         assert epoch.accuracy == pytest.approx(wanted.accuracy, abs=0.11)  # one image of ten
-
-
-@pytest.mark.parametrize("loader", ["workers", "threads"])
-def test_captured_steps_take_the_images_of_every_loader(tmp_path: Path, loader: str) -> None:
-    eager, _ = trained(tmp_path, loader, precision="fp32")
-    captured, _ = trained(tmp_path, loader, precision="fp32", cuda_graph=True)
-    assert captured == pytest.approx(eager, abs=1e-4 * eager[0])
 
 
 def test_a_recording_leaves_the_statistics_of_the_eager_training(tmp_path: Path) -> None:

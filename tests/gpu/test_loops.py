@@ -16,7 +16,8 @@ from study.training.loops import decoding as loop_decoding
 from study.training.loops.contract import TrainingJob
 from study.training.loops.fastai import loop as fastai_loop
 from tests.gpu.conftest import NEEDS_GPU
-from tests.unit.training.test_loops import LOOPS, make_job, transfer_run
+from tests.unit.training.gloo_ranks import LOOPS
+from tests.unit.training.test_loops import make_job, transfer_run
 
 pytestmark = NEEDS_GPU
 

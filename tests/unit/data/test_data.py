@@ -136,13 +136,19 @@ def test_odd_images_are_decoded_to_the_shape_that_the_model_sees(tmp_path: Path)
             assert name == "dot.png" or pixels.std() > 1, name
 
 
-def test_an_exif_rotation_is_applied(tmp_path: Path) -> None:
+def test_an_exif_rotation_is_applied_and_damaged_exif_data_leave_the_image_as_it_is(tmp_path: Path) -> None:
     halves = np.zeros((20, 40, 3), np.uint8)
     halves[:, :20] = 255  # white on the left, which is shown on top
-    Image.fromarray(halves).save(tmp_path / "r.png", exif=TURNED)
-    pixels = decode(tmp_path / "r.png", 3, 16)
+    Image.fromarray(halves).save(tmp_path / "a.jpg", exif=TURNED)
+    pixels = decode(tmp_path / "a.jpg", 3, 16)
     assert pixels[:, 2].mean() > 200
     assert pixels[:, -3].mean() < 50
+    whole = (tmp_path / "a.jpg").read_bytes()
+    start = whole.index(b"Exif\0\0") + 6
+    for offset in range(start, start + 26):  # each byte of the header and the one tag, broken in turn
+        (tmp_path / "b.jpg").write_bytes(whole[:offset] + b"\xff" + whole[offset + 1 :])
+        assert decode(tmp_path / "b.jpg", 3, 8).shape == (3, 8, 8)
+        assert why_unreadable(tmp_path / "b.jpg") is None
 
 
 def test_transparent_pixels_are_white_not_what_lies_under_them(tmp_path: Path) -> None:
@@ -162,16 +168,6 @@ def test_unreadable_files_are_left_out_with_the_reason(photos: Path) -> None:
     assert all(item.reason and str(photos) not in item.reason for item in manifest.left_out)
     assert len(manifest.items) == 20
     assert manifest.train_images == 16
-
-
-def test_damaged_exif_data_leave_the_image_as_it_is(tmp_path: Path) -> None:
-    Image.fromarray(np.full((20, 40, 3), 200, np.uint8)).save(tmp_path / "a.jpg", exif=TURNED)
-    whole = (tmp_path / "a.jpg").read_bytes()
-    start = whole.index(b"Exif\0\0") + 6
-    for offset in range(start, start + 26):  # each byte of the header and the one tag, broken in turn
-        (tmp_path / "b.jpg").write_bytes(whole[:offset] + b"\xff" + whole[offset + 1 :])
-        assert decode(tmp_path / "b.jpg", 3, 8).shape == (3, 8, 8)
-        assert why_unreadable(tmp_path / "b.jpg") is None
 
 
 def test_what_is_no_file_at_all_is_left_out_with_that_reason(photos: Path) -> None:

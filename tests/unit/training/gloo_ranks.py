@@ -12,7 +12,8 @@ import torch
 from study.artifacts.prepared import read_manifest
 from study.artifacts.run import Run
 from study.artifacts.samples import Measurement
-from study.data.sources import open_set
+from study.base.files import write_whole
+from study.data.sources import open_set, source_of
 from study.training.loops.contract import TrainingJob
 from study.training.loops.fastai import loop as fastai_loop
 from study.training.loops.loaders import MicroBatches
@@ -50,6 +51,29 @@ def one_batch_less() -> None:
     MicroBatches.__iter__ = ended  # type: ignore[method-assign]
 
 
+def draw(run: Run, folder: Path) -> None:
+    """Make the data of the run, with its manifest."""
+    manifest = source_of(run.settings.dataset).make(run.settings.dataset, folder / run.dataset, folder)
+    write_whole(folder / run.dataset / "manifest.json", manifest.model_dump_json())
+
+
+def job_of(run: Run, folder: Path, replicas: Replicas | None = None) -> TrainingJob:
+    """What a loop is given of a run whose data were made."""
+    target, settings = folder / run.dataset, run.settings
+    manifest = read_manifest(target / "manifest.json")
+    shape = {"classes": len(manifest.classes), "channels": settings.dataset.channels}
+    return TrainingJob(
+        settings=settings,
+        images=open_set(manifest, settings.dataset, target, folder),
+        weights=pretrained.decide(settings.model.name, "none", settings.seed, folder, **shape),
+        state=None,
+        device=torch.device("cpu"),
+        seed=3,
+        progress=lambda done, total, words: None,
+        replicas=replicas or Replicas(),
+    )
+
+
 def train_together(run: Run, folder: Path, count: int, plant: Callable[[], None] | None = None) -> list[dict[str, Any]]:
     """What every one of ``count`` processes measured of ``run``, and the weights that it ended with, by rank, or the
     error; without a group where it is one. ``plant`` is called in each before it trains."""
@@ -81,27 +105,10 @@ def _rank(rank: int, run: Run, folder: Path, meeting: Path, count: int, plant: C
     if plant:
         plant()
     try:
-        measured = LOOPS[run.settings.training.loop](_job(run, folder, Replicas(rank, count, together)))
+        measured = LOOPS[run.settings.training.loop](job_of(run, folder, Replicas(rank, count, together)))
     except Exception as error:
         torch.save({"error": str(error)}, meeting / str(rank))
         os._exit(1)  # as study.training.distributed.rank: leaving the group would wait for the others
     torch.save({"measured": measured, "weights": models_built[0].state_dict()}, meeting / str(rank))
     if together:
         torch.distributed.destroy_process_group()
-
-
-def _job(run: Run, folder: Path, replicas: Replicas) -> TrainingJob:
-    target = folder / run.dataset
-    settings = run.settings
-    return TrainingJob(
-        settings=settings,
-        images=open_set(read_manifest(target / "manifest.json"), settings.dataset, target, folder),
-        weights=pretrained.decide(
-            settings.model.name, "none", settings.seed, folder, classes=2, channels=settings.dataset.channels
-        ),
-        state=None,
-        device=torch.device("cpu"),
-        seed=3,
-        progress=lambda done, total, words: None,
-        replicas=replicas,
-    )

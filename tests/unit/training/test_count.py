@@ -12,7 +12,8 @@ from study.training.loops.image_count import ImageCount
 from study.training.loops.loaders import MicroBatches
 from study.training.loops.replicas import Replicas, steps_of_epoch
 from study.training.loops.torch import loop as torch_loop
-from tests.unit.training.test_loops import LOOPS, make_job, tiny_run
+from tests.unit.training.gloo_ranks import LOOPS
+from tests.unit.training.test_loops import make_job, tiny_run
 
 Batches = list[list[int]]
 Change = Callable[[Batches], Iterator[list[int]]]

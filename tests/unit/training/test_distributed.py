@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import psutil
@@ -30,7 +31,6 @@ from study.base.errors import StudyError
 from study.base.files import write_whole
 from study.config.load import read_selection, read_study
 from study.config.settings import Settings
-from study.data.sources import source_of
 from study.host.engine.engine_choice import EngineChoice
 from study.host.plan import workflow
 from study.host.plan.configuration import study_folders
@@ -47,7 +47,7 @@ from tests.conftest import HERE, MNIST_CNN, ROOT, plan_at, study_values, tiny_pl
 from tests.errors import refused
 from tests.examples import results_of
 from tests.unit.artifacts.test_records import make_record
-from tests.unit.training.gloo_ranks import one_batch_less, overlapping_shards, shards_with_a_gap, train_together
+from tests.unit.training.gloo_ranks import draw, one_batch_less, overlapping_shards, shards_with_a_gap, train_together
 
 PHOTOS = {"source": "generated", "classes": 2, "channels": 1, "image_size": 28}
 ON_A_GPU: dict[str, str | None] = {"cpu": None, "cuda": None}
@@ -307,11 +307,6 @@ class TestEqualWork:
         assert len([error for error in errors if words in error]) == say_so, errors
 
 
-def draw(run: Run, folder: Path) -> None:
-    manifest = source_of(run.settings.dataset).make(run.settings.dataset, folder / run.dataset, folder)
-    (folder / run.dataset / "manifest.json").write_text(manifest.model_dump_json())
-
-
 def run_of(training: dict[str, Any], loader: dict[str, Any], count: int) -> Run:
     strategy = {"strategy": "ddp", "processes": count} if count > 1 else {}
     return plan_of(training={"learning_rate": 1e-2} | training | strategy, loader=loader).runs[0]
@@ -433,22 +428,6 @@ class TestForkedRanks:
         assert launched.left() == []
 
 
-class Ended:
-    """An agent that has ended, as ``subprocess.Popen`` shows it."""
-
-    def __init__(self, returncode: int) -> None:
-        self.returncode = returncode
-
-    def poll(self) -> int:
-        return self.returncode
-
-    def wait(self, timeout: float = 0.0) -> int:
-        return self.returncode
-
-    def terminate(self) -> None: ...
-    def kill(self) -> None: ...
-
-
 @pytest.mark.timeout(60)
 def test_the_end_of_one_nodes_launcher_is_seen_while_that_of_another_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -493,8 +472,8 @@ def test_the_error_names_the_first_cause_by_what_ranks_and_launchers_left(
     cause: str,
 ) -> None:
     """``said`` is by rank, first to last, ``reports`` and ``codes`` by node: each agent that is started has ended."""
-    agents = map(Ended, codes)
-    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: next(agents))
+    agents = [Mock(returncode=code, **{"poll.return_value": code, "wait.return_value": code}) for code in codes]
+    monkeypatch.setattr(subprocess, "Popen", Mock(side_effect=agents))
     for moment, (rank, message) in enumerate(said.items()):
         outcome = "out_of_memory" if message == NO_MEMORY else "failed"
         leave(JobResult.model_validate({"outcome": outcome, "message": message}), result_file(tmp_path, rank))

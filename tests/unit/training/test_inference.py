@@ -132,19 +132,18 @@ class TestWhatAPrecisionKeeps:
         assert torch.equal(infer(images), again(images))
         assert 0 < (infer(images) - exact).abs().max() < 0.2 * exact.abs().max()
 
-    def test_the_same_runtime_without_quantisation_computes_what_torch_does(self) -> None:
+    def test_the_same_runtime_without_quantisation_computes_what_torch_does_and_one_of_nothing_is_an_error(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         model = models.build(MNIST_CNN["name"], classes=10, channels=1, image_size=28, seed=1).eval()
         images = torch.rand(7, 1, 28, 28)
         with torch.no_grad():
             infer, operators = onnx_runtime.load(model, images[:2], None)
             assert torch.allclose(infer(images), model(images), atol=1e-5)
         assert "QLinearConv" not in operators
-
-    def test_a_quantisation_that_quantises_nothing_is_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(onnx_runtime, "quantise", lambda path, calibration: path)
-        model = models.build(MNIST_CNN["name"], classes=2, channels=1, image_size=28, seed=1).eval()
         with pytest.raises(RuntimeError, match="every convolution in floating point"):
-            onnx_runtime.load(model, torch.rand(2, 1, 28, 28), [torch.rand(2, 1, 28, 28)])
+            onnx_runtime.load(model, images[:2], [images])
 
 
 class TestPlanning:
@@ -209,7 +208,7 @@ class TestWhatTheTablesSay:
         assert page.rate == "images/s"
         assert "int8 calibrated on 128 training images" in dict(page.facts)["Inference"]
 
-    def test_the_figure_has_a_line_a_precision_with_units_and_says_its_numbers(self) -> None:
+    def test_the_figure_has_a_line_a_precision_with_units_and_says_its_numbers_and_a_training_has_none(self) -> None:
         plan, records = study_records()
         frame = table(plan, records)
         drawn = inference.draw(plan, frame, analyse(plan.study, frame))
@@ -220,12 +219,9 @@ class TestWhatTheTablesSay:
         assert (left.get_ylabel(), right.get_ylabel()) == ("images per second", "milliseconds a batch")
         assert left.get_xlabel() == right.get_xlabel() == "batch size"
         assert "CPU, int8: accuracy 75.0%, by batch size: 1: " in drawn.alt
-
-    def test_a_study_that_trains_has_no_such_figure(self) -> None:
-        plan = tiny_plan(replicates=2)
-        records = {run.name: make_record(plan, number) for number, run in enumerate(plan.runs)}
-        frame = table(plan, records)
-        assert inference.draw(plan, frame, analyse(plan.study, frame)) is None
+        training = tiny_plan(replicates=2)
+        frame = table(training, {run.name: make_record(training, n) for n, run in enumerate(training.runs)})
+        assert inference.draw(training, frame, analyse(training.study, frame)) is None
 
     @pytest.mark.parametrize(("other", "warned"), [("ab", []), ("cd", [UnrepeatedTraining(device="cpu", weights=2)])])
     def test_weights_that_differ_between_runs_are_a_warning(self, other: str, warned: list[Any]) -> None:

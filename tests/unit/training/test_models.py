@@ -98,8 +98,7 @@ def test_resnet18_with_a_linear_head_for_two_classes_has_the_published_number_of
 def test_random_weights_are_decided_by_the_seed_and_say_so() -> None:
     first, second = (pretrained.decide("resnet18", "none", 5, Path("hub")) for _ in range(2))
     assert first == second
-    assert first.kind == "random"
-    assert first.reason == "random weights were asked for"
+    assert (first.kind, first.reason) == ("random", "random weights were asked for")
     assert pretrained.decide("resnet18", "none", 6, Path("hub")).body_sha256 != first.body_sha256
 
 
@@ -220,8 +219,7 @@ def test_an_error_without_words_still_falls_back_and_names_no_path(
     for error, words in ((TimeoutError(), "TimeoutError"), (denied, "y.pth")):
         monkeypatch.setattr(pretrained, "fetch_imagenet", Mock(side_effect=error))
         decision = pretrained.decide("resnet18", "imagenet", 1, tmp_path)
-        assert decision.kind == "random"
-        assert decision.reason.endswith(words)
+        assert decision.kind == "random" and decision.reason.endswith(words)
         assert str(Path.home()) not in decision.reason
 
 

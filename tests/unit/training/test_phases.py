@@ -14,7 +14,8 @@ from study.training.loops.loader_alone import loop as loader_alone
 from study.training.loops.torch import loop as torch_loop
 from study.training.loops.torch.batch import Batch, Eager
 from tests.conftest import PlantedClock
-from tests.unit.training.test_loops import LOOPS, make_job, tiny_run
+from tests.unit.training.gloo_ranks import LOOPS
+from tests.unit.training.test_loops import make_job, tiny_run
 from tests.unit.training.test_measure import step
 from tests.unit.training.test_switches import step_losses
 

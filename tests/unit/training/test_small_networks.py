@@ -18,7 +18,8 @@ from study.training.loops.schedule import stages
 from study.training.loops.torch import loop as torch_loop
 from study.training.models import build as models
 from tests.conftest import MNIST_CNN
-from tests.unit.training.test_loops import LOOPS, make_job, tiny_run
+from tests.unit.training.gloo_ranks import LOOPS
+from tests.unit.training.test_loops import make_job, tiny_run
 
 LENET = "replications.cifar10_project.networks:lenet_cifar"
 

@@ -25,10 +25,8 @@ def test_a_run_records_its_parts_and_they_fit_into_its_process(tmp_path: Path) -
     began = time.perf_counter()
     result = prepared.result()
     whole = time.perf_counter() - began
-    assert result.timeline
-    assert result.measurement
+    assert result.timeline and result.measurement and result.reference_workload
     parts = result.timeline.model_dump()
     assert sum(seconds for name, seconds in parts.items() if name != "start_seconds") <= whole
     assert parts["training_seconds"] >= result.measurement.fit_seconds
-    assert result.reference_workload
     assert parts["instruments_seconds"] >= sum(result.reference_workload.before)

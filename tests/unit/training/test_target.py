@@ -11,9 +11,9 @@ from study.artifacts.samples import Target
 from study.training.loops.fastai import loop as fastai_loop
 from study.training.loops.torch import loop as torch_loop
 from tests.conftest import PlantedClock
-from tests.unit.training.gloo_ranks import train_together
-from tests.unit.training.test_distributed import draw, run_of
-from tests.unit.training.test_loops import LOOPS, make_job, transfer_run
+from tests.unit.training.gloo_ranks import LOOPS, draw, train_together
+from tests.unit.training.test_distributed import run_of
+from tests.unit.training.test_loops import make_job, transfer_run
 
 
 def plant(monkeypatch: pytest.MonkeyPatch, clock: PlantedClock, accuracies: Sequence[float]) -> None:

@@ -4,11 +4,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pandas as pd
 import psutil
@@ -47,23 +48,23 @@ def ended(pid: int) -> bool:
 @contextmanager
 def python(code: str) -> Iterator["subprocess.Popen[str]"]:
     """A process that has said its first line."""
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            process.stdout.readline()
-            yield process
-        finally:
-            process.kill()
+    with started("-c", code) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process
 
 
 @contextmanager
-def sampler(path: Path, pid: int) -> Iterator["subprocess.Popen[bytes]"]:
-    module = "study.training.instruments.sampler"
-    with subprocess.Popen([sys.executable, "-m", module, str(path), "--watch", str(pid), "--gpus", "0"]) as process:
+def started(*words: str) -> Iterator["subprocess.Popen[str]"]:
+    with subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, text=True) as process:
         try:
             yield process
         finally:
             process.kill()
+
+
+def sampler(path: Path, pid: int) -> AbstractContextManager["subprocess.Popen[str]"]:
+    return started("-m", "study.training.instruments.sampler", str(path), "--watch", str(pid), "--gpus", "0")
 
 
 def at_least(path: Path, samples: int) -> bool:
@@ -176,7 +177,7 @@ def test_a_sampler_ends_with_the_process_that_started_it_and_watches_it(tmp_path
         "    print(psutil.Process().children()[0].pid, flush=True)\n"
         "    import time; time.sleep(600)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
+    with started("-c", code) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
         assert at_least(path, 3)
@@ -329,10 +330,7 @@ def test_the_gpu_is_the_first_that_is_visible(visible: str | None, asked: str, m
 
 
 def test_without_a_driver_there_is_no_gpu_and_no_error() -> None:
-    def fail() -> None:
-        raise Refused(9)
-
-    assert open_gpu(SimpleNamespace(NVMLError=Refused, nvmlInit=fail)) is None
+    assert open_gpu(SimpleNamespace(NVMLError=Refused, nvmlInit=Mock(side_effect=Refused(9)))) is None
 
 
 def test_a_line_holds_a_value_for_each_column_and_nothing_where_there_is_none() -> None:
@@ -372,8 +370,6 @@ def test_samples_are_read_back_without_a_line_that_was_cut_off(tmp_path: Path) -
     path.write_text(",".join(COLUMNS) + "\n" + "".join(whole)[:-1])
     pd.testing.assert_frame_equal(pd.DataFrame(read_samples(path)), frame([1.0, 2.0], gpu_power_watts=[101.0, 102.0]))
     assert list(read_samples(tmp_path / "nothing.csv")) == list(COLUMNS)
-    path.write_text("")
-    assert count(path) == 0
 
 
 def test_lines_that_no_sampler_wrote_cost_the_others_nothing(tmp_path: Path) -> None:
@@ -383,7 +379,7 @@ def test_lines_that_no_sampler_wrote_cost_the_others_nothing(tmp_path: Path) -> 
     path.write_text(",".join(COLUMNS) + "\n" + late + "1,2\n" + early)
     pd.testing.assert_frame_equal(pd.DataFrame(read_samples(path)), frame([1.0, 2.0], load_1min=[0.1, 0.2]))
     words = b"x," * (len(COLUMNS) - 1) + b"x\n"
-    for content in (b"\xff\0\n\xfe\n", b"hello\nworld\n", ",".join(COLUMNS).encode(), path.read_bytes() + words):
+    for content in (b"", b"\xff\0\n\xfe\n", b"hello\nworld\n", ",".join(COLUMNS).encode(), path.read_bytes() + words):
         path.write_bytes(content)
         assert count(path) == 0
 
