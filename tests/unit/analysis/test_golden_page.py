@@ -5,8 +5,8 @@ Other tests check values and kinds. After a change of words, write the page agai
     python -m tests.unit.analysis.test_golden_page
 """
 
-import json
 import re
+from functools import partial
 from html.parser import HTMLParser
 from itertools import groupby
 from pathlib import Path
@@ -15,27 +15,23 @@ from typing import get_args
 
 import pytest
 
-from study.analysis.report.step import render
 from study.analysis.stats import findings
-from study.analysis.stats.analysis import Analysis, analyse
+from study.analysis.stats.analysis import Analysis
 from study.analysis.stats.equivalence import Sensitivity
 from study.analysis.stats.findings import Answer, Caveat, OfSetting, Verdict
 from study.analysis.stats.fits import Bounds
 from study.analysis.stats.usable import FAR, FIRST, Estimate
-from study.analysis.table.files import read_all, read_csv, write_csv
-from study.analysis.table.rows import table
 from study.analysis.wording.answer import answer_sentence
 from study.analysis.wording.caveats import caveat_sentence
 from study.analysis.wording.verdict import verdict_sentence
 from study.artifacts.machine import Machine
-from study.artifacts.plan import Plan, write_plans
+from study.artifacts.plan import Plan
 from study.artifacts.record import DataUsed, Record
 from study.artifacts.samples import PHASES
 from study.artifacts.setting import EVERYWHERE, Setting
-from study.base.files import write_new
 from tests.conftest import TRANSFER, tiny_plan
-from tests.unit.analysis.planted import setting
-from tests.unit.analysis.test_report import with_gpu
+from tests.unit.analysis.planted import setting, with_measured
+from tests.unit.analysis.test_report import finish, kept, with_gpu
 from tests.unit.artifacts.test_records import make_record
 
 NUMBER = re.compile(r"-?\d[\d.,]*(e-?\d+)?")
@@ -45,6 +41,8 @@ TIME, LONE = Estimate(value=9.4567, low=8.58, high=10.4), Estimate(value=9.4567,
 TOGETHER = Estimate(value=9.4567, low=8.2, high=10.9)
 ALPHA, WIDE, TIGHT = Bounds(low=0.42, high=0.61), Bounds(low=None, high=2.5), Bounds(low=4.2, high=5.9)
 INVERSE, POWER = {"T0": 5.1, "A": 243.0}, {"c": 15.0, "alpha": 0.5, "Tmin": 5.0}
+BOTH = {"T0": TIGHT, "A": WIDE}
+OTHER = partial(findings.OtherLaw, misses=None, alpha_interval=None)
 
 VERDICTS: list[Verdict] = [
     findings.TooFewPoints(),
@@ -54,64 +52,30 @@ VERDICTS: list[Verdict] = [
     findings.Drifted(machine_change=1.4, level_change=1.05),
     findings.NoDifference(),
     findings.NoLaw(),
-    findings.PowerLaw(coefficients=POWER, intervals={"alpha": ALPHA, "Tmin": TIGHT, "c": WIDE}, inverse_fits=False),
-    findings.PowerLaw(coefficients=POWER, intervals={"alpha": ALPHA, "Tmin": TIGHT, "c": WIDE}, inverse_fits=True),
-    findings.PowerLaw(
-        coefficients=POWER, intervals={"alpha": Bounds(low=0.8, high=1.2), "Tmin": TIGHT, "c": WIDE}, inverse_fits=True
+    *(
+        findings.PowerLaw(coefficients=POWER, intervals={"alpha": alpha, "Tmin": TIGHT, "c": WIDE}, inverse_fits=fits)
+        for alpha, fits in ((ALPHA, False), (ALPHA, True), (Bounds(low=0.8, high=1.2), True))
     ),
     findings.Turn(low=32.0, high=128.0),
     findings.Rise(),
     findings.Zigzag(),
-    findings.OtherLaw(
-        law="inverse",
-        coefficients=INVERSE,
-        intervals={"T0": TIGHT, "A": WIDE},
-        doubt="another_law",
-        misses=None,
+    OTHER(law="inverse", coefficients=INVERSE, intervals=BOTH, doubt="another_law", alpha_interval=ALPHA),
+    OTHER(
+        law="hinge", coefficients={"bend": 5.26}, intervals={"bend": TIGHT}, doubt="lack_of_fit", misses=0.042,
         alpha_interval=ALPHA,
     ),
-    findings.OtherLaw(
-        law="hinge",
-        coefficients={"bend": 5.26},
-        intervals={"bend": TIGHT},
-        doubt="lack_of_fit",
-        misses=0.042,
-        alpha_interval=ALPHA,
-    ),
-    findings.OtherLaw(
-        law="rise",
-        coefficients=INVERSE,
-        intervals={"T0": TIGHT, "A": WIDE},
-        doubt="another_law",
-        misses=None,
-        alpha_interval=None,
-    ),
-    findings.OtherLaw(
-        law="power", coefficients=POWER, intervals={}, doubt="untested", misses=None, alpha_interval=None
-    ),
-    findings.OtherLaw(
-        law="power", coefficients=POWER, intervals={}, doubt="wide_interval", misses=None, alpha_interval=WIDE
-    ),
-]
+    OTHER(law="rise", coefficients=INVERSE, intervals=BOTH, doubt="another_law"),
+    OTHER(law="power", coefficients=POWER, intervals={}, doubt="untested"),
+    OTHER(law="power", coefficients=POWER, intervals={}, doubt="wide_interval", alpha_interval=WIDE),
+]  # fmt: skip
 
 
 def fastest(**changes: object) -> findings.Fastest:
     plain = findings.Fastest(
-        group=setting(device="cuda", loop="fastai"),
-        factor=BATCH,
-        level=setting(size=64),
-        time=TIME,
-        accuracy=None,
-        tied=[],
-        equivalent=[],
-        left_out=[],
-        unfair={},
-        slower=["128"],
-        missing=[],
-        machine=None,
-        machine_change=1.26,
+        group=setting(device="cuda", loop="fastai"), factor=BATCH, level=setting(size=64), time=TIME, accuracy=None,
+        tied=[], equivalent=[], left_out=[], unfair={}, slower=["128"], missing=[], machine=None, machine_change=1.26,
         curve=None,
-    )
+    )  # fmt: skip
     return plain.model_copy(update=changes)
 
 
@@ -134,19 +98,16 @@ CONTRAST = findings.Contrast(
     unclear=[LOADER, setting(size=128)],
     alone=[setting(size=256)],
 )
+EVERY_RATIO = RATIO.model_copy(update={"at": EVERYWHERE})
 OF_PRECISION = findings.Contrast(
-    contrast="training.precision",
-    slower="fp32",
-    faster="bf16",
-    least=RATIO.model_copy(update={"at": EVERYWHERE}),
-    most=RATIO.model_copy(update={"at": EVERYWHERE}),
-    differs=[],
-    explained=[],
-    unclear=[EVERYWHERE],
-)
+    contrast="training.precision", slower="fp32", faster="bf16", least=EVERY_RATIO, most=EVERY_RATIO, differs=[],
+    explained=[], unclear=[EVERYWHERE],
+)  # fmt: skip
 BOTTLENECK = findings.Bottleneck(
     at=setting(device="cuda"), loader_seconds=5.0, training_seconds=0.5, both_seconds=5.2, limit="loader"
 )
+WAY = partial(findings.Way, factor=BATCH)
+CANNOT_SAY = partial(findings.CannotSay, group=setting(device="cpu"), factor=None)
 ANSWERS: list[Answer] = [
     findings.NothingSucceeded(group=None),
     findings.NothingSucceeded(group=setting(device="cpu")),
@@ -154,20 +115,8 @@ ANSWERS: list[Answer] = [
     findings.Ways(
         base=setting(device="cuda", loop="fastai"),
         ways=[
-            findings.Way(
-                group=setting(device="cuda", loop="torch"),
-                factor=BATCH,
-                level=setting(size=64),
-                seconds=2.5,
-                times=None,
-            ),
-            findings.Way(
-                group=setting(device="cuda", loop="fastai"),
-                factor=BATCH,
-                level=setting(size=32),
-                seconds=6.0,
-                times=TIME,
-            ),
+            WAY(group=setting(device="cuda", loop="torch"), level=setting(size=64), seconds=2.5, times=None),
+            WAY(group=setting(device="cuda", loop="fastai"), level=setting(size=32), seconds=6.0, times=TIME),
         ],
         without=[setting(device="cpu", loop="torch")],
     ),
@@ -179,22 +128,13 @@ ANSWERS: list[Answer] = [
     ),
     findings.NoRatio(contrast="device", slower="cpu", faster="cuda"),
     findings.NoRatio(contrast="training.precision", slower="fp32", faster="bf16"),
-    findings.CannotSay(
-        group=setting(precision="fp32"),
-        factor="loader.workers",
+    CANNOT_SAY(
+        group=setting(precision="fp32"), factor="loader.workers", more_runs=2,
         reasons={"2": "few_runs", "4": "few_runs", "8": "one_block"},
-        more_runs=2,
     ),
-    findings.CannotSay(
-        group=setting(device="cpu"),
-        factor=BATCH,
-        reasons={"16": "outside_runs", "32": "wide_interval", "64": "not_learned"},
-        more_runs=1,
-    ),
-    findings.CannotSay(
-        group=setting(device="cpu"), factor=None, reasons={"a": "not_learned", "b": "censored"}, more_runs=None
-    ),
-    findings.CannotSay(group=setting(device="cpu"), factor=None, reasons={"a": "few_runs"}, more_runs=1, only=True),
+    CANNOT_SAY(factor=BATCH, reasons={"16": "outside_runs", "32": "wide_interval", "64": "not_learned"}, more_runs=1),
+    CANNOT_SAY(reasons={"a": "not_learned", "b": "censored"}, more_runs=None),
+    CANNOT_SAY(reasons={"a": "few_runs"}, more_runs=1, only=True),
     fastest(tied=["32", "128"], equivalent=["32"], left_out=["16"], unfair={"256": "not_learned"}),
     fastest(unfair={"256": "not_learned", "512": "censored"}, missing=["16"]),
     fastest(slower=[]),
@@ -213,7 +153,7 @@ ANSWERS: list[Answer] = [
     findings.NullControl(at=LOADER, ratio=1.031, intervals=4, outside=0),
     findings.NullControl(at=EVERYWHERE, ratio=1.031, intervals=4, outside=1),
     findings.NullControl(at=EVERYWHERE, ratio=1.031, intervals=0, outside=0),
-]
+]  # fmt: skip
 
 
 def on_gpu(size: int) -> Setting:
@@ -222,6 +162,7 @@ def on_gpu(size: int) -> Setting:
 
 
 FEW, MANY = ["bs16-r1", "bs32-r1"], [f"bs16-r{block}" for block in range(5)]
+ASIDE = partial(findings.SetAsideRun, mean_seconds=None, warm_up_seconds=None, usual_warm_up_seconds=None)
 CAVEATS: list[Caveat] = [
     findings.Unsuccessful(outcome="out_of_memory", message="the GPU had 2 GiB", runs=FEW),
     findings.Unsuccessful(outcome="failed", message=None, runs=MANY),
@@ -256,17 +197,11 @@ CAVEATS: list[Caveat] = [
         few_runs=True,
     ),
     findings.NotLearned(
-        reason="below_best",
-        accuracies=[OfSetting(setting=setting(size=128), value=0.7)],
-        beside=0.95,
-        margin=0.025,
+        reason="below_best", accuracies=[OfSetting(setting=setting(size=128), value=0.7)], beside=0.95, margin=0.025,
         few_runs=False,
     ),
     findings.NotLearned(
-        reason="unclear",
-        accuracies=[OfSetting(setting=setting(size=128), value=0.75)],
-        beside=0.5,
-        margin=0.02,
+        reason="unclear", accuracies=[OfSetting(setting=setting(size=128), value=0.75)], beside=0.5, margin=0.02,
         few_runs=False,
     ),
     findings.FewReplicates(replicates=2),
@@ -294,24 +229,11 @@ CAVEATS: list[Caveat] = [
     ),
     findings.ExcludedRuns(
         runs=[
-            findings.SetAsideRun(
-                run="bs16-r1",
-                setting=setting(size=16),
-                reason=FIRST,
-                seconds=20.0,
-                mean_seconds=12.3,
-                warm_up_seconds=10.1,
-                usual_warm_up_seconds=1.6,
+            ASIDE(
+                run="bs16-r1", setting=setting(size=16), reason=FIRST, seconds=20.0, mean_seconds=12.3,
+                warm_up_seconds=10.1, usual_warm_up_seconds=1.6,
             ),
-            findings.SetAsideRun(
-                run="bs32-r2",
-                setting=setting(size=32),
-                reason=FAR,
-                seconds=14.0,
-                mean_seconds=None,
-                warm_up_seconds=None,
-                usual_warm_up_seconds=None,
-            ),
+            ASIDE(run="bs32-r2", setting=setting(size=32), reason=FAR, seconds=14.0),
         ],
         of=25,
     ),
@@ -326,17 +248,14 @@ CAVEATS: list[Caveat] = [
     findings.AboveCeiling(runs=FEW, share=3.29),
     findings.Drift(change=1.3, p=0.012),
     findings.Drift(change=0.8, p=0.0001),
-]
+]  # fmt: skip
 SEEN = [
     Sensitivity(smallest_ratio=1.03, spreads={"noise": 0.012}, margin=0.05, blocks=9, blocks_for_margin=5),
     Sensitivity(
-        smallest_ratio=1.2,
-        spreads={"noise": 0.1, "block": 0.031, "start": 0.2},
-        margin=0.05,
-        blocks=3,
+        smallest_ratio=1.2, spreads={"noise": 0.1, "block": 0.031, "start": 0.2}, margin=0.05, blocks=3,
         blocks_for_margin=None,
     ),
-]
+]  # fmt: skip
 
 
 def planned() -> Plan:
@@ -356,14 +275,8 @@ def recorded(plan: Plan, number: int) -> Record:
     record = make_record(plan, number, fit_seconds=noise * (5 + 240 / size) * (10 if device == "cpu" else 1))
     assert record.measurement is not None
     phases = {f"{phase}_seconds": step / len(PHASES) for phase in PHASES}
-    measured = record.measurement.model_copy(
-        update={
-            "steps": [one.model_copy(update=phases | {"images": size}) for one in record.measurement.steps],
-            "epochs": [
-                one.model_copy(update={"images": 2 * size, "accuracy": 0.9}) for one in record.measurement.epochs
-            ],
-        }
-    )
+    steps = [one.model_copy(update=phases | {"images": size}) for one in record.measurement.steps]
+    epochs = [one.model_copy(update={"images": 2 * size, "accuracy": 0.9}) for one in record.measurement.epochs]
     machine = Machine(
         device_name="a CPU" if device == "cpu" else "a GPU", cpu_name="a CPU", cpu_cores=8, cpu_threads=16,
         cpu_max_mhz=3000.0, cpu_governor=None, memory_bytes=2**34, system="Linux", python="3.11.9",
@@ -373,8 +286,8 @@ def recorded(plan: Plan, number: int) -> Record:
         source="generated", generated=True, sha256="0123456789abcdef", classes=["a", "b"], train_images=16,
         valid_images=40, left_out=1,
     )  # fmt: skip
-    found = {"measurement": measured, "machine": machine, "data": data, "process_seconds": measured.fit_seconds + 9}
-    return record.model_copy(update=found)
+    found = {"machine": machine, "data": data, "process_seconds": record.measurement.fit_seconds + 9}
+    return with_measured(record, steps=steps, epochs=epochs).model_copy(update=found)
 
 
 def with_every_finding(analysis: Analysis) -> Analysis:
@@ -386,16 +299,8 @@ def with_every_finding(analysis: Analysis) -> Analysis:
 def page(results: Path) -> str:
     """The words of the report, a line for each element."""
     plan = planned()
-    folder = results / plan.name
-    write_plans([plan], results)
-    for number, run in enumerate(plan.runs):
-        write_new(folder / "records" / run.file, recorded(plan, number).model_dump_json())
-    write_csv(table(plan, read_all(plan, folder / "records")), folder / "timings.csv")
-    analysis = with_every_finding(analyse(plan.study, read_csv(folder / "timings.csv", plan.study)))
-    (folder / "fit.json").write_text(analysis.model_dump_json())
-    (folder / "figures").mkdir()
-    (folder / "figures" / "index.json").write_text(json.dumps([]))
-    render([plan.name], results, results / "report.html")
+    kept(plan, results, lambda number, run: recorded(plan, number))
+    finish(plan, results, change=with_every_finding)
     return Words((results / "report.html").read_text(encoding="utf-8")).text().rstrip() + "\n"
 
 

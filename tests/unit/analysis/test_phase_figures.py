@@ -8,6 +8,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.container import BarContainer
+from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 from study.analysis.charts.phases import PIECES
@@ -15,6 +16,7 @@ from study.analysis.figures import memory, phases
 from study.analysis.figures.style import Drawn, use_style
 from study.analysis.report.drawings import phases_chart
 from study.analysis.stats.analysis import analyse
+from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.rows import level_rows
 from study.artifacts.plan import Plan
 from study.config.study import shown
@@ -90,6 +92,11 @@ def heights(axes: Axes, bar: int) -> list[float]:
 
 def numbers(axes: Axes) -> list[str]:
     return [text.get_text() for text in axes.texts]
+
+
+def points(line: Line2D) -> Array:
+    """The x and y (n, 2) of a line."""
+    return np.asarray(line.get_xydata(), float)
 
 
 def test_the_pieces_of_a_bar_stand_on_each_other_and_add_up_to_the_mean_of_the_tables() -> None:
@@ -293,7 +300,7 @@ def test_memory_is_the_median_over_successful_runs_in_gib() -> None:
     frame.loc[frame["outcome"] == "failed", "peak_host_resident_bytes"] = 99.0 * GIB
     drawn = memory_of(plan, frame)
     (process,) = panels(drawn)[0].get_lines()  # none of a sum that counts shared pages once in each worker
-    assert process.get_xydata().tolist() == [[4, 3.0], [8, 3.5]]
+    assert points(process).tolist() == [[4, 3.0], [8, 3.5]]
     assert "training process, without the loader's workers 3.00 GiB to 3.50 GiB" in drawn.alt
 
 
@@ -326,10 +333,10 @@ def test_levels_out_of_memory_are_crossed_above_every_line_and_named_once() -> N
     for axes in panels(drawn):
         (crosses,) = [line for line in axes.get_lines() if line.get_marker() == "x"]
         assert crosses.get_label() == "out of memory"
-        assert crosses.get_xydata()[:, 0].tolist() == [16, 32]
+        assert points(crosses)[:, 0].tolist() == [16, 32]
         assert [label.get_text() for label in axes.get_xticklabels()] == ["4", "8", "16", "32"]
-        highest = max(line.get_xydata()[:, 1].max() for line in axes.get_lines() if line is not crosses)
-        assert highest / axes.get_ylim()[1] < 0.9 < crosses.get_xydata()[:, 1].min()
+        highest = max(points(line)[:, 1].max() for line in axes.get_lines() if line is not crosses)
+        assert highest / axes.get_ylim()[1] < 0.9 < points(crosses)[:, 1].min()
     assert drawn.alt.count("out of memory at 16, 32") == 2
     assert "cross" in drawn.caption
 

@@ -65,13 +65,15 @@ def timed(plan: Plan, seconds: Callable[[Run], float], session: Callable[[Run], 
     return analyse(plan.study, table(plan, records))
 
 
-def finish(plan: Plan, results: Path, figures: bool = False) -> Analysis:
+def finish(
+    plan: Plan, results: Path, figures: bool = False, change: Callable[[Analysis], Analysis] = lambda found: found
+) -> Analysis:
     """All that follows from the records that are there. ``figures``: whether they are drawn, which takes longest."""
     folder = results / plan.name
     write_plans([plan], results)
     frame = table(plan, read_all(plan, folder / "records"))
     write_csv(frame, folder / "timings.csv")
-    analysis = analyse(plan.study, read_csv(folder / "timings.csv", plan.study))
+    analysis = change(analyse(plan.study, read_csv(folder / "timings.csv", plan.study)))
     (folder / "fit.json").write_text(analysis.model_dump_json())
     if figures:
         write_figures(

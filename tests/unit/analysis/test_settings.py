@@ -71,7 +71,7 @@ def test_the_loader_of_the_best_way_is_a_level_and_no_part_of_a_name(kind: str, 
         times_as_fast=fastest().time,
     )
     assert qualified_by(best, [best], [], 0.02, decoded=True).open == told
-    assert qualified_by(best, [best], [], 0.02).open == []
+    assert qualified_by(best, [best], [], 0.02, decoded=False).open == []
 
 
 def test_many_settings_that_wait_are_named_by_the_level_that_all_others_have(tmp_path: Path) -> None:
