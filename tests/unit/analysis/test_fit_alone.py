@@ -6,8 +6,10 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from study.base.files import ROOT
@@ -16,74 +18,59 @@ from study.cli import main
 BLOG = "batch_size,seconds\n16,9.44\n32,10.50\n64,7.18\n128,10.52\n256,11.35\n"
 
 
-def fit(path: Path, *arguments: str) -> dict[str, object]:
+def fit(path: Path, text: str, *arguments: str) -> dict[str, Any]:
+    """What the verb writes of a table with this text."""
+    path.write_text(text, encoding="utf-8")
     output = path.with_suffix(".json")
     assert main(["fit", str(path), *arguments, "--output", str(output)]) == 0
-    values: dict[str, object] = json.loads(output.read_text())
+    values: dict[str, Any] = json.loads(output.read_text())
     return values
 
 
-def test_the_blogs_five_points_support_a_constant_and_no_alpha(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def text_of(**columns: Any) -> str:
+    """A table with these columns."""
+    return pd.DataFrame(columns).to_csv(index=False)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    return tmp_path / "t.csv"
+
+
+def test_the_blogs_five_points_support_a_constant_and_no_alpha(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Not what scipy prints, unbounded: c = -4228 with an error of 9e7."""
-    (tmp_path / "blog.csv").write_text(BLOG)
-    found = fit(tmp_path / "blog.csv", "--x", "batch_size", "--y", "seconds")
+    found = fit(table, BLOG, "--x", "batch_size", "--y", "seconds")
     said = capsys.readouterr().out
-    assert found["best"] == "constant"
+    assert (found["best"], found["optimum"]) == ("constant", None)
     assert found["verdict"] == {"kind": "unreplicated", "law": None}
-    models: dict[str, dict[str, object]] = found["models"]  # type: ignore[assignment]
-    assert models["power"]["reported"] is False
-    assert models["power"]["aicc"] is None
-    assert models["power"]["alpha_interval"] == [None, None]
-    assert models["power"]["coefficients"]["c"] >= 0  # type: ignore[index]
-    assert models["constant"]["coefficients"] == {"T0": pytest.approx(9.680, abs=0.001)}
-    assert found["optimum"] is None
-    assert "no law fits better than a constant" in said
-    assert "undefined" in said
-    assert "no finding" in said
+    power = found["models"]["power"]
+    assert (power["reported"], power["aicc"], power["alpha_interval"]) == (False, None, [None, None])
+    assert power["coefficients"]["c"] >= 0
+    assert found["models"]["constant"]["coefficients"] == {"T0": pytest.approx(9.680, abs=0.001)}
+    assert all(words in said for words in ("no law fits better than a constant", "undefined", "no finding"))
     assert "4228" not in said
 
 
 def test_a_planted_alpha_of_a_half_is_reported_within_its_interval(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    table: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rng = np.random.default_rng(7)
     sizes = np.repeat([8, 16, 32, 64, 128, 256, 512], 6)
     seconds = (5 + 15 * (16 / sizes) ** 0.5) * np.exp(rng.normal(0, 0.02, len(sizes)))
-    rows = "\n".join(f"{size},{time}" for size, time in zip(sizes, seconds, strict=True))
-    (tmp_path / "half.csv").write_text(f"b,t\n{rows}\n")
-    found = fit(tmp_path / "half.csv", "--x", "b", "--y", "t")
-    power = found["models"]["power"]  # type: ignore[index]
+    found = fit(table, text_of(b=sizes, t=seconds), "--x", "b", "--y", "t")
+    power = found["models"]["power"]
     assert power["reported"]
     assert power["alpha_interval"][0] <= 0.5 <= power["alpha_interval"][1]
-    assert found["optimum"]["indistinguishable"][-1] == "512"  # type: ignore[index]
+    assert found["optimum"]["indistinguishable"][-1] == "512"
     assert "alpha = 0.5" in capsys.readouterr().out
 
 
-def test_a_table_of_more_than_a_hundred_sizes_has_a_law_and_an_optimum(tmp_path: Path) -> None:
-    rng = np.random.default_rng(5)
-    sizes = np.tile(np.arange(1, 121), 2)
-    seconds = (5 + 240 / sizes) * np.exp(rng.normal(0, 0.05, len(sizes)))
-    rows = "\n".join(f"{size},{time}" for size, time in zip(sizes, seconds, strict=True))
-    (tmp_path / "t.csv").write_text(f"batch_size,seconds\n{rows}\n")
-    found = fit(tmp_path / "t.csv")
-    coefficients = found["models"]["inverse"]["coefficients"]  # type: ignore[index]
-    assert coefficients["T0"] == pytest.approx(5, rel=0.05)
-    assert coefficients["A"] == pytest.approx(240, rel=0.05)
-    tied = [int(size) for size in found["optimum"]["indistinguishable"]]  # type: ignore[index]
-    assert min(tied) > 20
-    assert 120 in tied
-
-
-def test_blocks_that_are_named_are_taken_out(tmp_path: Path) -> None:
+def test_blocks_that_are_named_are_taken_out(table: Path) -> None:
     """The machine was twice as slow in the second half: the law is the same all the same."""
-    sizes = [16, 32, 64, 128, 256]
-    rows = [f"{size},{(5 + 240 / size) * factor},{block}" for block, factor in ((1, 1.0), (2, 2.0)) for size in sizes]
-    (tmp_path / "t.csv").write_text("batch_size,seconds,day\n" + "\n".join(rows) + "\n")
-    found = fit(tmp_path / "t.csv", "--block", "day")
-    assert "block" in found["spreads"]  # type: ignore[operator]
-    values = found["models"]["inverse"]["coefficients"]  # type: ignore[index]
+    sizes, day = np.tile([16, 32, 64, 128, 256], 2), np.repeat([1, 2], 5)
+    found = fit(table, text_of(batch_size=sizes, seconds=(5 + 240 / sizes) * day, day=day), "--block", "day")
+    assert "block" in found["spreads"]
+    values = found["models"]["inverse"]["coefficients"]
     assert values["A"] / values["T0"] == pytest.approx(240 / 5, rel=1e-3)
 
 
@@ -149,12 +136,10 @@ REFUSED: dict[str, tuple[str, list[str], str]] = {
 
 
 @pytest.mark.parametrize("given", REFUSED)
-def test_a_table_that_cannot_be_used_is_one_line(
-    given: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_that_cannot_be_used_is_one_line(given: str, table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text, arguments, words = REFUSED[given]
-    (tmp_path / "t.csv").write_text(text)
-    assert main(["fit", str(tmp_path / "t.csv"), *arguments]) == 1
+    table.write_text(text)
+    assert main(["fit", str(table), *arguments]) == 1
     error = capsys.readouterr().err
     assert words in error
     assert error.count("\n") == 1
@@ -173,98 +158,79 @@ def test_what_is_no_text_file_is_one_line(tmp_path: Path, capsys: pytest.Capture
         assert error.count("\n") == 1
 
 
-def test_a_mark_of_byte_order_blank_lines_and_spaces_change_nothing(tmp_path: Path) -> None:
-    (tmp_path / "plain.csv").write_text(BLOG)
-    (tmp_path / "odd.csv").write_bytes(b"\xef\xbb\xbf" + BLOG.replace("\n", "\r\n\r\n").replace(",", " , ").encode())
-    assert fit(tmp_path / "plain.csv") == fit(tmp_path / "odd.csv")
+def test_a_mark_of_byte_order_blank_lines_and_spaces_change_nothing(table: Path) -> None:
+    odd = "\ufeff" + BLOG.replace("\n", "\r\n\r\n").replace(",", " , ")
+    assert fit(table, odd) == fit(table, BLOG)
 
 
-def test_equal_times_are_repetitions(tmp_path: Path) -> None:
+def test_equal_times_are_repetitions(table: Path) -> None:
     """A clock in whole seconds repeats itself."""
-    (tmp_path / "t.csv").write_text(FEW + "16,9\n16,9\n16,10\n32,7\n32,7\n32,7\n64,5\n64,6\n64,5\n")
-    found = fit(tmp_path / "t.csv")
+    found = fit(table, FEW + "16,9\n16,9\n16,10\n32,7\n32,7\n32,7\n64,5\n64,6\n64,5\n")
     assert found["observations"] == 9
     assert found["differs_p"] is not None
     assert found["optimum"] is not None
 
 
-def test_times_that_are_all_equal_are_not_called_single_runs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "t.csv").write_text(FEW + "".join(f"{size},{time}\n" * 3 for size, time in ((16, 9), (32, 7), (64, 5))))
-    assert fit(tmp_path / "t.csv")["verdict"] == {"kind": "equal_times"}
+def test_times_that_are_all_equal_are_not_called_single_runs(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = FEW + "".join(f"{size},{time}\n" * 3 for size, time in ((16, 9), (32, 7), (64, 5)))
+    assert fit(table, text)["verdict"] == {"kind": "equal_times"}
     said = capsys.readouterr().out
     assert "run once" not in said
     assert "one row" not in said
 
 
-def test_sizes_that_differ_in_the_seventh_digit_stay_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = "".join(f"{size},{size / 1e6 + step / 100}\n" for size in (1000001, 1000002, 2000000) for step in range(3))
-    (tmp_path / "t.csv").write_text(FEW + rows)
-    found = fit(tmp_path / "t.csv")
+def test_sizes_that_differ_in_the_seventh_digit_stay_apart(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = np.repeat([1000001, 1000002, 2000000], 3)
+    found = fit(table, text_of(batch_size=sizes, seconds=sizes / 1e6 + np.tile([0, 0.01, 0.02], 3)))
     assert found["batch_sizes"] == 3
-    assert list(found["optimum"]["cost"]) == ["1000001", "1000002", "2000000"]  # type: ignore[index]
+    assert list(found["optimum"]["cost"]) == ["1000001", "1000002", "2000000"]
     assert "1000001: fastest with probability" in capsys.readouterr().out
 
 
-def test_blocks_of_different_sessions_are_different_blocks(tmp_path: Path) -> None:
+def test_blocks_of_different_sessions_are_different_blocks(table: Path) -> None:
     """The machine was slower in the second session, whose replicates have the same numbers."""
-    rng = np.random.default_rng(2)
-    rows = [
-        f"{size},{(5 + 240 / size) * session * np.exp(rng.normal(0, 0.01))},{session},{replicate}"
-        for session in (1, 2)
-        for replicate in (1, 2)
-        for size in (16, 32, 64, 128)
-    ]
-    (tmp_path / "t.csv").write_text("batch_size,seconds,start,replicate\n" + "\n".join(rows) + "\n")
-    nested = fit(tmp_path / "t.csv", "--block", "replicate", "--session", "start")
-    assert list(nested["spreads"]) == ["noise", "block", "start"]  # type: ignore[call-overload]
-    assert list(fit(tmp_path / "t.csv", "--session", "start")["spreads"]) == ["noise", "block"]  # type: ignore[call-overload]
+    sizes, start = np.tile([16, 32, 64, 128], 4), np.repeat([1, 2], 8)
+    seconds = (5 + 240 / sizes) * start * np.exp(np.random.default_rng(2).normal(0, 0.01, 16))
+    text = text_of(batch_size=sizes, seconds=seconds, start=start, replicate=np.tile(np.repeat([1, 2], 4), 2))
+    nested = fit(table, text, "--block", "replicate", "--session", "start")
+    assert list(nested["spreads"]) == ["noise", "block", "start"]
+    assert list(fit(table, text, "--session", "start")["spreads"]) == ["noise", "block"]
 
 
-def test_what_the_times_do_not_determine_is_not_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_the_times_do_not_determine_is_not_printed(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of every interval that is printed the upper end is less than ten times the lower one."""
-    (tmp_path / "t.csv").write_text(FEW + "16,9\n32,14\n64,6\n128,9\n16,11\n32,8\n64,12\n128,7\n")
-    assert main(["fit", str(tmp_path / "t.csv")]) == 0
+    fit(table, FEW + "16,9\n32,14\n64,6\n128,9\n16,11\n32,8\n64,12\n128,7\n")
     said = capsys.readouterr().out
     assert "A not determined" in said
     for low, high in re.findall(r"\(([\d.e-]+) to ([\d.e-]+)\)", said):
         assert float(high) < 10 * float(low)
 
 
-def test_a_hundred_thousand_rows_in_blocks_are_fitted(tmp_path: Path) -> None:
+def test_a_hundred_thousand_rows_in_blocks_are_fitted(table: Path) -> None:
     rng = np.random.default_rng(1)
     sizes, days = np.tile([16, 32, 64, 128, 256], 20_000), np.repeat(range(10), 10_000)
     seconds = (5 + 240 / sizes) * np.exp(rng.normal(0, 0.1, len(sizes)))
-    rows = "\n".join(f"{size},{time},{day}" for size, time, day in zip(sizes, seconds, days, strict=True))
-    (tmp_path / "many.csv").write_text(f"{DAYS}{rows}\n")
-    found = fit(tmp_path / "many.csv", "--block", "day")
+    found = fit(table, text_of(batch_size=sizes, seconds=seconds, day=days), "--block", "day")
     assert found["observations"] == 100_000
-    assert found["spreads"]["noise"] == pytest.approx(0.1, rel=0.02)  # type: ignore[index]
+    assert found["spreads"]["noise"] == pytest.approx(0.1, rel=0.02)
 
 
-def test_a_hundred_sizes_are_fitted(tmp_path: Path) -> None:
-    rows = "".join(f"{size},{5 + 240 / size}\n" for size in range(1, 101))
-    (tmp_path / "many.csv").write_text(FEW + rows)
-    assert fit(tmp_path / "many.csv")["verdict"] == {"kind": "unreplicated", "law": "inverse"}
-
-
-def test_three_hundred_sizes_of_two_rows_each_are_fitted(tmp_path: Path) -> None:
+def test_three_hundred_sizes_of_two_rows_each_have_a_law_and_an_optimum(table: Path) -> None:
     rng = np.random.default_rng(1)
     sizes = np.repeat(range(1, 301), 2)
     seconds = (5 + 240 / sizes) * np.exp(rng.normal(0, 0.05, len(sizes)))
-    rows = "".join(f"{size},{time}\n" for size, time in zip(sizes, seconds, strict=True))
-    (tmp_path / "many.csv").write_text(FEW + rows)
-    found = fit(tmp_path / "many.csv")
+    found = fit(table, text_of(batch_size=sizes, seconds=seconds))
     assert (found["observations"], found["batch_sizes"], found["best"]) == (600, 300, "inverse")
-    law = found["models"]["inverse"]["coefficients"]  # type: ignore[index]
-    assert law == pytest.approx({"T0": 5, "A": 240}, rel=0.02)
-    assert found["spreads"]["noise"] == pytest.approx(0.05, rel=0.1)  # type: ignore[index]
+    assert found["models"]["inverse"]["coefficients"] == pytest.approx({"T0": 5, "A": 240}, rel=0.02)
+    assert found["spreads"]["noise"] == pytest.approx(0.05, rel=0.1)
+    tied = [int(size) for size in found["optimum"]["indistinguishable"]]
+    assert min(tied) > 20
+    assert max(tied) > 290
 
 
-def test_it_imports_no_torch(tmp_path: Path) -> None:
-    (tmp_path / "blog.csv").write_text(BLOG)
-    call = f"main(['fit', {str(tmp_path / 'blog.csv')!r}])"
+def test_it_imports_no_torch(table: Path) -> None:
+    table.write_text(BLOG)
+    call = f"main(['fit', {str(table)!r}])"
     program = f"import sys; from study.cli import main; {call}; assert 'torch' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -1,7 +1,6 @@
 """Where the whole time of a run goes: the parts are those that were recorded, and they add up to it."""
 
 import re
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -11,11 +10,8 @@ from study.analysis.table.rows import table
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.samples import Timeline
-from study.base.durations import duration_words
-from study.base.files import write_new
 from tests.conftest import tiny_plan
 from tests.unit.analysis.planted import setting
-from tests.unit.analysis.test_report import finish
 from tests.unit.artifacts.test_records import make_record
 
 TIMELINE = Timeline(
@@ -61,6 +57,9 @@ def test_the_share_that_trained_is_said_and_pauses_between_starts_do_not_count(p
     hours = ["2026-01-01T00:00:00", "2026-01-01T00:00:10", "2026-01-01T09:00:00", "2026-01-01T09:00:10"]
     later = frame.assign(session=[1, 1, 2, 2], started=[f"{hour}+00:00" for hour in hours])
     assert life_sentence(later) == life_sentence(frame)
+    failed = frame.assign(fit_seconds=[*frame["fit_seconds"][:3], float("nan")])
+    assert life_sentence(failed) == "The runs took 40 s in all. 30% of that was training with its validation."
+    assert life_sentence(frame.assign(fit_seconds=float("nan"))) == "The runs took 40 s in all."
 
 
 def test_records_from_before_the_parts_were_recorded_have_no_such_chart_but_a_share(plan: Plan) -> None:
@@ -69,25 +68,6 @@ def test_records_from_before_the_parts_were_recorded_have_no_such_chart_but_a_sh
     assert "40% of that was training" in life_sentence(frame)
     assert life_sentence(frame.assign(process_seconds=float("nan"))) == ""
     assert life_sentence(pd.DataFrame(columns=frame.columns)) == ""
-
-
-def test_the_page_shows_where_the_whole_time_goes(plan: Plan, tmp_path: Path) -> None:
-    for name, record in records(plan).items():
-        run = next(run for run in plan.runs if run.name == name)
-        write_new(tmp_path / plan.name / "records" / run.file, record.model_dump_json())
-    finish(plan, tmp_path)
-    page = (tmp_path / "report.html").read_text()
-    assert "Where a run's whole time goes" in page.replace("&#39;", "'")
-    assert "40% of that was training with its validation." in page
-    assert page.count(f"{duration_words(40)} in all") == 2  # at the head and at the foot: one sum
-
-
-def test_a_run_without_a_training_time_is_part_of_the_wall_time(plan: Plan) -> None:
-    frame = table(plan, records(plan))
-    failed = frame.assign(fit_seconds=[*frame["fit_seconds"][:3], float("nan")])
-    assert life_sentence(failed) == "The runs took 40 s in all. 30% of that was training with its validation."
-    untrained = life_sentence(frame.assign(fit_seconds=float("nan")))
-    assert untrained == "The runs took 40 s in all."
 
 
 def test_a_record_whose_start_is_no_time_costs_its_own_pause_alone(plan: Plan) -> None:

@@ -20,13 +20,16 @@ def drawn(seed: int, block_noise: float = 0.2, noise: float = 0.05) -> list[floa
     return [float(second) for second in np.exp(logs)]
 
 
-def test_the_variances_of_whole_blocks_are_those_of_the_analysis_of_variance() -> None:
+def test_the_variances_and_the_test_of_levels_are_those_of_the_analysis_of_variance_of_whole_blocks() -> None:
     seconds = drawn(1)
     model = fit_log_model(seconds, *WHOLE)
     table = np.log(seconds).reshape(BLOCKS, LEVELS)
     rows, columns = table.mean(1, keepdims=True), table.mean(0)
     within = float(((table - rows - columns + table.mean()) ** 2).sum()) / ((LEVELS - 1) * (BLOCKS - 1))
     between = LEVELS * float(((rows - table.mean()) ** 2).sum()) / (BLOCKS - 1)
+    of_levels = BLOCKS * float(((columns - table.mean()) ** 2).sum()) / (LEVELS - 1)
+    p = stats.f.sf(of_levels / within, LEVELS - 1, (LEVELS - 1) * (BLOCKS - 1))
+    assert level_test(model) == pytest.approx(p, rel=1e-2)
     assert model.fit.variances["noise"] == pytest.approx(within, rel=1e-3)
     assert model.fit.variances["block"] == pytest.approx((between - within) / LEVELS, rel=1e-3)
     weights = model.weights(0, 1)
@@ -124,38 +127,28 @@ def test_the_slope_of_a_covariate_is_tested_by_its_own_degrees() -> None:
     assert alike.covariate_p > 0.05
 
 
-def test_the_test_of_levels_is_that_of_whole_blocks() -> None:
-    seconds = drawn(10)
-    p = level_test(fit_log_model(seconds, *WHOLE))
-    table = np.log(seconds).reshape(BLOCKS, LEVELS)
-    rows, columns = table.mean(1, keepdims=True), table.mean(0)
-    within = float(((table - rows - columns + table.mean()) ** 2).sum()) / ((LEVELS - 1) * (BLOCKS - 1))
-    between = BLOCKS * float(((columns - table.mean()) ** 2).sum()) / (LEVELS - 1)
-    assert p == pytest.approx(stats.f.sf(between / within, LEVELS - 1, (LEVELS - 1) * (BLOCKS - 1)), rel=1e-2)
+def test_a_run_of_twice_its_siblings_time_is_far_and_no_other() -> None:
+    seconds = drawn(11)
+    seconds[7] *= 2
+    assert np.flatnonzero(far_runs(seconds, *WHOLE)).tolist() == [7]
 
 
-class TestFarRuns:
-    def test_a_run_of_twice_its_siblings_time_is_far_and_no_other(self) -> None:
-        seconds = drawn(11)
-        seconds[7] *= 2
-        assert np.flatnonzero(far_runs(seconds, *WHOLE)).tolist() == [7]
-
-    def test_noise_blocks_and_levels_that_differ_make_no_run_far(self) -> None:
-        for seed in range(50):
-            seconds = [second * (1 + 3 * level) for second, level in zip(drawn(seed), WHOLE[0], strict=True)]
-            assert not far_runs(seconds, *WHOLE).any()
-
-    def test_a_slow_block_is_no_outlier(self) -> None:
-        seconds = [second * (3 if block == 2 else 1) for second, block in zip(drawn(12), WHOLE[1], strict=True)]
+def test_noise_blocks_and_levels_that_differ_make_no_run_far() -> None:
+    for seed in range(50):
+        seconds = [second * (1 + 3 * level) for second, level in zip(drawn(seed), WHOLE[0], strict=True)]
         assert not far_runs(seconds, *WHOLE).any()
+    slow_block = [second * (3 if block == 2 else 1) for second, block in zip(drawn(12), WHOLE[1], strict=True)]
+    assert not far_runs(slow_block, *WHOLE).any()
 
-    def test_a_slow_run_in_a_block_of_its_own_is_far(self) -> None:
-        seconds, blocks = drawn(13, 0.05), [*WHOLE[1][:-1], 99]
-        seconds[-1] *= 1.8
-        assert np.flatnonzero(far_runs(seconds, WHOLE[0], blocks)).tolist() == [24]
 
-    def test_two_runs_a_level_cannot_tell_which_is_far(self) -> None:
-        assert not far_runs([1.0, 3.0, 1.0, 1.0], ["a", "a", "b", "b"], [1, 2, 1, 2]).any()
+def test_a_slow_run_in_a_block_of_its_own_is_far() -> None:
+    seconds, blocks = drawn(13, 0.05), [*WHOLE[1][:-1], 99]
+    seconds[-1] *= 1.8
+    assert np.flatnonzero(far_runs(seconds, WHOLE[0], blocks)).tolist() == [24]
+
+
+def test_two_runs_a_level_cannot_tell_which_is_far() -> None:
+    assert not far_runs([1.0, 3.0, 1.0, 1.0], ["a", "a", "b", "b"], [1, 2, 1, 2]).any()
 
 
 def _uneven_model(levels: int = 12) -> LogModel:

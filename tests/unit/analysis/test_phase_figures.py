@@ -105,7 +105,9 @@ def test_the_pieces_of_a_bar_stand_on_each_other_and_add_up_to_the_mean_of_the_t
     frame = frame_of(plan)
     second = frame["block"] == 2
     frame.loc[second & (frame["training.batch_size"] == 4), "data_wait_seconds"] = 8.0
-    frame.loc[second & (frame["training.batch_size"] == 8), ["outcome", "forward_seconds"]] = ["failed", 99.0]
+    failed = second & (frame["training.batch_size"] == 8)
+    frame = frame.assign(outcome=np.where(failed, "failed", "ok"))
+    frame.loc[failed, "forward_seconds"] = 99.0
     (axes,) = panels(phases_of(plan, frame))
     geometric = (10 * 14) ** 0.5
     assert heights(axes, 0) == pytest.approx([geometric / 24 * part for part in (12, 1, 0.5, 2, 4, 0.5, 1, 3)])

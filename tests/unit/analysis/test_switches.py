@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,11 +13,10 @@ from study.analysis.stats.analysis import Analysis, analyse
 from study.analysis.stats.caveats import warnings_of
 from study.analysis.stats.switches import Switches
 from study.analysis.table.rows import table
-from study.analysis.wording.switches import effect_sentence, switch_sentences
+from study.analysis.wording.switches import effect_sentence
 from study.artifacts.record import Record
 from study.artifacts.run import Run
 from study.base.errors import StudyError
-from study.base.files import write_new
 from study.config.load import read_study
 from study.config.selection import Selection
 from study.host.plan.configuration import study_folders
@@ -26,7 +24,7 @@ from tests.chance import at_most
 from tests.conftest import repeats, tiny_plan
 from tests.timings import as_timings
 from tests.unit.analysis.found import only as only_of
-from tests.unit.analysis.test_report import finish
+from tests.unit.analysis.planted import with_measured
 from tests.unit.artifacts.test_records import make_record
 
 FACTORS = {
@@ -114,8 +112,7 @@ def test_the_bounds_hold_the_planted_effects_where_one_run_is_far_and_one_block_
         victim = list(made)[seed % len(made)]
         measured = made[victim].measurement
         assert measured
-        slow = measured.model_copy(update={"fit_seconds": 3 * measured.fit_seconds})
-        made[victim] = made[victim].model_copy(update={"measurement": slow})
+        made[victim] = with_measured(made[victim], fit_seconds=3 * measured.fit_seconds)
         fused = next(e for e in only(analyse(PLAN.study, table(PLAN, made))).effects if e.level == "fused")
         held += fused.times_as_fast.low <= 1 <= fused.times_as_fast.high  # type: ignore[operator]
     assert held >= 0.9 * len(studies)
@@ -123,11 +120,9 @@ def test_the_bounds_hold_the_planted_effects_where_one_run_is_far_and_one_block_
 
 def test_a_setting_that_failed_leaves_its_pairs_out_and_the_rest_are_compared() -> None:
     made = records(1)
+    lost = {"training.precision": "bf16", "training.memory_format": "contiguous"}
     for number, run in enumerate(PLAN.runs):
-        if (
-            run.setting.levels["training.precision"] == "bf16"
-            and run.setting.levels["training.memory_format"] == "contiguous"
-        ):
+        if lost.items() <= run.setting.levels.items():
             made[run.name] = make_record(PLAN, number, "failed")
     effects = {effect.level: effect for effect in only(analyse(PLAN.study, table(PLAN, made))).effects}
     assert effects["bf16"].settings == 3
@@ -135,13 +130,11 @@ def test_a_setting_that_failed_leaves_its_pairs_out_and_the_rest_are_compared() 
     assert effects["channels_last"].settings == 3
 
 
-def with_energy(made: dict[str, Record], unknown: Callable[[Run], bool]) -> pd.DataFrame:
+def with_energy(unknown: Callable[[Run], bool]) -> pd.DataFrame:
     """Planted: bf16 takes half the energy and fused a fifth more, and it is not known of some runs."""
-    frame = table(PLAN, made)
+    frame, buys = table(PLAN, records(1)), {"bf16": 0.5, "fused": 1.2}
     joules = {
-        run.name: 100.0
-        * (0.5 if "bf16" in run.setting.levels.values() else 1)
-        * (1.2 if "fused" in run.setting.levels.values() else 1)
+        run.name: 100.0 * math.prod(buys.get(str(level), 1.0) for level in run.setting.levels.values())
         for run in PLAN.runs
         if not unknown(run)
     }
@@ -150,7 +143,7 @@ def with_energy(made: dict[str, Record], unknown: Callable[[Run], bool]) -> pd.D
 
 def test_energy_is_compared_where_it_is_known_on_both_sides_and_the_number_of_pairs_is_told() -> None:
     """The energy of short runs is not known: here of all with channels_last."""
-    frame = with_energy(records(1), lambda run: run.setting.levels["training.memory_format"] == "channels_last")
+    frame = with_energy(lambda run: run.setting.levels["training.memory_format"] == "channels_last")
     effects = {effect.level: effect for effect in only(analyse(PLAN.study, frame)).effects}
     assert [effects[level].energy for level in ("bf16", "fused")] == pytest.approx([0.5, 1.2])
     assert [effects[level].known["energy"] for level in ("bf16", "fused", "channels_last")] == [3, 2, 0]
@@ -162,34 +155,13 @@ def test_energy_is_compared_where_it_is_known_on_both_sides_and_the_number_of_pa
 
 
 def test_one_pair_is_too_few_for_a_mean_where_there_are_more_and_what_no_run_knows_is_not_named() -> None:
-    settings = {("auto", "contiguous"), ("bf16", "contiguous")}
-    frame = with_energy(
-        records(1),
-        lambda run: (
-            (run.setting.levels["training.precision"], run.setting.levels["training.memory_format"]) not in settings
-            or run.setting.levels["training.optimizer_implementation"] != "auto"
-        ),
-    )
+    known = {"training.memory_format": "contiguous", "training.optimizer_implementation": "auto"}
+    frame = with_energy(lambda run: not known.items() <= run.setting.levels.items())
     bf16 = only(analyse(PLAN.study, frame)).effects[0]
     assert (bf16.energy, bf16.known["energy"]) == (None, 1)
     nowhere = only(analysed(1)).effects[0]
     assert (nowhere.energy, nowhere.known) == (None, {"accuracy": 6, "memory": 6})
     assert "energy" not in effect_sentence(nowhere)
-
-
-def test_the_page_and_its_sentences_say_what_each_switch_buys(tmp_path: Path) -> None:
-    for run in PLAN.runs:
-        write_new(tmp_path / PLAN.name / "records" / run.file, records(1)[run.name].model_dump_json())
-    found = finish(PLAN, tmp_path)
-    page = (tmp_path / "report.html").read_text()
-    assert "What each switch buys, CPU" in page
-    assert "Best combination" in page
-    told = switch_sentences(only(found))
-    assert told[0].startswith("CPU. Precision: bf16 in place of auto: 2.2")
-    assert any("no difference shown" in sentence for sentence in told)
-    assert any("slower" in sentence for sentence in told)
-    assert any("together buy more than each by itself" in sentence for sentence in told)
-    assert all(sentence.split(";")[0] in page for sentence in told)
 
 
 def test_the_study_of_switches_is_a_full_factorial_and_goes_with_no_curve() -> None:
