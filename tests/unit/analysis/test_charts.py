@@ -80,26 +80,18 @@ def test_every_row_of_a_chart_and_every_panel_has_its_whole_name(names: tuple[st
     assert times_of(NAMES[:1]).wide.count("<tspan") == 0  # a name that has room stands in one line
 
 
-def test_no_line_of_a_name_lies_on_one_of_another() -> None:
+def test_a_chart_has_no_empty_band_above_no_line_on_another_and_a_line_for_the_ratio_one() -> None:
     for chart in (times_of(NAMES[:4]), parts_of(NAMES[:4]), ratios_of(NAMES[:4])):
         for drawing in (chart.wide, chart.narrow):
             further = [float(y) for y in re.findall('<tspan[^>]* y="([^"]*)"', drawing)]
-            assert further
-            assert further == sorted(set(further))
-
-
-def test_the_ratio_one_has_a_line_of_its_own() -> None:
-    chart = ratios_of(NAMES[:2])
-    for drawing in (chart.wide, chart.narrow):
-        (x,) = re.findall('<line x1="([^"]*)"[^>]*class="one"', drawing)
-        assert f'<line x1="{x}" x2="{x}"' in drawing.partition('class="one"')[0]  # on the line of the axis
-
-
-def test_a_chart_without_a_title_or_a_claim_has_no_empty_band_above() -> None:
+            assert further == sorted(set(further)) != []
     for chart in (parts_of(NAMES[:1], title=""), ratios_of(NAMES[:1])):
         for drawing in (chart.wide, chart.narrow):
             assert min(float(y) for y in re.findall('y1="([^"]*)"', drawing)) <= 12
-    assert "claimed: 1.5" in re.sub("<[^>]*>", "", ratios_of(NAMES[:1], claimed=1.5).wide)
+    claimed = ratios_of(NAMES[:1], claimed=1.5).wide
+    assert "claimed: 1.5" in re.sub("<[^>]*>", "", claimed)
+    (x,) = re.findall('<line x1="([^"]*)"[^>]*class="one"', claimed)
+    assert f'<line x1="{x}" x2="{x}"' in claimed.partition('class="one"')[0]  # on the line of the axis
 
 
 def test_the_legend_names_the_colours_of_the_means_that_are_there() -> None:

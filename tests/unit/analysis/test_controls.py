@@ -1,5 +1,6 @@
 """The null control, the loader apart, what others do on a GPU, and what a run needs."""
 
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,15 +17,15 @@ from study.analysis.stats.usable import FAR, FIRST
 from study.analysis.wording.caveats import caveat_sentence
 from study.artifacts.setting import EVERYWHERE
 from study.base import devices
-from study.base.errors import StudyError
 from study.config.load import check_settings
 from study.config.settings import Settings, get
 from study.config.study import Study
 from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.make import make_plan
 from tests.conftest import HERE, study_values, tiny_plan
+from tests.errors import refused
 from tests.timings import as_timings
-from tests.unit.analysis.found import only
+from tests.unit.analysis.found import Kind, only
 
 
 def rows_of(study: Study, seconds: Any, **columns: Any) -> pd.DataFrame:
@@ -47,6 +48,11 @@ def rows_of(study: Study, seconds: Any, **columns: Any) -> pd.DataFrame:
 
 def study_of(**changes: Any) -> Study:
     return Study.model_validate(study_values(**changes))
+
+
+def warned(kind: type[Kind], study: Study, frame: pd.DataFrame) -> list[Kind]:
+    """The caveats of one kind."""
+    return only(kind, warnings_of(study, frame, "fit_seconds", None))
 
 
 def test_a_null_control_plans_every_configuration_twice_in_each_block() -> None:
@@ -110,36 +116,10 @@ def test_two_that_cannot_be_told_apart_are_not() -> None:
     assert bottleneck(1.0, 1.01, 1.5, noise=0.2).limit is None
 
 
-def test_the_loader_alone_compiles_nothing_and_stock_fastai_has_no_such_loader() -> None:
-    for values, words in (
-        ({"loader": {"kind": "alone"}, "training": {"compile": True}}, "training.compile: True is not allowed"),
-        ({"loader": {"kind": "alone"}, "training": {"loop": "fastai"}}, "loader.kind: 'alone' is not allowed"),
-    ):
-        with pytest.raises(StudyError, match=words):
-            check_settings(Settings.model_validate({}).model_dump() | values, "study x")
-
-
-class FakeNvml:
-    """Two GPUs: an idle one, and one that others use."""
-
-    NVMLError = RuntimeError
-
-    def nvmlInit(self) -> None: ...
-    def nvmlShutdown(self) -> None: ...
-    def nvmlDeviceGetCount(self) -> int:
-        return 2
-
-    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
-        return index
-
-    def nvmlDeviceGetComputeRunningProcesses(self, index: int) -> list[int]:
-        return [7] * index
-
-    def nvmlDeviceGetUtilizationRates(self, index: int) -> Any:
-        return SimpleNamespace(gpu=90 * index)
-
-    def nvmlDeviceGetPowerUsage(self, index: int) -> int:
-        return 70_000
+def test_stock_fastai_has_no_loader_alone() -> None:
+    values = {"loader": {"kind": "alone"}, "training": {"loop": "fastai"}}
+    with refused("loader.kind", "alone"):
+        check_settings(Settings.model_validate({}).model_dump() | values, "study x")
 
 
 @pytest.mark.parametrize(
@@ -148,7 +128,18 @@ class FakeNvml:
 def test_others_on_the_gpus_that_are_visible_are_seen(
     visible: str, expected: devices.Activity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "pynvml", FakeNvml())
+    """Of two, the second is used by others."""
+    nvml = SimpleNamespace(
+        NVMLError=RuntimeError,
+        nvmlInit=lambda: None,
+        nvmlShutdown=lambda: None,
+        nvmlDeviceGetCount=lambda: 2,
+        nvmlDeviceGetHandleByIndex=lambda index: index,
+        nvmlDeviceGetComputeRunningProcesses=lambda index: [7] * index,
+        nvmlDeviceGetUtilizationRates=lambda index: SimpleNamespace(gpu=90 * index),
+        nvmlDeviceGetPowerUsage=lambda index: 70_000,
+    )
+    monkeypatch.setitem(sys.modules, "pynvml", nvml)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     assert devices.activity() == expected
 
@@ -157,27 +148,23 @@ def test_others_on_the_gpus_that_are_visible_are_seen(
     ("processes", "percent", "flagged"), [(0, 0, False), (1, 0, True), (0, 60, True), (float("nan"), 0, False)]
 )
 def test_a_gpu_that_others_use_is_flagged(processes: float, percent: float, flagged: bool) -> None:
-    study = study_of()
-    frame = rows_of(study, lambda *_: 1.0, other_device_processes=processes, device_percent_before=percent)
-    found = only(findings.SharedGpu, warnings_of(study, frame, "fit_seconds", None))
-    assert [caveat.runs for caveat in found] == [len(frame)] * flagged
+    frame = rows_of(study_of(), lambda *_: 1.0, other_device_processes=processes, device_percent_before=percent)
+    assert [caveat.runs for caveat in warned(findings.SharedGpu, study_of(), frame)] == [len(frame)] * flagged
 
 
 def test_a_run_that_never_settled_and_extreme_steps_are_warned_of() -> None:
-    study = study_of()
-    frame = rows_of(study, lambda *_: 1.0, settled=False, extreme_steps=3)
-    found = warnings_of(study, frame, "fit_seconds", None)
-    (restless,), (slow,) = only(findings.NeverSteady, found), only(findings.SlowSteps, found)
+    frame = rows_of(study_of(), lambda *_: 1.0, settled=False, extreme_steps=3)
+    (restless,) = warned(findings.NeverSteady, study_of(), frame)
+    (slow,) = warned(findings.SlowSteps, study_of(), frame)
     assert restless.runs == slow.runs == frame["run"].tolist()
     assert slow.steps == 6
 
 
 def test_a_run_above_its_ceiling_says_that_the_ceiling_was_measured_on_a_slower_machine() -> None:
-    study = study_of()
-    frame = rows_of(study, lambda *_: 1.0).assign(ceiling_share=0.9)
-    assert only(findings.AboveCeiling, warnings_of(study, frame, "fit_seconds", None)) == []
+    frame = rows_of(study_of(), lambda *_: 1.0).assign(ceiling_share=0.9)
+    assert warned(findings.AboveCeiling, study_of(), frame) == []
     frame.loc[0, "ceiling_share"] = 3.29
-    (found,) = only(findings.AboveCeiling, warnings_of(study, frame, "fit_seconds", None))
+    (found,) = warned(findings.AboveCeiling, study_of(), frame)
     assert (found.runs, found.share) == ([frame["run"][0]], 3.29)
 
 
@@ -211,17 +198,16 @@ def test_settings_with_unequal_threads_are_warned_of_unless_that_is_the_question
     frame = rows_of(study, lambda settings, _: 1.0 if get(settings, key) == levels[0] else 2.0)
     first = frame["fit_seconds"] == 1
     frame = frame.assign(threads=np.where(first, 16, 1), workers=4, **{key: np.where(first, *levels)})
-    found = only(findings.UnequalCircumstances, warnings_of(study, frame, "fit_seconds", None))
+    found = warned(findings.UnequalCircumstances, study, frame)
     assert {one.factor: one.counts for one in found} == told
-    equal = warnings_of(study, frame.assign(threads=8), "fit_seconds", None)
-    assert only(findings.UnequalCircumstances, equal) == []
+    assert warned(findings.UnequalCircumstances, study, frame.assign(threads=8)) == []
 
 
 def test_where_no_factor_tells_unequal_workers_apart_their_range_is_told() -> None:
     study = study_of(replicates=4)
     frame = rows_of(study, lambda *_: 1.0).assign(threads=1)
     frame["workers"] = [2 + place % 3 for place in range(len(frame))]
-    (found,) = only(findings.UnequalCircumstances, warnings_of(study, frame, "fit_seconds", None))
+    (found,) = warned(findings.UnequalCircumstances, study, frame)
     assert (found.factor, found.counts) == (None, {"fewest": 2, "most": 4})
     assert caveat_sentence(found).endswith("the same number of loader workers: from 2 to 4.")
 

@@ -16,7 +16,6 @@ from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.rows import level_rows, shares_of
 from study.analysis.stats.usable import FIRST, with_reasons
 from study.analysis.table import files as table_files
-from study.analysis.table import rows
 from study.analysis.wording.cards import limit_card
 from study.analysis.wording.qualified import tied_accuracy_sentence
 from study.analysis.wording.steps import graph_warm_up_sentence
@@ -37,14 +36,25 @@ def words_of(page: Path) -> str:
     return " ".join(page.read_text(encoding="utf-8").split())
 
 
+def study_of(folder: Path) -> tuple[Plan, pd.DataFrame]:
+    """The plan of a study and the table of its records."""
+    plan = read_plan(folder / "plan.json")
+    return plan, table_files.read_table(plan, folder / "records", folder / "telemetry")[0]
+
+
 @pytest.fixture(scope="module")
 def plan() -> Plan:
     return read_plan(FOLDER / "plan.json")
 
 
 @pytest.fixture(scope="module")
-def frame(plan: Plan) -> pd.DataFrame:
-    return table_files.read_table(plan, FOLDER / "records", FOLDER / "telemetry")[0]
+def frame() -> pd.DataFrame:
+    return study_of(FOLDER)[1]
+
+
+@pytest.fixture(scope="module")
+def analysis(plan: Plan, frame: pd.DataFrame) -> Analysis:
+    return analyse(plan.study, frame)
 
 
 @pytest.fixture(scope="module")
@@ -82,8 +92,8 @@ def test_the_table_and_the_analysis_follow_from_the_records(plan: Plan, frame: p
     assert found == within_rounding(written)
 
 
-def test_the_readme_quotes_the_example(plan: Plan, frame: pd.DataFrame, readme: str) -> None:
-    times = {name: level.time for name, level in levels(analyse(plan.study, frame))}
+def test_the_readme_quotes_the_example(frame: pd.DataFrame, analysis: Analysis, readme: str) -> None:
+    times = {name: level.time for name, level in levels(analysis)}
 
     def quoted(name: str) -> list[str]:
         time = times[name]
@@ -96,7 +106,7 @@ def test_the_readme_quotes_the_example(plan: Plan, frame: pd.DataFrame, readme: 
         for text in quoted(name):
             assert text in readme
     assert f"{len(frame[frame['outcome'] == 'ok'])} runs" in readme
-    fastai, torch = analyse(plan.study, frame).groups
+    fastai, torch = analysis.groups
     rest = [[label for label in group.indistinguishable if label != group.best] for group in (fastai, torch)]
     assert f"fastest at {fastai.best}, and the data do not separate {listed(rest[0])} from it" in readme
     assert f"at its fastest, {torch.best}, and the data do not separate {listed(rest[1])} from that" in readme
@@ -107,18 +117,16 @@ def test_the_readme_quotes_the_example(plan: Plan, frame: pd.DataFrame, readme: 
         assert f"it is shortest between {turn.low:g} and {turn.high:g} (95%)." in readme
 
 
-def test_the_pages_say_that_the_two_loops_had_unequal_threads(
-    plan: Plan, frame: pd.DataFrame, readme: str, page: str
-) -> None:
-    (found,) = only(UnequalCircumstances, analyse(plan.study, frame).warnings)
+def test_the_pages_say_that_the_two_loops_had_unequal_threads(analysis: Analysis, readme: str, page: str) -> None:
+    (found,) = only(UnequalCircumstances, analysis.warnings)
     assert (found.what, found.factor) == ("threads", "training.loop")
     clause = f"The plain loop had {found.counts['torch']} CPU thread and stock fastai {found.counts['fastai']}"
     assert clause in readme
     assert clause in page
 
 
-def test_the_readme_says_which_settings_did_not_learn(plan: Plan, frame: pd.DataFrame, readme: str) -> None:
-    groups = analyse(plan.study, frame).groups
+def test_the_readme_says_which_settings_did_not_learn(analysis: Analysis, readme: str) -> None:
+    groups = analysis.groups
     assert [list(group.unfair) for group in groups] == [["128", "256"], ["128", "256"]]
     reached = {failed: [] for failed in (True, False)}  # type: dict[bool, list[float]]
     for group in groups:
@@ -128,11 +136,11 @@ def test_the_readme_says_which_settings_did_not_learn(plan: Plan, frame: pd.Data
     assert f"128 and 256 reach {failed} on two classes, the smaller batch sizes {learned}." in readme
 
 
-def test_the_pages_quote_where_the_time_goes(plan: Plan, frame: pd.DataFrame, readme: str, page: str) -> None:
+def test_the_pages_quote_where_the_time_goes(
+    plan: Plan, frame: pd.DataFrame, analysis: Analysis, readme: str, page: str
+) -> None:
     """With the shares of the report's card and charts."""
-    marked = with_reasons(plan.study, frame)
-    analysis = analyse(plan.study, frame)
-    groups = level_rows(plan.study, marked, analysis)
+    groups = level_rows(plan.study, with_reasons(plan.study, frame), analysis)
     fastai, rows = groups[0]
     shares = shares_of(rows, plan.study.total)
     assert fastai.label == "cuda, fastai"
@@ -152,12 +160,12 @@ def test_the_pages_quote_where_the_time_goes(plan: Plan, frame: pd.DataFrame, re
     assert told in limit_card(*best).text
 
 
-def test_the_page_quotes_the_first_runs_of_fresh_machines(plan: Plan, frame: pd.DataFrame, page: str) -> None:
+def test_the_page_quotes_the_first_runs_of_fresh_machines(frame: pd.DataFrame, analysis: Analysis, page: str) -> None:
     ok = frame[frame["outcome"] == "ok"]
     median = ok.groupby(["training.loop", "training.batch_size"])["blog_seconds"].transform("median")
     far = sorted(f"{ratio:.1f}" for ratio in ok["blog_seconds"] / median if ratio >= 1.5)
     assert f"Two of the {len(ok)} runs took {' and '.join(far)} times as long" in page
-    (found,) = only(ExcludedRuns, analyse(plan.study, frame).warnings)
+    (found,) = only(ExcludedRuns, analysis.warnings)
     assert {run.reason for run in found.runs} == {FIRST}
     slow = [run for run in found.runs if run.mean_seconds and run.seconds > 1.5 * run.mean_seconds]
     own, usual = (
@@ -169,9 +177,8 @@ def test_the_page_quotes_the_first_runs_of_fresh_machines(plan: Plan, frame: pd.
 
 def test_the_readme_quotes_the_speedup_with_its_times(readme: str) -> None:
     analysis = read_analysis(EXAMPLE / "speedup" / "fit.json")
-    plan = read_plan(EXAMPLE / "speedup" / "plan.json")
-    records = table_files.read_all(plan, EXAMPLE / "speedup" / "records")
-    found = analyse(plan.study, rows.table(plan, records)).ratios
+    plan, frame = study_of(EXAMPLE / "speedup")
+    found = analyse(plan.study, frame).ratios
     assert len(found) == 2
     for ratio, written in zip(found, analysis.ratios, strict=True):
         assert ratio.model_dump() == within_rounding(written.model_dump())
@@ -210,11 +217,9 @@ def test_a_warm_up_that_old_records_count_as_transforms_is_said_until_they_have_
 
 
 def test_the_pages_quote_the_times_of_three_ways_to_train(readme: str) -> None:
-    study = results_of("example-ways") / "ways"
-    plan = read_plan(study / "plan.json")
-    found = analyse(plan.study, table_files.read_table(plan, study / "records", study / "telemetry")[0])
+    plan, frame = study_of(results_of("example-ways") / "ways")
     page = words_of(ROOT / "docs" / "example-ways" / "README.md")
-    for group in found.groups:
+    for group in analyse(plan.study, frame).groups:
         times = {one.label: one.time for one in group.levels if one.time and one.label in group.indistinguishable}
         best = min(times, key=lambda label: times[label].value)
         time = times[best]
@@ -233,9 +238,7 @@ POINTS_AT_A_BATCH_SIZE, POINTS_OF_ALL = 0.04, 0.02
 
 def accuracies() -> dict[tuple[str, int], Array]:
     """The accuracies (n,) of the second example's runs, one or more for each of five seeds, by way and batch size."""
-    study = results_of("example-ways") / "ways"
-    plan = read_plan(study / "plan.json")
-    frame = table_files.read_table(plan, study / "records", study / "telemetry")[0]
+    _, frame = study_of(results_of("example-ways") / "ways")
     frame = frame[frame["outcome"] == "ok"]
     ways = frame["training.loop"] + " " + frame["training.optimizer_implementation"]
     return {
@@ -273,10 +276,8 @@ def test_the_three_ways_to_train_reach_one_mean_accuracy(one: str, other: str) -
 
 def test_the_pages_quote_what_the_switches_buy(readme: str) -> None:
     """The second example, whose page and README quote one estimate."""
-    study = results_of("example-switches") / "switches-gpu"
-    plan = read_plan(study / "plan.json")
-    found = analyse(plan.study, table_files.read_table(plan, study / "records", study / "telemetry")[0])
-    (switches,) = found.switches
+    plan, frame = study_of(results_of("example-switches") / "switches-gpu")
+    (switches,) = analyse(plan.study, frame).switches
     page = words_of(ROOT / "docs" / "example-switches" / "README.md")
     assert switches.combination
     best = switches.combination.times_as_fast

@@ -105,12 +105,6 @@ def test_where_none_learned_none_is_called_the_fastest() -> None:
     assert answer.more_runs is None
 
 
-def test_two_clean_runs_decide_nothing_and_one_more_is_asked_for() -> None:
-    (answer,) = told(whole(np.random.default_rng(1), blocks=2)).answer
-    assert isinstance(answer, CannotSay)
-    assert (set(answer.reasons.values()), answer.more_runs) == ({"few_runs"}, 1)
-
-
 def test_the_time_of_a_lone_setting_with_two_runs_cannot_be_said() -> None:
     (answer,) = told([(1, block, 16, 8.0 + block / 100) for block in (1, 2)]).answer
     assert isinstance(answer, CannotSay)

@@ -73,18 +73,15 @@ def test_a_level_that_learned_nothing_is_found_beside_levels_that_did() -> None:
         assert sum(found[size].learned is True for size in ("16", "32", "64")) >= 2
 
 
-def test_a_level_above_chance_but_far_below_the_best_has_not_learned() -> None:
+@pytest.mark.parametrize(("margin", "learned", "reason"), [(0.02, False, "below_best"), (0.3, True, "learned")])
+def test_a_level_above_chance_but_further_below_the_best_than_the_margin_has_not_learned(
+    margin: float, learned: bool, reason: str
+) -> None:
     accuracies = {"16": [0.95, 0.96, 0.94], "64": [0.94, 0.95, 0.96], "256": [0.70, 0.72, 0.71]}
-    found = learning_of(accuracies, 0.5, 206, 0.02)
-    assert (found["256"].learned, found["256"].reason) == (False, "below_best")
+    found = learning_of(accuracies, 0.5, 206, margin)
+    assert (found["256"].learned, found["256"].reason) == (learned, reason)
     assert found["256"].accuracy == pytest.approx(0.71)
     assert found["64"].learned is True
-
-
-@pytest.mark.parametrize(("margin", "learned"), [(0.02, False), (0.3, True)])
-def test_the_margin_is_the_shortfall_that_a_level_may_have(margin: float, learned: bool) -> None:
-    accuracies = {"16": [0.95, 0.96, 0.94], "256": [0.70, 0.72, 0.71]}
-    assert learning_of(accuracies, 0.5, 206, margin)["256"].learned is learned
 
 
 def test_the_chance_of_unequal_classes_is_the_share_of_the_largest() -> None:

@@ -12,7 +12,6 @@ from study.analysis.stats.contrasts import is_explained
 from study.analysis.stats.findings import CannotSay, Contrast, Fastest, MachineChanged
 from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.machine_change import with_machine
-from study.analysis.wording.answer import answer_sentence
 from study.artifacts.samples import WARM_UP_REPETITIONS, ReferenceWorkload
 from study.artifacts.setting import EVERYWHERE
 from study.config.study import Study
@@ -67,7 +66,9 @@ def test_a_change_of_the_machine_that_meets_one_level_alone_is_no_finding() -> N
     assert ratio.ratio.high is not None
     assert ratio.ratio.high < 1  # the raw times would have published it
     assert is_explained(ratio)
-    assert group.machine == "explains"
+    assert (group.machine, group.best) == ("explains", None)
+    (rows,) = (table.rows for table in level_tables(analysis))
+    assert {(row.look, row.times_best, row.verdict) for row in rows} == {("", NONE, "cannot say")}
     fastest, contrast = analysis.answer
     assert isinstance(fastest, Fastest)
     assert fastest.machine == "explains"
@@ -77,19 +78,6 @@ def test_a_change_of_the_machine_that_meets_one_level_alone_is_no_finding() -> N
     assert set(group.indistinguishable) == {"fp32", "bf16"}
     (changed,) = only(MachineChanged, analysis.warnings)
     assert changed.slowest_seconds / changed.fastest_seconds == pytest.approx(1.8)
-
-
-def test_where_the_machine_leaves_no_answer_no_setting_is_marked_as_the_best() -> None:
-    analysis = simulated(1.0, LOADED)
-    (group,) = analysis.groups
-    (table,) = level_tables(analysis)
-    assert group.best is None
-    assert {(row.look, row.times_best, row.verdict) for row in table.rows} == {("", NONE, "cannot say")}
-    sentence = answer_sentence(analysis.answer[0])
-    assert "it cannot be said which is the fastest: the machine itself changed by 1.8x during these runs" in sentence
-    assert "fastest is" not in sentence
-    (steady,) = simulated(0.5, WANDERING).groups
-    assert steady.best == "bf16"
 
 
 def test_two_runs_a_level_are_too_few_to_say_anything_whatever_the_machine_did() -> None:
@@ -116,7 +104,7 @@ def test_a_real_difference_stays_one_on_a_machine_that_wanders() -> None:
     analysis = simulated(0.5, WANDERING)
     (ratio,) = analysis.ratios
     assert not is_explained(ratio)
-    assert analysis.groups[0].machine is None
+    assert (analysis.groups[0].machine, analysis.groups[0].best) == (None, "bf16")
     assert ratio.adjusted is not None
     assert ratio.adjusted.value == pytest.approx(2.0, rel=0.05)
     assert analysis.groups[0].indistinguishable == ["bf16"]
@@ -139,18 +127,13 @@ def test_times_that_do_not_follow_the_reference_workload_are_not_bent_by_it() ->
         assert level.time_adjusted.value == pytest.approx(level.time.value, rel=0.03)
 
 
-def test_on_a_steady_machine_nothing_is_adjusted() -> None:
-    analysis = simulated(0.9, STEADY)
+@pytest.mark.parametrize(("null", "change"), [(False, pytest.approx(1.0)), (True, None)])
+def test_on_a_steady_machine_or_without_a_reference_workload_nothing_is_adjusted(null: bool, change: object) -> None:
+    analysis = simulated(0.9, WANDERING if null else STEADY, null=null)
     assert analysis.ratios[0].adjusted is None
     assert analysis.groups[0].levels[0].time_adjusted is None
-    assert analysis.groups[0].machine_change == pytest.approx(1.0)
+    assert analysis.groups[0].machine_change == change
     assert not only(MachineChanged, analysis.warnings)
-
-
-def test_records_without_a_reference_workload_are_analysed_as_before() -> None:
-    analysis = simulated(0.9, WANDERING, null=True)
-    assert analysis.groups[0].machine_change is None
-    assert analysis.ratios[0].adjusted is None
 
 
 def test_of_a_gpus_two_reference_workloads_the_one_counts_that_changed_more() -> None:

@@ -20,6 +20,7 @@ from study.base.files import file_sha256, write_new
 from study.cli import main
 from tests.conftest import tiny_plan
 from tests.unit.analysis.found import only
+from tests.unit.analysis.planted import with_measured
 from tests.unit.artifacts.test_records import make_record
 
 Damage = Callable[[Plan, Results], None]
@@ -36,29 +37,32 @@ def files(plan: Plan, tmp_path: Path) -> Results:
     files = Results(tmp_path)
     write_plans([plan], tmp_path)
     for number, run in enumerate(plan.runs):
-        record = make_record(plan, number, fit_seconds=1.0 + 0.01 * number)
-        assert record.measurement
+        record = with_measured(make_record(plan, number, fit_seconds=1.0 + 0.01 * number), fit_started=100.0 + number)
         samples = files.telemetry(plan.name, run.file)
         write_parquet(pd.DataFrame({name: [100.0 + number, 100.5 + number] for name in COLUMNS}), samples)
-        measured = record.measurement.model_copy(update={"fit_started": 100.0 + number})
-        changed = {"measurement": measured, "telemetry_sha256": file_sha256(samples)}
-        text = sealed(record.model_copy(update=changed)).model_dump_json(indent=1)
-        write_new(files.record(plan.name, run.file), text)
+        record = sealed(record.model_copy(update={"telemetry_sha256": file_sha256(samples)}))
+        write_new(files.record(plan.name, run.file), record.model_dump_json(indent=1))
     return files
 
 
-def analysed(files: Results, figures: bool = False) -> str:
-    """Every verb of the analysis, each with exit code 0, and the page that they made."""
+def verbs(files: Results) -> dict[str, list[str]]:
+    """Every verb of the analysis of the study with its arguments."""
     plan, timings, fit = (str(path("tiny")) for path in (files.plan, files.timings, files.fit))
     folders = ["--records", str(files.records("tiny")), "--telemetry", str(files.telemetry_folder("tiny"))]
-    assert main(["timings", plan, *folders, "--output", timings]) == 0
-    assert main(["fit", plan, timings, "--output", fit]) == 0
-    if figures:
-        assert main(["figures", plan, timings, fit, *folders, "--output", str(files.figures("tiny"))]) == 0
-    else:
+    return {
+        "timings": ["timings", plan, *folders, "--output", timings],
+        "fit": ["fit", plan, timings, "--output", fit],
+        "figures": ["figures", plan, timings, fit, *folders, "--output", str(files.figures("tiny"))],
+        "report": ["report", "--from-tables", "tiny", "--results", str(files.root), "--output", str(files.report)],
+    }
+
+
+def analysed(files: Results, figures: bool = False) -> str:
+    """The page that every verb made, each with exit code 0."""
+    if not figures:
         files.figures("tiny").mkdir()
         (files.figures("tiny") / "index.json").write_text("[]")
-    assert main(["report", "--from-tables", "tiny", "--results", str(files.root), "--output", str(files.report)]) == 0
+    assert [main(verb) for name, verb in verbs(files).items() if name != "figures" or figures] == [0] * (3 + figures)
     return files.report.read_text(encoding="utf-8")
 
 
@@ -166,10 +170,7 @@ def test_the_telemetry_figure_leaves_out_samples_that_do_not_fit(plan: Plan, fil
         (lambda text: "{}", "name: missing"),
         (lambda text: text.replace('"block": 1', '"block": "x"', 1), "runs.0.block: 'x' is not allowed"),
         (lambda text: text.replace('"name": "bs', '"name": "../bs', 1), "name: '../bs"),
-        (
-            lambda text: re.sub(r'("training.batch_size": )(\d+)', r"\1[\2]", text, count=1),
-            "runs.0.setting.levels",
-        ),
+        (lambda text: re.sub(r'("training.batch_size": )(\d+)', r"\1[\2]", text, count=1), "runs.0.setting.levels"),
         (lambda text: text.replace('"replicates"', '"copies"', 1), "study.copies: unknown key"),
     ],
     ids=["empty", "truncated", "no keys", "type", "another folder", "list", "unknown key"],
@@ -180,16 +181,8 @@ def test_a_damaged_plan_ends_each_verb_with_one_line(
     analysed(files)
     path = files.plan("tiny")
     path.write_text(damage(path.read_text()))
-    plan, timings, fit = (str(path("tiny")) for path in (files.plan, files.timings, files.fit))
-    folders = ["--records", str(files.records("tiny")), "--telemetry", str(files.telemetry_folder("tiny"))]
-    for verb in (
-        ["timings", plan, *folders, "--output", timings],
-        ["fit", plan, timings, "--output", fit],
-        ["figures", plan, timings, fit, *folders, "--output", str(files.figures("tiny"))],
-        ["report", "--from-tables", "tiny", "--results", str(files.root), "--output", str(files.report)],
-        ["dataset", plan, "x", "--results", str(files.root)],
-        ["weights", plan, "x", "--results", str(files.root)],
-    ):
+    more = [[verb, str(path), "x", "--results", str(files.root)] for verb in ("dataset", "weights")]
+    for verb in (*verbs(files).values(), *more):
         assert main(verb) == 1
         told = capsys.readouterr().err
         assert told.startswith(f"error: {path.parent.name}/plan.json: not a valid plan: {words}")

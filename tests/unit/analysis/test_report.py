@@ -221,14 +221,11 @@ def test_every_run_is_a_dot_that_leads_to_its_row_and_its_record(tmp_path: Path)
     plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4, 8]}, replicates=3)
     analysed(plan, tmp_path)
     tags = Page(tmp_path / "report.html").tags
-    runs = {f"tiny/{run.name}" for run in plan.runs}
-    dots = [attributes["href"] for tag, attributes in tags if tag == "a" and "aria-label" in attributes]
-    rows = {attributes["id"] for tag, attributes in tags if tag == "tr" and "id" in attributes}
-    assert set(dots) == {f"#run-{run}" for run in runs}
-    assert rows >= {f"run-{run}" for run in runs}
-    assert {attributes["href"] for tag, attributes in tags if tag == "a"} >= {
-        f"tiny/records/{run.file}" for run in plan.runs
-    }
+    links = [attributes for tag, attributes in tags if tag == "a"]
+    rows = {attributes.get("id") for tag, attributes in tags if tag == "tr"}
+    assert {link["href"] for link in links if "aria-label" in link} == {f"#run-tiny/{run.name}" for run in plan.runs}
+    assert rows >= {f"run-tiny/{run.name}" for run in plan.runs}
+    assert {link["href"] for link in links} >= {f"tiny/records/{run.file}" for run in plan.runs}
 
 
 def test_one_quantity_has_one_number_on_the_page_and_in_its_pictures(tmp_path: Path) -> None:
@@ -278,12 +275,11 @@ def test_an_accuracy_is_the_one_of_its_level_beside_a_ratio_and_in_the_last_epoc
     assert re.findall("([CG]PU) training .*? accuracy ([0-9.]+%)", told) == [("CPU", "86.0%"), ("GPU", "83.0%")]
 
 
-def test_a_run_that_was_excluded_is_in_no_epoch(tmp_path: Path) -> None:
+def test_a_run_that_was_excluded_is_in_no_epoch() -> None:
     plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4, 8]}, replicates=4)
     records = {run.name: make_record(plan, place) for place, run in enumerate(plan.runs)}
     names = [run.name for run in plan.runs if run.settings.training.batch_size == 4]
-    assert any(row.setting.endswith("batch size 4") for row in epoch_rows(plan, records, names))
-    assert not any(row.setting.endswith("batch size 8") for row in epoch_rows(plan, records, names))
+    assert {row.setting[-1] for row in epoch_rows(plan, records, names)} == {"4"}
 
 
 def test_the_report_gives_question_answer_interval_and_what_ran(tmp_path: Path) -> None:

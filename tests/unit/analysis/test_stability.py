@@ -118,10 +118,15 @@ def test_a_machine_that_changed_more_than_the_settings_differ_is_found_in_place_
 
 
 def contrasted(replicates: int, **columns: Any) -> list[Ratio]:
-    """A study of two batch sizes, of which the second takes half the time; ``columns`` give (first, second)."""
+    """A study of two batch sizes, of which the second takes half the time; ``columns`` give (first, second), each a
+    value of all blocks or a list of one for each."""
     values = study_values(
         factors={"training.batch_size": [4, 8]}, contrast="training.batch_size", curve=None, replicates=replicates
     )
+    planted = {
+        name: [side if isinstance(side, list) else [side] * replicates for side in pair]
+        for name, pair in columns.items()
+    }
     rng = np.random.default_rng(1)
     rows = []
     for block in range(replicates):
@@ -132,17 +137,12 @@ def contrasted(replicates: int, **columns: Any) -> list[Ratio]:
                     "block": block, "training.batch_size": size, "precision": "fp32", "images_processed": 32,
                     "fit_seconds": (2.0 if level == 0 else 1.0) * float(np.exp(rng.normal(0, 0.01))),
                 }
-                | {name: _of_block(pair[level], block) for name, pair in columns.items()}
+                | {name: pair[level][block] for name, pair in planted.items()}
             )  # fmt: skip
     frame = as_timings(rows)
     if "accuracy" in columns:
         frame["accuracy"] += rng.normal(0, 0.001, len(frame))
     return analyse(Study.model_validate(values), frame).ratios
-
-
-def _of_block(value: Any, block: int) -> Any:
-    """A value of all blocks, or the one of its block in a list."""
-    return value[block] if isinstance(value, list) else value
 
 
 def test_a_setting_without_a_pair_is_named_beside_the_ratios() -> None:

@@ -18,6 +18,7 @@ from study.artifacts.samples import PixelDifference, Target
 from study.artifacts.timing import Timing
 from study.config.study import Total
 from tests.conftest import tiny_plan
+from tests.unit.analysis.planted import with_measured
 from tests.unit.artifacts.test_records import make_record
 
 UNITS = {
@@ -125,10 +126,8 @@ def test_the_time_to_a_target_is_a_column_that_is_empty_where_it_was_missed(
     tmp_path: Path, target: Target | None, columns: dict[str, Any]
 ) -> None:
     plan = tiny_plan()
-    record = make_record(plan)
-    assert record.measurement is not None
-    measured = record.measurement.model_copy(update={"target": target})
-    write_csv(table(plan, {record.run: record.model_copy(update={"measurement": measured})}), tmp_path / "t.csv")
+    record = with_measured(make_record(plan), target=target)
+    write_csv(table(plan, {record.run: record}), tmp_path / "t.csv")
     row = read_csv(tmp_path / "t.csv", plan.study).iloc[0]
     names = ("reached_target", "target_epochs", "target_seconds")
     assert {name: row[name] for name in names if not pd.isna(row[name])} == columns
@@ -151,8 +150,8 @@ def test_the_start_of_the_workers_is_within_the_wait_for_the_first_batch_that_it
     steps = [step.model_copy(update={"epoch": number, "data_wait_seconds": 0.4}) for number in (1, 2, 3)
              for step in record.measurement.steps]  # fmt: skip
     for workers in (0, 2):
-        measured = record.measurement.model_copy(update={"epochs": [epoch] * 3, "steps": steps, "workers": workers})
-        row = table(plan, {record.run: record.model_copy(update={"measurement": measured})}).iloc[0]
+        measured = with_measured(record, epochs=[epoch] * 3, steps=steps, workers=workers)
+        row = table(plan, {record.run: measured}).iloc[0]
         assert row["first_batch_seconds"] == pytest.approx(0.4)
         assert row["loader_start_seconds"] == pytest.approx(0.3) if workers else pd.isna(row["loader_start_seconds"])
     headings = [resource.heading for resource in timing.resources().values()]
@@ -165,13 +164,11 @@ def test_no_row_of_the_page_adds_up_memory_that_processes_share() -> None:
     assert "peak_tree_resident_bytes" not in timing.resources()
 
 
-def test_how_far_a_decoders_pixels_lie_from_pillows_is_a_column(tmp_path: Path) -> None:
+def test_how_far_a_decoders_pixels_lie_from_pillows_is_a_column() -> None:
     plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4, 8]})
-    pillow, other = (make_record(plan, number) for number in range(2))
-    assert other.measurement is not None
     far = PixelDifference(images=16, mean=0.375, largest=36)
-    other = other.model_copy(update={"measurement": other.measurement.model_copy(update={"decoder_difference": far})})
-    frame = table(plan, dict(zip([run.name for run in plan.runs], (pillow, other), strict=True)))
+    records = [make_record(plan), with_measured(make_record(plan, 1), decoder_difference=far)]
+    frame = table(plan, {record.run: record for record in records})
     assert pd.isna(frame["decoder_difference"][0])
     assert frame["decoder_difference"][1] == 0.375
     assert "decoder_difference" in timing.resources()
