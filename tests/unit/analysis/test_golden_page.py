@@ -31,7 +31,7 @@ from study.artifacts.samples import PHASES
 from study.artifacts.setting import EVERYWHERE, Setting
 from tests.conftest import TRANSFER, tiny_plan
 from tests.unit.analysis.planted import setting, with_measured
-from tests.unit.analysis.test_report import finish, kept, with_gpu
+from tests.unit.analysis.test_report import reported, with_gpu
 from tests.unit.artifacts.test_records import make_record
 
 NUMBER = re.compile(r"-?\d[\d.,]*(e-?\d+)?")
@@ -299,8 +299,7 @@ def with_every_finding(analysis: Analysis) -> Analysis:
 def page(results: Path) -> str:
     """The words of the report, a line for each element."""
     plan = planned()
-    kept(plan, results, lambda number, run: recorded(plan, number))
-    finish(plan, results, change=with_every_finding)
+    reported(plan, results, lambda number, run: recorded(plan, number), change=with_every_finding)
     return Words((results / "report.html").read_text(encoding="utf-8")).text().rstrip() + "\n"
 
 

@@ -2,6 +2,7 @@ import re
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,15 +46,7 @@ def analysed(
         name = run.name.rsplit("-r", 1)[0]
         return make_record(plan, number, (outcomes or {}).get(name, "ok"), (times or {}).get(name, 1.0 + number / 100))
 
-    kept(plan, results, record)
-    return finish(plan, results, figures)
-
-
-def kept(plan: Plan, results: Path, record: Callable[[int, Run], Record]) -> None:
-    """Write the record of each run that this machine can make."""
-    for number, run in enumerate(plan.runs):
-        if not run.unavailable:
-            write_new(results / plan.name / "records" / run.file, record(number, run).model_dump_json())
+    return reported(plan, results, record, figures)
 
 
 def timed(plan: Plan, seconds: Callable[[Run], float], session: Callable[[Run], int] = lambda run: 1) -> Analysis:
@@ -65,12 +58,22 @@ def timed(plan: Plan, seconds: Callable[[Run], float], session: Callable[[Run], 
     return analyse(plan.study, table(plan, records))
 
 
-def finish(
-    plan: Plan, results: Path, figures: bool = False, change: Callable[[Analysis], Analysis] = lambda found: found
+def reported(
+    plan: Plan,
+    results: Path,
+    record: Callable[[int, Run], Record],
+    figures: bool = False,
+    change: Callable[[Analysis], Analysis] = lambda found: found,
 ) -> Analysis:
-    """All that follows from the records that are there. ``figures``: whether they are drawn, which takes longest."""
+    """A record of each run that this machine can make, by number and run, and all that follows from them.
+
+    ``figures``: whether they are drawn, which takes longest.
+    """
     folder = results / plan.name
     write_plans([plan], results)
+    for number, run in enumerate(plan.runs):
+        if not run.unavailable:
+            write_new(folder / "records" / run.file, record(number, run).model_dump_json())
     frame = table(plan, read_all(plan, folder / "records"))
     write_csv(frame, folder / "timings.csv")
     analysis = change(analyse(plan.study, read_csv(folder / "timings.csv", plan.study)))
@@ -236,8 +239,7 @@ def test_one_quantity_has_one_number_on_the_page_and_in_its_pictures(tmp_path: P
     def record(number: int, run: Run) -> Record:
         return make_record(plan, number, fit_seconds=scales[run.settings.training.batch_size] * times[run.block - 1])
 
-    kept(plan, tmp_path, record)
-    analysis = finish(plan, tmp_path)
+    analysis = reported(plan, tmp_path, record)
     geometric, arithmetic = float(np.exp(np.log(times).mean())), float(np.mean(times))
     frame = read_csv(tmp_path / "tiny" / "timings.csv", plan.study)
     pictures = drawn(plan, frame, analysis, tmp_path / "tiny" / "records", tmp_path / "tiny" / "telemetry")
@@ -263,8 +265,7 @@ def test_an_accuracy_is_the_one_of_its_level_beside_a_ratio_and_in_the_last_epoc
         epoch = made.measurement.epochs[0].model_copy(update={"accuracy": reached[run.block - 1]})
         return with_measured(made, epochs=[epoch])
 
-    kept(plan, tmp_path, record)
-    analysis = finish(plan, tmp_path)
+    analysis = reported(plan, tmp_path, record)
     levels = [group.levels[0].accuracy for group in analysis.groups]
     assert levels == pytest.approx([0.86, 0.83])
     (ratio,) = analysis.ratios
@@ -313,8 +314,7 @@ def test_the_report_shows_parameters_and_every_epochs_time_and_losses(tmp_path: 
         first = first.model_copy(update={"valid_seconds": 0.0, "valid_loss": None, "accuracy": None})
         return with_measured(made, epochs=[first, last], parameters=62_006)
 
-    kept(plan, tmp_path, record)
-    finish(plan, tmp_path)
+    reported(plan, tmp_path, record)
     text = words_of(tmp_path / "report.html")
     assert "parameters 62,006 62,006" in text
     assert "training of an epoch (s) 33.0 33.0" in text
@@ -357,17 +357,21 @@ def test_what_many_processes_share_is_told_and_nothing_of_it_where_one_trains(tm
     assert told["device memory, tensors of all processes"] == "1.00 GiB"
 
 
-def test_speedup_pairs_within_blocks() -> None:
-    """Blocks that differ by a factor of three leave no trace in the ratio."""
+@pytest.mark.parametrize("changes", [{"factors": FACTORS}, {"factors": {"device": ["cpu", "cuda"]}, "curve": None}])
+def test_speedup_pairs_within_blocks(changes: dict[str, Any]) -> None:
+    """Blocks that differ by a factor of three leave no trace in the ratio, also that of one level each."""
     rng = np.random.default_rng(0)
 
     def seconds(run: Run) -> float:
         return (6.0 if run.settings.device == "cpu" else 2.0) * 3.0 ** (run.block % 2) * rng.normal(1, 0.01)
 
-    for ratio in timed(with_gpu(tiny_plan(factors=FACTORS, replicates=4, contrast="device")), seconds).ratios:
+    analysis = timed(with_gpu(tiny_plan(**changes, replicates=4, contrast="device")), seconds)
+    assert len(analysis.ratios) == (3 if "curve" not in changes else 1)
+    for ratio in analysis.ratios:
         assert ratio.ratio.low is not None
         assert ratio.ratio.high is not None
         assert 2.9 < ratio.ratio.low < ratio.ratio.value < ratio.ratio.high < 3.1
+    assert all(level.time and level.time.low for group in analysis.groups for level in group.levels)
 
 
 def test_failures_and_absent_devices_are_shown_and_the_rest_is_analysed(tmp_path: Path) -> None:
@@ -407,19 +411,6 @@ def test_records_of_a_device_that_is_away_stay_in_the_report(tmp_path: Path) -> 
     frame = table(plan, read_all(plan, tmp_path / "tiny" / "records"))
     assert set(frame["outcome"]) == {"ok"}
     assert len(analyse(plan.study, frame).ratios) == 3
-
-
-def test_a_contrast_of_one_level_each_has_an_interval() -> None:
-    plan = with_gpu(tiny_plan(factors={"device": ["cpu", "cuda"]}, curve=None, replicates=3, contrast="device"))
-    noise = iter(range(len(plan.runs)))
-    analysis = timed(
-        plan,
-        lambda run: {"cpu": 6.0, "cuda": 2.0}[run.settings.device] * (1 + run.block / 100) * (1 + next(noise) / 1000),
-    )
-    (ratio,) = analysis.ratios
-    assert ratio.ratio.low is not None
-    assert 2.9 < ratio.ratio.low < 3 < (ratio.ratio.high or 0) < 3.1
-    assert all(level.time and level.time.low for group in analysis.groups for level in group.levels)
 
 
 def test_the_answer_does_not_contradict_itself_on_pure_noise() -> None:

@@ -59,10 +59,7 @@ def test_the_fastest_of_all_comes_first_by_what_it_does_not_share() -> None:
     sentence = answer_sentence(found)
     assert sentence.startswith("The fastest of all is torch, batch size 64, 1.99 s; fastai, batch size 32 takes 4")
     assert sentence.endswith(") as long.")
-    assert (card(found, {}).evidence, card(found, {}).answer) == (
-        "established",
-        "torch, batch size 64",
-    )
+    assert (card(found, {}).evidence, card(found, {}).answer) == ("established", "torch, batch size 64")
 
 
 @pytest.mark.parametrize("broken", [False, True])
