@@ -13,17 +13,11 @@ from study.analysis.words import number
 from study.artifacts.machine import Ceiling, Ceilings
 
 CEILINGS = Ceilings(
-    device="cuda",
-    precision="fp32",
-    threads=1,
-    matmul_fp32_precision="none",
-    convolution_fp32_precision="tf32",
-    product_arithmetic="tf32",
-    product_side=8192,
-    copy_bytes=2**30,
+    device="cuda", precision="fp32", threads=1, matmul_fp32_precision="none", convolution_fp32_precision="tf32",
+    product_arithmetic="tf32", product_side=8192, copy_bytes=2**30,
     product_flop_per_second=Ceiling(best=4e14, samples=[4e14], calls_per_sample=1),
     copy_bytes_per_second=Ceiling(best=4e12, samples=[4e12], calls_per_sample=1),
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["GPU $\\frac{$", "GPU $5090$"])
@@ -54,14 +48,8 @@ def test_a_logarithmic_axis_has_plain_numbers(values: list[float], labels: list[
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [
-        (4.21e-5, "0.0000421"),
-        (-9.996e-5, "-0.0001"),
-        (0.00123, "0.00123"),
-        (9.999, "10.0"),
-        (0.0, "0"),
-        (2e-8, "2e-08"),
-    ],
-)
+    [(4.21e-5, "0.0000421"), (-9.996e-5, "-0.0001"), (0.00123, "0.00123"), (9.999, "10.0"), (0.0, "0"),
+     (2e-8, "2e-08")],
+)  # fmt: skip
 def test_a_short_time_is_a_number_without_an_exponent(value: float, text: str) -> None:
     assert number(value) == text

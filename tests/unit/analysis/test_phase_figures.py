@@ -306,23 +306,21 @@ def test_memory_is_the_median_over_successful_runs_in_gib() -> None:
     assert "training process, without the loader's workers 3.00 GiB to 3.50 GiB" in drawn.alt
 
 
-def test_memory_draws_a_line_for_each_level_of_the_other_factor() -> None:
-    drawn = memory_of(plan_of(factors=LOOPS), frame_of(plan_of(factors=LOOPS)))
-    lines = panels(drawn)[1].get_lines()
+@pytest.mark.parametrize(
+    ("factor", "names"),
+    [({"training.loop": ["torch", "fastai"]}, ["torch", "fastai"]),
+     ({"loader.workers": [0, 2]}, ["loader workers 0", "loader workers 2"])],
+)  # fmt: skip
+def test_memory_draws_a_line_for_each_level_of_the_other_factor_and_says_what_a_number_is_of(
+    factor: dict[str, list[Any]], names: list[str]
+) -> None:
+    plan = plan_of(factors={"device": ["cuda"]} | factor | {"training.batch_size": [4, 8]})
+    lines = panels(memory_of(plan, frame_of(plan)))[0].get_lines()
     labels = [str(line.get_label()).replace("\n", " ") for line in lines]
-    assert labels[:2] == ["torch: allocated by tensors", "torch: reserved by torch"]
-    assert labels[3] == "fastai: allocated by tensors"
+    assert labels[:2] == [f"{names[0]}: allocated by tensors", f"{names[0]}: reserved by torch"]
+    assert labels[3] == f"{names[1]}: allocated by tensors"
     assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == 6
     assert len({(line.get_marker(), line.get_linestyle()) for line in lines}) == 6
-
-
-def test_a_line_of_a_level_that_is_a_number_says_of_what() -> None:
-    plan = plan_of(factors={"device": ["cpu"], "loader.workers": [0, 2], "training.batch_size": [4, 8]})
-    labels = [str(line.get_label()) for line in panels(memory_of(plan, frame_of(plan)))[0].get_lines()]
-    assert [label.replace("\n", " ").partition(",")[0] for label in labels] == [
-        "loader workers 0: training process",
-        "loader workers 2: training process",
-    ]
 
 
 def test_levels_out_of_memory_are_crossed_above_every_line_and_named_once() -> None:
