@@ -10,36 +10,81 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
+
 from study.base.errors import StudyError
 from study.config.load import check_settings
 from study.config.settings import with_values
 from tests.conftest import study_values
-from tests.unit.config.test_config import BAD_SELECTIONS, BROKEN_KEYS, plan_of
+from tests.unit.config.test_config import plan_of
 from tests.unit.config.test_rules import BROKEN
 
 GOLDEN = Path(__file__).with_name("golden_errors.txt")
 LONGEST = 200
 """Characters of a line that are compared: a list of all keys is no subject here."""
+OWN = {"model.name": "no_such_package:make", "training.freeze_epochs": 0}
 
-
-def line_of(folder: Path, config: dict[str, Any]) -> str:
-    try:
-        plan_of(folder, study_values(), **config)
-    except StudyError as error:
-        return str(error)
-    raise AssertionError(f"no error: {config}")
+BROKEN_KEYS: list[tuple[str, dict[str, Any]]] = [
+    *(("training.batch_size", {"training.batch_size": bad}) for bad in (0, "-1", "many", ["16", "1.5"], [500])),
+    ("training.bach_size", {"training.bach_size": 16}),
+    ("trainin", {"trainin.batch_size": 16}),
+    ("factors", {"factors": {"training.bach_size": [1]}}),
+    *(("factors.training.epochs", {"factors": {"training.epochs": levels}}) for levels in ([], [1, 1])),
+    ("training.epochs", {"training.epochs": 0}),
+    ("training.loop", {"training.loop": "keras"}),
+    ("loader.kind", {"training.loop": "fastai"}),
+    ("training.threads", {"training.threads": 0}),
+    ("training.processes", {"training.processes": 0}),
+    ("training.strategy", {"training.strategy": "horovod"}),
+    ("loader.sharding", {"loader.sharding": "random"}),
+    ("loader.workers", {"loader.workers": -1}),
+    ("dataset.valid_fraction", {"dataset.valid_fraction": 1.0}),
+    ("dataset.images", {"dataset.images": 5, "dataset.classes": 4}),
+    ("dataset.source", {"dataset.source": "search"}),
+    ("dataset.terms", {"dataset.terms": {"a": "x", "b": "y"}}),
+    ("factors.dataset.path", {"dataset.path": [{"a": "x", "c": "y"}]}),
+    ("replicates", {"replicates": 0}),
+    ("curve.x", {"curve": {"x": "training.epochs"}}),
+    ("contrast", {"contrast": "training.epochs"}),
+    ("factors", {"factors": ["device"]}),
+    *(("dataset.path", {"dataset.source": "folder", "dataset.path": bad}) for bad in ("~nosuchuser/x", "x" * 300)),
+    *(("model.weights", {"model.weights": bad}) for bad in ("nowhere.pt", "~nosuchuser/x.pt")),
+    ("device", {"device": "tpu"}),
+    *(("training.precision", {"training.precision": bad}) for bad in ("tf32", "int4")),
+    ("training.optimizer", {"training.optimizer": "lion"}),
+    ("training.schedule", {"training.schedule": "wild"}),
+    ("training.validation", {"training.validation": "never"}),
+    ("training.gradient_accumulation", {"training.gradient_accumulation": 0}),
+    ("training.batch_size", {"training.gradient_accumulation": 3}),
+    ("loader.pin_memory", {"loader.pin_memory": "maybe"}),
+    *(("model.name", OWN | {"model.name": f"{bad}:make"}) for bad in ("my/nets", "no_such_package.nets", "__main__")),
+    ("factors", {"training.epochs": list(range(1, 2001)), "seed": list(range(1000))}),
+    ("", {"training.epochs": list(range(1, 201)), "seed": list(range(11)), "replicates": 1000}),
+    ("overrides: dataset.path", {"dataset.source": "folder", "dataset.path": "\udcff\udcfe"}),
+    *(("time", {"time": bad}) for bad in ("fit_minutes", "epoch_seconds")),
+]
+"""The key that an error names, and the overrides that cause it. Rules between keys are broken in test_rules.py."""
+BAD_SELECTIONS: list[tuple[str, dict[str, Any]]] = [
+    ("studies", {"studies": ["nope"]}),
+    ("studies", {"studies": []}),
+    ("devices.0", {"devices": ["tpu"]}),
+    ("container", {"container": "lxc"}),
+    ("colour", {"colour": "red"}),
+    ("size", {"size": "small"}),
+]
 
 
 def lines(folder: Path) -> Iterator[str]:
-    for _, overrides in BROKEN_KEYS:
-        yield line_of(folder, {"overrides": overrides})
-    for _, config in BAD_SELECTIONS:
-        yield line_of(folder, config)
+    """Yield the line of each error, once the key that it names is the one that was to be named."""
+    for key, config in [*((key, {"overrides": changes}) for key, changes in BROKEN_KEYS), *BAD_SELECTIONS]:
+        with pytest.raises(StudyError) as caught:
+            plan_of(folder, study_values(), **config)
+        assert caught.value.key == key, caught.value
+        yield str(caught.value)
     for _, changes in BROKEN:
-        try:
+        with pytest.raises(StudyError) as caught:
             check_settings(with_values({}, changes), "study x")
-        except StudyError as error:
-            yield str(error)
+        yield str(caught.value)
 
 
 def shortened(folder: Path) -> str:
