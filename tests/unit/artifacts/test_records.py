@@ -1,6 +1,5 @@
 import getpass
 import importlib
-import json
 import os
 import pkgutil
 import socket
@@ -9,16 +8,16 @@ from pathlib import Path
 
 import pytest
 from annotated_types import Ge, Gt, Le, Lt
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 import study.artifacts
 import study.config
 from study.artifacts.machine import Machine
 from study.artifacts.plan import Plan
 from study.artifacts.prepared import Weights
-from study.artifacts.record import JobResult, Record, Software, without_paths
-from study.artifacts.record_store import next_session, read_record, retire
-from study.artifacts.samples import PHASES, Epoch, Flops, Measurement, Memory, Step
+from study.artifacts.record import Record, Software, without_paths
+from study.artifacts.record_store import next_session, read_record
+from study.artifacts.samples import PHASES, Epoch, Measurement, Memory, Step
 from study.artifacts.setting import shareable
 from study.base.errors import StudyError
 from study.base.files import write_new
@@ -98,16 +97,6 @@ def test_a_record_is_never_overwritten(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "records").iterdir()] == ["a.json"]
 
 
-def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(StudyError, match="No space"):
-        write_new(tmp_path / "a.json", "text")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_record_is_written_where_there_are_no_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*paths: str) -> None:
         raise OSError(1, "Operation not permitted")
@@ -120,24 +109,11 @@ def test_a_record_is_written_where_there_are_no_hard_links(tmp_path: Path, monke
     assert stat.S_IMODE((tmp_path / "a.json").stat().st_mode) == 0o644
 
 
-def test_a_record_of_every_outcome_reads_back_and_an_unknown_key_is_refused(tmp_path: Path) -> None:
-    plan = tiny_plan()
-    for outcome in ("ok", "failed", "out_of_memory", "unavailable"):
-        record = make_record(plan, outcome=outcome)
-        path = tmp_path / f"{outcome}.json"
-        write_new(path, record.model_dump_json())
-        assert read_record(path) == record
-    path = tmp_path / "broken.json"
-    path.write_text(json.dumps(json.loads(make_record(plan).model_dump_json()) | {"colour": "red"}))
-    with pytest.raises(StudyError, match="colour"):
-        read_record(path)
-
-
-def test_a_broken_record_is_named_and_not_touched(tmp_path: Path) -> None:
-    (tmp_path / "bs4.json").write_text('{"session": 1')
-    with pytest.raises(StudyError, match=r"bs4\.json: not a valid record"):
-        read_record(tmp_path / "bs4.json")
-    assert (tmp_path / "bs4.json").read_text() == '{"session": 1'
+@pytest.mark.parametrize("outcome", ["ok", "failed", "out_of_memory", "unavailable"])
+def test_a_record_of_every_outcome_reads_back(tmp_path: Path, outcome: str) -> None:
+    record = make_record(tiny_plan(), outcome=outcome)
+    write_new(tmp_path / "a.json", record.model_dump_json())
+    assert read_record(tmp_path / "a.json") == record
 
 
 def test_a_user_without_a_home_gets_the_message_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,57 +142,25 @@ def test_messages_hold_no_host_user_or_absolute_path() -> None:
     assert anonymous("ratio 3/4 of 5 and/or 6") == "ratio 3/4 of 5 and/or 6"
 
 
-def test_paths_in_the_settings_are_cut_to_their_base_names(photos: Path) -> None:
-    plan = tiny_plan(dataset={"source": "folder", "path": str(photos), "image_size": 32})
+@pytest.mark.parametrize("by_name", [True, False], ids=["by its path", "as the current one"])
+def test_a_folder_of_data_has_its_base_name_in_the_record(
+    photos: Path, monkeypatch: pytest.MonkeyPatch, by_name: bool
+) -> None:
+    monkeypatch.chdir(photos)
+    plan = tiny_plan(dataset={"source": "folder", "path": str(photos) if by_name else ".", "image_size": 32})
     cut = without_paths(plan.runs[0].settings)
     assert cut.dataset.path == photos.name
     assert str(photos.parent) not in cut.model_dump_json()
 
 
-def test_retry_moves_failed_records_aside_and_deletes_nothing(tmp_path: Path) -> None:
-    plan = tiny_plan(factors={"training.batch_size": [2, 4, 8]})
-    write_records(plan, tmp_path, ["failed", "ok", "unavailable"])
-    assert len(retire(tmp_path, lambda record: record.outcome in {"failed", "unavailable"})) == 2
-    assert len(list(tmp_path.glob("*.json"))) == 1
-    write_new(tmp_path / plan.runs[0].file, make_record(plan, 0, "failed", session=2).model_dump_json())
-    retire(tmp_path, lambda record: record.outcome == "failed")
-    kept = sorted((tmp_path / "superseded").iterdir())
-    assert len(kept) == 3
-    assert sorted(read_record(path).session for path in kept) == [1, 1, 2]
-
-
-def test_a_damaged_record_blocks_no_retry_and_is_moved_aside_too(tmp_path: Path) -> None:
-    write_records(tiny_plan(), tmp_path, ["failed", "ok"])
-    (tmp_path / "aaa.json").write_text("{")
-    assert len(retire(tmp_path, lambda record: record.outcome == "failed")) == 2
-    assert (tmp_path / "superseded" / "aaa.json").read_text() == "{"
-
-
-def test_the_current_folder_as_data_has_a_name_in_the_record(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(photos)
-    plan = tiny_plan(dataset={"source": "folder", "path": ".", "image_size": 32})
-    assert without_paths(plan.runs[0].settings).dataset.path == photos.name
-
-
-def test_the_session_counts_the_starts_that_measured(tmp_path: Path) -> None:
-    plan = tiny_plan()
+def test_the_session_counts_the_starts_that_measured_whatever_a_damaged_record_says(tmp_path: Path) -> None:
     assert next_session(tmp_path) == 1
-    write_new(tmp_path / "a.json", make_record(plan, session=3).model_dump_json(indent=1))
+    write_new(tmp_path / "a.json", make_record(tiny_plan(), session=3).model_dump_json(indent=1))
     (tmp_path / "broken.json").write_text("{")
     assert next_session(tmp_path) == 4
-
-
-def test_a_session_gets_a_number_of_its_own_whatever_a_damaged_record_says(tmp_path: Path) -> None:
     for number in (1, 2, 999_999_999, 10**12):
         (tmp_path / f"{number}.json").write_text(f'{{\n "session": {number},\n "x": {{"session": 7}}\n}}')
-    assert next_session(tmp_path) == 3
-
-
-def test_a_result_without_a_measurement_needs_no_machine() -> None:
-    left = JobResult(outcome="failed", message="planted").model_dump_json()
-    result = JobResult.model_validate_json(left)
-    assert (result.outcome, result.message) == ("failed", "planted")
-    assert (result.measurement, result.machine) == (None, None)
+    assert next_session(tmp_path) == 4
 
 
 def test_no_field_has_two_bounds_of_one_side_of_which_only_the_last_would_hold() -> None:
@@ -233,9 +177,3 @@ def test_no_field_has_two_bounds_of_one_side_of_which_only_the_last_would_hold()
         for name, field in model.model_fields.items():
             sides = [type(bound) for bound in field.metadata if isinstance(bound, Ge | Gt | Le | Lt)]
             assert len(sides) == len(set(sides)), f"{model.__name__}.{name}"
-
-
-def test_a_step_that_moves_no_bytes_is_refused() -> None:
-    values = {"images": 1, "forward_flop_per_image": 1, "backward_flop_per_image": 1, "bytes_per_image": 0}
-    with pytest.raises(ValidationError, match="bytes_per_image"):
-        Flops.model_validate(values)

@@ -23,11 +23,14 @@ from study.base.files import (
     write_whole,
 )
 
+Write = Callable[[Path, str | bytes], None]
+by_each_writer = pytest.mark.parametrize("write", [write_whole, write_if_changed, write_new])
 
-@pytest.mark.parametrize("write", [write_whole, write_if_changed, write_new])
+
+@by_each_writer
 @pytest.mark.parametrize(("content", "stored"), [("späth\n", "späth\n".encode()), (b"\x00\xff", b"\x00\xff")])
 def test_text_and_bytes_are_written_into_a_new_folder_and_nothing_else_is(
-    tmp_path: Path, write: Callable[[Path, str | bytes], None], content: str | bytes, stored: bytes
+    tmp_path: Path, write: Write, content: str | bytes, stored: bytes
 ) -> None:
     path = tmp_path / "new" / ("n" * 200 + ".json")
     write(path, content)
@@ -35,10 +38,8 @@ def test_text_and_bytes_are_written_into_a_new_folder_and_nothing_else_is(
     assert list(path.parent.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("write", [write_whole, write_if_changed, write_new])
-def test_a_file_gets_the_mode_that_the_user_gives_to_new_files(
-    tmp_path: Path, write: Callable[[Path, str | bytes], None]
-) -> None:
+@by_each_writer
+def test_a_file_gets_the_mode_that_the_user_gives_to_new_files(tmp_path: Path, write: Write) -> None:
     before = os.umask(0o027)
     try:
         write(tmp_path / "a", "text")
@@ -68,10 +69,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", folder], check=True)
 
 
-@pytest.mark.parametrize("write", [write_whole, write_if_changed, write_new])
-def test_a_full_disk_is_a_sentence_and_costs_no_earlier_file(
-    small_disk: Path, write: Callable[[Path, str | bytes], None]
-) -> None:
+@by_each_writer
+def test_a_full_disk_is_a_sentence_and_costs_no_earlier_file(small_disk: Path, write: Write) -> None:
     (small_disk / "earlier").write_text("kept")
     with pytest.raises(StudyError) as caught:
         write(small_disk / "new.json", b"x" * 100_000)
@@ -89,12 +88,13 @@ def test_a_write_that_numpy_cut_off_is_a_sentence_too(small_disk: Path) -> None:
         raise ValueError("not its")
 
 
-def test_a_limit_of_size_is_a_sentence_too(tmp_path: Path) -> None:
+@by_each_writer
+def test_a_limit_of_size_is_a_sentence_too(tmp_path: Path, write: Write) -> None:
     """The limit counts for a process of its own. It needs no small disk."""
     code = (
-        "import resource, signal, sys; from pathlib import Path; from study.base.files import write_whole\n"
+        "import resource, signal, sys; from pathlib import Path; from study.base import files\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (9, 9))\n"
-        "try: write_whole(Path(sys.argv[1]), 'x' * 100)\n"
+        f"try: files.{write.__name__}(Path(sys.argv[1]), 'x' * 100)\n"
         "except Exception as error: print(type(error).__name__, error)"
     )
     done = subprocess.run([sys.executable, "-c", code, tmp_path / "a"], capture_output=True, text=True, cwd=ROOT)
@@ -102,10 +102,8 @@ def test_a_limit_of_size_is_a_sentence_too(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("write", [write_whole, write_if_changed, write_new])
-def test_a_folder_or_a_device_is_never_replaced_by_a_file(
-    tmp_path: Path, write: Callable[[Path, str | bytes], None]
-) -> None:
+@by_each_writer
+def test_a_folder_or_a_device_is_never_replaced_by_a_file(tmp_path: Path, write: Write) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     for name in ("pipe", "folder"):

@@ -73,7 +73,7 @@ def test_a_record_carries_a_checksum_of_its_own_that_shows_an_edit(
     path = tmp_path / "tiny" / "records" / plan.runs[0].file
     assert kept.record_sha256 and read_record(path) == kept
     path.write_text(path.read_text().replace("exit code 3", "exit code 4"))
-    with pytest.raises(StudyError, match=r"not a valid record: record_sha256: .* edited or damaged; `python -m study"):
+    with pytest.raises(StudyError, match=rf"{path.name}: not a valid record: record_sha256: .* edited or damaged; `python -m study"):
         read_record(path)
 
 
