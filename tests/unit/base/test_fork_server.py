@@ -55,8 +55,17 @@ class ForkServer:
             return answer_of(connection)
 
 
+SLEEPS = "import os, time; print(os.getpid(), os.getppid(), flush=True); time.sleep(1000)"
+
+
+def numbers(output: Path) -> list[int]:
+    """The number of a process that sleeps, and that of its supervisor, once it has said them."""
+    _until(lambda: output.read_text().endswith("\n"))
+    return [int(number) for number in output.read_text().split()]
+
+
 @pytest.fixture
-def fork_server(tmp_path: Path) -> Iterator[ForkServer]:
+def fork_server() -> Iterator[ForkServer]:
     made = ForkServer()
     yield made
     made.end()
@@ -82,11 +91,9 @@ def test_a_forked_process_ends_as_any_other_does(
 
 def test_its_modules_are_imported_once_and_for_all(fork_server: ForkServer, tmp_path: Path) -> None:
     code = "import sys; assert 'decimal' in sys.modules; import fractions; print(id(sys.modules['decimal']))"
-    told = []
-    for _ in range(2):
-        assert fork_server.run(code, tmp_path / "out").code == 0
-        told.append((tmp_path / "out").read_text())
-    assert told[0] == told[1]
+    outputs = [tmp_path / name for name in ("first", "second")]
+    assert [fork_server.run(code, output).code for output in outputs] == [0, 0]
+    assert outputs[0].read_text() == outputs[1].read_text()
 
 
 def test_a_process_finds_the_modules_of_its_own_folder(fork_server: ForkServer, tmp_path: Path) -> None:
@@ -110,9 +117,8 @@ def test_nothing_that_a_process_changes_is_seen_by_the_next(fork_server: ForkSer
         "signal.getsignal(signal.SIGTERM), resource.getrlimit(resource.RLIMIT_NOFILE), os.sched_getaffinity(0),"
         "os.nice(0), threading.active_count(), len(os.listdir('/proc/self/task')), len(os.listdir('/proc/self/fd')))"
     )
-    assert fork_server.run(sees, tmp_path / "before").code == 0
-    assert fork_server.run(changes, tmp_path / "out").code == 0
-    assert fork_server.run(sees, tmp_path / "after").code == 0
+    for code, name in ((sees, "before"), (changes, "out"), (sees, "after")):
+        assert fork_server.run(code, tmp_path / name).code == 0
     assert (tmp_path / "before").read_text() == (tmp_path / "after").read_text()
 
 
@@ -164,29 +170,23 @@ def test_a_signal_of_the_client_reaches_the_process(fork_server: ForkServer, tmp
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_process_ends_with_its_client(number: int, fork_server: ForkServer, tmp_path: Path) -> None:
-    code = "import os, time; print(os.getpid(), flush=True); time.sleep(1000)"
-    with fork_server.begin(code, tmp_path / "out", at_clients_death=number):
-        _until(lambda: (tmp_path / "out").read_text().endswith("\n"))
-    _until(lambda: not psutil.pid_exists(int((tmp_path / "out").read_text())))
+    with fork_server.begin(SLEEPS, tmp_path / "out", at_clients_death=number):
+        process, _ = numbers(tmp_path / "out")
+    _until(lambda: not psutil.pid_exists(process))
 
 
 def test_a_process_ends_with_its_supervisor(fork_server: ForkServer, tmp_path: Path) -> None:
-    code = "import os, time; print(os.getpid(), os.getppid(), flush=True); time.sleep(1000)"
-    with fork_server.begin(code, tmp_path / "out") as connection:
-        _until(lambda: (tmp_path / "out").read_text().endswith("\n"))
-        process, supervisor = map(int, (tmp_path / "out").read_text().split())
+    with fork_server.begin(SLEEPS, tmp_path / "out") as connection:
+        process, supervisor = numbers(tmp_path / "out")
         os.kill(supervisor, signal.SIGKILL)
         assert answer_of(connection) == Answer(-signal.SIGKILL, None)
         _until(lambda: _has_ended(process))
 
 
 def test_a_process_outlives_its_fork_server_but_not_its_client(fork_server: ForkServer, tmp_path: Path) -> None:
-    code = "import os, time; print(os.getpid(), flush=True); time.sleep(1000)"
-    with fork_server.begin(code, tmp_path / "out"):
-        _until(lambda: (tmp_path / "out").read_text().endswith("\n"))
-        process = int((tmp_path / "out").read_text())
-        fork_server.process.kill()
-        fork_server.process.wait()
+    with fork_server.begin(SLEEPS, tmp_path / "out"):
+        process, _ = numbers(tmp_path / "out")
+        fork_server.end()
         assert not _has_ended(process)
     _until(lambda: _has_ended(process))
 
@@ -300,7 +300,6 @@ def test_a_process_ends_with_the_process_that_asked_though_another_holds_the_con
     """What holds the client's end of its own connection would otherwise outlive whoever asked for it."""
     output = tmp_path / "out"
     output.touch()
-    code = "import os, time; print(os.getpid(), flush=True); time.sleep(1000)"
     asks = (
         "import os, socket, sys, time; from study.base.fork_server import Request, ask\n"
         "address, code, output = sys.argv[1:]\n"
@@ -308,10 +307,9 @@ def test_a_process_ends_with_the_process_that_asked_though_another_holds_the_con
         "if os.fork() == 0: time.sleep(1000)\n"
         "time.sleep(1000)"
     )
-    words = [sys.executable, "-c", asks, fork_server.address, code, str(output)]
+    words = [sys.executable, "-c", asks, fork_server.address, SLEEPS, str(output)]
     client = subprocess.Popen(words, cwd=ROOT, start_new_session=True)
-    _until(lambda: output.read_text().endswith("\n"))
-    process = int(output.read_text())
+    process, _ = numbers(output)
     (holder,) = psutil.Process(client.pid).children()
     client.kill()
     client.wait()
@@ -322,26 +320,24 @@ def test_a_process_ends_with_the_process_that_asked_though_another_holds_the_con
         holder.kill()
 
 
-def test_without_a_fork_server_a_step_is_done_in_its_own_process(tmp_path: Path) -> None:
-    for offered in ("", " steps=/proc/self/fd/none"):
-        variables = {step.FORK_SERVERS: f"{os.getpid()} code{offered}"}
-        done = subprocess.run(
-            [sys.executable, "-m", "study.base.step", "plan", "--help"],
-            env=dict(os.environ) | variables, capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        assert "usage: python -m study plan" in done.stdout
+def helped(fork_servers: str) -> "subprocess.CompletedProcess[str]":
+    """A step that only says how it is used, whose start has these fork servers."""
+    environment = dict(os.environ) | {step.FORK_SERVERS: fork_servers}
+    words = [sys.executable, "-m", "study.base.step", "plan", "--help"]
+    return subprocess.run(words, env=environment, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("offered", ["", " steps=/proc/self/fd/none"])
+def test_without_a_fork_server_a_step_is_done_in_its_own_process(offered: str) -> None:
+    assert "usage: python -m study plan" in helped(f"{os.getpid()} code{offered}").stdout
 
 
 def test_a_step_whose_start_is_gone_does_nothing() -> None:
     """Snakemake was killed before the step could ask the kernel to end with it: nobody would see it work."""
     gone = subprocess.Popen(["true"])
     gone.wait()
-    done = subprocess.run(
-        [sys.executable, "-m", "study.base.step", "plan", "--help"],
-        env=dict(os.environ) | {step.FORK_SERVERS: f"{gone.pid} code"}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 128 + signal.SIGTERM
-    assert not done.stdout
+    done = helped(f"{gone.pid} code")
+    assert (done.returncode, done.stdout) == (128 + signal.SIGTERM, "")
 
 
 def _has_ended(process: int) -> bool:

@@ -9,23 +9,15 @@ from study.base.imports import closure, imported
 
 FILES = {
     "pack/__init__.py": "import pack.never\nif TYPE_CHECKING:\n    import pack.types\n",
-    "pack/never.py": "",
-    "pack/types.py": "",
     "pack/a.py": "import os, numpy\nfrom pack.sub.b import f\n",
     "pack/sub/__init__.py": "def lazy():\n    import pack.lazy\n",
     "pack/sub/b.py": "def f():\n    from pack import c\n    from pack.sub import text\n",
     "pack/sub/words.csv": "a,b\n",
-    "pack/sub/pages/page.html": "",
-    "pack/sub/.hidden": "",
-    "pack/sub/deep/__init__.py": "",
-    "pack/sub/deep/more.csv": "",
     "pack/c.py": "import pack.a\nclass C:\n    import pack.d\n",
     "pack/d.py": "import typing\nif typing.TYPE_CHECKING:\n    import pack.types\nelse:\n    import pack.e\n",
-    "pack/e.py": "",
-    "pack/lazy.py": "",
-    "pack/alone.py": "",
     "numpy.py": "import pack.alone\n",
-}
+} | dict.fromkeys([f"pack/{name}.py" for name in ("never", "types", "e", "lazy", "alone", "sub/deep/__init__")], "")
+FILES |= dict.fromkeys([f"pack/sub/{name}" for name in ("pages/page.html", ".hidden", "deep/more.csv")], "")
 
 
 @pytest.fixture
