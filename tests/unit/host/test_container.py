@@ -3,6 +3,7 @@
 import csv
 import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,8 @@ from study.config import own_model
 from study.config.load import read_selection
 from study.config.selection import Selection
 from study.config.settings import Settings
-from study.host.engine import base, client, container, engine_choice
-from study.host.engine.base import Engine
+from study.host.engine import client, container, engine_choice
 from study.host.engine.container import Box, Mount
-from study.host.engine.docker import Docker
 from study.host.engine.engine_choice import ENGINES, EngineChoice, engine
 from study.host.engine.mounts import check_readable, check_visible, own_mounts, settings_inside
 from study.host.engine.request import DOCKERFILE, base_of, request
@@ -36,16 +35,6 @@ BOX = Box(
     memory_bytes=2**31,
     cpus=(0, 2),
 )
-
-
-def after(line: list[str], option: str) -> list[str]:
-    """Every value that ``option`` has."""
-    return [line[index + 1] for index, item in enumerate(line) if item == option]
-
-
-def mounts(line: list[str]) -> list[list[str]]:
-    """The fields of every mount, as an engine written in Go reads them."""
-    return [next(csv.reader([value], strict=True)) for value in after(line, "--mount")]
 
 
 DOCKERS = """
@@ -80,9 +69,14 @@ STUDY_CONTAINER=apptainer CUDA_VISIBLE_DEVICES=0,1 TORCH_HOME=/cache python -m s
     ],
 )  # fmt: skip
 def test_the_whole_command_line_is_the_one_that_was_reviewed(
-    name: str, text: str, groups: str, gpus: str, variables: str
+    name: str, text: str, groups: str, gpus: str, variables: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a container may do is this line alone: a change of it is a decision, and is made here too."""
+    """What a container may do is this line alone: a change of it is a decision, and is made here too.
+
+    Nothing of the caller's environment is in it.
+    """
+    for variable in ("OMP_NUM_THREADS", "SECRET", "no_proxy"):
+        monkeypatch.setenv(variable, "1")
     text = text.replace("GROUPS", groups).replace("GPUS", gpus).replace("ENGINE", name)
     text = text.replace("VARIABLES", f"{variables}--env TORCH_HOME=/cache")
     box = replace(
@@ -92,81 +86,32 @@ def test_the_whole_command_line_is_the_one_that_was_reviewed(
     assert engine(name).argv(box) == [name, *text.split()]
 
 
-@pytest.mark.parametrize("name", ["docker", "podman"])
-def test_a_run_has_no_network_no_capability_no_writable_root_and_is_not_root(name: str) -> None:
-    line = engine(name).argv(BOX)
-    assert line[:2] == [name, "run"]
-    assert after(line, "--network") == ["none"]
-    assert after(line, "--cap-drop") == ["ALL"]
-    assert after(line, "--user") == ["1000:100"]
-    assert after(line, "--security-opt") == ["no-new-privileges", "label=disable"]
-    assert {"--read-only", "--init"} <= set(line)
-    assert not {"--privileged", "--rm", "-v"} & set(line)
-    assert after(line, "--pull") == ["never"]
-    assert after(line, "--name") == ["study-measures"]
-    assert after(line, "--memory") == after(line, "--memory-swap") == [str(2**31)]
-    assert after(line, "--cpuset-cpus") == ["0,2"]
-    assert after(line, "--shm-size") == [str(2**30)]
-    assert line[-4:] == ["sha256:1", "python", "-m", "study.training.job"]
-
-
-@pytest.mark.parametrize("name", ["docker", "podman", "apptainer"])
+@pytest.mark.parametrize("name", list(ENGINES))
 def test_paths_with_commas_colons_quotes_and_spaces_reach_the_engine_whole(name: str) -> None:
+    """The fields of every mount, as an engine written in Go reads them."""
+    line = engine(name).argv(BOX)
+    shown = [next(csv.reader([value], strict=True)) for option, value in pairwise(line) if option == "--mount"]
     read_only = "ro" if name == "apptainer" else "readonly"
-    shown = mounts(engine(name).argv(BOX))
     assert ["type=bind", f"source={ODD}", f"target=/data/{ODD.name}", read_only] in shown
     assert ["type=bind", f"source={BOX.scratch}", "target=/scratch"] in shown
-
-
-@pytest.mark.parametrize("name", ["docker", "podman", "apptainer"])
-def test_a_path_with_a_line_break_is_refused(name: str) -> None:
     with pytest.raises(StudyError, match="line break"):
         engine(name).argv(replace(BOX, mounts=[Mount(Path("/a\nb"), "/data/x")]))
 
 
-def test_each_engine_has_its_own_way_to_give_a_gpu() -> None:
-    chosen, every = replace(BOX, gpus=("0", "GPU-7")), replace(BOX, gpus=())
-    assert after(engine("docker").argv(chosen), "--gpus") == ['"device=0,GPU-7"']
-    assert after(engine("docker").argv(every), "--gpus") == ["all"]
-    assert after(engine("podman").argv(chosen), "--device") == ["nvidia.com/gpu=0", "nvidia.com/gpu=GPU-7"]
-    assert after(engine("podman").argv(every), "--device") == ["nvidia.com/gpu=all"]
-    assert "--nv" in engine("apptainer").argv(every)
-    assert "CUDA_VISIBLE_DEVICES=0,GPU-7" in engine("apptainer").argv(chosen)
-    for name in ENGINES:
-        line = engine(name).argv(BOX)
-        assert not {"--gpus", "--device", "--nv"} & set(line)
-        assert "CUDA_VISIBLE_DEVICES=" in line
-
-
-def test_apptainer_contains_the_run_and_brings_its_own_tmp_and_shared_memory() -> None:
-    line = engine("apptainer").argv(BOX)
-    assert line[0] == "apptainer"
-    assert {"--containall", "--cleanenv", "--no-home", "--no-privs"} <= set(line)
-    assert after(line, "--network") == ["none"]
-    targets = [fields[2] for fields in mounts(line)]
-    assert {"target=/tmp", "target=/dev/shm"} <= set(targets)
-    inside = line[line.index("sha256:1") + 1 :]
-    assert inside[0] == "env"
-    assert inside[-3:] == ["python", "-m", "study.training.job"]
+@pytest.mark.parametrize(
+    ("name", "gives"), [("docker", "--gpus all"), ("podman", "--device nvidia.com/gpu=all"), ("apptainer", "--nv")]
+)
+def test_each_engine_has_its_own_way_to_give_every_gpu_and_gives_none_unasked(name: str, gives: str) -> None:
+    assert f" {gives} " in " ".join(engine(name).argv(replace(BOX, gpus=())))
+    line = engine(name).argv(BOX)
+    assert not {"--gpus", "--device", "--nv"} & set(line)
+    assert "CUDA_VISIBLE_DEVICES=" in line
 
 
 def test_a_step_with_network_has_the_hosts_and_nothing_else_changes() -> None:
     step = engine("docker").argv(replace(BOX, network=True))
-    assert after(step, "--network") == ["host"]
-    alone = engine("docker").argv(BOX)
-    step[step.index("--network") + 1] = "none"
-    assert step == alone
-
-
-def test_what_is_passed_on_stays_out_of_the_command_line() -> None:
-    line = engine("docker").argv(replace(BOX, passed=["https_proxy"]))
-    assert "https_proxy" in after(line, "--env")
-
-
-def test_groups_of_the_caller_are_kept() -> None:
-    grouped = replace(BOX, groups=(7, 8))
-    assert after(engine("docker").argv(grouped), "--group-add") == ["7", "8"]
-    assert after(engine("podman").argv(grouped), "--group-add") == ["keep-groups"]
+    assert step.count("host") == 1
+    assert ["none" if word == "host" else word for word in step] == engine("docker").argv(BOX)
 
 
 def test_a_link_to_outside_the_folder_is_refused_before_a_container_starts(tmp_path: Path) -> None:
@@ -188,22 +133,7 @@ def test_root_becomes_nobody_inside_and_others_stay_who_they_are() -> None:
     assert container.user_inside(1000, 100, rootless=True) == (0, 0)  # the caller, as a rootless docker calls him
     assert container.user_inside(0, 0) == (65532, 65532)
     assert container.user_inside(1000, 100) == (1000, 100)
-
-
-def test_podman_without_root_keeps_the_callers_number() -> None:
-    assert after(engine("podman").argv(BOX), "--userns") == ["keep-id"]
     assert "--userns" not in engine("podman").argv(replace(BOX, user=(65532, 65532)))
-    assert "--userns" not in engine("docker").argv(BOX)
-
-
-def test_nothing_of_the_callers_environment_reaches_a_container(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    monkeypatch.setenv("SECRET", "1")
-    names = {value.split("=")[0] for value in after(engine("docker").argv(BOX), "--env")}
-    assert names == {
-        "HOME", "USER", "MPLCONFIGDIR", "PYTHONPATH", "PYTHONUNBUFFERED", "STUDY_CONTAINER", "CUDA_VISIBLE_DEVICES",
-        "CUDA_DEVICE_ORDER",
-    }  # fmt: skip
 
 
 def test_shared_memory_grows_with_the_loader() -> None:
@@ -233,16 +163,20 @@ def test_paths_of_the_settings_are_mounted_and_renamed_and_nothing_else_changes(
     assert settings_inside(Settings.model_validate({})) == (Settings.model_validate({}), [])
 
 
+def mounts_for(name: str) -> list[Mount]:
+    """What is shown to a run with a user's own model."""
+    model = {"name": name, "weights": "none"}
+    return own_mounts(Settings.model_validate({"model": model, "training": {"freeze_epochs": 0}}))
+
+
 def test_a_users_own_model_is_shown_to_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    training = {"freeze_epochs": 0}
-    settings = Settings.model_validate({"model": {"name": "nets.small:make", "weights": "none"}, "training": training})
-    assert own_mounts(settings) == []
+    assert mounts_for("nets.small:make") == []
     with refused("model.name", "nets.small:make"):
         own_model.check("nets.small:make", tmp_path, "docker")
     (tmp_path / "nets").mkdir()
     own_model.check("nets.small:make", tmp_path, "docker")
-    assert own_mounts(settings) == [Mount(tmp_path / "nets", f"{container.WORK}/nets")]
+    assert mounts_for("nets.small:make") == [Mount(tmp_path / "nets", f"{container.WORK}/nets")]
     assert own_mounts(Settings.model_validate({})) == []
 
 
@@ -250,18 +184,13 @@ def test_a_replications_network_is_shown_from_wherever_a_start_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the checkout, and of the folder of the start, whose own one of that name counts."""
-
-    def shown(name: str) -> list[Mount]:
-        model = {"name": f"replications.{name}.networks:small_net", "weights": "none"}
-        return own_mounts(Settings.model_validate({"model": model, "training": {"freeze_epochs": 0}}))
-
     monkeypatch.chdir(tmp_path)
-    assert shown("gpu_lab") == [Mount(ROOT / "replications" / "gpu_lab", f"{container.WORK}/replications/gpu_lab")]
-    assert shown("mine") == []
-    for name in ("mine", "gpu_lab"):
-        (tmp_path / "replications" / name).mkdir(parents=True)
-        own = tmp_path / "replications" / name
-        assert shown(name) == [Mount(own, f"{container.WORK}/replications/{name}")]
+    theirs = Mount(ROOT / "replications" / "gpu_lab", f"{container.WORK}/replications/gpu_lab")
+    for name, before in (("mine", []), ("gpu_lab", [theirs])):
+        model, own = f"replications.{name}.networks:small_net", tmp_path / "replications" / name
+        assert mounts_for(model) == before
+        own.mkdir(parents=True)
+        assert mounts_for(model) == [Mount(own, f"{container.WORK}/replications/{name}")]
 
 
 def test_what_a_users_own_model_imports_from_beside_it_is_shown_too_and_nothing_else(
@@ -281,11 +210,8 @@ def test_what_a_users_own_model_imports_from_beside_it_is_shown_too_and_nothing_
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    settings = Settings.model_validate(
-        {"model": {"name": "nets:mine", "weights": "none"}, "training": {"freeze_epochs": 0}}
-    )
-    shown = ["blocks.py", "nets.py", "parts", "shared", "unreadable.py"]
-    assert own_mounts(settings) == [Mount(tmp_path / name, f"{container.WORK}/{name}") for name in shown]
+    names = ["blocks.py", "nets.py", "parts", "shared", "unreadable.py"]
+    assert mounts_for("nets:mine") == [Mount(tmp_path / name, f"{container.WORK}/{name}") for name in names]
 
 
 def test_what_root_may_read_alone_is_refused_before_a_container_starts(tmp_path: Path) -> None:
@@ -317,12 +243,10 @@ class TestTheChoiceOfAnEngine:
         chosen = self.choose()
         assert (chosen.engine, chosen.reason) == ("none", "docker is not installed")
 
-    @pytest.mark.parametrize("engine", ["docker", "podman", "apptainer"])
-    def test_an_engine_named_outright_that_is_absent_is_one_error_with_what_to_do(self, engine: str) -> None:
-        with pytest.raises(
-            StudyError, match=rf"container: '{engine}' cannot be used: {engine} is not installed; .*none"
-        ):
-            self.choose(container=engine)
+    @pytest.mark.parametrize("name", list(ENGINES))
+    def test_an_engine_named_outright_that_is_absent_is_one_error_with_what_to_do(self, name: str) -> None:
+        with pytest.raises(StudyError, match=rf"container: '{name}' cannot be used: {name} is not installed; .*none"):
+            self.choose(container=name)
 
     def test_an_engine_that_does_not_answer_is_said_in_its_own_words(self) -> None:
         self.engine("echo 'Cannot connect to the Docker daemon at unix:///run/docker.sock.' >&2; exit 1")
@@ -339,14 +263,15 @@ class TestTheChoiceOfAnEngine:
         assert (chosen.engine, chosen.reason) == ("docker", "its engine answers")
         assert {device: wanted.kind for device, wanted in chosen.images.items()} == {"cpu": "built", "cuda": "built"}
 
-    def test_a_base_image_that_cannot_be_had_is_said(self) -> None:
-        self.engine('case "$1" in version) echo 1;; *) exit 1;; esac')
+    def test_an_image_that_cannot_be_had_is_said_and_a_look_fetches_nothing(self) -> None:
+        pulled = self.bin / "pulled"
+        self.engine(f'case "$1" in version) echo 1;; pull) echo >{pulled}; exit 1;; *) exit 1;; esac')
+        engine_choice.choose_engine(read_selection({}), fetch=False)
+        assert not pulled.exists()
         assert "the base image is not here and cannot be pulled" in self.choose().reason
+        assert pulled.exists()
         with pytest.raises(StudyError, match=r"the base image is not here .*base_image.*other:1"):
             self.choose(container="docker", base_image="other:1")
-
-    def test_an_image_that_cannot_be_had_is_said(self) -> None:
-        self.engine('case "$1" in version) echo 1;; *) exit 1;; esac')
         with pytest.raises(StudyError, match=r"the image of images.cpu is not here .*no/such:1"):
             self.choose(container="docker", images={"cpu": "no/such:1"})
 
@@ -364,11 +289,6 @@ class TestTheChoiceOfAnEngine:
             identities.append(self.choose(images={"cpu": reference}).images["cpu"].identity)
         assert identities[1] == identities[2]
         assert len(set(identities)) == 3
-
-    def test_a_look_fetches_nothing(self) -> None:
-        self.engine(f'case "$1" in version) echo 1;; pull) touch {self.bin}/pulled;; *) exit 1;; esac')
-        engine_choice.choose_engine(read_selection({}), fetch=False)
-        assert not (self.bin / "pulled").exists()
 
     def test_a_gpu_that_docker_cannot_give_is_said_before_anything_is_built(
         self, monkeypatch: pytest.MonkeyPatch
@@ -444,35 +364,6 @@ def test_a_changed_dockerfile_asks_for_another_image(tmp_path: Path, monkeypatch
     after = request(Selection(), "cpu")
     assert before.reference != after.reference
     assert request(Selection(), "cuda").identity == after.identity  # the same bytes for both devices
-
-
-def test_a_launcher_is_known_by_its_number_and_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a launcher that is gone left behind is removed; what one may still be at work with is told."""
-    own = base.launcher_label()
-    namespace, number, start = own.split(".")
-    labels = {
-        "own": own,
-        "recycled": f"{namespace}.{number}.{int(start) - 1}",  # another process got the number
-        "gone": f"{namespace}.{2**22 + 1}.{start}",
-        "broken": f"{namespace}..",
-        "elsewhere": f"{namespace}7.{number}.{start}",  # in another namespace: cannot be told
-        "restarted": f"00000000{namespace[8:]}.{number}.{start}",  # before the machine was started
-    }
-    removed = []
-
-    def ask(engine: Engine, *arguments: str, seconds: float = 0.0) -> str:
-        if arguments[0] == "ps":
-            return "\n".join(labels)
-        if arguments[0] == "rm":
-            removed.append(arguments[-1])
-            return ""
-        name = arguments[-1]
-        config = {"Labels": {container.LAUNCHER: labels[name]}}
-        return json.dumps([{"Name": f"/{name}", "Config": config, "State": {"Running": True}}])
-
-    monkeypatch.setattr(Docker, "ask", ask)
-    assert base.remove_orphans(engine("docker")) == ["own", "elsewhere"]
-    assert removed == ["recycled", "gone", "broken", "restarted"]
 
 
 def test_the_line_that_tells_of_an_error_is_found() -> None:

@@ -232,21 +232,26 @@ def test_an_image_is_saved_under_its_name_and_one_from_an_archive_by_its_id(
 
 @pytest.mark.parametrize("name", KEEP)
 def test_containers_of_killed_launchers_are_removed_and_those_at_work_are_named(name: str, client: Client) -> None:
-    def answer(label: str, running: bool) -> str:
-        values = {"Name": "/study-measures", "Config": {"Labels": {LAUNCHER: label}}, "State": {"Running": running}}
-        return json.dumps([values])
-
+    """A launcher is known by its number and its start; of one in another namespace nothing can be told."""
     own = base.launcher_label()
-    gone = ".".join([own.split(".")[0], str(2**22 + 1), "1"])
-    client.says({
-        f"ps --all --quiet --filter label={LAUNCHER}": "one\ntwo\nthree\nlost",
-        "container inspect one": answer(own, True),
-        "container inspect two": answer(own, False),
-        "container inspect three": answer(gone, True),
-        "rm": "",
-    })  # fmt: skip
-    assert base.remove_orphans(engine(name)) == ["study-measures"]
-    assert [line for line in client.asked() if line.startswith("rm")] == ["rm --force --volumes three"]
+    namespace, number, start = own.split(".")
+    labels = {
+        "own": own,
+        "ended": own,
+        "recycled": f"{namespace}.{number}.{int(start) - 1}",  # another process got the number
+        "gone": f"{namespace}.{2**22 + 1}.{start}",
+        "broken": f"{namespace}..",
+        "elsewhere": f"{namespace}7.{number}.{start}",
+        "restarted": f"00000000{namespace[8:]}.{number}.{start}",  # before the machine was started
+    }
+    answers = {f"ps --all --quiet --filter label={LAUNCHER}": "\n".join([*labels, "lost"]), "rm": ""}
+    for one, label in labels.items():
+        values = {"Name": f"/{one}", "Config": {"Labels": {LAUNCHER: label}}, "State": {"Running": one != "ended"}}
+        answers[f"container inspect {one}"] = json.dumps([values])
+    client.says(answers)
+    assert base.remove_orphans(engine(name)) == ["own", "elsewhere"]
+    removed = [line for line in client.asked() if line.startswith("rm")]
+    assert removed == [f"rm --force --volumes {one}" for one in ("recycled", "gone", "broken", "restarted")]
 
 
 def test_apptainer_keeps_no_containers(client: Client) -> None:
