@@ -101,8 +101,9 @@ def test_settings_that_were_never_measured_are_counted_apart() -> None:
     assert words == "about 3 min, from earlier runs with the same settings; 3 runs of other settings not counted"
 
 
-def test_the_time_left_is_known_from_the_first_block_on(tmp_path: Path) -> None:
+def test_the_time_left_is_known_from_the_first_block_on_and_not_of_a_run_by_hand(tmp_path: Path) -> None:
     plan, files = planned(), Results(tmp_path)
+    assert budget.time_left("tiny", files) is None
     started(plan, files)
     told = []
     for _ in plan.runs:
@@ -112,10 +113,15 @@ def test_the_time_left_is_known_from_the_first_block_on(tmp_path: Path) -> None:
     assert told == [unknown, "about 4 min left", "about 3 min left", "about 2 min left", "about 60 s left", None]
 
 
-def test_earlier_records_tell_the_time_left_from_the_first_run_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("studies", [None, "[" * 100_000, '{"studies": ["../x"]}', "\xff"])
+def test_earlier_records_tell_the_time_left_from_the_first_run_on_beside_a_damaged_list_of_studies(
+    tmp_path: Path, studies: str | None
+) -> None:
     plan, files = planned(), Results(tmp_path)
     started(plan, files, expected={run.key: 600.0 for run in plan.runs})
     make(plan, files, 1)
+    if studies is not None:
+        files.selection.write_text(studies, encoding="latin-1")
     assert budget.time_left("tiny", files) == "about 50 min left"
 
 
@@ -139,19 +145,6 @@ def test_blocks_that_a_budget_leaves_are_no_time_left(tmp_path: Path) -> None:
     assert [block.ended for block in (read_session(files.session("tiny")) or Session()).blocks] == [True, True, False]
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, '{"studies": ["../x"]}', "\xff"])
-def test_a_damaged_list_of_studies_leaves_the_time_of_the_own_one(tmp_path: Path, text: str) -> None:
-    plan, files = planned(), Results(tmp_path)
-    started(plan, files, expected={run.key: 600.0 for run in plan.runs})
-    make(plan, files, 1)
-    files.selection.write_text(text, encoding="latin-1")
-    assert budget.time_left("tiny", files) == "about 50 min left"
-
-
-def test_a_run_by_hand_has_no_time_left(tmp_path: Path) -> None:
-    assert budget.time_left("tiny", Results(tmp_path)) is None
-
-
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [(0.2, "1 s"), (40, "40 s"), (89.9, "90 s"), (100, "2 min"), (3600, "60 min"), (9000, "2.5 h")],
@@ -160,50 +153,42 @@ def test_durations_are_said_in_two_digits_or_so(seconds: float, words: str) -> N
     assert duration_words(seconds) == words
 
 
-def timed(seconds: float, warm_up: float = 0.06, validation: float = 0.1, reference_workload: float = 0.004) -> Record:
-    """A record whose run took ``seconds``, of which the warm-up step and the validation took those."""
+def timed(seconds: float, warm_up: float = 0.06, validation: float = 0.1, ruler: float = 0.004) -> Record:
+    """A record whose run took ``seconds``, of which the warm-up step and the validation took those; ``ruler`` is what
+    the reference workload took."""
     record = make_record(tiny_plan(), fit_seconds=seconds)
     assert record.measurement
     first, second = record.measurement.steps
     steps = [first.model_copy(update={"forward_seconds": warm_up - (first.seconds - first.forward_seconds)}), second]
     epochs = [record.measurement.epochs[0].model_copy(update={"valid_seconds": validation})]
     measured = record.measurement.model_copy(update={"steps": steps, "epochs": epochs})
-    ruler = ReferenceWorkload(first_use_seconds=0, before=[reference_workload] * 9, after=[reference_workload] * 9)
-    return record.model_copy(update={"measurement": measured, "reference_workload": ruler})
+    workload = ReferenceWorkload(first_use_seconds=0, before=[ruler] * 9, after=[ruler] * 9)
+    return record.model_copy(update={"measurement": measured, "reference_workload": workload})
 
 
 USUAL = [timed(2.0), timed(2.01), timed(1.99)]
 
 
-def test_a_run_far_from_its_siblings_is_marked_with_the_part_that_took_longer() -> None:
-    assert (
-        siblings.check_outlier(timed(3.1, warm_up=1.1), USUAL)
-        == "OUTLIER among its siblings (others 2.00 s): warm-up took longer"
-    )
-    assert siblings.check_outlier(timed(3.1, validation=1.2), USUAL[:1]) == (
-        "OUTLIER among its siblings (the other 2.00 s): validation took longer"
-    )
-    assert (
-        siblings.check_outlier(timed(3.1), USUAL) == "OUTLIER among its siblings (others 2.00 s): all of it took longer"
-    )
+DISTURBED = timed(3.0).model_copy(update={"disturbed": ["steal_percent"], "observed": Observed(steal_percent=80.0)})
 
 
-def test_a_run_that_is_far_with_the_whole_machine_says_so() -> None:
-    told = siblings.check_outlier(timed(3.0, warm_up=1.06, reference_workload=0.006), USUAL)
-    assert told == (
-        "OUTLIER among its siblings (others 2.00 s): the machine itself was 1.5 times as slow; warm-up took longer"
-    )
-    fast = siblings.check_outlier(timed(1.0, reference_workload=0.002), USUAL)
-    assert fast is not None
-    assert "the machine itself was 2.0 times as fast; " in fast
-    assert fast.endswith("took less time")
-
-
-def test_a_disturbed_run_that_is_far_names_what_disturbed_it() -> None:
-    record = timed(3.0).model_copy(
-        update={"disturbed": ["others_cpu_percent"], "observed": Observed(others_cpu_percent=80.0)}
-    )
-    assert "disturbed (others_cpu_percent); " in str(siblings.check_outlier(record, USUAL))
+@pytest.mark.parametrize(
+    ("record", "others", "told"),
+    [
+        (timed(3.1, warm_up=1.1), USUAL, "warm-up took longer"),
+        (timed(3.1, validation=1.2), USUAL[:1], "validation took longer"),
+        (timed(3.1), USUAL, "all of it took longer"),
+        (timed(3.0, warm_up=1.06, ruler=0.006), USUAL, "the machine itself was 1.5 times as slow; warm-up took longer"),
+        (timed(1.0, ruler=0.002), USUAL, "the machine itself was 2.0 times as fast; all of it took less time"),
+        (DISTURBED, USUAL, "disturbed (steal_percent); all of it took longer"),
+    ],
+)
+def test_a_run_far_from_its_siblings_is_marked_with_the_part_that_took_longer_and_what_disturbed_it(
+    record: Record, others: list[Record], told: str
+) -> None:
+    siblings_are = "others" if len(others) > 1 else "the other"
+    found = siblings.check_outlier(record, others)
+    assert found == f"OUTLIER among its siblings ({siblings_are} 2.00 s): {told}"
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, table
 from study.artifacts.prepared import ImageRequest
+from study.artifacts.run import Run
 from study.artifacts.setting import settings_of
-from study.base.errors import StudyError
 from study.config import own_model
 from study.config.sections import Dataset
 from study.config.study import Study
@@ -19,7 +19,7 @@ from study.host.engine.engine_choice import EngineChoice
 from study.host.plan import process_count
 from study.host.plan.make import make_plan
 from study.host.plan.workflow import Workflow
-from tests.conftest import HERE, plan_at, plant_package, study_values, tiny_plan, write_photos
+from tests.conftest import plan_at, plant_package, study_values, tiny_plan, write_photos
 from tests.errors import refused
 
 
@@ -33,99 +33,102 @@ def test_names_are_readable_unique_and_safe() -> None:
     assert all(re.fullmatch(r"[A-Za-z0-9_.-]+", run.file) for run in [*plan.runs, *odd.runs])
 
 
-def test_levels_that_differ_only_in_odd_letters_keep_names_apart(tmp_path: Path) -> None:
-    levels = [str(write_photos(tmp_path / name, {"a": 5, "b": 5})) for name in ("写真 1", "写真 '1")]
+def test_paths_as_levels_leave_their_base_names_alone_in_names_that_odd_letters_keep_apart(tmp_path: Path) -> None:
+    names = ("one", "two", "写真 1", "写真 '1")
+    levels = [str(write_photos(tmp_path / "alice" / name, {"a": 5, "b": 5})) for name in names]
     dataset = {"source": "folder", "path": levels[0], "image_size": 32}
-    plan = tiny_plan(
-        dataset=dataset, factors={"dataset.path": levels}, training={"batch_size": 4, "freeze_epochs": 0}, curve=None
-    )
-    assert len({run.name for run in plan.runs}) == 2
-    assert all(re.fullmatch(r"[A-Za-z0-9_.-]+", run.file) for run in plan.runs)
+    runs = tiny_plan(dataset=dataset, factors={"dataset.path": levels}, curve=None).runs
+    assert len({run.name for run in runs}) == 4
+    assert sum(run.name.startswith(("one_", "two_")) for run in runs) == 2
+    assert all(re.fullmatch(r"[A-Za-z0-9_.-]+", run.file) and "alice" not in run.file for run in runs)
 
 
 def test_each_block_holds_every_configuration_once_in_an_order_of_its_own() -> None:
-    plan = tiny_plan(factors={"training.batch_size": [1, 2, 3, 4, 5, 6, 7, 8]}, replicates=4)
+    eight: dict[str, Any] = {"factors": {"training.batch_size": list(range(1, 9))}, "replicates": 4}
+    plan = tiny_plan(**eight)
     orders = []
     for block in range(1, 5):
         runs = [run for run in plan.runs if run.block == block]
-        assert Counter(run.setting.levels["training.batch_size"] for run in runs) == Counter(range(1, 9))
-        assert [run.position for run in runs] == list(range(8 * block - 7, 8 * block + 1))
         orders.append(tuple(run.setting.levels["training.batch_size"] for run in runs))
+        assert Counter(orders[-1]) == Counter(range(1, 9))
+        assert [run.position for run in runs] == list(range(8 * block - 7, 8 * block + 1))
     assert len(set(orders)) == 4
-    assert tiny_plan(factors={"training.batch_size": [1, 2, 3, 4, 5, 6, 7, 8]}, replicates=4) == plan
-    other = tiny_plan(factors={"training.batch_size": [1, 2, 3, 4, 5, 6, 7, 8]}, replicates=4, seed=2)
-    assert [run.name for run in other.runs] != [run.name for run in plan.runs]
+    assert tiny_plan(**eight) == plan
+    assert [run.name for run in tiny_plan(**eight, seed=2).runs] != [run.name for run in plan.runs]
 
 
-def test_adding_a_level_or_a_replicate_keeps_the_records_of_the_others() -> None:
-    before = {run.file for run in tiny_plan().runs}
-    more = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [2, 4, 8]}, replicates=3)
-    assert before < {run.file for run in more.runs}
+def files_of(**changes: Any) -> set[str]:
+    """The names of the records of a tiny study."""
+    return {run.file for run in tiny_plan(**changes).runs}
+
+
+def test_what_is_added_or_dropped_keeps_the_records_of_the_others() -> None:
+    assert files_of() < files_of(factors={"device": ["cpu"], "training.batch_size": [2, 4, 8]}, replicates=3)
+    few, others = (
+        files_of(factors={"training.batch_size": [2, 4, 8]}, only=[{"training.batch_size": size} for size in sizes])
+        for sizes in ((2, 4), (4, 8))
+    )
+    assert len(few & others) == 1
 
 
 def test_data_of_a_folder_are_in_the_key_by_names_sizes_and_times(photos: Path) -> None:
-
-    changes = {
-        "dataset": {"source": "folder", "path": str(photos), "image_size": 32},
-        "factors": {"training.batch_size": [4]},
-    }
-    before = tiny_plan(**changes).runs[0].key
-    assert tiny_plan(**changes).runs[0].key == before
+    data = {"dataset": {"source": "folder", "path": str(photos), "image_size": 32}}
+    before = files_of(**data)
+    assert files_of(**data) == before
     first = next(photos.rglob("*.jpg"))
     os.utime(first, ns=(1, 1))
-    touched = tiny_plan(**changes).runs[0].key
+    touched = files_of(**data)
     first.unlink()
-    assert len({before, touched, tiny_plan(**changes).runs[0].key}) == 3
+    assert len(before | touched | files_of(**data)) == 3 * len(before)
 
 
-def test_a_users_own_model_is_in_the_key_by_its_code_and_what_it_is_tried_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    nets = tmp_path / "nets"
-    nets.mkdir()
-
-    def key(classes: int = 2) -> str:
-        return tiny_plan(
-            model={"name": "nets.small:make", "weights": "none"},
-            dataset={"images": 40, "classes": classes, "channels": 3, "image_size": 32},
-            training={"freeze_epochs": 0, "batch_size": 4},
-        ).runs[0].weights  # fmt: skip
-
-    (nets / "small.py").write_text("a = 1")
-    before = key()
-    assert key() == before
-    assert key(classes=3) != before
-    (nets / "helper.py").write_text("b = 1")
-    assert key() != before
-
-
-def test_what_a_users_own_model_imports_from_beside_it_is_in_the_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "nets.py").write_text("from blocks import Block")
-    (tmp_path / "blocks.py").write_text("from parts.small import Block")
-    (tmp_path / "parts").mkdir()
-
-    def key() -> str:
-        model, training = {"name": "nets:mine", "weights": "none"}, {"freeze_epochs": 0, "batch_size": 4}
-        return tiny_plan(model=model, training=training).runs[0].key
-
-    keys = [key()]
-    for name in ("nets.py", "blocks.py", "parts/small.py"):
-        with (tmp_path / name).open("a") as file:
-            file.write("\n# edited")
-        keys.append(key())
-    (tmp_path / "other.py").write_text("a = 1")
-    assert key() == keys[-1]
-    assert len(set(keys)) == 4
+def own_run(name: str, **changes: Any) -> Run:
+    """The first run of a study whose model is a user's own."""
+    return tiny_plan(model={"name": name, "weights": "none"}, **changes).runs[0]
 
 
 def own_key(name: str) -> str:
-    """The key of the first run of a study whose model is a user's own."""
-    model, training = {"name": name, "weights": "none"}, {"freeze_epochs": 0, "batch_size": 4}
-    return tiny_plan(model=model, training=training).runs[0].key
+    """The key of such a run."""
+    return own_run(name).key
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a start, with nothing in it."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    """Write these files, and the folders that they need."""
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def test_a_users_own_model_is_in_the_key_by_its_code_and_what_it_is_tried_on(here: Path) -> None:
+    def weights(classes: int = 2) -> str:
+        dataset = {"images": 40, "classes": classes, "channels": 3, "image_size": 32}
+        return own_run("nets.small:make", dataset=dataset).weights
+
+    write(here, {"nets/small.py": "a = 1"})
+    before = weights()
+    assert weights() == before
+    assert weights(classes=3) != before
+    write(here, {"nets/helper.py": "b = 1"})
+    assert weights() != before
+
+
+def test_what_a_users_own_model_imports_from_beside_it_is_in_the_key(here: Path) -> None:
+    files = {"nets.py": "from blocks import Block", "blocks.py": "from parts.small import Block", "parts/small.py": ""}
+    write(here, files)
+    keys = [own_key("nets:mine")]
+    for name, text in files.items():
+        write(here, {name: f"{text}\n# edited"})
+        keys.append(own_key("nets:mine"))
+    write(here, {"other.py": "a = 1"})
+    assert own_key("nets:mine") == keys[-1]
+    assert len(set(keys)) == 4
 
 
 @pytest.mark.parametrize(
@@ -141,55 +144,40 @@ def own_key(name: str) -> str:
     ],
 )
 def test_a_changed_file_beside_a_users_own_model_is_a_new_run(
-    name: str, module: str, read: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, module: str, read: str, text: str, here: Path
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    for path, content in ((read, "1"), (module, text)):
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(content)
+    write(here, {read: "1", module: text})
     before = own_key(name)
     assert own_key(name) == before
-    (tmp_path / read).write_text("2")
+    write(here, {read: "2"})
     assert own_key(name) != before
 
 
-def test_a_model_in_a_package_of_several_has_its_own_folder_in_its_key_and_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_model_in_a_package_of_several_has_its_own_folder_in_its_key_and_no_other(here: Path) -> None:
     others = (
         "docs/other/networks.py", "docs/README.md", "notes.md", "docs/mine/.hidden", "docs/mine/results/record.json",
         "docs/mine/README.md", "docs/mine/studies/one.yaml",
         "docs/mine/__pycache__/networks.cpython-311.pyc", "docs/mine/venv/lib.py",
     )  # fmt: skip
-    for path in ("docs/__init__.py", "docs/mine/networks.py", *others):
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text("")
+    write(here, dict.fromkeys(("docs/__init__.py", "docs/mine/networks.py", *others), ""))
     before = own_key("docs.mine.networks:small")
-    for path in others:
-        (tmp_path / path).write_text("changed = True")
+    write(here, dict.fromkeys(others, "changed = True"))
     assert own_key("docs.mine.networks:small") == before
 
 
-def test_a_model_among_too_many_files_is_refused_before_they_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_model_among_too_many_files_or_too_large_ones_is_refused_before_they_are_read(
+    here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(own_model, "MOST_FILES", 3)
-    (tmp_path / "zoo").mkdir()
-    for number in range(4):
-        (tmp_path / "zoo" / f"{number}.py").touch()
-    with pytest.raises(StudyError) as caught:
+    write(here, dict.fromkeys([f"zoo/{number}.py" for number in range(4)], ""))
+    with refused("model.name", "zoo.small:mine"):
         own_key("zoo.small:mine")
-    assert (caught.value.key, caught.value.value) == ("model.name", "zoo.small:mine")
-    (tmp_path / "zoo" / "3.py").unlink()
-    (tmp_path / "zoo" / "0.py").write_text("open('large.bin')")
-    with (tmp_path / "zoo" / "large.bin").open("wb") as file:
-        file.truncate((own_model.LARGEST_MIB << 20) + 1)
-    (tmp_path / "zoo" / "2.py").unlink()
-    with pytest.raises(StudyError) as caught:
+    for number in (2, 3):
+        (here / "zoo" / f"{number}.py").unlink()
+    write(here, {"zoo/0.py": "open('large.bin')", "zoo/large.bin": ""})
+    os.truncate(here / "zoo" / "large.bin", (own_model.LARGEST_MIB << 20) + 1)
+    with refused("model.name", "zoo.small:mine"):
         own_key("zoo.small:mine")
-    assert (caught.value.key, caught.value.value) == ("model.name", "zoo.small:mine")
 
 
 def test_another_torch_in_the_same_checkout_is_a_new_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,21 +230,7 @@ def test_the_table_shows_name_factors_block_and_position() -> None:
 
 
 def test_a_study_without_factors_is_one_run_a_replicate() -> None:
-    values = study_values(factors={}, curve=None, replicates=2)
-    plan = make_plan(
-        "one",
-        Study.model_validate(values | {"training": {"batch_size": 4, "freeze_epochs": 0}}),
-        EngineChoice("none", ""),
-        HERE,
-    )
-    assert [run.name for run in plan.runs] == ["run-r1", "run-r2"]
-
-
-def test_a_path_as_a_level_leaves_its_base_name_alone_in_the_runs_name(tmp_path: Path) -> None:
-    levels = [str(write_photos(tmp_path / "alice" / name, {"a": 5, "b": 5})) for name in ("one", "two")]
-    dataset = {"source": "folder", "path": levels[0], "image_size": 32}
-    plan = tiny_plan(dataset=dataset, factors={"dataset.path": levels}, curve=None)
-    assert all(run.name.startswith(("one_", "two_")) and "alice" not in run.name for run in plan.runs)
+    assert [run.name for run in tiny_plan(factors={}, curve=None, replicates=2).runs] == ["run-r1", "run-r2"]
 
 
 def test_levels_are_those_that_were_checked() -> None:
@@ -383,12 +357,10 @@ def test_data_are_prepared_by_a_study_that_can_make_a_run_here(tmp_path: Path) -
 
 def test_the_last_plan_is_read_where_the_number_of_processes_may_come_from_it() -> None:
     study = tiny_plan().study
-    assert not process_count.may_differ(study)
-    assert process_count.may_differ(
-        study.model_copy(update={"factors": {"training.strategy": ["single", "ddp"], "training.batch_size": [4]}})
-    )
     together = study.training.model_copy(update={"strategy": "ddp"})
-    assert process_count.may_differ(study.model_copy(update={"training": together}))
+    factors = {"training.strategy": ["single", "ddp"], "training.batch_size": [4]}
+    for changes, differs in (({}, False), ({"factors": factors}, True), ({"training": together}, True)):
+        assert process_count.may_differ(study.model_copy(update=changes)) is differs
 
 
 def test_a_run_waits_for_missing_preparation_alone(tmp_path: Path) -> None:
@@ -421,15 +393,6 @@ def test_only_the_named_settings_are_run_each_as_often_as_it_says() -> None:
     assert [run.block for run in plan.runs] == sorted(run.block for run in plan.runs)
     assert {run.block for run in plan.runs if run.setting.levels["training.batch_size"] == 8} == {1, 2, 3, 4, 5}
     assert Plan.model_validate_json(plan.model_dump_json()) == plan
-
-
-def test_a_setting_that_is_added_or_dropped_keeps_the_records_of_the_others() -> None:
-    factors = {"training.batch_size": [2, 4, 8]}
-    files = [
-        {run.file for run in tiny_plan(factors=factors, only=[{"training.batch_size": size} for size in sizes]).runs}
-        for sizes in ((2, 4), (4, 8))
-    ]
-    assert len(files[0] & files[1]) == 1
 
 
 @pytest.mark.parametrize(
