@@ -55,7 +55,9 @@ def test_a_small_set_is_decoded_without_another_process(tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"mode": "L"}, {"subsampling": 2}, {"progressive": True}, {"exif": TURNED}], ids=str
+    "options",
+    [{}, {"mode": "L"}, {"subsampling": 2}, {"progressive": True}, {"exif": TURNED}],
+    ids=["plain", "grey", "subsampled", "progressive", "turned"],
 )
 def test_torchcodec_decodes_a_jpeg_file_as_pillow_does(tmp_path: Path, options: dict[str, Any]) -> None:
     pytest.importorskip("torchcodec")
