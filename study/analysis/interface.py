@@ -11,13 +11,13 @@ import pandas as pd
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
+from study.analysis.analysis import Analysis, analyse
+from study.analysis.answers.any_table import checked_table, fit_table
+from study.analysis.answers.curve import CurveFit
 from study.analysis.figures import drawn
 from study.analysis.figures.style import Drawn, use_style
 from study.analysis.published.claims import claims_in
 from study.analysis.published.measured import verdicts
-from study.analysis.stats.analysis import Analysis, analyse
-from study.analysis.stats.any_table import checked_table, fit_table
-from study.analysis.stats.curve import CurveFit
 from study.analysis.stats.optimum import Optimum
 from study.analysis.table.files import read_table
 from study.analysis.wording.answer import answer_sentence

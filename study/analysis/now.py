@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from study.analysis.progress import Progress, missing_sentence, progress_of, progress_sentence
 from study.analysis.report.step import render
-from study.analysis.stats.step import write_fit
+from study.analysis.step import write_fit
 from study.analysis.table.files import read_table, write_csv
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from study.analysis.answers.curve import CurveFit, fit_curve
 from study.analysis.published.claims import Claim, agrees
-from study.analysis.stats.curve import CurveFit, fit_curve
 from study.analysis.stats.log_model import DIFFERENCE, SIGNIFICANCE, fit_log_model
 from study.analysis.stats.optimum import Optimum, may_be_fastest, optimum_of
 from study.analysis.wording.verdict import verdict_sentence

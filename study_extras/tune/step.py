@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 import yaml
 
+from study.analysis.analysis import analyse
 from study.analysis.now import report_now
-from study.analysis.stats.analysis import analyse
 from study.analysis.stats.groups import GroupFit, groups_of
 from study.analysis.stats.log_model import Interval, fit_log_model
 from study.analysis.stats.usable import with_reasons

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from study.analysis.stats.analysis import analyse
+from study.analysis.analysis import analyse
 from study.analysis.stats.caveats import BUSY_LIMIT
 from study.analysis.stats.findings import BusyMachine, MachineChanged, NullControl
 from study.analysis.table import rows

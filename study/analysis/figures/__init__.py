@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from study.analysis.analysis import Analysis
 from study.analysis.figures import (
     accuracy,
     batch_size_performance,
@@ -19,7 +20,6 @@ from study.analysis.figures import (
     utilisation,
 )
 from study.analysis.figures.style import Drawn
-from study.analysis.stats.analysis import Analysis
 from study.analysis.stats.usable import counted, with_reasons, with_true_shares
 from study.analysis.table.rows import ceilings_of
 from study.analysis.words import short_key

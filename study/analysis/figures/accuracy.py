@@ -3,8 +3,8 @@
 import pandas as pd
 from matplotlib.figure import Figure
 
+from study.analysis.analysis import Analysis
 from study.analysis.figures.style import COLOURS, MARKERS, Drawn, batch_axis
-from study.analysis.stats.analysis import Analysis
 from study.analysis.words import place_words, short_key
 from study.artifacts.plan import Plan
 from study.config.study import TOTALS_OF_INFERENCE

@@ -8,11 +8,11 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from study.analysis.analysis import Analysis, Group, Level
 from study.analysis.figures.style import BEST, COLOURS, LABEL_BOX, Drawn, batch_axis, marked, unmarked
-from study.analysis.stats.analysis import Analysis, Group, Level
+from study.analysis.rows import group_rows
 from study.analysis.stats.fits import predict
 from study.analysis.stats.laws import by_name
-from study.analysis.stats.rows import group_rows
 from study.analysis.words import TOTALS, accuracy_words, listed, number, place_words, short_key
 from study.artifacts.plan import Plan
 

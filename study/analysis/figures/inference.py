@@ -6,9 +6,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from study.analysis.analysis import Analysis
 from study.analysis.figures.style import COLOURS, MARKERS, Drawn, batch_axis, log_y_axis
-from study.analysis.stats.analysis import Analysis
-from study.analysis.stats.rows import group_rows
+from study.analysis.rows import group_rows
 from study.analysis.words import device_words, number, short_key
 from study.artifacts.plan import Plan
 

@@ -7,9 +7,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from study.analysis.analysis import Analysis
+from study.analysis.answers.curve import CurveFit
 from study.analysis.figures.style import COLOURS, Drawn, batch_axis
-from study.analysis.stats.analysis import Analysis
-from study.analysis.stats.curve import CurveFit
 from study.analysis.stats.fits import predict
 from study.analysis.stats.laws import by_name
 from study.analysis.words import TOTALS, law_formula, number, place_words, short_key

@@ -8,9 +8,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from study.analysis.analysis import Analysis
 from study.analysis.figures.style import BEST, COLOURS, MARKERS, Drawn, batch_axis
-from study.analysis.stats.analysis import Analysis
-from study.analysis.stats.rows import group_rows
+from study.analysis.rows import group_rows
 from study.analysis.words import bytes_words, device_words, short_key
 from study.artifacts.plan import Plan
 from study.config.study import Study

@@ -9,9 +9,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from study.analysis.analysis import Analysis
 from study.analysis.figures.style import COLOURS, LABEL_BOX, Drawn
-from study.analysis.stats.analysis import Analysis
-from study.analysis.stats.rows import CONSTRUCTION, level_rows, parts_of
+from study.analysis.rows import CONSTRUCTION, level_rows, parts_of
 from study.analysis.stats.usable import keys_of
 from study.analysis.wording.steps import graph_warm_up_sentence
 from study.analysis.words import TOTALS, number, place_words, short_key

@@ -7,9 +7,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from study.analysis.analysis import Analysis
+from study.analysis.answers.step_model import StepModel
 from study.analysis.figures.style import COLOURS, Drawn, batch_axis
-from study.analysis.stats.analysis import Analysis
-from study.analysis.stats.step_model import StepModel
 from study.analysis.wording.steps import step_sentence
 from study.analysis.words import number, place_words, short_key
 from study.artifacts.plan import Plan

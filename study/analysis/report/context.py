@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from study.analysis.analysis import Analysis
 from study.analysis.charts.svg import Chart
 from study.analysis.progress import Progress, missing_sentence, progress_of, progress_sentence
 from study.analysis.published.beside import Series, beside
@@ -25,9 +26,8 @@ from study.analysis.report.facts import facts_of, glossary, warm_up_runs_of
 from study.analysis.report.life import life_chart, life_sentence, wall_seconds, with_gaps
 from study.analysis.report.notes import counts, oddities, origins, reduced, summary
 from study.analysis.report.tables import LevelTable, level_tables
-from study.analysis.stats.analysis import Analysis
+from study.analysis.rows import Levelled, level_rows, means_of
 from study.analysis.stats.findings import DecodedBefore
-from study.analysis.stats.rows import Levelled, level_rows, means_of
 from study.analysis.stats.usable import counted, with_reasons
 from study.analysis.wording.answer import answer_sentence
 from study.analysis.wording.cards import Card, cards, first_cards, limit_card

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pandas as pd
 
+from study.analysis.analysis import Analysis, Group, Level
 from study.analysis.charts import order, phases, ratios, times
 from study.analysis.charts.svg import Chart
 from study.analysis.published.beside import TIMES, Row, Series
-from study.analysis.stats.analysis import Analysis, Group, Level
+from study.analysis.rows import VALIDATION, Levelled, over_means, parts_of, shares_of
 from study.analysis.stats.findings import Ways
-from study.analysis.stats.rows import VALIDATION, Levelled, over_means, parts_of, shares_of
 from study.analysis.stats.usable import keys_of
 from study.analysis.wording.cards import REST, WARM_UP
 from study.analysis.wording.steps import graph_warm_up_sentence

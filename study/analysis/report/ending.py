@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from study.analysis.stats.analysis import read_analysis
+from study.analysis.analysis import read_analysis
 from study.analysis.stats.findings import Answer, CannotSay, Fastest, NothingSucceeded
 from study.analysis.wording.answer import answer_sentence
 from study.artifacts.layout import Results

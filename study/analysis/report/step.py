@@ -12,11 +12,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from pydantic import TypeAdapter, ValidationError
 
+from study.analysis.analysis import read_analysis
 from study.analysis.charts.phases import legend_sign
 from study.analysis.progress import progress_sentence
 from study.analysis.report.context import StudyView, view
 from study.analysis.report.tables import resources
-from study.analysis.stats.analysis import read_analysis
 from study.analysis.table.files import read_timings, read_warm_up_runs
 from study.analysis.wording.cards import SIGNS, EvidenceWord
 from study.analysis.wording.caveats import sensitivity_sentence

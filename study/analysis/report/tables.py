@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from study.analysis.stats.analysis import Analysis, Group, Level
+from study.analysis.analysis import Analysis, Group, Level
 from study.analysis.wording.verdict import level_verdict
 from study.analysis.words import bytes_words, number, place_words, three_digits
 from study.artifacts import timing

@@ -6,11 +6,11 @@ from typing import Any, Literal
 import pandas as pd
 
 from study.analysis.stats import findings
-from study.analysis.stats.contrasts import CIRCUMSTANCES
 from study.analysis.stats.findings import Caveat, OfSetting, SetAsideRun
 from study.analysis.stats.gate import separate_sets
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.machine_change import CHANGE_LIMIT, REFERENCE_COLUMNS
+from study.analysis.stats.ratios import CIRCUMSTANCES
 from study.analysis.stats.usable import BY_RULE, counted, row_settings
 from study.artifacts.setting import Setting
 from study.config.study import Study

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Literal
 
+from study.analysis.analysis import Group
 from study.analysis.stats import findings
-from study.analysis.stats.analysis import Group
 from study.analysis.stats.findings import Answer, RatioAt
 from study.analysis.wording.answer import (
     answer_sentence,

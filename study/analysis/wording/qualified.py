@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from study.analysis.analysis import Group
 from study.analysis.stats import findings
-from study.analysis.stats.analysis import Group
 from study.analysis.stats.findings import Answer
 from study.analysis.wording.answer import known_ties
 from study.analysis.words import agreeing, listed, number, short_key

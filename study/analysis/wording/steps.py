@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from study.analysis.stats.step_model import StepLevel, StepModel
+from study.analysis.answers.step_model import StepLevel, StepModel
 from study.analysis.words import interval, listed, number, on_device
 from study.artifacts.setting import Setting
 

@@ -1,6 +1,6 @@
 """What each switch buys, in words."""
 
-from study.analysis.stats.switches import Effect, Interaction, Switches
+from study.analysis.answers.switches import Effect, Interaction, Switches
 from study.analysis.words import number, place_words, short_key
 
 

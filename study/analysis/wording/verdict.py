@@ -2,9 +2,9 @@
 
 from functools import singledispatch
 
+from study.analysis.analysis import Group, Level
+from study.analysis.answers.curve import CurveFit
 from study.analysis.stats import findings
-from study.analysis.stats.analysis import Group, Level
-from study.analysis.stats.curve import CurveFit
 from study.analysis.stats.findings import EqualTimes, Verdict
 from study.analysis.stats.fits import Bounds
 from study.analysis.stats.optimum import Optimum, label

@@ -5,15 +5,15 @@ import re
 import numpy as np
 import pytest
 
+from study.analysis.analysis import analyse
 from study.analysis.charts.phases import Bar, Bars, legend_sign, phases_chart
 from study.analysis.charts.ratios import Measured, ratios_chart
 from study.analysis.charts.svg import Chart, linear
 from study.analysis.charts.times import Panel, Row, times_chart
 from study.analysis.published.beside import beside
 from study.analysis.report.drawings import main_chart
-from study.analysis.stats.analysis import analyse
+from study.analysis.rows import level_rows, means_of
 from study.analysis.stats.findings import OfSetting, Unsuccessful, WideSpread
-from study.analysis.stats.rows import level_rows, means_of
 from study.analysis.stats.usable import with_reasons
 from study.analysis.table.rows import table
 from study.analysis.wording.answer import answer_sentence

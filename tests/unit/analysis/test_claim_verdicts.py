@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from study.analysis.analysis import Analysis, Group, Level, read_analysis
 from study.analysis.published.claims import Claim, claims_in
 from study.analysis.published.measured import (
     ClaimVerdict,
@@ -16,7 +17,6 @@ from study.analysis.published.measured import (
     evidence_of_ratios,
     verdicts,
 )
-from study.analysis.stats.analysis import Analysis, Group, Level, read_analysis
 from study.analysis.stats.usable import Estimate
 from study.analysis.wording.cards import SIGNS
 from study.analysis.wording.claims import LONGEST, claim_headline, claim_text, claim_title, claim_words

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from study.analysis.analysis import analyse
 from study.analysis.report.tables import resources
 from study.analysis.stats import findings
-from study.analysis.stats.analysis import analyse
 from study.analysis.stats.caveats import warnings_of
 from study.analysis.stats.findings import Bottleneck, NullControl
 from study.analysis.stats.usable import FAR, FIRST

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from study.analysis.analysis import Analysis, Level, analyse, read_analysis
 from study.analysis.report.drawings import shares_of_best
-from study.analysis.stats.analysis import Analysis, Level, analyse, read_analysis
+from study.analysis.rows import level_rows, shares_of
 from study.analysis.stats.findings import ExcludedRuns, Turn, UnequalCircumstances
 from study.analysis.stats.mixed_model import Array
-from study.analysis.stats.rows import level_rows, shares_of
 from study.analysis.stats.usable import FIRST, counted, with_reasons
 from study.analysis.table import files as table_files
 from study.analysis.table import rows

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from study.analysis.analysis import Analysis, analyse
 from study.analysis.stats import optimum
-from study.analysis.stats.analysis import Analysis, analyse
 from study.analysis.stats.findings import CannotSay, Fastest
 from study.analysis.stats.gate import undetermined
 from study.analysis.stats.log_model import Interval

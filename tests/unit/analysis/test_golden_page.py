@@ -15,9 +15,9 @@ from typing import get_args
 
 import pytest
 
+from study.analysis.analysis import Analysis, analyse
 from study.analysis.report.step import render
 from study.analysis.stats import findings
-from study.analysis.stats.analysis import Analysis, analyse
 from study.analysis.stats.equivalence import Sensitivity
 from study.analysis.stats.findings import Answer, Caveat, OfSetting, Verdict
 from study.analysis.stats.fits import Bounds

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from study.analysis.stats.analysis import analyse
+from study.analysis.analysis import analyse
 from study.analysis.stats.findings import Caveat, NotLearned, UnequalWork
 from study.analysis.stats.findings import Censored as CensoredRuns
 from study.analysis.stats.learning import Censored, censored_levels, learning_of

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from study.analysis.analysis import Analysis, analyse
 from study.analysis.report.tables import NONE, level_tables
-from study.analysis.stats.analysis import Analysis, analyse
-from study.analysis.stats.contrasts import is_explained
 from study.analysis.stats.findings import CannotSay, Contrast, Fastest, MachineChanged
 from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.machine_change import with_machine
+from study.analysis.stats.ratios import is_explained
 from study.analysis.wording.answer import answer_sentence
 from study.artifacts.samples import WARM_UP_REPETITIONS, ReferenceWorkload
 from study.artifacts.setting import EVERYWHERE

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis.stats.analysis import analyse
+from study.analysis.analysis import analyse
 from study.analysis.stats.findings import MixedImages, MixedMachines, MixedSoftware, SeveralMachines, SeveralStarts
 from study.analysis.stats.usable import with_reasons
 from study.config.study import Study

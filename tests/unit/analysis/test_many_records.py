@@ -10,11 +10,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from study.analysis.analysis import Analysis, analyse
 from study.analysis.figures.step import write_figures
 from study.analysis.report.step import render
-from study.analysis.stats.analysis import Analysis, analyse
 from study.analysis.stats.mixed_model import fit_mixed
-from study.analysis.stats.step import write_fit
+from study.analysis.step import write_fit
 from study.analysis.table.files import read_table, write_timings
 from study.analysis.table.rows import values_of
 from study.artifacts.checked import read_records

@@ -11,12 +11,12 @@ from matplotlib.container import BarContainer
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
+from study.analysis.analysis import analyse
 from study.analysis.charts.phases import PIECES
 from study.analysis.figures import memory, phases
 from study.analysis.figures.style import Drawn, use_style
 from study.analysis.report.drawings import phases_chart
-from study.analysis.stats.analysis import analyse
-from study.analysis.stats.rows import level_rows
+from study.analysis.rows import level_rows
 from study.artifacts.plan import Plan
 from study.config.study import shown
 from tests.conftest import tiny_plan

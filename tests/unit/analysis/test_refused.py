@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from study.analysis.stats.analysis import read_analysis
+from study.analysis.analysis import read_analysis
 from study.analysis.stats.findings import RefusedRecords, RefusedSamples
 from study.analysis.table.files import read_csv
 from study.artifacts.layout import Results

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from study.analysis.analysis import Analysis, analyse
 from study.analysis.figures import drawn
 from study.analysis.figures.step import write_figures
 from study.analysis.figures.style import Drawn
@@ -13,7 +14,6 @@ from study.analysis.report.epochs import epoch_rows
 from study.analysis.report.step import breakable, content_hash, render
 from study.analysis.report.tables import resources
 from study.analysis.stats import findings
-from study.analysis.stats.analysis import Analysis, analyse
 from study.analysis.stats.usable import FAR
 from study.analysis.table.files import read_all, read_csv, write_csv
 from study.analysis.table.rows import table

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from study.analysis.stats.analysis import Analysis
+from study.analysis.analysis import Analysis
 from study.analysis.stats.findings import Combination, Fastest, Ways
 from study.analysis.wording.consequences import waiting_settings
 from study.analysis.wording.qualified import DECODED, qualified_by

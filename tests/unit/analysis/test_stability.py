@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis.stats.analysis import analyse
-from study.analysis.stats.contrasts import Ratio, contrast_bootstrap, contrast_of
-from study.analysis.stats.curve import curve_of_model, fit_curve
+from study.analysis.analysis import analyse
+from study.analysis.answers.curve import curve_of_model, fit_curve
 from study.analysis.stats.equivalence import equivalent_to, sensitivity_of
 from study.analysis.stats.findings import Contrast, Drifted, NoDifference, NoRatio
 from study.analysis.stats.groups import drift_of
 from study.analysis.stats.log_model import LogModel, fit_log_model, level_test
 from study.analysis.stats.optimum import optimum_of
+from study.analysis.stats.ratios import Ratio, contrast_bootstrap, contrast_of
 from study.artifacts.setting import EVERYWHERE
 from study.config.study import Study
 from tests.chance import at_most

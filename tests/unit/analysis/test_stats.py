@@ -2,7 +2,7 @@ import lmfit
 import numpy as np
 import pytest
 
-from study.analysis.stats.curve import CurveFit, fit_curve, means_of
+from study.analysis.answers.curve import CurveFit, fit_curve, means_of
 from study.analysis.stats.findings import NoDifference, PowerLaw, Unreplicated
 from study.analysis.stats.fits import Bounds, aicc, fit_laws
 from study.analysis.stats.gate import separate_sets

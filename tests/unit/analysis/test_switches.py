@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from study.analysis.analysis import Analysis, analyse
+from study.analysis.answers.switches import Switches
 from study.analysis.report.ending import answer_line
 from study.analysis.stats import findings
-from study.analysis.stats.analysis import Analysis, analyse
 from study.analysis.stats.caveats import warnings_of
-from study.analysis.stats.switches import Switches
 from study.analysis.table.rows import table
 from study.analysis.wording.switches import effect_sentence, switch_sentences
 from study.artifacts.record import Record

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis.stats.analysis import analyse
-from study.analysis.stats.contrasts import quotient_of
+from study.analysis.analysis import analyse
 from study.analysis.stats.findings import Ways
 from study.analysis.stats.groups import groups_of
+from study.analysis.stats.ratios import quotient_of
 from study.analysis.stats.usable import with_reasons, with_true_shares
 from study.analysis.wording.answer import answer_sentence
 from study.analysis.wording.cards import card

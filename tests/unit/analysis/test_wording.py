@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from study.analysis.analysis import read_analysis
 from study.analysis.report.notes import _said
 from study.analysis.report.step import render
 from study.analysis.stats import findings
-from study.analysis.stats.analysis import read_analysis
 from study.analysis.stats.findings import Contrast
 from study.analysis.stats.usable import Estimate
 from study.analysis.wording.cards import Card, cards

@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import nn
 
+from study.analysis.analysis import analyse
 from study.analysis.figures import inference
 from study.analysis.report.context import view
 from study.analysis.report.tables import resources
-from study.analysis.stats.analysis import analyse
 from study.analysis.stats.findings import UnrepeatedTraining
 from study.analysis.table.rows import table
 from study.analysis.table.steps import percentile

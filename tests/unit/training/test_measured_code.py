@@ -96,7 +96,12 @@ def test_an_edit_of_the_measured_code_makes_new_records(edited: str, package: Pa
 
 @pytest.mark.parametrize(
     "edited",
-    ["training/loops/fastai/loop.py", "analysis/report/context.py", "analysis/stats/curve.py", "host/steps/launch.py"],
+    [
+        "training/loops/fastai/loop.py",
+        "analysis/report/context.py",
+        "analysis/answers/curve.py",
+        "host/steps/launch.py",
+    ],
 )
 def test_an_edit_elsewhere_keeps_every_record(edited: str, package: Path) -> None:
     before = {run.file for run in tiny_plan().runs}

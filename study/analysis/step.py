@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from study.analysis.stats.analysis import analyse
+from study.analysis.analysis import analyse
 from study.analysis.table.files import read_timings
 from study.artifacts.plan import read_plan
 from study.base.files import write_whole

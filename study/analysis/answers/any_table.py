@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from study.analysis.stats.curve import CurveFit, curve_of_model
+from study.analysis.answers.curve import CurveFit, curve_of_model
 from study.analysis.stats.gate import separate_sets
 from study.analysis.stats.log_model import fit_log_model, level_test
 from study.analysis.stats.optimum import Optimum, label, may_be_fastest, optimum_of

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from study.analysis.stats.curve import means_of
+from study.analysis.answers.curve import means_of
 from study.analysis.stats.fits import Bounds, Fitted, fit_laws, predict
 from study.analysis.stats.laws import CLOSE, Law, by_name
 from study.analysis.stats.usable import model_of

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from study.analysis.stats.analysis import Analysis, Group
+from study.analysis.analysis import Analysis, Group
 from study.analysis.stats.usable import Estimate, counted, keys_of, row_settings
 from study.artifacts.samples import PHASES
 from study.config.study import Study

@@ -10,11 +10,12 @@ from typing import Literal
 import pandas as pd
 from pydantic import Field
 
+from study.analysis.answers.bottleneck import bottlenecks_of
+from study.analysis.answers.curve import CurveFit, curve_of_model
+from study.analysis.answers.step_model import StepModel, step_model
+from study.analysis.answers.switches import Switches, switches_of
 from study.analysis.stats import gate, machine_change
-from study.analysis.stats.bottleneck import bottlenecks_of
 from study.analysis.stats.caveats import exclusion_caveats, learning_caveats, warnings_of
-from study.analysis.stats.contrasts import Ratio, contrasts_of, control_of, quotient_of, ratios_of
-from study.analysis.stats.curve import CurveFit, curve_of_model
 from study.analysis.stats.equivalence import Sensitivity, equivalent_to, sensitivity_of
 from study.analysis.stats.findings import (
     Answer,
@@ -32,8 +33,7 @@ from study.analysis.stats.findings import (
 from study.analysis.stats.groups import Fits, GroupFit, drift_of, groups_of
 from study.analysis.stats.log_model import DIFFERENCE, level_test
 from study.analysis.stats.optimum import Optimum, may_be_fastest, optimum_of
-from study.analysis.stats.step_model import StepModel, step_model
-from study.analysis.stats.switches import Switches, switches_of
+from study.analysis.stats.ratios import Ratio, contrasts_of, control_of, quotient_of, ratios_of
 from study.analysis.stats.usable import (
     BY_RULE,
     FAR,
