@@ -168,7 +168,7 @@ class StudyResults:
         """Return every figure of the report by name, with its title, its caption, and a text for who cannot see it.
 
         >>> list(open("docs/example-h200/results.zip")["batch-size"].figures())[:2]
-        ['batch_size_performance', 'law']
+        ['batch_size_performance', 'phases']
         """
         return dict(self._figures)
 

@@ -1,6 +1,6 @@
 """Figures: a table and an analysis in, a figure out. ``step`` writes them."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -9,14 +9,9 @@ import pandas as pd
 
 from study.analysis.analysis import Analysis
 from study.analysis.figures import (
-    accuracy,
     batch_size_performance,
-    inference,
-    law,
-    memory,
     phases,
     roofline,
-    step_model,
     utilisation,
 )
 from study.analysis.figures.style import Drawn
@@ -30,16 +25,6 @@ from study.base.errors import StudyError
 from study.config.settings import get
 from study.config.study import shown
 
-MODULES: tuple[tuple[str, Callable[[Plan, pd.DataFrame, Analysis], Drawn | None]], ...] = (
-    ("batch_size_performance", batch_size_performance.draw),
-    ("inference", inference.draw),
-    ("law", law.draw),
-    ("phases", phases.draw),
-    ("step", step_model.draw),
-    ("memory", memory.draw),
-    ("accuracy", accuracy.draw),
-)
-
 
 def drawn(plan: Plan, frame: pd.DataFrame, analysis: Analysis, records: Path, telemetry: Path) -> dict[str, Drawn]:
     """Return every figure that the study has, by name, in the order of the report.
@@ -48,8 +33,9 @@ def drawn(plan: Plan, frame: pd.DataFrame, analysis: Analysis, records: Path, te
     """
     frame = with_reasons(plan.study, frame)
     counts = counted(frame)
-    every = {"batch_size_performance": frame}  # single runs: it also shows the records that were excluded
-    figures = [(name, draw(plan, every.get(name, counts), analysis)) for name, draw in MODULES]
+    # The first shows single runs: the records that were excluded, too.
+    figures = [("batch_size_performance", batch_size_performance.draw(plan, frame, analysis))]
+    figures.append(("phases", phases.draw(plan, counts, analysis)))
     found = read_records(plan, records, steps=False).included
     figures += _rooflines(plan, with_true_shares(counts), found) + _telemetry(plan, counts, found, telemetry)
     return {name: figure for name, figure in figures if figure}

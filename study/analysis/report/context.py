@@ -7,12 +7,13 @@ from typing import Any
 import pandas as pd
 
 from study.analysis.analysis import Analysis
-from study.analysis.charts.svg import Chart
+from study.analysis.figures.svg import Chart
 from study.analysis.progress import Progress, missing_sentence, progress_of, progress_sentence
 from study.analysis.published.beside import Series, beside
 from study.analysis.published.claims import Claim, claims_in
 from study.analysis.published.measured import ClaimVerdict, verdicts
 from study.analysis.report.drawings import (
+    latency_chart,
     main_chart,
     order_chart,
     phases_chart,
@@ -141,7 +142,7 @@ def view(
         glossary=glossary(study),
         tables=level_tables(analysis),
         main=charts[0] if charts else None,
-        why=[*charts[1:], *_present(phases_chart(groups, analysis))],
+        why=[*charts[1:], *_present(latency_chart(groups), phases_chart(groups, analysis))],
         against=_against(analysis, found, series),
         order=order_chart(plan, groups, analysis),
         life=_life(groups, frame),

@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 from pydantic import TypeAdapter, ValidationError
 
 from study.analysis.analysis import read_analysis
-from study.analysis.charts.phases import legend_sign
+from study.analysis.figures.style import NIGHT, PALETTE
 from study.analysis.progress import progress_sentence
 from study.analysis.report.context import StudyView, view
 from study.analysis.report.tables import resources
@@ -65,7 +65,7 @@ def render(studies: list[str], results: Path, output: Path, linked: Path | None 
         unfinished=None
         if all(view.progress.whole for view in views)
         else progress_sentence([v.progress for v in views]),
-        style=template("report.css").render(),
+        style=template("report.css").render(day=PALETTE, night=NIGHT),
         script=template("report.js").render(),
     )
     write_whole(output, text)
@@ -88,7 +88,6 @@ def _templates() -> Environment:
     environment.filters |= {"step": step_sentence, "step_intervals": step_intervals, "noise": noise_sentence}
     environment.filters |= {
         "evidence": evidence_words,
-        "sign": legend_sign,
         "prose": prose,
         "breakable": breakable,
         "document": document,

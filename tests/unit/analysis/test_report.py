@@ -447,7 +447,7 @@ def test_with_three_factors_there_is_a_ratio_at_each_level_of_the_others(tmp_pat
     analysis = analysed(plan, tmp_path)
     assert {ratio.at.levels["training.drop_last"] for ratio in analysis.ratios} == {True, False}
     chart = ratios_chart(analysis, None)
-    assert chart and chart.wide.count("measured") == len(analysis.ratios) == 4
+    assert chart and chart.wide.count(">batch size ") == len(analysis.ratios) == 4
 
 
 def test_a_study_without_a_curve_compares_its_levels(tmp_path: Path) -> None:

@@ -9,9 +9,10 @@ import torch
 from torch import nn
 
 from study.analysis.analysis import analyse
-from study.analysis.figures import inference
 from study.analysis.report.context import view
+from study.analysis.report.drawings import latency_chart
 from study.analysis.report.tables import resources
+from study.analysis.rows import level_rows
 from study.analysis.stats.findings import UnrepeatedTraining
 from study.analysis.table.rows import table
 from study.analysis.table.steps import percentile
@@ -251,24 +252,13 @@ class TestWhatTheTablesSay:
         assert page.rate == "images/s"
         assert "int8 calibrated on 128 training images" in dict(page.facts)["Inference"]
 
-    def test_the_figure_has_a_line_a_precision_with_units_and_says_its_numbers(self) -> None:
+    def test_the_page_has_a_bar_at_each_median_and_a_tick_at_the_99th_percentile(self) -> None:
         plan, records = study_records()
         frame = table(plan, records)
-        drawn = inference.draw(plan, frame, analyse(plan.study, frame))
-        assert drawn
-        left, right = drawn.figure.axes
-        labels = [line.get_label() for line in left.lines]
-        assert labels == ["fp32: accuracy 75.0%", "int8: accuracy 75.0%"]
-        assert len({(line.get_linestyle(), line.get_marker()) for line in left.lines}) == 2
-        assert (left.get_ylabel(), right.get_ylabel()) == ("images per second", "milliseconds a batch")
-        assert left.get_xlabel() == right.get_xlabel() == "batch size"
-        assert "CPU, int8: accuracy 75.0%, by batch size: 1: " in drawn.alt
-
-    def test_a_study_that_trains_has_no_such_figure(self) -> None:
-        plan = tiny_plan(replicates=2)
-        records = {run.name: make_record(plan, number) for number, run in enumerate(plan.runs)}
-        frame = table(plan, records)
-        assert inference.draw(plan, frame, analyse(plan.study, frame)) is None
+        chart = latency_chart(level_rows(plan.study, frame, analyse(plan.study, frame)))
+        assert chart
+        assert [told for _, told in chart.key] == ["median", "99th percentile"]
+        assert "8.00 ms" in chart.wide
 
     def test_weights_that_differ_between_runs_are_a_warning(self) -> None:
         plan, records = study_records()
