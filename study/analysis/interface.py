@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from study.analysis.analysis import Analysis, analyse
 from study.analysis.answers.any_table import checked_table, fit_table
 from study.analysis.answers.curve import CurveFit
-from study.analysis.figures import drawn
-from study.analysis.figures.style import Drawn, use_style
+from study.analysis.figures.files import drawn, use_style
+from study.analysis.figures.style import Drawn
 from study.analysis.published.claims import claims_in
 from study.analysis.published.measured import verdicts
 from study.analysis.stats.optimum import Optimum

@@ -14,7 +14,7 @@ import pytest
 import study
 import study.analysis.interface
 from study.analysis.analysis import analyse, read_analysis
-from study.analysis.figures.style import use_style
+from study.analysis.figures.files import use_style
 from study.analysis.table.files import read_csv, write_csv
 from study.artifacts.layout import Results
 from study.artifacts.plan import read_plan

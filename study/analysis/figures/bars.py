@@ -1,6 +1,6 @@
 """Where a time goes: its parts as stacked bars on one scale, with words where they find room."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from matplotlib.transforms import Affine2D
 from study.analysis.figures.rows import lines_of
 from study.analysis.figures.style import PALETTE, canvas, font, letters, plot, width_of
 from study.analysis.figures.svg import Chart, in_both_widths, inline
-from study.analysis.words import number
+from study.analysis.words import three_digits
 
 Parts = Mapping[str, tuple[str, str]]
 """The words and the colour of each part, from left to right."""
@@ -41,6 +41,19 @@ LIFE: Parts = {
     "end_seconds": ("reading, writing, pause to the next run", "p-rest"),
 }
 """Parts of the whole time of a run."""
+BRIEF: Parts = {
+    "start_up_seconds": ("start-up", "p-start"),
+    "waiting_seconds": ("waiting for data", "p-wait"),
+    "computing_seconds": ("computing", "p-comp"),
+    "forward_seconds": ("forward", "p-comp2"),
+    "backward_seconds": ("backward", "p-comp"),
+    "optimizer_seconds": ("optimizer", "p-comp3"),
+    "valid_seconds": ("validation", "p-val"),
+    "rest_seconds": ("rest", "p-rest"),
+}
+"""Parts of a training time for the first screen; where computing is most of it, its three parts are told apart."""
+COMPUTING = ("forward_seconds", "backward_seconds", "optimizer_seconds")
+MOST = 0.6
 BAR, LINE, GAP = 20.0, 16.0, 8.0
 ROOM, LEAST = 26.0, 0.4
 """Pixels from which on a part has its seconds, and from which on it is drawn."""
@@ -86,7 +99,7 @@ def bars_chart(chart: BarsChart) -> Chart | None:
 
 def draw(chart: BarsChart, width: int, key: bool = False) -> Figure:
     """Return the chart as a figure of ``width`` pixels, with its ``key`` below; each bar stands below its label."""
-    totals = [f"{number(sum(bar.parts.values()))} s" for bar in chart.bars]
+    totals = [f"{three_digits(sum(bar.parts.values()))} s" for bar in chart.bars]
     room = width - max(map(width_of, totals)) - GAP
     names = [lines_of(bar.label, room, "bold") for bar in chart.bars]
     titles = {title: lines_of(title, width) for title in chart.groups if title}
@@ -131,6 +144,22 @@ def _key(chart: BarsChart, width: int) -> list[tuple[str, float, float]]:
     return places
 
 
+def brief(bars: Sequence[Bar]) -> tuple[Bar, ...]:
+    """Return the bars, whose parts are those of ``TRAINING``, with the parts of ``BRIEF``; the first decides which."""
+    first = bars[0].parts
+    split = sum(first.get(part, 0.0) for part in COMPUTING) >= MOST * sum(first.values())
+    into = {"model_seconds": "start_up_seconds", "graph_warm_up_seconds": "start_up_seconds"}
+    into |= {"data_wait_seconds": "waiting_seconds", "valid_seconds": "valid_seconds"}
+    into |= {part: part if split else "computing_seconds" for part in COMPUTING}
+    found = []
+    for bar in bars:
+        parts = dict.fromkeys(BRIEF, 0.0)
+        for part, seconds in bar.parts.items():
+            parts[into.get(part, "rest_seconds")] += seconds
+        found.append(Bar(bar.label, parts))
+    return tuple(found)
+
+
 def _bar(axes: Axes, bar: Bar, parts: Parts, y: float, width: int) -> None:
     """Draw the parts of a bar one after the other, a pixel apart, each with its name and its seconds if they fit."""
     scale = width / axes.get_xlim()[1]
@@ -143,7 +172,7 @@ def _bar(axes: Axes, bar: Bar, parts: Parts, y: float, width: int) -> None:
             box = Rectangle((begin, y), size, BAR, facecolor=PALETTE[colour], linewidth=0)
             box.set_gid(f"mark piece {part.removesuffix('_seconds')}")
             axes.add_artist(box)
-            told = [f"{name} {number(seconds)} s", f"{number(seconds)} s", number(seconds)]
+            told = [f"{name} {three_digits(seconds)} s", f"{three_digits(seconds)} s", three_digits(seconds)]
             fits = [text for text in told if width_of(text, "small") + 6 <= pixels and pixels >= ROOM]
             if fits:
                 style: dict[str, Any] = {"fontproperties": font("small"), "ha": "center", "va": "baseline"}

@@ -34,17 +34,18 @@ def order_chart(runs: list[Executed]) -> Chart | None:
 
 def draw(runs: list[Executed], width: int) -> Figure:
     """Return the runs from the left to the right, the mean in the middle of the height."""
-    far = 1.1 * max(0.05, *(abs(run.dot.value - 1) for run in runs))
+    far = 1.1 * max([0.05, *(abs(run.dot.value - 1) for run in runs if not run.dot.aside)])
     figure = canvas(width, HEIGHT)
     axes = plot(figure, LEFT, width - 8, TOP, HEIGHT - BOTTOM)
     axes.set(xlim=(0, len(runs)), xticks=[])
 
     def height(value: float) -> float:
-        return TOP + (HEIGHT - BOTTOM - TOP) * (1 + far - value) / (2 * far)
+        share = min(max((1 + far - value) / (2 * far), 0.0), 1.0)  # what was excluded may lie beyond
+        return TOP + (HEIGHT - BOTTOM - TOP) * share
 
     for value in (1 - far / 1.1, 1.0, 1 + far / 1.1):
         axes.axhline(height(value), color=PALETTE["grid"], linewidth=1, zorder=1)
-        told = f"{100 * (value - 1):+.2g}%" if value != 1 else "mean"
+        told = f"{100 * (value - 1):+.0f}%" if value != 1 else "mean"
         letters(figure, told, LEFT - 6, height(value) + 4, "small end", "muted")
     marks = Marks(axes, "")
     for place, run in enumerate(runs):

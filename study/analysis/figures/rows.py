@@ -19,7 +19,7 @@ from matplotlib.lines import Line2D
 
 from study.analysis.figures.style import LABEL_BOX, PALETTE, canvas, font, letters, plot, ticks, width_of
 from study.analysis.figures.svg import Chart, in_both_widths, inline
-from study.analysis.words import number
+from study.analysis.words import three_digits
 
 Look = Literal["answer", "other", "out"]
 """Faster than the others or tied for it; the rest; what is out of the ranking."""
@@ -295,7 +295,7 @@ def _row_words(
 
 
 def _mean(row: Row, chart: RowsChart) -> str:
-    return "" if row.mean is None else f"{number(row.mean)}{chart.unit}"
+    return "" if row.mean is None else f"{three_digits(row.mean)}{chart.unit}"
 
 
 def _widest(texts: Sequence[str], look: str, small: Sequence[str]) -> float:
@@ -342,7 +342,7 @@ class Marks:
                 self._aside(dot, y)
         if row.claimed is not None and not least <= row.claimed <= most:
             self._edge(y, "contra")
-            told = f"claimed: {number(row.claimed)}{self.unit}"
+            told = f"claimed: {three_digits(row.claimed)}{self.unit}"
             self._tell(told, told, self._pixel(most), y)
 
     def dot(self, x: float, y: float, kind: str, run: str = "") -> None:
@@ -374,7 +374,7 @@ class Marks:
             self._edge(y, "ink")
         x = min(self._pixel(dot.value), end - 6)
         self.dot(self._value(x), y, "aside", dot.run)
-        told = f"{number(dot.value)}{self.unit}"
+        told = f"{three_digits(dot.value)}{self.unit}"
         self._tell(told if end - start < LEAST_TOLD else f"{told}, excluded", f"excluded: {told}", x - 6, y)
 
     def _tell(self, text: str, alone: str, x: float, y: float) -> None:

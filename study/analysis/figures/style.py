@@ -5,13 +5,12 @@ from functools import lru_cache
 from typing import Any
 
 import pandas as pd
-import seaborn as sns
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator
 
 PALETTE = {
     "bg": "#ffffff",
@@ -50,16 +49,13 @@ NIGHT = {
 """Those that are others by night."""
 COLOURS = tuple(PALETTE[name] for name in ("p-comp", "p-wait", "p-comp2", "p-val", "p-start", "p-rest"))
 MARKERS = ("o", "s", "^", "D", "v", "P")
-BEST, WORST = PALETTE["answer"], PALETTE["contra"]
+BEST = PALETTE["answer"]
 LABEL_BOX = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
 """A white box that keeps grid lines out of a number."""
 WIDE, NARROW = 736, 343
 """Widths of a chart of the page in pixels, for a desk and for a phone."""
 TEXT, SMALL = 13, 12
 """Heights of text in pixels."""
-RC: dict[str, Any] = {"svg.hashsalt": "study", "text.parse_math": False}
-"""The same data give the same bytes, and no text is read as a formula: a machine's name or a class may hold any sign,
-and a broken formula ends the drawing."""
 
 
 @dataclass(frozen=True)
@@ -70,15 +66,6 @@ class Drawn:
     title: str
     caption: str
     alt: str
-
-
-def use_style() -> None:
-    """Set seaborn's whitegrid, the palette of the page and small text."""
-    sizes = {"axes.titlesize": 11, "axes.labelsize": 10, "xtick.labelsize": 9, "ytick.labelsize": 9}
-    colours = {"text.color": PALETTE["ink"], "grid.color": PALETTE["grid"], "axes.edgecolor": PALETTE["rule"]}
-    rest = {"legend.fontsize": 9, "figure.constrained_layout.use": True}
-    spines = {"axes.spines.top": False, "axes.spines.right": False}
-    sns.set_theme(context="notebook", style="whitegrid", palette=list(COLOURS), rc=RC | sizes | colours | rest | spines)
 
 
 def canvas(width: float, height: float) -> Figure:
@@ -140,14 +127,6 @@ def ticks(axes: Axes, unit: str, log: bool = False) -> None:
     shown = [value for value in found if low <= value * (1 + 1e-9) and value <= high * (1 + 1e-9)]
     axes.set_xticks(shown, [f"{value:,.10g}{unit if log or value == shown[-1] else ''}" for value in shown])
     axes.minorticks_off()
-
-
-def log_y_axis(axes: Axes) -> None:
-    """Make the axis logarithmic, with ticks at 1, 2 and 5 in plain numbers: matplotlib's own labels are formulas."""
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def batch_axis(axes: Axes, values: list[float], label: str) -> None:

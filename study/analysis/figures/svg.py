@@ -6,6 +6,7 @@ by night and on paper; whatever has the same look is one group, which keeps a th
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from html import escape
 from itertools import groupby
 from typing import Any
@@ -146,7 +147,12 @@ def _stroke(gc: GraphicsContextBase) -> list[str]:
 
 
 def _colour(rgb: Sequence[float]) -> str:
-    told = to_hex((rgb[0], rgb[1], rgb[2]))
+    return _variable(rgb[0], rgb[1], rgb[2])
+
+
+@lru_cache
+def _variable(red: float, green: float, blue: float) -> str:
+    told = to_hex((red, green, blue))
     return VARIABLES.get(told, told)
 
 

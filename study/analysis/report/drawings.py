@@ -63,7 +63,7 @@ def _row(study: str, level: Level, group: Group, every: pd.DataFrame, y: str, br
     ]
     accuracy = f"{level.accuracy:.0%} accurate" if level.accuracy is not None else ""
     unfair, time = level.label in group.unfair, level.time
-    best = level.label in {group.best, *group.indistinguishable} and not unfair
+    best = group.best is not None and level.label in {group.best, *group.indistinguishable} and not unfair
     verdict = level_verdict(level, group)
     return Row(
         label=level.label,

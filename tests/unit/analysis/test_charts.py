@@ -86,7 +86,7 @@ def test_what_was_excluded_is_a_cross_with_its_value_and_moves_no_axis() -> None
     dots = (Dot(2.0), Dot(2.2), Dot(0.8, "tiny/near", aside=True), Dot(68.0, "tiny/far", aside=True))
     chart = chart_of(Row("16", dots, mean=2.1, low=1.9, high=2.3), Row("32", (Dot(2.8),), mean=2.8))
     told = [text for text, _, _ in texts(chart.wide)]
-    assert {"0.8 s, excluded", "68.0 s, excluded"} <= set(told)
+    assert {"0.800 s, excluded", "68.0 s, excluded"} <= set(told)
     assert chart.wide.count('class="mark beyond ink"') == 1
     assert set(re.findall('aria-label="(near|far)"', chart.wide)) == {"near", "far"}
     assert max(places(chart.wide, "aside")) < max(places(chart.wide, "beyond ink")) < 736

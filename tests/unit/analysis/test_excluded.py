@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from study.analysis.analysis import analyse
-from study.analysis.figures import drawn
+from study.analysis.figures.files import drawn
 from study.analysis.report.context import view
 from study.analysis.stats.findings import BrokenBlocks, DisturbedRuns
 from study.analysis.table.files import read_all, read_csv, read_table, write_csv

@@ -9,7 +9,7 @@ import pytest
 
 from study.analysis.analysis import analyse
 from study.analysis.figures import phases
-from study.analysis.figures.bars import TRAINING, Bar, BarsChart, bars_chart
+from study.analysis.figures.bars import TRAINING, Bar, BarsChart, bars_chart, brief
 from study.analysis.rows import level_rows
 from study.artifacts.plan import Plan
 from study.config.study import shown
@@ -141,12 +141,27 @@ def test_parts_are_drawn_one_after_the_other_as_wide_as_their_seconds() -> None:
 
 
 def test_words_stand_in_a_part_that_has_room_for_them() -> None:
-    drawn = bars_chart(chart_of(data_wait=0.1, backward=0.6, forward=0.35, valid=12.0))
+    drawn = bars_chart(chart_of(data_wait=0.1, backward=0.8, forward=0.35, valid=12.0))
     assert drawn is not None
     inside = re.findall(r'fill="#fff"[^>]*>((?:<text.*?</text>)+)', drawn.wide)
     told = re.findall(">([^<]+)<", "".join(inside))
-    assert told == ["0.6", "validation 12.0 s", "forward 4.00 s"]
+    assert told == ["0.800", "validation 12.0 s", "forward 4.00 s"]
 
 
 def test_every_part_has_a_colour_of_its_own() -> None:
     assert len({colour for _, colour in TRAINING.values()}) == len(TRAINING) == 10
+
+
+@pytest.mark.parametrize(("computing", "parts"), [(3.0, ["computing"]), (9.0, ["backward", "forward"])])
+def test_the_first_screen_has_few_parts_and_those_of_computing_where_it_is_most(
+    computing: float, parts: list[str]
+) -> None:
+    fine = {"model": 1.0, "graph_warm_up": 0.5, "data_wait": 2.0, "transfer": 0.2, "other": 0.3, "valid": 1.0}
+    fine |= {"forward": 0.5, "backward": computing - 0.5}
+    bar = Bar("16", {f"{name}_seconds": value for name, value in fine.items()})
+    (few,) = brief([bar])
+    found = {name.removesuffix("_seconds"): seconds for name, seconds in few.parts.items() if seconds}
+    assert found["start_up"] == 1.5
+    assert found["rest"] == pytest.approx(0.5)
+    assert sorted(set(found) - {"start_up", "waiting", "valid", "rest"}) == parts
+    assert sum(found.values()) == pytest.approx(sum(fine.values()))

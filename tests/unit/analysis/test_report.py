@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from study.analysis.analysis import Analysis, analyse
-from study.analysis.figures import drawn
+from study.analysis.figures.files import drawn
 from study.analysis.figures.step import write_figures
 from study.analysis.figures.style import Drawn
 from study.analysis.report.drawings import ratios_chart
