@@ -12,12 +12,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from study.analysis.analysis import Analysis, Group, Level
-from study.analysis.figures.style import BEST, COLOURS, LABEL_BOX, PALETTE, Drawn, batch_axis, marked, unmarked
+from study.analysis.figures.style import BEST, COLOURS, LABEL_BOX, PALETTE, Drawn, batch_axis
 from study.analysis.rows import group_rows
 from study.analysis.stats.fits import predict
 from study.analysis.stats.laws import by_name
-from study.analysis.words import TOTALS, accuracy_words, law_formula, listed, number, place_words, short_key
+from study.analysis.words import TOTALS, accuracy_words, law_formula, number, place_words, short_key
 from study.artifacts.plan import Plan
+
+CAPTION = "Geometric means over processes, with 95% intervals from log time = setting + start + block + noise."
 
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
@@ -40,7 +42,7 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
         star = ", the fastest mean marked" if group.best else ""
         line.set(title=f"{place_words(group.setting)}: every run{star}", ylabel=y, ylim=(0, None))
         line.legend(loc="best", frameon=True)
-    return Drawn(figure, f"{name.capitalize()} and time", _caption(groups), _alt(groups, name))
+    return Drawn(figure, f"{name.capitalize()} and time", CAPTION, _alt(groups, name))
 
 
 def _bars(axes: Axes, levels: list[Level], group: Group) -> None:
@@ -63,10 +65,12 @@ def _bars(axes: Axes, levels: list[Level], group: Group) -> None:
 def _line(axes: Axes, levels: list[Level], group: Group, points: pd.DataFrame) -> None:
     xs = [float(level.x or 0) for level in levels]
     means = [level.time.value for level in levels if level.time]
-    plain = unmarked(points)
-    axes.plot(plain["x"], plain["y"], ".", color=PALETTE["out"], markersize=6, label="one run", zorder=2)
-    for label, part, look in marked(points):
-        axes.plot(part["x"], part["y"], label=label, markersize=5, zorder=2, **look)
+    aside = points["excluded"].notna()
+    kinds = ((~aside, ".", "out", "one run"), (aside, "x", "ink", "excluded, in no number"))
+    for chosen, marker, colour, label in kinds:
+        part = points[chosen]
+        if len(part):
+            axes.plot(part["x"], part["y"], marker, color=PALETTE[colour], markersize=6, label=label, zorder=2)
     axes.plot(xs, means, "-o", color=PALETTE["other"], label="geometric mean", zorder=3)
     if group.best:
         at = next(index for index, level in enumerate(levels) if level.label == group.best)
@@ -80,22 +84,6 @@ def _line(axes: Axes, levels: list[Level], group: Group, points: pd.DataFrame) -
         if fit.band:
             label = "95% of single runs, by the law"
             axes.fill_between(fit.band.x, fit.band.low, fit.band.high, color=COLOURS[1], alpha=0.15, label=label)
-
-
-def _caption(groups: list[Group]) -> str:
-    parts = []
-    for group in groups:
-        if group.best is None:
-            parts.append(f"On {place_words(group.setting, article=True)} it cannot be said which is the fastest.")
-            continue
-        rest = [label for label in group.indistinguishable if label != group.best]
-        parts.append(
-            f"On {place_words(group.setting, article=True)} the smallest mean is at {group.best}; "
-            + (f"the data do not separate {listed(rest)} from it." if rest else "every other candidate is slower.")
-        )
-    return (
-        "Geometric means over processes, with 95% intervals from log time = setting + start + block + noise. "
-    ) + " ".join(parts)
 
 
 def _alt(groups: list[Group], name: str) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
-from study.analysis.figures.rows import Dot, Marks, sign
+from study.analysis.figures.marks import Dot, Marks, sign
 from study.analysis.figures.style import PALETTE, canvas, letters, plot
 from study.analysis.figures.svg import Chart, in_both_widths
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import pandas as pd
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -136,21 +135,3 @@ def batch_axis(axes: Axes, values: list[float], label: str) -> None:
     axes.set_xticks(values, [f"{value:g}" for value in values])
     axes.minorticks_off()
     axes.set_xlabel(label)
-
-
-def marked(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame, dict[str, Any]]]:
-    """Return the rows of a table of timings that are drawn apart, with their label and their look; none if empty.
-
-    These are disturbed runs that count, hollow, and records that were excluded, crossed.
-    """
-    aside = rows["excluded"].notna()
-    parts = [
-        ("disturbed run", rows[rows["disturbed"].notna() & ~aside], {"marker": "o", "markerfacecolor": "none"}),
-        ("excluded, in no number", rows[aside], {"marker": "x"}),
-    ]
-    return [(label, part, {"linestyle": "none", "color": "0.2"} | look) for label, part, look in parts if len(part)]
-
-
-def unmarked(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of a table of timings that are drawn plainly: they count, and no one disturbed their runs."""
-    return rows[rows["excluded"].isna() & rows["disturbed"].isna()]

@@ -10,8 +10,9 @@ import pandas as pd
 from study.analysis.analysis import Analysis, Group, Level
 from study.analysis.figures import order, rows
 from study.analysis.figures.bars import bars_chart
+from study.analysis.figures.marks import Dot, Row
 from study.analysis.figures.phases import phases_of
-from study.analysis.figures.rows import Dot, Row, RowsChart, rows_chart
+from study.analysis.figures.rows import RowsChart, rows_chart
 from study.analysis.figures.svg import Chart
 from study.analysis.published.beside import TIMES, Series
 from study.analysis.rows import VALIDATION, Levelled, over_means, shares_of

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from study.analysis.analysis import analyse
+from study.analysis.figures.marks import Arrow, Dot, Row
 from study.analysis.figures.order import Executed, order_chart
-from study.analysis.figures.rows import Arrow, Dot, Group, Row, RowsChart, rows_chart
+from study.analysis.figures.rows import Group, RowsChart, rows_chart
 from study.analysis.figures.style import canvas, letters, plot, ticks
 from study.analysis.figures.svg import Chart, inline
 from study.analysis.published.beside import beside
