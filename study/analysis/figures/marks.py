@@ -200,7 +200,8 @@ def sign(kind: str) -> str:
     """Return a small drawing of a kind of mark as SVG, for the legend."""
     marks = Marks(axes := plot(figure := canvas(22, 12), 0, 22, 0, 12), "")
     axes.set(xlim=(0, 22), xticks=[])
-    rows = {"mean": Row("", mean=11, low=1, high=21), "claim": Row("", claimed=11), "tail": Row("", mean=2, tail=18)}
+    rows = {"mean": Row("", mean=11, low=1, high=21), "bare": Row("", mean=11)}
+    rows |= {"claim": Row("", claimed=11), "tail": Row("", mean=2, tail=18)}
     marks.row(rows.get(kind, Row("", look="out" if kind == "out" else "other")), 6)
     if kind not in rows:
         marks.dot(11, 6, "aside" if kind == "aside" else "out" if kind == "out" else "other")

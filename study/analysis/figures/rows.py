@@ -24,6 +24,7 @@ TOP, GROUP, FOOT, GAP = 18.0, 15.0, 24.0, 12.0
 KEY = {
     "run": "one run",
     "mean": "mean, 95% interval",
+    "bare": "mean, no interval",
     "out": "out of the ranking",
     "aside": "excluded, in no number",
     "claim": "where the claim puts it",
@@ -101,7 +102,7 @@ def draw(chart: RowsChart, width: int) -> Figure:
 def _kinds(chart: RowsChart) -> set[str]:
     found = {"aside" if dot.aside else "run" for row in chart.rows for dot in row.dots}
     found |= {"out" for row in chart.rows if row.look == "out" and (row.dots or row.mean)}
-    told = (("mean", "mean"), ("claim", "claimed"), ("tail", "tail"))
+    told = (("mean" if any(row.low for row in chart.rows) else "bare", "mean"), ("claim", "claimed"), ("tail", "tail"))
     return found | {kind for kind, name in told if any(getattr(row, name) is not None for row in chart.rows)}
 
 

@@ -104,7 +104,7 @@ def latency_chart(groups: Levelled) -> Chart | None:
         told = [Row(str(label), mean=float(p50), tail=float(p99)) for label, p50, p99 in medians.itertuples()]
         shown += [rows.Group(tuple(told), place_words(group.setting))] if told else []
     words = "Milliseconds that a batch takes: the median, and the slowest of 100"
-    key, headings = {"mean": "median"}, ("", "median", "")
+    key, headings = {"bare": "median"}, ("", "median", "")
     return rows_chart(RowsChart(tuple(shown), "Latency", words, headings=headings, unit=" ms", key=key))
 
 
@@ -135,7 +135,7 @@ def shares_of_best(plan: Plan, groups: Levelled, analysis: Analysis) -> tuple[st
 
 def _ratios(title: str, subtitle: str, groups: Sequence[rows.Group], claim: str = "published") -> Chart | None:
     """Return ratios on a logarithmic axis, with a line at 1."""
-    headings, key = ("", "times", ""), {"mean": "ratio, 95% interval", "claim": claim}
+    headings, key = ("", "times", ""), {"mean": "ratio, 95% interval", "bare": "ratio, no interval", "claim": claim}
     return rows_chart(RowsChart(tuple(groups), title, subtitle, headings=headings, axis="ratio", unit="", key=key))
 
 

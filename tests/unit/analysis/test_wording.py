@@ -213,7 +213,7 @@ def test_the_cause_of_no_answer_has_its_setting_as_its_subject() -> None:
 def test_a_chart_without_an_interval_promises_none() -> None:
     page = told("example-h200", "batch-size", "speedup")
     chart = page.partition("The ratios, and the published claim")[2].partition("Ratios in numbers")[0]
-    assert "measured here, no interval" in chart
+    assert "ratio, no interval" in chart
     assert "95%" not in chart
 
 
