@@ -18,8 +18,8 @@ from scipy import stats
 
 from benchmarks.simulated import APART, CONDITIONS, FLAT, LEVELS, Array, Condition, Runs, simulate
 from study.analysis.answers.curve import curve_of_model
+from study.analysis.answers.law import Drifted, NoDifference, NoLaw, TooFewPoints
 from study.analysis.stats.equivalence import equivalent_to
-from study.analysis.stats.findings import Drifted, NoDifference, NoLaw, TooFewPoints
 from study.analysis.stats.gate import undetermined
 from study.analysis.stats.groups import drift_of, unfair_levels
 from study.analysis.stats.learning import learning_of

@@ -12,7 +12,8 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from study.analysis.analysis import Analysis, analyse
-from study.analysis.answers.any_table import checked_table, fit_table
+from study.analysis.answers.any_table import as_text, checked_table, fit_table
+from study.analysis.answers.context import Context
 from study.analysis.answers.curve import CurveFit
 from study.analysis.figures.files import drawn, use_style
 from study.analysis.figures.style import Drawn
@@ -20,11 +21,9 @@ from study.analysis.published.claims import claims_in
 from study.analysis.published.measured import verdicts
 from study.analysis.stats.optimum import Optimum
 from study.analysis.table.files import read_table
-from study.analysis.wording.answer import answer_sentence
 from study.analysis.wording.caveats import caveat_sentence
 from study.analysis.wording.claims import claim_text
 from study.analysis.wording.sources import citation
-from study.analysis.wording.verdict import as_text
 from study.artifacts.checked import Records, read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan
@@ -139,8 +138,11 @@ class StudyResults:
         return self._plan
 
     def answer(self) -> list[str]:
-        """Return the statements of the report's answer, each as a sentence."""
-        return [answer_sentence(answer) for answer in self._analysis.answer]
+        """Return the statements of the report's answer, as sentences, that which the question asks for first."""
+        analysis = self._analysis
+        context = Context(self._plan.study, analysis.groups)
+        told = [analysis.answer, *(answer.text(context) for answer in analysis.answers)]
+        return [text.replace("**", "") for text in dict.fromkeys(told)]
 
     def caveats(self) -> list[str]:
         """Return what a reader must know before believing the numbers, each as a sentence."""
@@ -197,7 +199,7 @@ class StudyResults:
 
     @cached_property
     def _analysis(self) -> Analysis:
-        return analyse(self._plan.study, self._timings)
+        return analyse(self._plan, self._timings, self._records.included)
 
     @cached_property
     def _figures(self) -> dict[str, Drawn]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from study.analysis.analysis import Analysis, Group
+from study.analysis.answers.group import Group
 from study.analysis.stats.usable import Estimate, counted, keys_of, row_settings
 from study.artifacts.samples import PHASES
 from study.config.study import Study
@@ -16,19 +16,19 @@ Levelled = Sequence[tuple[Group, pd.DataFrame]]
 """Each group with its rows, whose column ``level`` is the label of their level."""
 
 
-def group_rows(study: Study, frame: pd.DataFrame, analysis: Analysis) -> list[tuple[Group, pd.DataFrame]]:
+def group_rows(study: Study, frame: pd.DataFrame, groups: Sequence[Group]) -> list[tuple[Group, pd.DataFrame]]:
     """Return each group of the analysis with its rows of the table of timings."""
     settings = row_settings(study, frame, keys_of(study)[1] or ["device"])
-    parts = [(group, frame[[one == group.setting for one in settings]]) for group in analysis.groups]
+    parts = [(group, frame[[one == group.setting for one in settings]]) for group in groups]
     return [(group, rows) for group, rows in parts if len(rows)]
 
 
-def level_rows(study: Study, frame: pd.DataFrame, analysis: Analysis) -> Levelled:
+def level_rows(study: Study, frame: pd.DataFrame, groups: Sequence[Group]) -> Levelled:
     """Return each group with its rows, told apart by level."""
     keys = keys_of(study)[0]
     return [
         (group, rows.assign(level=[one.label for one in row_settings(study, rows, keys)]))
-        for group, rows in group_rows(study, frame, analysis)
+        for group, rows in group_rows(study, frame, groups)
     ]
 
 
@@ -91,3 +91,19 @@ def parts_of(group: Group, rows: pd.DataFrame, y: str) -> dict[str, dict[str, fl
         for level in group.levels
         if level.time and level.label in shares
     }
+
+
+def graph_warm_up_sentence(rows: pd.DataFrame) -> str:
+    """Return where the warm-up of captured steps lies in the parts of ``rows``, which are of the table of timings.
+
+    It is empty where it lies in a part of its own, or where no captured step is told by a factor of the study.
+    """
+    if "training.cuda_graph" not in rows:
+        return ""
+    captured = rows[rows["training.cuda_graph"] == "cuda graph"]  # as ``config.study.shown`` names the level
+    if not captured["graph_warm_up_seconds"].eq(0).any():
+        return ""
+    return (
+        " These records have no part for the warm-up before a step is captured as a CUDA graph: it is in the "
+        "transforms on the device."
+    )

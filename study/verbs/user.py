@@ -139,9 +139,8 @@ def fit(options: argparse.Namespace) -> None:
 
 
 def _fit_table(options: argparse.Namespace) -> None:
-    from study.analysis.answers.any_table import as_json, checked_table, fit_table
+    from study.analysis.answers.any_table import as_json, as_text, checked_table, fit_table
     from study.analysis.table.any_csv import read_csv
-    from study.analysis.wording.verdict import as_text
     from study.base.files import write_if_changed
 
     columns = (options.x, options.y, options.block, options.session)

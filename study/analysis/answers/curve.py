@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field
 from scipy import special, stats
 
-from study.analysis.stats.findings import (
+from study.analysis.answers.law import (
     Doubt,
     Drifted,
     EqualTimes,

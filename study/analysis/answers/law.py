@@ -38,7 +38,7 @@ class Unreplicated(Strict):
         """Return the verdict in words."""
         if self.law is None:
             return "No law beats a constant, and without replicates the noise is not known."
-        return f"{LAWS[self.law].capitalize()} is closest; without replicates the noise is not known."
+        return f"Closest is {LAWS[self.law]}; without replicates the noise is not known."
 
 
 class EqualTimes(Strict):

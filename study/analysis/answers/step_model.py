@@ -15,6 +15,8 @@ from study.analysis.answers.curve import means_of
 from study.analysis.stats.fits import Bounds, Fitted, fit_laws, predict
 from study.analysis.stats.laws import CLOSE, Law, by_name
 from study.analysis.stats.usable import model_of
+from study.analysis.words import interval, listed, number, on_device
+from study.artifacts.setting import Setting
 from study.base.strict import Strict
 
 COLUMNS = (
@@ -122,3 +124,56 @@ def _level(size: object, rows: pd.DataFrame, law: Law, fit: Fitted, coefficients
 
 def _geometric(values: "pd.Series[float]") -> float:
     return float(np.exp(np.log(values.astype(float)).mean()))
+
+
+COEFFICIENTS = {
+    "launch_seconds": "launch floor",
+    "step_seconds": "a step's own cost",
+    "image_seconds": "an image",
+    "bend": "bend",
+}
+
+
+def step_sentence(model: StepModel, group: Setting) -> str:
+    """Return what a step costs in a group, and which batch sizes are bound by what, with the numbers behind."""
+    own = f"{_milliseconds(model.step_seconds)} and {_milliseconds(model.image_seconds)} for each image"
+    cost = f"{own}; a floor below which it never falls does not show"
+    if model.launch_seconds is not None and model.bend is not None:
+        floor = _milliseconds(model.launch_seconds)
+        cost = f"{floor} whatever its size up to about {number(model.bend)} images, then {own}"
+    parts = []
+    for bound in dict.fromkeys(level.bound for level in model.levels):
+        levels = [level for level in model.levels if level.bound == bound]
+        sizes = listed([f"{level.batch_size:g}" for level in levels])
+        parts.append(f"{bound}-bound at batch size {sizes} ({_epoch(levels[-1], named=len(levels) > 1)})")
+    return f"{on_device(group)} a step takes {cost}. An epoch of training is {'; '.join(parts)}.{_no_rest(model)}"
+
+
+def _no_rest(model: StepModel) -> str:
+    """Return a sentence on the batch sizes whose model leaves no rest; nothing without one."""
+    sizes = [f"{level.batch_size:g}" for level in model.levels if level.other_seconds is None]
+    why = "the model's steps and the waiting are longer than the epoch"
+    return f" At batch size {listed(sizes)} there is no rest: {why}." if sizes else ""
+
+
+def _epoch(level: StepLevel, named: bool) -> str:
+    """Return the parts of an epoch; ``named`` says at which batch size."""
+    return (
+        f"{f'at {level.batch_size:g} ' if named else ''}{number(level.model_epoch_seconds)} s of "
+        f"{number(level.epoch_seconds)} s are steps, {number(level.wait_seconds)} s waiting for data"
+    )
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{number(1000 * seconds)} ms"
+
+
+def step_intervals(model: StepModel) -> str:
+    """Return the intervals of the coefficients, in milliseconds except for the bend."""
+    parts = []
+    for name, words in COEFFICIENTS.items():
+        if bounds := model.intervals.get(name):
+            scale, unit = (1.0, "") if name == "bend" else (1000.0, " ms")
+            told = interval(bounds.low, bounds.high, scale)
+            parts.append(f"{words} {told}{unit}" if told else f"{words} not determined")
+    return ", ".join(parts)

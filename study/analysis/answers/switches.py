@@ -6,17 +6,19 @@ Hunter, Statistics for Experimenters, 2005, chapter 5).
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 from scipy import special
 
-from study.analysis.stats.findings import Combination
+from study.analysis.answers.context import Context, bounds, excludes_one
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.log_model import CONFIDENCE, LogModel
 from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.usable import Estimate, estimate, keys_of, level_of, mean_of, place_of
+from study.analysis.words import short, short_key
 from study.artifacts.setting import Setting, setting_of
 from study.base.strict import Strict
 from study.config.study import Study, shown
@@ -48,6 +50,12 @@ class Effect(Strict):
         "energy is a mean; null stands there if they are too few. What no run of the group knows is not named.",
     )
 
+    def label(self, several: bool) -> str:
+        """Return the name of the switch's level; with its first level where the switch has ``several`` others."""
+        key = short_key(self.factor)
+        name = self.level if key in self.level else f"{key} {self.level}"
+        return f"{name} over {self.base}" if several else name
+
 
 class Interaction(Strict):
     """Two switches that buy more or less together than each by itself."""
@@ -59,6 +67,27 @@ class Interaction(Strict):
     )
 
 
+class Combination(Strict):
+    """The best setting of all switches, against the one with the first level of each."""
+
+    kind: Literal["combination"] = "combination"
+    group: Setting
+    base: Setting
+    best: Setting
+    times_as_fast: Estimate = Field(description="Time of `base` over that of `best`.")
+
+    @property
+    def decided(self) -> bool:
+        """Whether the best setting is told from the base."""
+        return excludes_one(self.times_as_fast)
+
+    def text(self, context: Context) -> str:
+        """Return the answer in words."""
+        times = self.times_as_fast
+        where = f" {context.where(self.group)}".rstrip()
+        return f"**{self.best.label}** together: **{short(times.value)} times as fast**{where}{bounds(times)}."
+
+
 class Switches(Strict):
     """The effects of all switches in one group."""
 
@@ -66,6 +95,30 @@ class Switches(Strict):
     effects: list[Effect]
     interactions: list[Interaction] = Field(description="Those that are shown: their bounds exclude 1.")
     combination: Combination | None = Field(description="Null where the first or the best setting is not determined.")
+
+    @property
+    def decided(self) -> bool:
+        """Whether a switch is shown to gain."""
+        return any(excludes_one(effect.times_as_fast) for effect in self.effects)
+
+    def label(self, effect: Effect) -> str:
+        """Return the name of one of the effects."""
+        return effect.label(sum(one.factor == effect.factor for one in self.effects) > 1)
+
+    def text(self, context: Context) -> str:
+        """Return which switch buys most, and what the best setting of all buys."""
+        where = f" {context.where(self.group)}".rstrip()
+        gains = [one for one in self.effects if excludes_one(one.times_as_fast) and one.times_as_fast.value > 1]
+        together = ""
+        if self.combination and self.combination.decided:
+            times = self.combination.times_as_fast
+            count = self.combination.best.label.count(" + ") + 1
+            together = f"; the best {count} together **{short(times.value)} times**{bounds(times, first=not gains)}"
+        if not gains:
+            return f"**No switch** is shown to gain by itself{where}{together}."
+        most = max(gains, key=lambda one: one.times_as_fast.value)
+        times = most.times_as_fast
+        return f"**{self.label(most)}** buys most{where}, **{short(times.value)} times**{bounds(times)}{together}."
 
 
 def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | None:

@@ -11,7 +11,8 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from study.analysis.analysis import Analysis, Group, Level
+from study.analysis.analysis import Analysis
+from study.analysis.answers.group import Group, Level
 from study.analysis.figures.style import BEST, COLOURS, LABEL_BOX, PALETTE, Drawn, batch_axis
 from study.analysis.rows import group_rows
 from study.analysis.stats.fits import predict
@@ -25,7 +26,9 @@ CAPTION = "Geometric means over processes, with 95% intervals from log time = se
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     """Return times against the curve's factor; None in a study without a curve or without a successful run."""
     curve = plan.study.curve
-    found = [one for one in group_rows(plan.study, frame, analysis) if any(level.time for level in one[0].levels)]
+    found = [
+        one for one in group_rows(plan.study, frame, analysis.groups) if any(level.time for level in one[0].levels)
+    ]
     groups = [group for group, _ in found]
     if curve is None or not groups:
         return None

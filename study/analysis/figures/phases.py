@@ -6,8 +6,7 @@ from study.analysis.analysis import Analysis
 from study.analysis.figures import bars
 from study.analysis.figures.bars import Bar, BarsChart
 from study.analysis.figures.style import WIDE, Drawn
-from study.analysis.rows import Levelled, level_rows, parts_of
-from study.analysis.wording.steps import graph_warm_up_sentence
+from study.analysis.rows import Levelled, graph_warm_up_sentence, level_rows, parts_of
 from study.analysis.words import number, place_words
 from study.artifacts.plan import Plan
 
@@ -31,7 +30,7 @@ def phases_of(groups: Levelled, analysis: Analysis) -> BarsChart:
 
 def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
     """Return the same chart as a file; None where the study's time is no sum of parts."""
-    chart = phases_of(level_rows(plan.study, frame, analysis), analysis)
+    chart = phases_of(level_rows(plan.study, frame, analysis.groups), analysis)
     if not chart.bars:
         return None
     told = []

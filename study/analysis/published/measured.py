@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from study.analysis.analysis import Analysis, Group, Level
+from study.analysis.analysis import Analysis
+from study.analysis.answers.group import Group, Level
 from study.analysis.published.claims import Claim
 from study.analysis.stats.gate import WIDEST
 from study.analysis.stats.usable import Estimate, keys_of

@@ -10,8 +10,8 @@ from study.analysis.analysis import Analysis
 from study.analysis.figures.svg import Chart
 from study.analysis.progress import Progress, missing_sentence, progress_of, progress_sentence
 from study.analysis.published.beside import Series, beside
-from study.analysis.published.claims import Claim, claims_in
-from study.analysis.published.measured import ClaimVerdict, verdicts
+from study.analysis.published.claims import claims_in
+from study.analysis.published.measured import verdicts
 from study.analysis.report.drawings import (
     latency_chart,
     main_chart,
@@ -19,28 +19,21 @@ from study.analysis.report.drawings import (
     phases_chart,
     published_chart,
     ratios_chart,
-    shares_of_best,
     switch_charts,
 )
 from study.analysis.report.epochs import EpochGroup, epoch_rows, grouped, published_epochs
 from study.analysis.report.facts import facts_of, glossary, warm_up_runs_of
-from study.analysis.report.life import life_chart, life_sentence, wall_seconds, with_gaps
-from study.analysis.report.notes import counts, oddities, origins, reduced, summary
-from study.analysis.report.tables import LevelTable, level_tables
+from study.analysis.report.life import life_chart, life_sentence, with_gaps
+from study.analysis.report.notes import oddities, origins, reduced
 from study.analysis.rows import Levelled, level_rows, means_of
-from study.analysis.stats.findings import DecodedBefore
+from study.analysis.screen.screen import Screen
 from study.analysis.stats.usable import counted, with_reasons
-from study.analysis.wording.answer import answer_sentence
-from study.analysis.wording.cards import Card, cards, first_cards, limit_card
-from study.analysis.wording.claims import SILENT, claim_text, claim_title, claim_words
+from study.analysis.wording.claims import ClaimRow, claim_row
 from study.analysis.wording.consequences import Warned, ranked
-from study.analysis.wording.switches import switch_sentences
 from study.analysis.words import short_key, total_words
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.config.study import TOTALS_OF_INFERENCE
-
-OPEN_CAVEATS, OPEN_CARDS = 3, 6
 
 
 @dataclass(frozen=True)
@@ -50,26 +43,18 @@ class StudyView:
     name: str
     title: str
     question: str
-    summary: list[str]
-    counts: str
+    answer: str
+    screen: Screen
     progress: Progress
     unfinished: list[str]
     """How far the study is, which comes first; nothing where every planned run is there."""
-    cards: list[Card]
-    more_cards: list[Card]
-    """Those of the verdicts that are folded, so that the claims are not."""
-    claims: list[Card]
-    first_cards: list[Card]
-    """The two for which a table of all studies has room."""
-    answer: list[str]
+    claims: list[ClaimRow]
     notes: list[str]
     """What the images and the weights mean for the numbers, and a reduced size."""
-    open_caveats: list[Warned]
-    more_caveats: list[Warned]
+    caveats: list[Warned]
     oddities: list[str]
     glossary: list[tuple[str, str]]
     """What each factor of the study is, where a setting is named by several levels."""
-    tables: list[LevelTable]
     main: Chart | None
     why: list[Chart]
     against: list[Chart]
@@ -85,8 +70,6 @@ class StudyView:
     epochs: list[EpochGroup]
     runs: list[dict[str, Any]]
     beside: list[Series]
-    said: list[tuple[Claim, str]]
-    """Each published claim of the document, and what this study says of it."""
     pictures: list[dict[str, str]]
     """Title, caption and address of each picture of the study's folder."""
     folder: str
@@ -109,41 +92,27 @@ def view(
     those of the other records.
     """
     study, frame = plan.study, with_reasons(plan.study, frame)
-    caveats = ranked(analysis.warnings, analysis.groups)
-    groups = level_rows(study, frame, analysis)
+    groups = level_rows(study, frame, analysis.groups)
     series = beside(study, frame, plan.beside, means_of(groups)) if plan.beside else []
     charts = [*switch_charts(analysis), *_present(main_chart(plan, groups, analysis, series))]
-    printed = claims_in(plan.claimed) if plan.claimed else []
-    found = verdicts(printed, study, analysis)
-    spoken = {one.claim.lines: claim_text(one) for one in found}
-    told = _cards(plan, groups, analysis)
-    claimed = [Card(f"Claim: {claim_title(one.claim)}", one.evidence, *claim_words(one), claim=True) for one in found]
-    room = max(1, OPEN_CARDS - len(claimed))
+    found = verdicts(claims_in(plan.claimed), study, analysis) if plan.claimed else []
+    progress = progress_of(plan, records)
     return StudyView(
         name=plan.name,
         title=study.title,
         question=study.question,
-        summary=summary(plan, records, wall_seconds(frame), _counted(frame)),
-        counts=counts(plan, records),
-        progress=(progress := progress_of(plan, records)),
+        answer=analysis.answer,
+        screen=analysis.screen,
+        progress=progress,
         unfinished=[f"{progress_sentence([progress])} {missing}"] if (missing := missing_sentence(progress)) else [],
-        cards=told[:room],
-        more_cards=told[room:],
-        claims=claimed,
-        first_cards=first_cards([*told, *claimed]),
-        answer=[
-            *(answer_sentence(answer) for answer in analysis.answer),
-            *(sentence for switches in analysis.switches for sentence in switch_sentences(switches)),
-        ],
+        claims=[claim_row(one) for one in found],
         notes=[*reduced(study), *origins(list(records.values()))],
-        open_caveats=caveats[:OPEN_CAVEATS],
-        more_caveats=caveats[OPEN_CAVEATS:],
+        caveats=ranked(analysis.warnings, analysis.groups),
         oddities=oddities(records, refused_aside or {}),
         glossary=glossary(study),
-        tables=level_tables(analysis),
         main=charts[0] if charts else None,
         why=[*charts[1:], *_present(latency_chart(groups), phases_chart(groups, analysis))],
-        against=_against(analysis, found, series),
+        against=_against(analysis, next((one.claim.ratio for one in found if one.claim.ratio), None), series),
         order=order_chart(plan, groups, analysis),
         life=_life(groups, frame),
         whole_time=life_sentence(frame),
@@ -157,28 +126,13 @@ def view(
         epochs=_epochs(plan, records, set(counted(frame)["run"])),
         runs=_runs(plan, frame, analysis.y),
         beside=series,
-        said=[(claim, spoken.get(claim.lines, SILENT)) for claim in printed],
         pictures=pictures,
         folder=folder,
     )
 
 
-def _counted(frame: pd.DataFrame) -> int:
-    """Return how many of the runs that succeeded are in the means."""
-    return int(((frame["outcome"] == "ok") & frame["excluded"].isna()).sum())
-
-
-def _cards(plan: Plan, groups: Levelled, analysis: Analysis) -> list[Card]:
-    """Return the verdicts of the study itself: the answer, and what takes the time of the setting that it names."""
-    best = shares_of_best(plan, groups, analysis)
-    decoded = any(isinstance(caveat, DecodedBefore) for caveat in analysis.warnings)
-    told = cards(analysis.answer, analysis.groups, plan.study.learning_margin, decoded)
-    return [*told, *([limit_card(*best)] if best else [])]
-
-
-def _against(analysis: Analysis, found: Sequence[ClaimVerdict], series: Sequence[Series]) -> list[Chart]:
+def _against(analysis: Analysis, claimed: float | None, series: Sequence[Series]) -> list[Chart]:
     """Return the ratios of the study's contrast with the claimed one, and the published ratios beside ours."""
-    claimed = next((one.claim.ratio for one in found if one.claim.ratio is not None), None)
     beside = _present(*(published_chart(one) for one in series))
     return _present(ratios_chart(analysis, claimed), *beside[:1])
 

@@ -1,13 +1,14 @@
 """From a study's table and analysis to the values of its charts."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
 import pandas as pd
 
-from study.analysis.analysis import Analysis, Group, Level
+from study.analysis.analysis import Analysis
+from study.analysis.answers.fastest import level_verdict
+from study.analysis.answers.group import Group, Level
 from study.analysis.figures import order, rows
 from study.analysis.figures.bars import bars_chart
 from study.analysis.figures.marks import Dot, Row
@@ -15,14 +16,9 @@ from study.analysis.figures.phases import phases_of
 from study.analysis.figures.rows import RowsChart, rows_chart
 from study.analysis.figures.svg import Chart
 from study.analysis.published.beside import TIMES, Series
-from study.analysis.rows import VALIDATION, Levelled, over_means, shares_of
-from study.analysis.stats.findings import Ways
+from study.analysis.rows import Levelled, over_means
 from study.analysis.stats.usable import keys_of
-from study.analysis.wording.cards import REST, WARM_UP
-from study.analysis.wording.steps import graph_warm_up_sentence
-from study.analysis.wording.switches import effect_label
-from study.analysis.wording.verdict import level_verdict
-from study.analysis.words import device_words, group_names, place_words, setting_words, short_key
+from study.analysis.words import device_words, place_words, setting_words, short_key
 from study.artifacts.plan import Plan
 
 MOST_WITH_ACCURACY = 8
@@ -42,7 +38,7 @@ def main_chart(plan: Plan, groups: Levelled, analysis: Analysis, published: Sequ
         found = []
         for level in group.levels:
             times = [time for label, ours, time in beside if (label, ours) == (level.label, level.time)]
-            row = _row(plan.name, level, group, own, analysis.y, many)
+            row = _row(plan, level, group, own, many)
             found.append(replace(row, claimed=times[0] if times else None))
         shown.append(rows.Group(tuple(found), place_words(group.setting)))
     caption = f"Diamonds are published times ({source.source.short_name}, {source.place})." if source else ""
@@ -54,18 +50,18 @@ def main_chart(plan: Plan, groups: Levelled, analysis: Analysis, published: Sequ
     return rows_chart(RowsChart(tuple(shown), "Every run", words, caption, headings, axis, key=key))
 
 
-def _row(study: str, level: Level, group: Group, every: pd.DataFrame, y: str, brief: bool) -> Row:
+def _row(plan: Plan, level: Level, group: Group, every: pd.DataFrame, brief: bool) -> Row:
     """Return one level with the runs that have a time."""
-    runs = every[every["level"] == level.label]
+    y, runs = plan.study.total, every[every["level"] == level.label]
     timed = runs[(runs["outcome"] == "ok") & runs[y].notna()]
     dots = [
-        Dot(float(seconds), f"{study}/{run}", isinstance(aside, str))
+        Dot(float(seconds), f"{plan.name}/{run}", isinstance(aside, str))
         for run, seconds, aside in zip(timed["run"], timed[y], timed["excluded"], strict=True)
     ]
     accuracy = f"{level.accuracy:.0%} accurate" if level.accuracy is not None else ""
     unfair, time = level.label in group.unfair, level.time
     best = group.best is not None and level.label in {group.best, *group.indistinguishable} and not unfair
-    verdict = level_verdict(level, group)
+    verdict = level_verdict(level, group, plan.study.equivalence_margin)
     return Row(
         label=level.label,
         dots=tuple(dots),
@@ -108,31 +104,6 @@ def latency_chart(groups: Levelled) -> Chart | None:
     return rows_chart(RowsChart(tuple(shown), "Latency", words, headings=headings, unit=" ms", key=key))
 
 
-def shares_of_best(plan: Plan, groups: Levelled, analysis: Analysis) -> tuple[str, dict[str, float]] | None:
-    """Return the setting that the answer names first, with the shares of the parts of its time."""
-    names = group_names([group.setting for group in analysis.groups])
-    first = next((answer.ways[0].group for answer in analysis.answer if isinstance(answer, Ways)), None)
-    for group, own in sorted(groups, key=lambda one: one[0].setting != first):
-        share = shares_of(own, analysis.y).get(str(group.best))
-        if share is None:
-            continue
-        main = {
-            "waiting for data": share["data_wait_seconds"],
-            "computing": share[["forward_seconds", "backward_seconds", "optimizer_seconds"]].sum(),
-            "validation": share.get(VALIDATION, 0.0),
-            WARM_UP: share["graph_warm_up_seconds"],
-            # Where records have no part for the warm-up, it is in the transforms.
-            f"{WARM_UP} and transforms" if graph_warm_up_sentence(own) else "transforms on the device": share[
-                "device_transform_seconds"
-            ],
-        }
-        keys = keys_of(plan.study)[0]
-        name = f"{short_key(keys[0])} {group.best}" if len(keys) == 1 else str(group.best)
-        label = f"{place_words(names[group.setting])}, {name}" if names else name
-        return label, main | {REST: 1 - sum(main.values())}
-    return None
-
-
 def _ratios(title: str, subtitle: str, groups: Sequence[rows.Group], claim: str = "published") -> Chart | None:
     """Return ratios on a logarithmic axis, with a line at 1."""
     headings, key = ("", "times", ""), {"mean": "ratio, 95% interval", "bare": "ratio, no interval", "claim": claim}
@@ -161,10 +132,9 @@ def switch_charts(analysis: Analysis) -> list[Chart]:
     """Return what each switch buys in each group, as times as fast."""
     charts = []
     for switches in analysis.switches:
-        counts = Counter(effect.factor for effect in switches.effects)
         shown = [
             Row(
-                effect_label(effect, counts[effect.factor] > 1),
+                switches.label(effect),
                 mean=effect.times_as_fast.value,
                 low=effect.times_as_fast.low,
                 high=effect.times_as_fast.high,

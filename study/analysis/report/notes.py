@@ -1,70 +1,13 @@
 """What the page says of a study's runs before any number: how many there are, of what, and on which machine."""
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime
 
-from study.analysis.words import device_words
-from study.artifacts.plan import Plan
 from study.artifacts.prepared import fell_back
 from study.artifacts.record import Record
-from study.base.durations import duration_words, quantity
+from study.base.durations import quantity
 from study.config.sections import is_own
 from study.config.study import Study
-
-
-def counts(plan: Plan, records: Mapping[str, Record]) -> str:
-    """Return how many of the planned runs succeeded, by device, and why the others did not."""
-    told = []
-    by_device = Counter(run.settings.device for run in plan.runs)
-    done = Counter(record.settings.device for record in records.values() if record.outcome == "ok")
-    away = {run.settings.device: run.unavailable for run in plan.runs if run.unavailable}
-    for device, planned in by_device.items():
-        if device in away and not done[device]:
-            told.append(f"{planned} {device_words(device)} runs skipped: {away[device]}")
-        else:
-            told.append(f"{done[device]} of {planned} {device_words(device)} runs")
-    return "; ".join(told)
-
-
-def summary(plan: Plan, records: Mapping[str, Record], wall: float, in_means: int) -> list[str]:
-    """Return the parts of the line below the title: machine, runs, date, ``wall`` seconds, images and weights.
-
-    ``in_means`` of the runs that succeeded are in the means; the others were excluded.
-    """
-    used = [record for record in records.values() if record.outcome == "ok"]
-    machines = dict.fromkeys(record.machine.device_name for record in used if record.machine)
-    told = [*machines, counts(plan, records) + (f", {in_means} of them count" if in_means < len(used) else "")]
-    if plan.study.runs_a_setting != "1":
-        told.append(f"{plan.study.runs_a_setting} a setting")
-    told += _when(list(records.values()))
-    told += [f"{duration_words(wall)} in all"] if wall else []
-    if any(record.data and record.data.generated for record in used):
-        told.append("generated images")
-    if any(record.weights and record.weights.kind == "random" and not is_own(_model(record)) for record in used):
-        told.append("random weights")
-    return told
-
-
-def _model(record: Record) -> str:
-    return record.settings.model.name
-
-
-def _when(records: Sequence[Record]) -> list[str]:
-    """Return the first and the last day of the runs."""
-    days = sorted({day for record in records if (day := _day(record.started))})
-    if not days:
-        return []
-    return [f"{days[0]:%-d %b %Y}" if len(days) == 1 else f"{days[0]:%-d %b} to {days[-1]:%-d %b %Y}"]
-
-
-def _day(started: str) -> date | None:
-    """Return the day of a time, or None for a text that is none: a record may come from anywhere."""
-    try:
-        return datetime.fromisoformat(started).date()
-    except ValueError:
-        return None
 
 
 def reduced(study: Study) -> list[str]:
@@ -91,7 +34,7 @@ def origins(records: Sequence[Record]) -> list[str]:
             "The images are generated, not photographs: the times are valid, the accuracies hold for drawn images only."
         )
     # Networks that have no pretrained weights need no note on random ones.
-    weighted = [record for record in records if record.weights and not is_own(_model(record))]
+    weighted = [record for record in records if record.weights and not is_own(record.settings.model.name)]
     random = [record for record in weighted if record.weights and record.weights.kind == "random"]
     again = (
         f" To look for ImageNet weights again: python -m study retry {records[0].study} --weights" if records else ""

@@ -13,16 +13,14 @@ from markupsafe import Markup, escape
 from pydantic import TypeAdapter, ValidationError
 
 from study.analysis.analysis import read_analysis
+from study.analysis.answers.step_model import step_intervals, step_sentence
 from study.analysis.figures.style import NIGHT, PALETTE
 from study.analysis.progress import progress_sentence
 from study.analysis.report.context import StudyView, view
-from study.analysis.report.tables import resources
+from study.analysis.report.tables import level_row, resources
 from study.analysis.table.files import read_timings, read_warm_up_runs
-from study.analysis.wording.cards import SIGNS, EvidenceWord
 from study.analysis.wording.caveats import sensitivity_sentence
 from study.analysis.wording.sources import document
-from study.analysis.wording.steps import step_intervals, step_sentence
-from study.analysis.wording.verdict import noise_sentence
 from study.analysis.words import (
     bytes_words,
     coefficients,
@@ -51,8 +49,6 @@ class Listed(Strict):
 
 
 LISTED = TypeAdapter(list[Listed])
-OVERVIEW_FROM = 4
-"""Number of studies from which on a table of all questions comes first."""
 
 
 def render(studies: list[str], results: Path, output: Path, linked: Path | None = None) -> None:
@@ -61,7 +57,6 @@ def render(studies: list[str], results: Path, output: Path, linked: Path | None 
     template = _templates().get_template
     text = template("report.html.j2").render(
         studies=views,
-        overview=len(views) >= OVERVIEW_FROM,
         unfinished=None
         if all(view.progress.whole for view in views)
         else progress_sentence([v.progress for v in views]),
@@ -83,11 +78,15 @@ def _templates() -> Environment:
         finalize=_finalize,
     )
     environment.filters |= {"number": number, "bytes": bytes_words, "device": device_words, "place": place_words}
-    environment.filters |= {"resources": resources, "law_formula": law_formula, "coefficients": coefficients}
-    environment.filters |= {"setting": setting_words, "sensitivity": sensitivity_sentence}
-    environment.filters |= {"step": step_sentence, "step_intervals": step_intervals, "noise": noise_sentence}
     environment.filters |= {
-        "evidence": evidence_words,
+        "resources": resources,
+        "level_row": level_row,
+        "law_formula": law_formula,
+        "coefficients": coefficients,
+    }
+    environment.filters |= {"setting": setting_words, "sensitivity": sensitivity_sentence}
+    environment.filters |= {"step": step_sentence, "step_intervals": step_intervals, "marked": marked}
+    environment.filters |= {
         "prose": prose,
         "breakable": breakable,
         "document": document,
@@ -96,9 +95,21 @@ def _templates() -> Environment:
     return environment
 
 
-def evidence_words(evidence: EvidenceWord) -> str:
-    """Return an evidence word after its sign."""
-    return " ".join(SIGNS[evidence])
+INTERVAL = re.compile(r"(\((?:95%: )?[\d.]+ to [\d.]+\))")
+
+
+def marked(text: str) -> Markup:
+    """Return an answer with what stands between ``**`` as strong, and its intervals muted; the tags are our own."""
+    parts = (("<strong>{}</strong>" if at % 2 else "{}", part) for at, part in enumerate(text.split("**")))
+    return Markup("").join(Markup(tag).format(_muted(part)) for tag, part in parts)  # noqa: S704
+
+
+def _muted(text: str) -> Markup:
+    parts = enumerate(INTERVAL.split(text))
+    return Markup("").join(
+        Markup('<span class="sure">{}</span>').format(part) if at % 2 else escape(isolate_bidi(part))
+        for at, part in parts
+    )
 
 
 def content_hash(text: str) -> str:

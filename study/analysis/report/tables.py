@@ -1,11 +1,11 @@
-"""The tables of a study: its settings in five columns, one number for each quantity, and the settings' resources."""
+"""The tables below the first screen: the settings in five columns, and what their runs need."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from study.analysis.analysis import Analysis, Group, Level
-from study.analysis.wording.verdict import level_verdict
-from study.analysis.words import bytes_words, number, place_words, three_digits
+from study.analysis.answers.fastest import level_verdict
+from study.analysis.answers.group import Group, Level
+from study.analysis.words import bytes_words, number, three_digits
 from study.artifacts import timing
 
 NONE = "\N{EN DASH}"
@@ -18,7 +18,7 @@ class LevelRow:
     label: str
     time: str
     interval: str
-    """In brackets, for a line of its own where there is no room; empty where there is none."""
+    """In brackets; empty where there is none."""
     times_best: str
     accuracy: str
     verdict: str
@@ -26,25 +26,11 @@ class LevelRow:
     """``best``, ``doubt`` or nothing: how the row is marked, beside its words."""
 
 
-@dataclass(frozen=True)
-class LevelTable:
-    """The settings that are compared with each other."""
-
-    title: str
-    rows: tuple[LevelRow, ...]
-
-
-def level_tables(analysis: Analysis) -> list[LevelTable]:
-    """Return a table for each group."""
-    return [
-        LevelTable(place_words(group.setting), tuple(_row(level, group) for level in group.levels))
-        for group in analysis.groups
-    ]
-
-
-def _row(level: Level, group: Group) -> LevelRow:
+def level_row(level: Level, group: Group) -> LevelRow:
+    """Return one row of the table of a group's settings."""
     best = next((one.time.value for one in group.levels if one.label == group.best and one.time), None)
     time = level.time
+    margin = group.sensitivity.margin if group.sensitivity else 0.05
     return LevelRow(
         label=level.label,
         time=three_digits(time.value) if time else NONE,
@@ -53,7 +39,7 @@ def _row(level: Level, group: Group) -> LevelRow:
         else f"({three_digits(time.low)} to {three_digits(time.high)})",
         times_best=f"{time.value / best:.2f}x" if time and best else NONE,
         accuracy=f"{100 * level.accuracy:.1f}%" if level.accuracy is not None else NONE,
-        verdict=level_verdict(level, group),
+        verdict=level_verdict(level, group, margin),
         look="best" if level.label == group.best else "doubt" if level.label in group.unfair else "",
     )
 

@@ -10,13 +10,12 @@ from pydantic import Field
 from scipy import special, stats
 
 from study.analysis.stats import machine_change
-from study.analysis.stats.findings import Contrast, Difference, NoRatio, NullControl, RatioAt
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.log_model import CONFIDENCE, SIGNIFICANCE, LogModel, fit_log_model
 from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.optimum import draws
 from study.analysis.stats.usable import Estimate, estimate, mean_of, place_of, row_settings
-from study.artifacts.setting import EVERYWHERE, Setting
+from study.artifacts.setting import Setting
 from study.base.strict import Strict
 from study.config.study import Study, shown
 
@@ -34,6 +33,16 @@ CIRCUMSTANCES: dict[Literal["threads", "workers", "precision", "images"], tuple[
     "images": ("images_processed", ()),
 }
 """Column of the table of timings, and the contrasts that are this difference themselves."""
+
+
+class Difference(Strict):
+    """A circumstance in which the sides of a contrast differ, beside the contrast itself: their ratio holds its part,
+    too."""
+
+    what: Literal["threads", "workers", "precision", "images", "accuracy"]
+    at: Setting = Field(description="Where it is largest; of no factor where it is the same at every setting.")
+    slower: float | str
+    faster: float | str
 
 
 class Ratio(Strict):
@@ -75,7 +84,7 @@ class Ratio(Strict):
 
 def ratios_of(study: Study, groups: Sequence[GroupFit], contrast: str) -> list[Ratio]:
     """Return the time at the contrast's first level over that at each other, for every setting of the others."""
-    sides, keys = _sides(groups, study, contrast), _telling(study, groups, contrast)
+    sides, keys = sides_of(groups, study, contrast), telling_keys(study, groups, contrast)
     found: list[Ratio] = []
     for other in list(sides)[1:]:
         slower = next(iter(sides))
@@ -114,7 +123,7 @@ def quotient_of(groups: Sequence[GroupFit], slower: End, faster: End, y: str, te
     return _estimate(times, noise, float(special.stdtrit(noise[1], confidence)) if noise else None)
 
 
-def _sides(groups: Sequence[GroupFit], study: Study, contrast: str) -> dict[str, pd.DataFrame]:
+def sides_of(groups: Sequence[GroupFit], study: Study, contrast: str) -> dict[str, pd.DataFrame]:
     """Return the runs that count at each level of the contrast, as the study lists these, with the place of their
     group; a level without such a run is left out."""
     sides = {}
@@ -128,7 +137,7 @@ def _sides(groups: Sequence[GroupFit], study: Study, contrast: str) -> dict[str,
     return sides
 
 
-def _telling(study: Study, groups: Sequence[GroupFit], contrast: str) -> list[str]:
+def telling_keys(study: Study, groups: Sequence[GroupFit], contrast: str) -> list[str]:
     """Return the factors that tell the ratios apart, the curve's first: one with a single level tells none."""
     counts = {key: len({level for group in groups for level in group.clean[key].dropna()}) for key in study.compared}
     varied = [key for key, count in counts.items() if key != contrast and count > 1]
@@ -342,98 +351,3 @@ def _adjusted(
 def _follows(adjusted: LogModel | None) -> bool | None:
     """Return whether the times are shown to follow the reference workload; None where it did not change."""
     return None if adjusted is None else adjusted.covariate_p is not None and adjusted.covariate_p < SIGNIFICANCE
-
-
-def is_explained(ratio: Ratio) -> bool:
-    """Return whether a difference is gone once the machine's change is accounted for, which the times follow."""
-    gone = ratio.adjusted is not None and not _differs(ratio.adjusted)
-    return bool(ratio.follows_machine) and _differs(ratio.ratio) and gone
-
-
-def is_unclear(ratio: Ratio) -> bool:
-    """Return whether the machine changed, and the runs are too few to tell its part in the difference."""
-    gone = ratio.adjusted is None or not _differs(ratio.adjusted)
-    return ratio.follows_machine is False and _differs(ratio.ratio) and gone
-
-
-def _differs(ratio: Estimate) -> bool:
-    return ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
-
-
-def contrasts_of(
-    study: Study, groups: Sequence[GroupFit], ratios: Sequence[Ratio], contrast: str
-) -> list[Contrast | NoRatio]:
-    """Return what the ratios say of the contrast: a finding for each of its levels that the first one is set beside."""
-    sides, keys = _sides(groups, study, contrast), _telling(study, groups, contrast)
-    found: list[Contrast | NoRatio] = []
-    for level in list(sides)[1:]:
-        slower = next(iter(sides))
-        mine = [ratio for ratio in ratios if ratio.faster == level]
-        if not mine:
-            found.append(NoRatio(contrast=contrast, slower=slower, faster=level))
-            continue
-        ends = pd.concat([sides[slower], sides[level]])
-        settings = row_settings(study, ends.drop_duplicates(keys), keys) if keys else []
-        paired = [ratio.at for ratio in mine]
-        found.append(contrast_of(mine, contrast, [setting for setting in settings if setting not in paired]))
-    return found
-
-
-def contrast_of(ratios: Sequence[Ratio], contrast: str, alone: Sequence[Setting] = ()) -> Contrast:
-    """Return the smallest and the largest of the ratios over one level, and what makes them doubtful.
-
-    ``alone`` are the settings without a ratio.
-    """
-    least = min(ratios, key=lambda ratio: ratio.ratio.value)
-    most = max(ratios, key=lambda ratio: ratio.ratio.value)
-    return Contrast(
-        contrast=contrast,
-        slower=least.slower,
-        faster=least.faster,
-        least=_ratio_at(least),
-        most=_ratio_at(most),
-        differs=_largest(ratios),
-        explained=[ratio.at for ratio in ratios if is_explained(ratio)],
-        unclear=[ratio.at for ratio in ratios if is_unclear(ratio)],
-        alone=list(alone),
-    )
-
-
-def _ratio_at(ratio: Ratio) -> RatioAt:
-    return RatioAt(
-        at=ratio.at,
-        ratio=ratio.ratio,
-        together=ratio.together,
-        slower_seconds=ratio.slower_seconds,
-        faster_seconds=ratio.faster_seconds,
-    )
-
-
-def _largest(ratios: Sequence[Ratio]) -> list[Difference]:
-    """Return the largest difference of each kind, without its setting where it is the same in all of the ratios."""
-    kinds: dict[str, list[Difference]] = {}
-    for found in (found for ratio in ratios for found in ratio.differs):
-        kinds.setdefault(found.what, []).append(found)
-    largest = []
-    for same in kinds.values():
-        everywhere = len(same) == len(ratios) and len({(found.slower, found.faster) for found in same}) == 1
-        most = max(same, key=_distance)
-        largest.append(most.model_copy(update={"at": EVERYWHERE}) if everywhere else most)
-    return largest
-
-
-def _distance(found: Difference) -> float:
-    if isinstance(found.slower, str) or isinstance(found.faster, str):
-        return 0.0
-    return abs(found.slower - found.faster)
-
-
-def control_of(ratios: Sequence[Ratio]) -> NullControl:
-    """Return what the null control shows: the differences that this study finds where there is none."""
-    furthest = max(ratios, key=lambda ratio: abs(math.log(ratio.ratio.value)))
-    return NullControl(
-        at=furthest.at,
-        ratio=furthest.ratio.value,
-        intervals=sum(ratio.ratio.low is not None for ratio in ratios),
-        outside=sum(_differs(ratio.ratio) for ratio in ratios),
-    )

@@ -44,6 +44,9 @@ Values = dict[str, Any]
 TYPES = {name: dtype(name) for name in Timing.model_fields}
 """The type of each declared column."""
 
+NOT_YET = "not run yet"
+"""The message of a planned run that this machine can make and that has no record."""
+
 
 def table(
     plan: Plan, records: Mapping[str, Record], sampled: Mapping[str, Sampled | None] | None = None
@@ -65,7 +68,7 @@ def table_of(
     that a run lacks is NaN. ``counted`` holds what is known of a run by its name; ``ceilings`` are by (device,
     precision).
     """
-    absent = {run.name: {"outcome": "unavailable", "message": run.unavailable or "not run yet"} for run in plan.runs}
+    absent = {run.name: {"outcome": "unavailable", "message": run.unavailable or NOT_YET} for run in plan.runs}
     every = [*((run, counted.get(run.name) or absent[run.name]) for run in plan.runs), *aside]
     return as_table(_row(plan, run, values, ceilings) for run, values in every)
 

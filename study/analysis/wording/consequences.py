@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from study.analysis.analysis import Group
+from study.analysis.answers.group import Group
 from study.analysis.stats.caveats import WAITING_LIMIT
 from study.analysis.stats.findings import Caveat, Unsuccessful
 from study.analysis.wording.caveats import caveat_sentence

@@ -5,7 +5,6 @@ import re
 import numpy as np
 import pytest
 
-from study.analysis.analysis import analyse
 from study.analysis.figures.marks import Arrow, Dot, Row
 from study.analysis.figures.order import Executed, order_chart
 from study.analysis.figures.rows import Group, RowsChart, rows_chart
@@ -17,11 +16,9 @@ from study.analysis.rows import level_rows, means_of
 from study.analysis.stats.findings import OfSetting, Unsuccessful, WideSpread
 from study.analysis.stats.usable import with_reasons
 from study.analysis.table.rows import table
-from study.analysis.wording.answer import answer_sentence
-from study.analysis.wording.cards import card, limit_card
 from study.analysis.wording.consequences import ranked
-from tests.unit.analysis.planted import setting
-from tests.unit.analysis.test_golden_page import fastest, planned, recorded
+from tests.unit.analysis.planted import analysis_of, setting
+from tests.unit.analysis.test_golden_page import planned, recorded
 
 NAMES = (
     "16",
@@ -157,35 +154,12 @@ def test_the_order_of_execution_marks_each_new_start() -> None:
     assert order_chart(runs[:2]) is None
 
 
-def test_a_part_that_takes_no_time_is_not_named_as_one_that_takes_some() -> None:
-    card = limit_card("batch size 256", {"computing": 0.953, "validation": 0.045, "the rest": 0.002})
-    assert card.text == "Batch size 256: computing 95%, validation 4%."
-
-
-@pytest.mark.parametrize(
-    ("tied", "name", "told"),
-    [
-        (["2", "8"], "0 (or 2)", "2 may be as fast: the difference is within noise. The time of 8 is not determined."),
-        (["8"], "0 (or 8)", "8 may be as fast: the difference is within noise."),
-    ],
-)
-def test_a_setting_whose_time_is_not_known_is_not_called_as_fast_beside_those_that_are(
-    tied: list[str], name: str, told: str
-) -> None:
-    found = fastest(level=setting(workers=0), factor="loader.workers", tied=tied, left_out=["8"], slower=[])
-    assert card(found, {}).answer == f"loader workers {name}"
-    assert card(found, {}).text.endswith(told)
-    sentence = answer_sentence(found)
-    assert ("the data do not separate 8 from it" in sentence) is (tied == ["8"])
-    assert ("the time of 8 is not determined" in sentence) is (tied != ["8"])
-
-
 def test_the_main_chart_has_the_first_published_times_beside_the_settings_that_they_are_of() -> None:
     """The document prints them twice, in a table and in a figure, and of a GPU alone."""
     plan = planned()
     frame = with_reasons(plan.study, table(plan, {run.name: recorded(plan, at) for at, run in enumerate(plan.runs)}))
-    analysis = analyse(plan.study, frame)
-    groups = level_rows(plan.study, frame, analysis)
+    analysis = analysis_of(plan.study, frame)
+    groups = level_rows(plan.study, frame, analysis.groups)
     assert plan.beside is not None
     series = beside(plan.study, frame, plan.beside, means_of(groups))
     assert [one.table for one in series if one.metric == "fit_time"] == ["table", "figure"]

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from study.analysis.analysis import Analysis, Group, Level, read_analysis
+from study.analysis.analysis import Analysis, read_analysis
+from study.analysis.answers.group import Group, Level
 from study.analysis.published.claims import Claim, claims_in
 from study.analysis.published.measured import (
     ClaimVerdict,
@@ -18,12 +19,10 @@ from study.analysis.published.measured import (
     verdicts,
 )
 from study.analysis.stats.usable import Estimate
-from study.analysis.wording.cards import SIGNS
 from study.analysis.wording.claims import LONGEST, claim_headline, claim_text, claim_title, claim_words
 from study.artifacts.plan import read_plan
 from study.artifacts.published import all_published
 from study.artifacts.setting import Setting
-from study.base.files import ROOT
 from study.config.load import read_selection, read_study
 from study.config.study import Study
 from study.host.plan.configuration import study_folders
@@ -299,18 +298,3 @@ def test_no_headline_is_longer_than_a_card(count: int, value: float, within: boo
     more: tuple[Evidence, ...] = (*kinds, "established", "tied")
     for evidence in more:
         assert len(claim_headline(ClaimVerdict(claim_of("gpu_blog"), evidence, groups=(group,)))) <= LONGEST
-
-
-@pytest.mark.parametrize(
-    ("standings", "words"),
-    [
-        (["among", "alone"], "the claimed setting is one of these"),
-        (["alone", "undecided"], "the claimed setting alone is the fastest wherever that can be said"),
-    ],
-)
-def test_the_page_on_reading_the_report_explains_the_word_that_the_code_gives(
-    standings: list[Standing], words: str
-) -> None:
-    text = " ".join((ROOT / "docs" / "reading-the-report.md").read_text(encoding="utf-8").split())
-    word = SIGNS[evidence_of_fastest(standings)][1]
-    assert words in text.partition(f" {word}**:")[2].partition("- **")[0]

@@ -9,24 +9,23 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from study.analysis.analysis import Analysis, Level, analyse, read_analysis
-from study.analysis.report.drawings import shares_of_best
-from study.analysis.rows import level_rows, shares_of
-from study.analysis.stats.findings import ExcludedRuns, Turn, UnequalCircumstances
+from study.analysis.analysis import Analysis, read_analysis
+from study.analysis.answers.fastest import level_verdict
+from study.analysis.answers.group import Level
+from study.analysis.answers.law import Turn
+from study.analysis.rows import graph_warm_up_sentence, level_rows, shares_of
+from study.analysis.stats.findings import ExcludedRuns, UnequalCircumstances
 from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.usable import FIRST, counted, with_reasons
 from study.analysis.table import files as table_files
 from study.analysis.table import rows
-from study.analysis.wording.cards import limit_card
-from study.analysis.wording.qualified import tied_accuracy_sentence
-from study.analysis.wording.steps import graph_warm_up_sentence
-from study.analysis.wording.verdict import level_verdict
 from study.analysis.words import listed, number
 from study.artifacts.plan import Plan, read_plan
 from study.artifacts.samples import PHASES
 from study.base.files import ROOT
 from tests.examples import results_of
 from tests.unit.analysis.found import only
+from tests.unit.analysis.planted import analysis_of
 
 pytestmark = pytest.mark.xdist_group("the example")
 EXAMPLE = results_of("example-h200")
@@ -77,14 +76,14 @@ def test_the_table_and_the_analysis_follow_from_the_records(plan: Plan, frame: p
     pd.testing.assert_frame_equal(frame[["run", "fit_seconds"]], kept[["run", "fit_seconds"]])
     found, written = (
         {name: level.time.model_dump() for name, level in levels(analysis) if level.time}
-        for analysis in (analyse(plan.study, kept), read_analysis(FOLDER / "fit.json"))
+        for analysis in (analysis_of(plan.study, kept), read_analysis(FOLDER / "fit.json"))
     )
     assert len(found) == 10
     assert found == within_rounding(written)
 
 
 def test_every_mean_of_the_example_lies_within_its_own_runs(plan: Plan, frame: pd.DataFrame) -> None:
-    analysis = analyse(plan.study, frame)
+    analysis = analysis_of(plan.study, frame)
     clean = counted(with_reasons(plan.study, frame))
     runs = clean[clean["outcome"] == "ok"].groupby(["device", "training.loop", "training.batch_size"])[analysis.y]
     own = {f"{device}, {loop}, {size:g}": times for (device, loop, size), times in runs}
@@ -94,7 +93,7 @@ def test_every_mean_of_the_example_lies_within_its_own_runs(plan: Plan, frame: p
 
 
 def test_the_readme_quotes_the_example(plan: Plan, frame: pd.DataFrame, readme: str) -> None:
-    times = {name: level.time for name, level in levels(analyse(plan.study, frame))}
+    times = {name: level.time for name, level in levels(analysis_of(plan.study, frame))}
 
     def quoted(name: str) -> list[str]:
         time = times[name]
@@ -107,7 +106,7 @@ def test_the_readme_quotes_the_example(plan: Plan, frame: pd.DataFrame, readme: 
         for text in quoted(name):
             assert text in readme
     assert f"{len(frame[frame['outcome'] == 'ok'])} runs" in readme
-    fastai, torch = analyse(plan.study, frame).groups
+    fastai, torch = analysis_of(plan.study, frame).groups
     rest = [[label for label in group.indistinguishable if label != group.best] for group in (fastai, torch)]
     assert f"fastest at {fastai.best}, and the data do not separate {listed(rest[0])} from it" in readme
     assert f"at its fastest, {torch.best}, and the data do not separate {listed(rest[1])} from that" in readme
@@ -121,7 +120,7 @@ def test_the_readme_quotes_the_example(plan: Plan, frame: pd.DataFrame, readme: 
 def test_the_pages_say_that_the_two_loops_had_unequal_threads(
     plan: Plan, frame: pd.DataFrame, readme: str, page: str
 ) -> None:
-    (found,) = only(UnequalCircumstances, analyse(plan.study, frame).warnings)
+    (found,) = only(UnequalCircumstances, analysis_of(plan.study, frame).warnings)
     assert (found.what, found.factor) == ("threads", "training.loop")
     clause = f"The plain loop had {found.counts['torch']} CPU thread and stock fastai {found.counts['fastai']}"
     assert clause in readme
@@ -129,7 +128,7 @@ def test_the_pages_say_that_the_two_loops_had_unequal_threads(
 
 
 def test_the_readme_says_which_settings_did_not_learn(plan: Plan, frame: pd.DataFrame, readme: str) -> None:
-    groups = analyse(plan.study, frame).groups
+    groups = analysis_of(plan.study, frame).groups
     assert [list(group.unfair) for group in groups] == [["128", "256"], ["128", "256"]]
     reached = {failed: [] for failed in (True, False)}  # type: dict[bool, list[float]]
     for group in groups:
@@ -142,8 +141,8 @@ def test_the_readme_says_which_settings_did_not_learn(plan: Plan, frame: pd.Data
 def test_the_pages_quote_where_the_time_goes(plan: Plan, frame: pd.DataFrame, readme: str, page: str) -> None:
     """With the shares of the report's card and charts."""
     marked = with_reasons(plan.study, frame)
-    analysis = analyse(plan.study, frame)
-    groups = level_rows(plan.study, marked, analysis)
+    analysis = analysis_of(plan.study, frame)
+    groups = level_rows(plan.study, marked, analysis.groups)
     fastai, rows = groups[0]
     shares = shares_of(rows, plan.study.total)
     assert fastai.label == "cuda, fastai"
@@ -157,10 +156,6 @@ def test_the_pages_quote_where_the_time_goes(plan: Plan, frame: pd.DataFrame, re
     assert f"still for data for {share(64, 'data_wait')}" in page
     assert f"takes another {share(64, 'valid')}" in page
     assert f"together are {share(256, 'data_wait', 'valid')}" in page
-    best = shares_of_best(plan, groups, analysis)
-    assert best is not None
-    told = f"validation {share(64, 'valid')}, waiting for data {share(64, 'data_wait')}, computing {device}"
-    assert told in limit_card(*best).text
 
 
 def test_the_page_quotes_the_first_runs_of_fresh_machines(plan: Plan, frame: pd.DataFrame, page: str) -> None:
@@ -168,7 +163,7 @@ def test_the_page_quotes_the_first_runs_of_fresh_machines(plan: Plan, frame: pd.
     median = ok.groupby(["training.loop", "training.batch_size"])["blog_seconds"].transform("median")
     far = sorted(f"{ratio:.1f}" for ratio in ok["blog_seconds"] / median if ratio >= 1.5)
     assert f"Two of the {len(ok)} runs took {' and '.join(far)} times as long" in page
-    (found,) = only(ExcludedRuns, analyse(plan.study, frame).warnings)
+    (found,) = only(ExcludedRuns, analysis_of(plan.study, frame).warnings)
     assert {run.reason for run in found.runs} == {FIRST}
     slow = [run for run in found.runs if run.mean_seconds and run.seconds > 1.5 * run.mean_seconds]
     own, usual = (
@@ -182,7 +177,7 @@ def test_the_readme_quotes_the_speedup_with_its_times(readme: str) -> None:
     analysis = read_analysis(EXAMPLE / "speedup" / "fit.json")
     plan = read_plan(EXAMPLE / "speedup" / "plan.json")
     records = table_files.read_all(plan, EXAMPLE / "speedup" / "records")
-    found = analyse(plan.study, rows.table(plan, records)).ratios
+    found = analysis_of(plan.study, rows.table(plan, records)).ratios
     assert len(found) == 2
     for ratio, written in zip(found, analysis.ratios, strict=True):
         assert ratio.model_dump() == within_rounding(written.model_dump())
@@ -223,7 +218,7 @@ def test_a_warm_up_that_old_records_count_as_transforms_is_said_until_they_have_
 def test_the_pages_quote_the_times_of_three_ways_to_train(readme: str) -> None:
     study = results_of("example-ways") / "ways"
     plan = read_plan(study / "plan.json")
-    found = analyse(plan.study, table_files.read_table(plan, study / "records", study / "telemetry")[0])
+    found = analysis_of(plan.study, table_files.read_table(plan, study / "records", study / "telemetry")[0])
     page = words_of(ROOT / "docs" / "example-ways" / "README.md")
     for group in found.groups:
         times = {one.label: one.time for one in group.levels if one.time and one.label in group.indistinguishable}
@@ -286,7 +281,7 @@ def test_the_pages_quote_what_the_switches_buy(readme: str) -> None:
     """The second example, whose page and README quote one estimate."""
     study = results_of("example-switches") / "switches-gpu"
     plan = read_plan(study / "plan.json")
-    found = analyse(plan.study, table_files.read_table(plan, study / "records", study / "telemetry")[0])
+    found = analysis_of(plan.study, table_files.read_table(plan, study / "records", study / "telemetry")[0])
     (switches,) = found.switches
     page = words_of(ROOT / "docs" / "example-switches" / "README.md")
     assert switches.combination
@@ -310,19 +305,9 @@ def test_the_pages_quote_what_the_switches_buy(readme: str) -> None:
 
 def test_a_table_and_its_card_agree_on_a_setting_whose_time_is_not_determined() -> None:
     (group,) = read_analysis(results_of("example-switches") / "switches-gpu" / "fit.json").groups
-    told = {level.label: level_verdict(level, group) for level in group.levels if level.undetermined}
+    told = {level.label: level_verdict(level, group, 0.05) for level in group.levels if level.undetermined}
     assert told == {
         "fused": "slower, no interval",
         "cuda graph + device": "slower, no interval",
-        "channels_last + device": "not shown to have learned as well",
+        "channels_last + device": "did not learn as well",
     }
-
-
-def test_a_setting_that_may_be_as_fast_is_told_with_the_accuracy_that_it_lacks() -> None:
-    groups = read_analysis(results_of("example-ways") / "ways" / "fit.json").groups
-    told = [
-        tied_accuracy_sentence(group, [one for one in group.indistinguishable if one != group.best], 0.02)
-        for group in groups
-    ]
-    assert "Of those that may be as fast, 64 is 3.2 points less accurate than 32." in told
-    assert tied_accuracy_sentence(groups[0], ["16", "32"], 1.0) == ""

@@ -6,19 +6,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis.analysis import Analysis, analyse
-from study.analysis.report.tables import NONE, level_tables
-from study.analysis.stats.findings import CannotSay, Contrast, Fastest, MachineChanged
+from study.analysis.analysis import Analysis
+from study.analysis.answers.contrast import Contrast, is_explained
+from study.analysis.answers.fastest import CannotSay, Fastest
+from study.analysis.report.tables import NONE, level_row
+from study.analysis.stats.findings import MachineChanged
 from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.machine_change import with_machine
-from study.analysis.stats.ratios import is_explained
-from study.analysis.wording.answer import answer_sentence
 from study.artifacts.samples import WARM_UP_REPETITIONS, ReferenceWorkload
 from study.artifacts.setting import EVERYWHERE
 from study.config.study import Study
 from tests.conftest import repeats, study_values
 from tests.timings import as_timings
 from tests.unit.analysis.found import only
+from tests.unit.analysis.planted import analysis_of
 
 
 def test_its_value_leaves_out_the_warm_up_and_holds_what_interrupts_it() -> None:
@@ -49,7 +50,7 @@ def simulated(
                 "fit_seconds": seconds, "images_processed": 32, "reference_seconds": None if null else 0.002 * state,
             }
         )  # fmt: skip
-    return analyse(study, as_timings(rows))
+    return analysis_of(study, as_timings(rows))
 
 
 STEADY = np.ones(10)
@@ -68,7 +69,7 @@ def test_a_change_of_the_machine_that_meets_one_level_alone_is_no_finding() -> N
     assert ratio.ratio.high < 1  # the raw times would have published it
     assert is_explained(ratio)
     assert group.machine == "explains"
-    fastest, contrast = analysis.answer
+    fastest, contrast = analysis.answers
     assert isinstance(fastest, Fastest)
     assert fastest.machine == "explains"
     assert fastest.machine_change == pytest.approx(1.8)
@@ -82,12 +83,10 @@ def test_a_change_of_the_machine_that_meets_one_level_alone_is_no_finding() -> N
 def test_where_the_machine_leaves_no_answer_no_setting_is_marked_as_the_best() -> None:
     analysis = simulated(1.0, LOADED)
     (group,) = analysis.groups
-    (table,) = level_tables(analysis)
     assert group.best is None
-    assert {(row.look, row.times_best, row.verdict) for row in table.rows} == {("", NONE, "cannot say")}
-    sentence = answer_sentence(analysis.answer[0])
-    assert "it cannot be said which is the fastest: the machine itself changed by 1.8x during these runs" in sentence
-    assert "fastest is" not in sentence
+    rows = [level_row(level, group) for level in group.levels]
+    assert {(row.look, row.times_best, row.verdict) for row in rows} == {("", NONE, "not decided")}
+    assert not analysis.answers[0].decided
     (steady,) = simulated(0.5, WANDERING).groups
     assert steady.best == "bf16"
 
@@ -96,7 +95,7 @@ def test_two_runs_a_level_are_too_few_to_say_anything_whatever_the_machine_did()
     analysis = simulated(1.0, np.array([1.0, 1.6, 1.0, 1.61]), noise=0.002)
     (ratio,) = analysis.ratios
     assert (ratio.ratio.low, ratio.ratio.high, ratio.adjusted) == (None, None, None)
-    unsaid, _ = analysis.answer
+    unsaid, _ = analysis.answers
     assert isinstance(unsaid, CannotSay)
     assert set(unsaid.reasons.values()) == {"few_runs"}
     assert unsaid.more_runs == 1

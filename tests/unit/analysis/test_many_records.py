@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from study.analysis.analysis import Analysis, analyse
+from study.analysis.analysis import Analysis
 from study.analysis.figures.step import write_figures
 from study.analysis.report.step import render
 from study.analysis.stats.mixed_model import fit_mixed
@@ -25,6 +25,7 @@ from study.artifacts.telemetry import write_parquet
 from study.artifacts.telemetry_columns import COLUMNS
 from study.base.files import file_sha256
 from tests.conftest import tiny_plan
+from tests.unit.analysis.planted import analysis_of
 from tests.unit.artifacts.test_records import make_record
 
 
@@ -130,7 +131,7 @@ def test_records_without_steps_are_checked_as_the_others_are(plan: Plan, files: 
 def analysed(plan: Plan, root: Path) -> tuple[pd.DataFrame, Analysis]:
     files = results_of(plan, root)
     frame, _ = read_table(plan, files.records(plan.name), files.telemetry_folder(plan.name))
-    return frame, analyse(plan.study, frame)
+    return frame, analysis_of(plan.study, frame)
 
 
 def test_more_replicates_need_no_more_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from study.analysis.answers.curve import CurveFit, fit_curve, means_of
-from study.analysis.stats.findings import NoDifference, PowerLaw, Unreplicated
+from study.analysis.answers.law import NoDifference, PowerLaw, Unreplicated
 from study.analysis.stats.fits import Bounds, aicc, fit_laws
 from study.analysis.stats.gate import separate_sets
 from study.analysis.stats.laws import by_name

@@ -8,7 +8,6 @@ import pytest
 import torch
 from torch import nn
 
-from study.analysis.analysis import analyse
 from study.analysis.report.context import view
 from study.analysis.report.drawings import latency_chart
 from study.analysis.report.tables import resources
@@ -28,6 +27,7 @@ from study.training.loops.inference import onnx_runtime
 from study.training.loops.inference.loop import Network
 from study.training.models import build as models
 from tests.conftest import MNIST_CNN, SMALL_NET, PlantedClock, plan_at, study_values, tiny_plan
+from tests.unit.analysis.planted import analysis_of
 from tests.unit.artifacts.test_records import make_record
 from tests.unit.training.test_loops import make_job
 
@@ -230,7 +230,7 @@ class TestWhatTheTablesSay:
     def test_the_page_tells_each_precisions_latency_accuracy_and_convolutions(self) -> None:
         plan, records = study_records()
         frame = table(plan, records)
-        analysis = analyse(plan.study, frame)
+        analysis = analysis_of(plan.study, frame)
         by_label = {group.label: group for group in analysis.groups}
         assert list(by_label) == ["fp32", "int8"]
         assert [level.label for level in by_label["int8"].levels] == ["1", "8"]
@@ -255,17 +255,17 @@ class TestWhatTheTablesSay:
     def test_the_page_has_a_bar_at_each_median_and_a_tick_at_the_99th_percentile(self) -> None:
         plan, records = study_records()
         frame = table(plan, records)
-        chart = latency_chart(level_rows(plan.study, frame, analyse(plan.study, frame)))
+        chart = latency_chart(level_rows(plan.study, frame, analysis_of(plan.study, frame).groups))
         assert chart
         assert [told for _, told in chart.key] == ["median", "99th percentile"]
         assert "8.00 ms" in chart.wide
 
     def test_weights_that_differ_between_runs_are_a_warning(self) -> None:
         plan, records = study_records()
-        warnings = analyse(plan.study, table(plan, records)).warnings
+        warnings = analysis_of(plan.study, table(plan, records)).warnings
         assert not any(isinstance(one, UnrepeatedTraining) for one in warnings)
         plan, records = study_records(other="cd")
-        warnings = analyse(plan.study, table(plan, records)).warnings
+        warnings = analysis_of(plan.study, table(plan, records)).warnings
         assert UnrepeatedTraining(device="cpu", weights=2) in warnings
 
 
