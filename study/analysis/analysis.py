@@ -15,9 +15,8 @@ from study.analysis.answers.group import Group, group_of
 from study.analysis.answers.null_control import control_of
 from study.analysis.answers.switches import Switches, switches_of
 from study.analysis.answers.ways import ways_of
+from study.analysis.caveats.caveat import Caveat, find_caveats
 from study.analysis.screen.screen import Screen, screen_of
-from study.analysis.stats.caveats import exclusion_caveats, learning_caveats, warnings_of
-from study.analysis.stats.findings import Caveat
 from study.analysis.stats.groups import groups_of
 from study.analysis.stats.ratios import Ratio, ratios_of
 from study.analysis.stats.usable import usable_runs, with_reasons, with_true_shares
@@ -66,12 +65,7 @@ def analyse(plan: Plan, frame: pd.DataFrame, records: Mapping[str, Record]) -> A
         *bottlenecks_of(study, usable_runs(frame, y)),
         *([control_of(control)] if control else []),
     ] or [NothingSucceeded(group=None)]
-    caveats = [
-        *learning_caveats(fitted, study.learning_margin),
-        *exclusion_caveats(fitted, y),
-        *warnings_of(study, frame, y, study.curve.x if study.curve else None),
-        *(group.drift for group in groups if group.drift),
-    ]
+    caveats = find_caveats(study, frame, fitted, groups, records)
     return Analysis(
         answer=answer_text(context, answers, switches),
         screen=screen_of(plan, frame, records, context, answers, switches, caveats),

@@ -21,7 +21,6 @@ from study.analysis.published.claims import claims_in
 from study.analysis.published.measured import verdicts
 from study.analysis.stats.optimum import Optimum
 from study.analysis.table.files import read_table
-from study.analysis.wording.caveats import caveat_sentence
 from study.analysis.wording.claims import claim_text
 from study.analysis.wording.sources import citation
 from study.artifacts.checked import Records, read_records
@@ -145,8 +144,8 @@ class StudyResults:
         return [text.replace("**", "") for text in dict.fromkeys(told)]
 
     def caveats(self) -> list[str]:
-        """Return what a reader must know before believing the numbers, each as a sentence."""
-        return [caveat_sentence(caveat) for caveat in self._analysis.warnings]
+        """Return what a reader must know before believing the numbers, the most important first."""
+        return [caveat.text() for caveat in self._analysis.warnings]
 
     def claims(self) -> list["PublishedClaim"]:
         """Return the published claims of the study's document, each beside what was measured here.

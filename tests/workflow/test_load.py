@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from study.analysis.answers.null_control import NullControl
-from study.analysis.stats.caveats import BUSY_LIMIT
-from study.analysis.stats.findings import BusyMachine, MachineChanged
+from study.analysis.caveats.machine import BUSY_LIMIT, Busy, MachineChanged
 from study.analysis.table import rows
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import Record
@@ -94,7 +93,7 @@ def test_load_from_outside_in_half_of_the_blocks_is_seen_and_makes_no_difference
     found = analysis_of(plan.study, rows.table(plan, {run.name: planted(run, measured) for run in plan.runs}))
     (changed,) = (caveat for caveat in found.warnings if isinstance(caveat, MachineChanged))
     assert changed.slowest_seconds / changed.fastest_seconds == pytest.approx(2.0, rel=0.01)
-    assert any(isinstance(caveat, BusyMachine) for caveat in found.warnings)
+    assert any(isinstance(caveat, Busy) for caveat in found.warnings)
     assert isinstance(found.answers[-1], NullControl)
     (ratio,) = found.ratios
     for told in filter(None, (ratio.ratio, ratio.adjusted)):

@@ -10,8 +10,7 @@ from study.analysis.answers.curve import CurveFit, curve_of_model
 from study.analysis.answers.step_model import StepModel, step_model
 from study.analysis.stats import gate, machine_change
 from study.analysis.stats.equivalence import Sensitivity, equivalent_to, sensitivity_of
-from study.analysis.stats.findings import Drift
-from study.analysis.stats.groups import Fits, GroupFit, drift_of
+from study.analysis.stats.groups import Fits, GroupFit
 from study.analysis.stats.log_model import DIFFERENCE, level_test
 from study.analysis.stats.optimum import Optimum, may_be_fastest, optimum_of
 from study.analysis.stats.usable import (
@@ -108,7 +107,6 @@ class Group(Strict):
         default=[], description="Levels whose time is shown to be that of the fastest, within the study's margin."
     )
     sensitivity: Sensitivity | None = Field(None, description="Null without replicates, or with a single level.")
-    drift: Drift | None = Field(None, description="Null where the times do not drift along the order of execution.")
     step: StepModel | None = Field(
         None, description="Null where the curve is not over the batch size, or nothing trains."
     )
@@ -130,7 +128,6 @@ def group_of(study: Study, group: GroupFit, y: str) -> Group:
     machine = _verdict(fits)
     best = None if machine else smallest(levels, group.unfair)
     timed = [level.label for level in levels if level.time]
-    drift = drift_of(clean, y)
     return Group(
         setting=group.setting,
         levels=levels,
@@ -140,10 +137,9 @@ def group_of(study: Study, group: GroupFit, y: str) -> Group:
         optimum=_optimum(fits),
         machine_change=machine_change.change(clean),
         machine=machine,
-        curve=_curve(levels, fits, drift.change if drift else None) if x else None,
+        curve=_curve(levels, fits, group.drift.change if group.drift else None) if x else None,
         equivalent=equivalent_to(fits.raw, best, study.equivalence_margin) if best else [],
         sensitivity=sensitivity_of(fits.raw, study.equivalence_margin),
-        drift=drift,
         step=step_model(clean) if x == "training.batch_size" else None,
     )
 

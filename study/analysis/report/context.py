@@ -24,12 +24,10 @@ from study.analysis.report.drawings import (
 from study.analysis.report.epochs import EpochGroup, epoch_rows, grouped, published_epochs
 from study.analysis.report.facts import facts_of, glossary, warm_up_runs_of
 from study.analysis.report.life import life_chart, life_sentence, with_gaps
-from study.analysis.report.notes import oddities, origins, reduced
 from study.analysis.rows import Levelled, level_rows, means_of
 from study.analysis.screen.screen import Screen
 from study.analysis.stats.usable import counted, with_reasons
 from study.analysis.wording.claims import ClaimRow, claim_row
-from study.analysis.wording.consequences import Warned, ranked
 from study.analysis.words import short_key, total_words
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
@@ -49,10 +47,8 @@ class StudyView:
     unfinished: list[str]
     """How far the study is, which comes first; nothing where every planned run is there."""
     claims: list[ClaimRow]
-    notes: list[str]
-    """What the images and the weights mean for the numbers, and a reduced size."""
-    caveats: list[Warned]
     oddities: list[str]
+    """Files among the records excluded that do not fit, which no number knows."""
     glossary: list[tuple[str, str]]
     """What each factor of the study is, where a setting is named by several levels."""
     main: Chart | None
@@ -106,9 +102,7 @@ def view(
         progress=progress,
         unfinished=[f"{progress_sentence([progress])} {missing}"] if (missing := missing_sentence(progress)) else [],
         claims=[claim_row(one) for one in found],
-        notes=[*reduced(study), *origins(list(records.values()))],
-        caveats=ranked(analysis.warnings, analysis.groups),
-        oddities=oddities(records, refused_aside or {}),
+        oddities=[f"{name}, excluded before, does not fit: {why}" for name, why in (refused_aside or {}).items()],
         glossary=glossary(study),
         main=charts[0] if charts else None,
         why=[*charts[1:], *_present(latency_chart(groups), phases_chart(groups, analysis))],

@@ -17,9 +17,8 @@ from study.analysis.answers.step_model import step_intervals, step_sentence
 from study.analysis.figures.style import NIGHT, PALETTE
 from study.analysis.progress import progress_sentence
 from study.analysis.report.context import StudyView, view
-from study.analysis.report.tables import level_row, resources
+from study.analysis.report.tables import level_row, resources, sensitivity_words
 from study.analysis.table.files import read_timings, read_warm_up_runs
-from study.analysis.wording.caveats import sensitivity_sentence
 from study.analysis.wording.sources import document
 from study.analysis.words import (
     bytes_words,
@@ -84,7 +83,7 @@ def _templates() -> Environment:
         "law_formula": law_formula,
         "coefficients": coefficients,
     }
-    environment.filters |= {"setting": setting_words, "sensitivity": sensitivity_sentence}
+    environment.filters |= {"setting": setting_words, "sensitivity": sensitivity_words}
     environment.filters |= {"step": step_sentence, "step_intervals": step_intervals, "marked": marked}
     environment.filters |= {
         "prose": prose,

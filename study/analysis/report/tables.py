@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from study.analysis.answers.fastest import level_verdict
 from study.analysis.answers.group import Group, Level
-from study.analysis.words import bytes_words, number, three_digits
+from study.analysis.stats.equivalence import Sensitivity
+from study.analysis.words import bytes_words, listed, number, three_digits
 from study.artifacts import timing
 
 NONE = "\N{EN DASH}"
@@ -41,6 +42,19 @@ def level_row(level: Level, group: Group) -> LevelRow:
         accuracy=f"{100 * level.accuracy:.1f}%" if level.accuracy is not None else NONE,
         verdict=level_verdict(level, group, margin),
         look="best" if level.label == group.best else "doubt" if level.label in group.unfair else "",
+    )
+
+
+def sensitivity_words(found: Sensitivity) -> str:
+    """Return what a study of this size could have seen, and what varied."""
+    margin = "no number of blocks up to 1000 finds" if found.blocks_for_margin is None else "would have shown:"
+    if found.smallest_ratio > 1 + found.margin and found.blocks_for_margin:
+        margin = f"{found.blocks_for_margin} blocks (`replicates`) find"
+    names = {"noise": "runs of a block", "block": "blocks of a start", "start": "starts"}
+    apart = listed([f"{names[name]} by {100 * spread:.2g}%" for name, spread in found.spreads.items()])
+    return (
+        f"In 4 of 5 studies of {found.blocks} blocks like these, a ratio of two settings is found from "
+        f"{found.smallest_ratio:.3g} on; {margin} a difference of {found.margin:.0%}. Apart: {apart}."
     )
 
 

@@ -8,6 +8,7 @@ from pydantic import Field
 from study.analysis.answers.answer import Answer, first_answer
 from study.analysis.answers.context import Context
 from study.analysis.answers.switches import Switches
+from study.analysis.caveats.caveat import Caveat
 from study.analysis.rows import level_rows
 from study.analysis.screen.could_change import Change, changes_of
 from study.analysis.screen.job import job_of
@@ -34,7 +35,7 @@ def screen_of(
     context: Context,
     answers: Sequence[Answer],
     switches: Sequence[Switches],
-    caveats: Sequence[object],
+    caveats: Sequence[Caveat],
 ) -> Screen:
     """Return the first screen of a study."""
     first = first_answer(plan.study, answers, switches)

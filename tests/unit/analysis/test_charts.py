@@ -13,11 +13,9 @@ from study.analysis.figures.svg import Chart, inline
 from study.analysis.published.beside import beside
 from study.analysis.report.drawings import main_chart
 from study.analysis.rows import level_rows, means_of
-from study.analysis.stats.findings import OfSetting, Unsuccessful, WideSpread
 from study.analysis.stats.usable import with_reasons
 from study.analysis.table.rows import table
-from study.analysis.wording.consequences import ranked
-from tests.unit.analysis.planted import analysis_of, setting
+from tests.unit.analysis.planted import analysis_of
 from tests.unit.analysis.test_golden_page import planned, recorded
 
 NAMES = (
@@ -171,11 +169,3 @@ def test_the_main_chart_has_the_first_published_times_beside_the_settings_that_t
     less = main_chart(reduced, groups, analysis, series)
     assert less is not None
     assert "published" not in less.caption + "".join(told for _, told in less.key)
-
-
-def test_runs_that_the_machine_cannot_make_are_no_failure_and_come_after_what_touches_the_answer() -> None:
-    absent = Unsuccessful(outcome="unavailable", message="no GPU", runs=["bs4-cuda-r1"])
-    failed = Unsuccessful(outcome="failed", message="planted", runs=["bs4-cpu-r1"])
-    spread = WideSpread(limit=0.1, spreads=[OfSetting(setting=setting(size=4), value=0.2)])
-    assert [one.what[0].partition(":")[0] for one in ranked([absent, spread, failed])][::2] == ["Failed", "Unavailable"]
-    assert ranked([absent])[0].effect == "Nothing is said about these settings."

@@ -9,11 +9,13 @@ import pytest
 
 from study.analysis.answers.bottleneck import Bottleneck
 from study.analysis.answers.null_control import NullControl
+from study.analysis.caveats.caveat import find_caveats
+from study.analysis.caveats.machine import Busy
+from study.analysis.caveats.runs import ExcludedRuns
+from study.analysis.caveats.steps import AboveCeiling, NeverSteady, SlowSteps
+from study.analysis.caveats.work import UnequalCircumstances
 from study.analysis.report.tables import resources
-from study.analysis.stats import findings
-from study.analysis.stats.caveats import warnings_of
 from study.analysis.stats.usable import FAR, FIRST
-from study.analysis.wording.caveats import caveat_sentence
 from study.artifacts.setting import EVERYWHERE
 from study.base import devices
 from study.base.errors import StudyError
@@ -162,15 +164,15 @@ def test_others_on_the_gpus_that_are_visible_are_seen(
 def test_a_gpu_that_others_use_is_flagged(processes: float, percent: float, flagged: bool) -> None:
     study = study_of()
     frame = rows_of(study, lambda *_: 1.0, other_device_processes=processes, device_percent_before=percent)
-    found = only(findings.SharedGpu, warnings_of(study, frame, "fit_seconds", None))
+    found = only(Busy, find_caveats(study, frame))
     assert [caveat.runs for caveat in found] == [len(frame)] * flagged
 
 
 def test_a_run_that_never_settled_and_extreme_steps_are_warned_of() -> None:
     study = study_of()
     frame = rows_of(study, lambda *_: 1.0, settled=False, extreme_steps=3)
-    found = warnings_of(study, frame, "fit_seconds", None)
-    (restless,), (slow,) = only(findings.NeverSteady, found), only(findings.SlowSteps, found)
+    found = find_caveats(study, frame)
+    (restless,), (slow,) = only(NeverSteady, found), only(SlowSteps, found)
     assert restless.runs == slow.runs == frame["run"].tolist()
     assert slow.steps == 6
 
@@ -178,9 +180,9 @@ def test_a_run_that_never_settled_and_extreme_steps_are_warned_of() -> None:
 def test_a_run_above_its_ceiling_says_that_the_ceiling_was_measured_on_a_slower_machine() -> None:
     study = study_of()
     frame = rows_of(study, lambda *_: 1.0).assign(ceiling_share=0.9)
-    assert only(findings.AboveCeiling, warnings_of(study, frame, "fit_seconds", None)) == []
+    assert only(AboveCeiling, find_caveats(study, frame)) == []
     frame.loc[0, "ceiling_share"] = 3.29
-    (found,) = only(findings.AboveCeiling, warnings_of(study, frame, "fit_seconds", None))
+    (found,) = only(AboveCeiling, find_caveats(study, frame))
     assert (found.runs, found.share) == ([frame["run"][0]], 3.29)
 
 
@@ -214,39 +216,35 @@ def test_settings_with_unequal_threads_are_warned_of_unless_that_is_the_question
     frame = rows_of(study, lambda settings, _: 1.0 if get(settings, key) == levels[0] else 2.0)
     first = frame["fit_seconds"] == 1
     frame = frame.assign(threads=np.where(first, 16, 1), workers=4, **{key: np.where(first, *levels)})
-    found = only(findings.UnequalCircumstances, warnings_of(study, frame, "fit_seconds", None))
+    found = only(UnequalCircumstances, find_caveats(study, frame))
     assert {one.factor: one.counts for one in found} == told
-    equal = warnings_of(study, frame.assign(threads=8), "fit_seconds", None)
-    assert only(findings.UnequalCircumstances, equal) == []
+    equal = find_caveats(study, frame.assign(threads=8))
+    assert only(UnequalCircumstances, equal) == []
 
 
 def test_where_no_factor_tells_unequal_workers_apart_their_range_is_told() -> None:
     study = study_of(replicates=4)
     frame = rows_of(study, lambda *_: 1.0).assign(threads=1)
     frame["workers"] = [2 + place % 3 for place in range(len(frame))]
-    (found,) = only(findings.UnequalCircumstances, warnings_of(study, frame, "fit_seconds", None))
+    (found,) = only(UnequalCircumstances, find_caveats(study, frame))
     assert (found.factor, found.counts) == (None, {"fewest": 2, "most": 4})
-    assert caveat_sentence(found).endswith("the same number of loader workers: from 2 to 4.")
 
 
-def test_a_run_that_is_excluded_says_why_and_whether_its_warm_up_explains_it() -> None:
+def test_a_run_that_is_excluded_says_why() -> None:
     study = study_of(replicates=3)
     frame = rows_of(study, lambda *_: 1.0)
-    frame["started"], frame["warm_up_extra_seconds"] = range(len(frame)), 0.5
-    frame.loc[0, ["fit_seconds", "warm_up_extra_seconds"]] = 9.0, 8.5
-    assert excluded(study, frame) == [(frame["run"][0], FAR, 8.5, 0.5)]
-    assert excluded(study, frame.assign(warmed_up=False)) == [(frame["run"][0], FIRST, 8.5, 0.5)]
-    frame.loc[0, "warm_up_extra_seconds"] = 0.5
-    assert excluded(study, frame) == [(frame["run"][0], FAR, None, None)]
+    frame["started"] = range(len(frame))
+    frame.loc[0, "fit_seconds"] = 9.0
+    assert excluded(study, frame) == [(frame["run"][0], FAR, 9.0)]
+    assert excluded(study, frame.assign(warmed_up=False)) == [(frame["run"][0], FIRST, 9.0)]
     frame.loc[0, "fit_seconds"] = 1.0
     assert excluded(study, frame) == []
 
 
-def excluded(study: Study, frame: pd.DataFrame) -> list[tuple[str, str, float | None, float | None]]:
-    """Name, reason and warm-ups of each run that is excluded."""
-    found = only(findings.ExcludedRuns, analysis_of(study, frame).warnings)
-    runs = found[0].runs if found else []
-    return [(run.run, run.reason, run.warm_up_seconds, run.usual_warm_up_seconds) for run in runs]
+def excluded(study: Study, frame: pd.DataFrame) -> list[tuple[str, str, float]]:
+    """Name, reason and time of each run that is excluded."""
+    found = only(ExcludedRuns, analysis_of(study, frame).warnings)
+    return [(run.run, run.reason, run.seconds) for one in found for run in one.runs]
 
 
 def test_what_no_level_knows_is_no_row_of_the_table() -> None:

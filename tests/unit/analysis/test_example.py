@@ -13,8 +13,9 @@ from study.analysis.analysis import Analysis, read_analysis
 from study.analysis.answers.fastest import level_verdict
 from study.analysis.answers.group import Level
 from study.analysis.answers.law import Turn
+from study.analysis.caveats.runs import ExcludedRuns
+from study.analysis.caveats.work import UnequalCircumstances
 from study.analysis.rows import graph_warm_up_sentence, level_rows, shares_of
-from study.analysis.stats.findings import ExcludedRuns, UnequalCircumstances
 from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.usable import FIRST, counted, with_reasons
 from study.analysis.table import files as table_files
@@ -166,10 +167,11 @@ def test_the_page_quotes_the_first_runs_of_fresh_machines(plan: Plan, frame: pd.
     (found,) = only(ExcludedRuns, analysis_of(plan.study, frame).warnings)
     assert {run.reason for run in found.runs} == {FIRST}
     slow = [run for run in found.runs if run.mean_seconds and run.seconds > 1.5 * run.mean_seconds]
-    own, usual = (
-        listed([f"{seconds:.3g} s" for seconds in column if seconds is not None])
-        for column in zip(*((run.warm_up_seconds, run.usual_warm_up_seconds) for run in slow), strict=True)
-    )
+    warm_up, keys = "warm_up_extra_seconds", ["training.loop", "training.batch_size"]
+    typical = counted(with_reasons(plan.study, frame)).groupby(keys)[warm_up].median()
+    rows = frame.set_index("run").loc[[run.run for run in slow]]
+    own = listed([f"{seconds:.3g} s" for seconds in rows[warm_up]])
+    usual = listed([f"{typical[tuple(row)]:.3g} s" for row in rows[keys].itertuples(index=False)])
     assert f"warm-up took them {own} in place of {usual}" in page
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from study.analysis.caveats.runs import BrokenBlocks, DisturbedRuns
 from study.analysis.figures.files import drawn
 from study.analysis.report.context import view
-from study.analysis.stats.findings import BrokenBlocks, DisturbedRuns
 from study.analysis.table.files import read_all, read_csv, read_table, write_csv
 from study.analysis.table.rows import table
 from study.artifacts.machine import Observed

@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import get_args
+from typing import Literal, get_args
 
 import pytest
 
@@ -38,11 +38,17 @@ from study.analysis.answers.law import (
 from study.analysis.answers.null_control import NullControl
 from study.analysis.answers.switches import Combination
 from study.analysis.answers.ways import Way, Ways
+from study.analysis.caveats.base import OfSetting
+from study.analysis.caveats.caveat import KINDS, Caveat
+from study.analysis.caveats.inputs import LeftOut, Mixed, NoChecksum, RandomWeights, Reduced, UnrepeatedTraining
+from study.analysis.caveats.learning import Censored, MayLearnLess, Missed, NotLearned, Unlearned
+from study.analysis.caveats.machine import Busy, Drift, MachineChanged, SeparateStarts, SeveralStarts, Throttled
+from study.analysis.caveats.runs import BrokenBlocks, DisturbedRuns, ExcludedRuns, Refused, SetAsideRun, Unsuccessful
+from study.analysis.caveats.steps import AboveCeiling, FewSteps, NeverSteady, SlowSteps, WideSpread
+from study.analysis.caveats.work import DecodedBefore, ShortJob, UnequalCircumstances, UnequalWork, WaitsForData
 from study.analysis.report.ending import screen_lines
 from study.analysis.report.step import render
-from study.analysis.stats import findings
 from study.analysis.stats.equivalence import Sensitivity
-from study.analysis.stats.findings import Caveat, OfSetting
 from study.analysis.stats.fits import Bounds
 from study.analysis.stats.ratios import Difference
 from study.analysis.stats.usable import FAR, FIRST, Estimate
@@ -52,7 +58,7 @@ from study.artifacts.machine import Machine
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import DataUsed, Record
 from study.artifacts.samples import PHASES
-from study.artifacts.setting import EVERYWHERE, Setting
+from study.artifacts.setting import EVERYWHERE
 from study.base.files import write_new
 from tests.conftest import TRANSFER, tiny_plan
 from tests.unit.analysis.planted import setting
@@ -230,116 +236,61 @@ ANSWERS: list[Answer] = [
 ]
 
 
-def on_gpu(size: int) -> Setting:
-    """A batch size on the GPU."""
-    return setting(device="cuda", size=size)
-
-
 FEW, MANY = ["bs16-r1", "bs32-r1"], [f"bs16-r{block}" for block in range(5)]
+ON_GPU = setting(device="cuda", size=128)
+ASIDE = SetAsideRun(run="bs16-r1", setting=setting(size=16), reason=FIRST, seconds=20.0, mean_seconds=12.3)
+
+
+def unlearned(size: int, accuracy: float, reason: Literal["at_chance", "unclear"] = "at_chance") -> Unlearned:
+    level = setting(size=size)
+    own = level.within(setting(device="cuda", loop="torch"))
+    return Unlearned(level=level, setting=own, reason=reason, accuracy=accuracy, beside=0.5)
+
+
 CAVEATS: list[Caveat] = [
-    findings.Unsuccessful(outcome="out_of_memory", message="the GPU had 2 GiB", runs=FEW),
-    findings.Unsuccessful(outcome="failed", message=None, runs=MANY),
-    findings.RefusedRecords(
-        files=["bs16-r1.0a1b2c3d.json"], reason="key: '4e5f6a7b' is not allowed: the plan has '0a1b2c3d'"
+    NotLearned(levels=[unlearned(128, 0.57), unlearned(256, 0.51)], margin=0.02, everywhere=True),
+    NotLearned(levels=[unlearned(128, 0.75, "unclear")], margin=0.02, everywhere=False),
+    Censored(missed=[Missed(setting=ON_GPU, missed=1, runs=3), Missed(setting=setting(size=64), missed=3, runs=3)]),
+    MayLearnLess(
+        group=setting(device="cuda"),
+        levels=[OfSetting(setting=setting(size=256), value=0.97)],
+        best=OfSetting(setting=setting(size=32), value=1.0),
+        where=None,
     ),
-    findings.RefusedRecords(
-        files=[f"{name}.0a1b2c3d.json" for name in MANY],
-        reason="schema_version: 2 is not allowed: another version of this software wrote the file",
-    ),
-    findings.RefusedSamples(
-        files=[f"{name}.0a1b2c3d.parquet" for name in FEW],
-        reason="telemetry_sha256: the file has another checksum than the record names",
-    ),
-    findings.DisturbedRuns(
-        kinds={"others_cpu_percent": 2, "steal_percent": 1}, runs=FEW, measured_again=2, disturbed_again=FEW[:1]
-    ),
-    findings.DisturbedRuns(kinds={"device_processes": 5}, runs=MANY, measured_again=5, disturbed_again=[]),
-    findings.BrokenBlocks(blocks=[2], records=1),
-    findings.BrokenBlocks(blocks=[2, 4], records=3),
-    findings.Censored(
-        missed=[
-            findings.Missed(setting=on_gpu(128), missed=1, runs=3),
-            findings.Missed(setting=on_gpu(256), missed=3, runs=3),
-        ]
-    ),
-    findings.NotLearned(
-        reason="at_chance",
-        accuracies=[OfSetting(setting=on_gpu(128), value=0.57), OfSetting(setting=on_gpu(256), value=0.51)],
-        beside=0.5,
-        margin=0.02,
-        few_runs=True,
-    ),
-    findings.NotLearned(
-        reason="below_best",
-        accuracies=[OfSetting(setting=setting(size=128), value=0.7)],
-        beside=0.95,
-        margin=0.025,
-        few_runs=False,
-    ),
-    findings.NotLearned(
-        reason="unclear",
-        accuracies=[OfSetting(setting=setting(size=128), value=0.75)],
-        beside=0.5,
-        margin=0.02,
-        few_runs=False,
-    ),
-    findings.FewReplicates(replicates=2),
-    findings.SeveralStarts(starts=4),
-    findings.SeveralMachines(machines=2),
-    findings.MixedSoftware(software=["torch 2.11.0", "torch 2.15.0"]),
-    findings.MixedWeights(weights=["imagenet", "random"]),
-    findings.UnrepeatedTraining(device="cuda", weights=2),
-    findings.MixedImages(device="cuda", images=["0123456789ab", "ba9876543210"]),
-    findings.DecodedBefore(others=["workers"]),
-    findings.DecodedBefore(others=["workers", "threads"]),
-    findings.UnequalCircumstances(
-        what="threads", device="cuda", factor="training.loop", counts={"fastai": 16, "torch": 1}
-    ),
-    findings.UnequalCircumstances(what="workers", device="cpu", factor=None, counts={"fewest": 2, "most": 4}),
-    findings.SharedGpu(runs=3),
-    findings.BusyMachine(percent=25, runs=2),
-    findings.Throttled(runs=2, reasons=["power cap", "thermal slowdown"]),
-    findings.MixedMachines(device="cuda", names=["NVIDIA A100", "NVIDIA H200"]),
-    findings.MachineChanged(device="cuda", host=False, fastest_seconds=0.00178, slowest_seconds=0.00254),
-    findings.MachineChanged(device="cuda", host=True, fastest_seconds=0.00178, slowest_seconds=0.00254),
-    findings.SeparateStarts(factor=BATCH, sets=[["16", "32"], ["512"]]),
-    findings.WideSpread(
-        limit=0.1, spreads=[OfSetting(setting=on_gpu(16), value=0.25), OfSetting(setting=on_gpu(32), value=0.44)]
-    ),
-    findings.ExcludedRuns(
-        runs=[
-            findings.SetAsideRun(
-                run="bs16-r1",
-                setting=setting(size=16),
-                reason=FIRST,
-                seconds=20.0,
-                mean_seconds=12.3,
-                warm_up_seconds=10.1,
-                usual_warm_up_seconds=1.6,
-            ),
-            findings.SetAsideRun(
-                run="bs32-r2",
-                setting=setting(size=32),
-                reason=FAR,
-                seconds=14.0,
-                mean_seconds=None,
-                warm_up_seconds=None,
-                usual_warm_up_seconds=None,
-            ),
-        ],
-        of=25,
-    ),
-    findings.UnequalWork(least_images=3072, most_images=3264, causes=["partial_batch"]),
-    findings.UnequalWork(least_images=3072, most_images=6144, causes=["epochs", "data"]),
-    findings.UnequalWork(least_images=3072, most_images=6144, causes=[]),
-    findings.WholeBatch(batch_size=256, images=200),
-    findings.NoSteadyStep(batch_sizes=[128, 256]),
-    findings.WaitsForData(device="cuda", batch_sizes=[256]),
-    findings.NeverSteady(runs=FEW),
-    findings.SlowSteps(steps=6, runs=MANY),
-    findings.AboveCeiling(runs=FEW, share=3.29),
-    findings.Drift(change=1.3, p=0.012),
-    findings.Drift(change=0.8, p=0.0001),
+    DecodedBefore(prepared=[OfSetting(setting=ON_GPU, value=0.73)]),
+    ShortJob(shares=[OfSetting(setting=ON_GPU, value=0.12), OfSetting(setting=setting(size=64), value=0.4)]),
+    UnequalCircumstances(what="threads", device="cuda", factor="training.loop", counts={"fastai": 16, "torch": 1}),
+    UnequalCircumstances(what="workers", device="cpu", factor=None, counts={"fewest": 2, "most": 4}),
+    UnequalWork(least_images=3072, most_images=6144, causes=["epochs", "data"]),
+    WaitsForData(settings=[ON_GPU], of=4),
+    ExcludedRuns(runs=[ASIDE], of=25),
+    ExcludedRuns(runs=[ASIDE, ASIDE.model_copy(update={"reason": FAR})], of=25),
+    Unsuccessful(outcome="out_of_memory", message="the GPU had 2 GiB", runs=FEW),
+    Unsuccessful(outcome="failed", message=None, runs=MANY),
+    Refused(what="record", files=["bs16-r1.0a1b2c3d.json"], reason="key: '4e5f6a7b' is not allowed"),
+    Refused(what="samples", files=[f"{name}.parquet" for name in MANY], reason="telemetry_sha256: another checksum"),
+    DisturbedRuns(kinds={"others_cpu_percent": 2}, runs=FEW, measured_again=2, disturbed_again=FEW[:1]),
+    DisturbedRuns(kinds={"device_processes": 5}, runs=MANY, measured_again=0, disturbed_again=[]),
+    BrokenBlocks(blocks=[2, 4], records=3),
+    SeparateStarts(factor=BATCH, sets=[["16", "32"], ["512"]]),
+    MachineChanged(device="cuda", host=False, fastest_seconds=0.00178, slowest_seconds=0.00254, moves=0.03),
+    MachineChanged(device="cuda", host=True, fastest_seconds=0.00178, slowest_seconds=0.00254, moves=None),
+    Drift(where=setting(device="cuda"), change=1.3, p=0.012),
+    Busy(what="CPUs", runs=2),
+    Throttled(runs=2, reasons=["power cap", "thermal slowdown"]),
+    SeveralStarts(starts=4, machines=1),
+    Mixed(what="software", values=["Python 3.12.3, torch 2.11.0, commit 9bf", "Python 3.12.3, torch 2.11.0"]),
+    Mixed(what="machines", values=["NVIDIA A100", "NVIDIA H200"]),
+    UnrepeatedTraining(device="cuda", weights=2),
+    Reduced(keys=["training.epochs 2, not 8"]),
+    RandomWeights(reason="ImageNet weights are not available"),
+    LeftOut(files=1),
+    NoChecksum(records=24),
+    WideSpread(limit=0.1, spreads=[OfSetting(setting=ON_GPU, value=0.25)]),
+    NeverSteady(runs=FEW),
+    FewSteps(batch_sizes=[128, 256]),
+    SlowSteps(steps=6, runs=MANY),
+    AboveCeiling(runs=FEW, share=3.29),
 ]
 SEEN = [
     Sensitivity(smallest_ratio=1.03, spreads={"noise": 0.012}, margin=0.05, blocks=9, blocks_for_margin=5),
@@ -459,6 +410,13 @@ class Words(HTMLParser):
 @pytest.mark.parametrize(("union", "examples"), [(Verdict, VERDICTS), (Answer, ANSWERS), (Caveat, CAVEATS)])
 def test_every_kind_of_finding_stands_on_the_golden_page(union: object, examples: list[object]) -> None:
     assert set(get_args(get_args(union)[0])) == {type(example) for example in examples}
+
+
+def test_a_caveat_says_what_it_is_and_what_it_does_in_thirty_words_each_and_none_is_forgotten_on_the_way() -> None:
+    for caveat in CAVEATS:
+        assert max(len(told.split()) for told in (caveat.text(), f"{caveat.effect()} {caveat.advice()}")) <= 30
+        assert not caveat.text().endswith(".")
+    assert set(KINDS) == set(map(type, CAVEATS))
 
 
 def test_the_page_says_what_the_golden_page_says(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 from study.analysis.analysis import Analysis
 from study.analysis.answers.contrast import Contrast, is_explained
 from study.analysis.answers.fastest import CannotSay, Fastest
+from study.analysis.caveats.machine import MachineChanged
 from study.analysis.report.tables import NONE, level_row
-from study.analysis.stats.findings import MachineChanged
 from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.machine_change import with_machine
 from study.artifacts.samples import WARM_UP_REPETITIONS, ReferenceWorkload

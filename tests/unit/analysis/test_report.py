@@ -7,6 +7,9 @@ import pytest
 
 from study.analysis.analysis import Analysis
 from study.analysis.answers.law import Drifted, NoDifference
+from study.analysis.caveats.machine import SeparateStarts, SeveralStarts
+from study.analysis.caveats.runs import ExcludedRuns, Unsuccessful
+from study.analysis.caveats.steps import WideSpread
 from study.analysis.figures.files import drawn
 from study.analysis.figures.step import write_figures
 from study.analysis.figures.style import Drawn
@@ -14,7 +17,6 @@ from study.analysis.report.drawings import ratios_chart
 from study.analysis.report.epochs import epoch_rows
 from study.analysis.report.step import breakable, content_hash, render
 from study.analysis.report.tables import resources
-from study.analysis.stats import findings
 from study.analysis.stats.usable import FAR
 from study.analysis.table.files import read_all, read_csv, write_csv
 from study.analysis.table.rows import table
@@ -371,11 +373,9 @@ def test_failures_and_absent_devices_are_shown_and_the_rest_is_analysed(tmp_path
     plan = tiny_plan(factors=FACTORS, replicates=3)
     analysis = analysed(plan, tmp_path, outcomes={"bs8-cpu": "out_of_memory"}, figures=True)
     assert [level.runs for level in analysis.groups[0].levels] == [3, 3, 0]
-    lost = {one.outcome: one for one in only(findings.Unsuccessful, analysis.warnings)}
-    assert len(lost["unavailable"].runs) == 9
-    assert lost["unavailable"].message == "no GPU in this test"
-    assert len(lost["out_of_memory"].runs) == 3
-    assert "planted" in str(lost["out_of_memory"].message)
+    (lost,) = only(Unsuccessful, analysis.warnings)
+    assert (lost.outcome, len(lost.runs)) == ("out_of_memory", 3)
+    assert "planted" in str(lost.message)
     text = Page(tmp_path / "report.html").text
     assert "out of memory" in text
     assert "6 of 9 CPU runs; 9 GPU runs skipped: no GPU in this test" in text
@@ -438,7 +438,7 @@ def test_levels_measured_in_starts_of_their_own_are_warned_of(tmp_path: Path) ->
         session = 2 if run.setting.levels["training.batch_size"] == 8 else 1
         write_new(folder / run.file, make_record(plan, number, session=session).model_dump_json())
     warnings = analysis_of(plan.study, table(plan, read_all(plan, folder))).warnings
-    (found,) = only(findings.SeparateStarts, warnings)
+    (found,) = only(SeparateStarts, warnings)
     assert found.factor == "training.batch_size"
     assert sorted(sorted(levels) for levels in found.sets) == [["2", "4"], ["8"]]
 
@@ -485,10 +485,10 @@ def test_warnings_stand_beside_the_number(tmp_path: Path) -> None:
         record = make_record(plan, number, fit_seconds=seconds, session=run.block)
         write_new(folder / run.file, record.model_dump_json())
     warnings = analysis_of(plan.study, table(plan, read_all(plan, folder))).warnings
-    (spread,), (aside,) = only(findings.WideSpread, warnings), only(findings.ExcludedRuns, warnings)
+    (spread,), (aside,) = only(WideSpread, warnings), only(ExcludedRuns, warnings)
     assert [one.setting.label for one in spread.spreads] == ["cpu, 2"]
     assert [(one.setting.label, one.reason, one.seconds) for one in aside.runs] == [("4", FAR, 5.0)]
-    assert only(findings.SeveralStarts, warnings) == [findings.SeveralStarts(starts=3)]
+    assert only(SeveralStarts, warnings) == [SeveralStarts(starts=3, machines=1)]
 
 
 def test_the_same_records_give_the_same_page(tmp_path: Path) -> None:

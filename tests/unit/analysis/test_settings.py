@@ -6,12 +6,10 @@ from study.analysis.analysis import Analysis
 from study.analysis.answers.fastest import Fastest
 from study.analysis.answers.switches import Combination
 from study.analysis.answers.ways import Ways
-from study.analysis.wording.consequences import waiting_settings
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.base.files import write_new
 from study.cli import main
-from tests.unit.analysis.planted import setting
 from tests.unit.artifacts.test_records import make_record
 from tests.unit.artifacts.test_setting import DROP, ODD, PATH, SIZE, odd_plan
 
@@ -58,15 +56,3 @@ def test_switches_with_a_comma_or_a_plus_are_found_by_key_in_every_effect_and_co
     assert combination.base.levels == {PATH: ODD[0], DROP: False}
     assert combination.best == next(level.setting for level in group.levels if level.label == group.best)
     assert "two + three" in page
-
-
-def test_many_settings_that_wait_are_named_by_the_level_that_all_others_have(tmp_path: Path) -> None:
-    analysis, _ = reported(odd_plan(tmp_path), tmp_path / "results")
-    (level, *_), shares = analysis.groups[0].levels, {"a, b": 0.9, "device": 0.1}
-    levels = [
-        level.model_copy(update={"setting": setting(size=size, kind=kind), "data_wait_share": share})
-        for size in range(7)
-        for kind, share in shares.items()
-    ]
-    (told,) = waiting_settings([analysis.groups[0].model_copy(update={"levels": levels})])
-    assert told.endswith("these wait so long: the 7 settings without device.")

@@ -1,11 +1,7 @@
-"""Names of groups, numbers below each other, and the words of one caveat each where they depend on its values."""
+"""Names of groups, and numbers below each other."""
 
 import pytest
 
-from study.analysis.report.notes import _said
-from study.analysis.stats import findings
-from study.analysis.wording.caveats import caveat_sentence
-from study.analysis.wording.consequences import ranked
 from study.analysis.words import group_names, place_words, short, three_digits
 from tests.unit.analysis.planted import setting
 
@@ -29,22 +25,6 @@ def test_a_group_is_named_by_what_tells_it_from_the_others(groups: list[str], na
     keys = ("device", "loop", "kind", "precision")
     planted = [setting(**dict(zip(keys, group.split("|"), strict=False))) for group in groups]
     assert [place_words(name) for name in group_names(planted).values()] == names
-
-
-def test_no_caveat_says_its_effect_twice() -> None:
-    for caveat in (findings.SeveralStarts(starts=2), findings.WaitsForData(device="cuda", batch_sizes=[64])):
-        (warned,) = ranked([caveat])
-        assert warned.effect.split(";")[0].rstrip(".") not in " ".join(warned.what)
-
-
-def test_software_that_differs_is_told_without_what_is_the_same() -> None:
-    caveat = findings.MixedSoftware(software=["Python 3.12.3, torch 2.11.0, commit 9bf", "Python 3.12.3, torch 2.11.0"])
-    assert caveat_sentence(caveat) == "The runs used different software: commit 9bf against none."
-
-
-def test_a_network_that_is_not_there_is_told_in_plain_words() -> None:
-    said = _said("ImageNet weights are not available: [Errno -2] Name or service not known")
-    assert said == "ImageNet weights are not available: the server's name was not found, as without a network"
 
 
 def test_times_that_stand_below_each_other_have_as_many_digits() -> None:

@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch import nn
 
+from study.analysis.caveats.inputs import UnrepeatedTraining
 from study.analysis.report.context import view
 from study.analysis.report.drawings import latency_chart
 from study.analysis.report.tables import resources
 from study.analysis.rows import level_rows
-from study.analysis.stats.findings import UnrepeatedTraining
 from study.analysis.table.rows import table
 from study.analysis.table.steps import percentile
 from study.artifacts.plan import Plan
