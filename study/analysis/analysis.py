@@ -35,18 +35,15 @@ from study.analysis.stats.log_model import DIFFERENCE, level_test
 from study.analysis.stats.optimum import Optimum, may_be_fastest, optimum_of
 from study.analysis.stats.ratios import Ratio, contrasts_of, control_of, quotient_of, ratios_of
 from study.analysis.stats.usable import (
-    BY_RULE,
-    FAR,
     Estimate,
     estimate,
-    keys_of,
     mean_of,
     model_of,
     place_of,
     usable_runs,
-    with_reasons,
     with_true_shares,
 )
+from study.analysis.table.exclusions import BY_RULE, FAR, keys_of
 from study.artifacts.setting import Setting
 from study.artifacts.timing import resources
 from study.base.strict import Strict, Versioned
@@ -156,7 +153,6 @@ class Analysis(Versioned):
 def analyse(study: Study, frame: pd.DataFrame) -> Analysis:
     """Return the analysis of one study's table of timings, which has a row for each planned run."""
     y = study.total
-    frame = with_reasons(study, frame)
     fitted = groups_of(study, with_true_shares(frame))
     groups = [_group(study, group, y) for group in fitted]
     ratios = ratios_of(study, fitted, study.contrast) if study.contrast else []

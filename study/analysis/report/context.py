@@ -29,7 +29,7 @@ from study.analysis.report.notes import counts, oddities, origins, reduced, summ
 from study.analysis.report.tables import LevelTable, level_tables
 from study.analysis.rows import Levelled, level_rows, means_of
 from study.analysis.stats.findings import DecodedBefore
-from study.analysis.stats.usable import counted, with_reasons
+from study.analysis.stats.usable import counted
 from study.analysis.wording.answer import answer_sentence
 from study.analysis.wording.cards import Card, cards, first_cards, limit_card
 from study.analysis.wording.claims import SILENT, claim_text, claim_title, claim_words
@@ -108,7 +108,7 @@ def view(
     ``refused_aside`` holds the reason for each file among the records excluded that does not fit; the analysis names
     those of the other records.
     """
-    study, frame = plan.study, with_reasons(plan.study, frame)
+    study = plan.study
     caveats = ranked(analysis.warnings, analysis.groups)
     groups = level_rows(study, frame, analysis)
     series = beside(study, frame, plan.beside, means_of(groups)) if plan.beside else []

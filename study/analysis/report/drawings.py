@@ -17,7 +17,7 @@ from study.analysis.figures.svg import Chart
 from study.analysis.published.beside import TIMES, Series
 from study.analysis.rows import VALIDATION, Levelled, over_means, shares_of
 from study.analysis.stats.findings import Ways
-from study.analysis.stats.usable import keys_of
+from study.analysis.table.exclusions import keys_of
 from study.analysis.wording.cards import REST, WARM_UP
 from study.analysis.wording.steps import graph_warm_up_sentence
 from study.analysis.wording.switches import effect_label

@@ -11,7 +11,8 @@ from study.analysis.stats.gate import separate_sets
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.machine_change import CHANGE_LIMIT, REFERENCE_COLUMNS
 from study.analysis.stats.ratios import CIRCUMSTANCES
-from study.analysis.stats.usable import BY_RULE, counted, row_settings
+from study.analysis.stats.usable import counted, row_settings
+from study.analysis.table.exclusions import BY_RULE
 from study.artifacts.setting import Setting
 from study.config.study import Study
 

@@ -6,7 +6,7 @@ from functools import singledispatch
 from study.analysis.stats import findings
 from study.analysis.stats.equivalence import Sensitivity
 from study.analysis.stats.findings import Caveat, SetAsideRun
-from study.analysis.stats.usable import FIRST
+from study.analysis.table.exclusions import FIRST
 from study.analysis.words import agreeing, device_words, evidence_words, listed, number, short_key
 from study.base.durations import quantity
 

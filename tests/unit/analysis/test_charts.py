@@ -15,7 +15,6 @@ from study.analysis.published.beside import beside
 from study.analysis.report.drawings import main_chart
 from study.analysis.rows import level_rows, means_of
 from study.analysis.stats.findings import OfSetting, Unsuccessful, WideSpread
-from study.analysis.stats.usable import with_reasons
 from study.analysis.table.rows import table
 from study.analysis.wording.answer import answer_sentence
 from study.analysis.wording.cards import card, limit_card
@@ -183,7 +182,7 @@ def test_a_setting_whose_time_is_not_known_is_not_called_as_fast_beside_those_th
 def test_the_main_chart_has_the_first_published_times_beside_the_settings_that_they_are_of() -> None:
     """The document prints them twice, in a table and in a figure, and of a GPU alone."""
     plan = planned()
-    frame = with_reasons(plan.study, table(plan, {run.name: recorded(plan, at) for at, run in enumerate(plan.runs)}))
+    frame = table(plan, {run.name: recorded(plan, at) for at, run in enumerate(plan.runs)})
     analysis = analyse(plan.study, frame)
     groups = level_rows(plan.study, frame, analysis)
     assert plan.beside is not None

@@ -12,7 +12,7 @@ from study.analysis.report.tables import resources
 from study.analysis.stats import findings
 from study.analysis.stats.caveats import warnings_of
 from study.analysis.stats.findings import Bottleneck, NullControl
-from study.analysis.stats.usable import FAR, FIRST
+from study.analysis.table.exclusions import FAR, FIRST, with_exclusions
 from study.analysis.wording.caveats import caveat_sentence
 from study.artifacts.setting import EVERYWHERE
 from study.base import devices
@@ -241,7 +241,7 @@ def test_a_run_that_is_excluded_says_why_and_whether_its_warm_up_explains_it() -
 
 def excluded(study: Study, frame: pd.DataFrame) -> list[tuple[str, str, float | None, float | None]]:
     """Name, reason and warm-ups of each run that is excluded."""
-    found = only(findings.ExcludedRuns, analyse(study, frame).warnings)
+    found = only(findings.ExcludedRuns, analyse(study, with_exclusions(study, frame)).warnings)
     runs = found[0].runs if found else []
     return [(run.run, run.reason, run.warm_up_seconds, run.usual_warm_up_seconds) for run in runs]
 

@@ -12,6 +12,7 @@ from study.analysis.stats.findings import CannotSay, Fastest
 from study.analysis.stats.gate import undetermined
 from study.analysis.stats.log_model import Interval
 from study.analysis.stats.mixed_model import Array
+from study.analysis.table.exclusions import with_exclusions
 from study.config.study import Study
 from tests.conftest import repeats, study_values
 from tests.timings import as_timings
@@ -37,7 +38,8 @@ def told(
     ]  # fmt: skip
     frame = as_timings(rows)
     frame["accuracy"] = frame["accuracy"].astype(float)
-    return analyse(Study.model_validate(values), frame)
+    study = Study.model_validate(values)
+    return analyse(study, with_exclusions(study, frame))
 
 
 def whole(rng: np.random.Generator, blocks: int = 5, noise: float = 0.03) -> list[tuple[int, int, int, float]]:

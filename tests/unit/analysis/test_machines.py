@@ -8,7 +8,7 @@ import pytest
 
 from study.analysis.analysis import analyse
 from study.analysis.stats.findings import MixedImages, MixedMachines, MixedSoftware, SeveralMachines, SeveralStarts
-from study.analysis.stats.usable import with_reasons
+from study.analysis.table.exclusions import with_exclusions
 from study.config.study import Study
 from tests.conftest import study_values
 from tests.timings import as_timings
@@ -39,15 +39,15 @@ def study(**factors: Any) -> Study:
 
 
 def test_a_start_on_each_of_several_machines_is_a_start_of_its_own() -> None:
-    frame = with_reasons(study(), timings(3))
+    frame = with_exclusions(study(), timings(3))
     assert frame["session"].nunique() == 3
     assert (frame.groupby("node")["session"].nunique() == 1).all()
-    one = with_reasons(study(), timings(1))
+    one = with_exclusions(study(), timings(1))
     assert one["session"].tolist() == [1] * 12
 
 
 def test_a_slow_machine_is_named_and_makes_no_difference_between_settings() -> None:
-    found = analyse(study(), timings(2, extra=1.5))
+    found = analyse(study(), with_exclusions(study(), timings(2, extra=1.5)))
     assert [caveat for caveat in found.warnings if isinstance(caveat, SeveralMachines)] == [SeveralMachines(machines=2)]
     assert not [caveat for caveat in found.warnings if isinstance(caveat, SeveralStarts)]
     (group,) = found.groups
