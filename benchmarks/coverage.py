@@ -26,7 +26,7 @@ from study.analysis.stats.learning import learning_of
 from study.analysis.stats.log_model import Interval, LogModel, fit_log_model, level_test
 from study.analysis.stats.optimum import may_be_fastest, optimum_of
 from study.analysis.stats.ratios import critical_of
-from study.analysis.stats.usable import far_runs
+from study.analysis.table.exclusions import far_runs
 from study.config.study import Study
 
 SIZES = 2.0 ** np.arange(4, 9)

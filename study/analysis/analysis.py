@@ -19,7 +19,7 @@ from study.analysis.caveats.caveat import Caveat, find_caveats
 from study.analysis.screen.screen import Screen, screen_of
 from study.analysis.stats.groups import groups_of
 from study.analysis.stats.ratios import Ratio, ratios_of
-from study.analysis.stats.usable import usable_runs, with_reasons, with_true_shares
+from study.analysis.stats.usable import usable_runs, with_true_shares
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.base.strict import Versioned
@@ -48,7 +48,6 @@ def analyse(plan: Plan, frame: pd.DataFrame, records: Mapping[str, Record]) -> A
     ``records`` are those that the table was made of, by the names of their runs.
     """
     study, y = plan.study, plan.study.total
-    frame = with_reasons(study, frame)
     fitted = groups_of(study, with_true_shares(frame))
     groups = [group_of(study, group, y) for group in fitted]
     ratios = ratios_of(study, fitted, study.contrast) if study.contrast else []

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from study.analysis.answers.group import Group
-from study.analysis.stats.usable import Estimate, counted, keys_of, row_settings
+from study.analysis.stats.usable import Estimate, counted, row_settings
+from study.analysis.table.exclusions import keys_of
 from study.artifacts.samples import PHASES
 from study.config.study import Study
 

@@ -13,17 +13,8 @@ from study.analysis.stats.equivalence import Sensitivity, equivalent_to, sensiti
 from study.analysis.stats.groups import Fits, GroupFit
 from study.analysis.stats.log_model import DIFFERENCE, level_test
 from study.analysis.stats.optimum import Optimum, may_be_fastest, optimum_of
-from study.analysis.stats.usable import (
-    BY_RULE,
-    FAR,
-    Estimate,
-    estimate,
-    keys_of,
-    mean_of,
-    model_of,
-    place_of,
-    usable_runs,
-)
+from study.analysis.stats.usable import Estimate, estimate, mean_of, model_of, place_of, usable_runs
+from study.analysis.table.exclusions import BY_RULE, FAR, keys_of
 from study.artifacts.setting import Setting
 from study.artifacts.timing import resources
 from study.base.strict import Strict

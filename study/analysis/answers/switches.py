@@ -17,7 +17,8 @@ from study.analysis.answers.context import Context, bounds, excludes_one
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.log_model import CONFIDENCE, LogModel
 from study.analysis.stats.mixed_model import Array
-from study.analysis.stats.usable import Estimate, estimate, keys_of, level_of, mean_of, place_of
+from study.analysis.stats.usable import Estimate, estimate, level_of, mean_of, place_of
+from study.analysis.table.exclusions import keys_of
 from study.analysis.words import short, short_key
 from study.artifacts.setting import Setting, setting_of
 from study.base.strict import Strict

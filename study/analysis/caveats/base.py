@@ -9,7 +9,8 @@ import pandas as pd
 
 from study.analysis.answers.group import Group
 from study.analysis.stats.groups import GroupFit
-from study.analysis.stats.usable import BY_RULE, counted
+from study.analysis.stats.usable import counted
+from study.analysis.table.exclusions import BY_RULE
 from study.analysis.words import device_words, group_names, listed, short
 from study.artifacts.record import Record
 from study.artifacts.setting import Setting

@@ -9,7 +9,8 @@ from pydantic import Field
 from study.analysis.answers.group import Group
 from study.analysis.caveats.base import AGAIN, OneCaveat, Seen, few, means, named
 from study.analysis.stats.groups import GroupFit
-from study.analysis.stats.usable import BY_RULE, FIRST, counted
+from study.analysis.stats.usable import counted
+from study.analysis.table.exclusions import BY_RULE, FIRST
 from study.analysis.words import agreeing, evidence_words, listed, short
 from study.artifacts.setting import Setting
 from study.base.durations import quantity

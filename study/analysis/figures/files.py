@@ -16,7 +16,7 @@ from study.analysis.figures import (
     utilisation,
 )
 from study.analysis.figures.style import COLOURS, PALETTE, Drawn
-from study.analysis.stats.usable import counted, with_reasons, with_true_shares
+from study.analysis.stats.usable import counted, with_true_shares
 from study.analysis.table.rows import ceilings_of
 from study.analysis.words import short_key
 from study.artifacts.checked import read_records, read_samples
@@ -49,7 +49,6 @@ def drawn(plan: Plan, frame: pd.DataFrame, analysis: Analysis, records: Path, te
 
     ``records`` and ``telemetry`` are the folders of the records and of their telemetry.
     """
-    frame = with_reasons(plan.study, frame)
     counts = counted(frame)
     # The first shows single runs: the records that were excluded, too.
     figures = [("batch_size_performance", batch_size_performance.draw(plan, frame, analysis))]

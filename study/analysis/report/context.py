@@ -26,7 +26,7 @@ from study.analysis.report.facts import facts_of, glossary, warm_up_runs_of
 from study.analysis.report.life import life_chart, life_sentence, with_gaps
 from study.analysis.rows import Levelled, level_rows, means_of
 from study.analysis.screen.screen import Screen
-from study.analysis.stats.usable import counted, with_reasons
+from study.analysis.stats.usable import counted
 from study.analysis.wording.claims import ClaimRow, claim_row
 from study.analysis.words import short_key, total_words
 from study.artifacts.plan import Plan
@@ -87,7 +87,7 @@ def view(
     ``refused_aside`` holds the reason for each file among the records excluded that does not fit; the analysis names
     those of the other records.
     """
-    study, frame = plan.study, with_reasons(plan.study, frame)
+    study = plan.study
     groups = level_rows(study, frame, analysis.groups)
     series = beside(study, frame, plan.beside, means_of(groups)) if plan.beside else []
     charts = [*switch_charts(analysis), *_present(main_chart(plan, groups, analysis, series))]

@@ -17,7 +17,7 @@ from study.analysis.figures.rows import RowsChart, rows_chart
 from study.analysis.figures.svg import Chart
 from study.analysis.published.beside import TIMES, Series
 from study.analysis.rows import Levelled, over_means
-from study.analysis.stats.usable import keys_of
+from study.analysis.table.exclusions import keys_of
 from study.analysis.words import device_words, place_words, setting_words, short_key
 from study.artifacts.plan import Plan
 

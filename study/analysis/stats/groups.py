@@ -15,7 +15,8 @@ from study.analysis.stats.gate import Undetermined, Unfair, undetermined
 from study.analysis.stats.learning import Censored, Learning, censored_levels, learning_of
 from study.analysis.stats.log_model import DIFFERENCE, LogModel, level_test
 from study.analysis.stats.optimum import Optimum, optimum_of
-from study.analysis.stats.usable import Estimate, estimate, keys_of, model_of, place_of, row_settings, usable_runs
+from study.analysis.stats.usable import Estimate, estimate, model_of, place_of, row_settings, usable_runs
+from study.analysis.table.exclusions import keys_of
 from study.artifacts.setting import Setting
 from study.config.study import Study, shown
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from study.analysis.table.exclusions import with_exclusions
 from study.analysis.table.steps import (
     after_the_first,
     extreme_steps,
@@ -70,7 +71,7 @@ def table_of(
     """
     absent = {run.name: {"outcome": "unavailable", "message": run.unavailable or NOT_YET} for run in plan.runs}
     every = [*((run, counted.get(run.name) or absent[run.name]) for run in plan.runs), *aside]
-    return as_table(_row(plan, run, values, ceilings) for run, values in every)
+    return with_exclusions(plan.study, as_table(_row(plan, run, values, ceilings) for run, values in every))
 
 
 def as_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:

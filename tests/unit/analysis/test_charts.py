@@ -13,7 +13,6 @@ from study.analysis.figures.svg import Chart, inline
 from study.analysis.published.beside import beside
 from study.analysis.report.drawings import main_chart
 from study.analysis.rows import level_rows, means_of
-from study.analysis.stats.usable import with_reasons
 from study.analysis.table.rows import table
 from tests.unit.analysis.planted import analysis_of
 from tests.unit.analysis.test_golden_page import planned, recorded
@@ -155,7 +154,7 @@ def test_the_order_of_execution_marks_each_new_start() -> None:
 def test_the_main_chart_has_the_first_published_times_beside_the_settings_that_they_are_of() -> None:
     """The document prints them twice, in a table and in a figure, and of a GPU alone."""
     plan = planned()
-    frame = with_reasons(plan.study, table(plan, {run.name: recorded(plan, at) for at, run in enumerate(plan.runs)}))
+    frame = table(plan, {run.name: recorded(plan, at) for at, run in enumerate(plan.runs)})
     analysis = analysis_of(plan.study, frame)
     groups = level_rows(plan.study, frame, analysis.groups)
     assert plan.beside is not None

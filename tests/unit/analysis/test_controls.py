@@ -15,7 +15,7 @@ from study.analysis.caveats.runs import ExcludedRuns
 from study.analysis.caveats.steps import AboveCeiling, NeverSteady, SlowSteps
 from study.analysis.caveats.work import UnequalCircumstances
 from study.analysis.report.tables import resources
-from study.analysis.stats.usable import FAR, FIRST
+from study.analysis.table.exclusions import FAR, FIRST, with_exclusions
 from study.artifacts.setting import EVERYWHERE
 from study.base import devices
 from study.base.errors import StudyError
@@ -243,7 +243,7 @@ def test_a_run_that_is_excluded_says_why() -> None:
 
 def excluded(study: Study, frame: pd.DataFrame) -> list[tuple[str, str, float]]:
     """Name, reason and time of each run that is excluded."""
-    found = only(ExcludedRuns, analysis_of(study, frame).warnings)
+    found = only(ExcludedRuns, analysis_of(study, with_exclusions(study, frame)).warnings)
     return [(run.run, run.reason, run.seconds) for one in found for run in one.runs]
 
 

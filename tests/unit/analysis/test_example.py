@@ -17,9 +17,10 @@ from study.analysis.caveats.runs import ExcludedRuns
 from study.analysis.caveats.work import UnequalCircumstances
 from study.analysis.rows import graph_warm_up_sentence, level_rows, shares_of
 from study.analysis.stats.mixed_model import Array
-from study.analysis.stats.usable import FIRST, counted, with_reasons
+from study.analysis.stats.usable import counted
 from study.analysis.table import files as table_files
 from study.analysis.table import rows
+from study.analysis.table.exclusions import FIRST
 from study.analysis.words import listed, number
 from study.artifacts.plan import Plan, read_plan
 from study.artifacts.samples import PHASES
@@ -74,7 +75,8 @@ def levels(analysis: Analysis) -> Iterator[tuple[str, Level]]:
 
 def test_the_table_and_the_analysis_follow_from_the_records(plan: Plan, frame: pd.DataFrame) -> None:
     kept = table_files.read_csv(FOLDER / "timings.csv", plan.study)
-    pd.testing.assert_frame_equal(frame[["run", "fit_seconds"]], kept[["run", "fit_seconds"]])
+    same = ["run", "fit_seconds", "session", "excluded"]
+    pd.testing.assert_frame_equal(frame[same], kept[same])
     found, written = (
         {name: level.time.model_dump() for name, level in levels(analysis) if level.time}
         for analysis in (analysis_of(plan.study, kept), read_analysis(FOLDER / "fit.json"))
@@ -85,7 +87,7 @@ def test_the_table_and_the_analysis_follow_from_the_records(plan: Plan, frame: p
 
 def test_every_mean_of_the_example_lies_within_its_own_runs(plan: Plan, frame: pd.DataFrame) -> None:
     analysis = analysis_of(plan.study, frame)
-    clean = counted(with_reasons(plan.study, frame))
+    clean = counted(frame)
     runs = clean[clean["outcome"] == "ok"].groupby(["device", "training.loop", "training.batch_size"])[analysis.y]
     own = {f"{device}, {loop}, {size:g}": times for (device, loop, size), times in runs}
     for name, level in levels(analysis):
@@ -141,9 +143,8 @@ def test_the_readme_says_which_settings_did_not_learn(plan: Plan, frame: pd.Data
 
 def test_the_pages_quote_where_the_time_goes(plan: Plan, frame: pd.DataFrame, readme: str, page: str) -> None:
     """With the shares of the report's card and charts."""
-    marked = with_reasons(plan.study, frame)
     analysis = analysis_of(plan.study, frame)
-    groups = level_rows(plan.study, marked, analysis.groups)
+    groups = level_rows(plan.study, frame, analysis.groups)
     fastai, rows = groups[0]
     shares = shares_of(rows, plan.study.total)
     assert fastai.label == "cuda, fastai"
@@ -168,7 +169,7 @@ def test_the_page_quotes_the_first_runs_of_fresh_machines(plan: Plan, frame: pd.
     assert {run.reason for run in found.runs} == {FIRST}
     slow = [run for run in found.runs if run.mean_seconds and run.seconds > 1.5 * run.mean_seconds]
     warm_up, keys = "warm_up_extra_seconds", ["training.loop", "training.batch_size"]
-    typical = counted(with_reasons(plan.study, frame)).groupby(keys)[warm_up].median()
+    typical = counted(frame).groupby(keys)[warm_up].median()
     rows = frame.set_index("run").loc[[run.run for run in slow]]
     own = listed([f"{seconds:.3g} s" for seconds in rows[warm_up]])
     usual = listed([f"{typical[tuple(row)]:.3g} s" for row in rows[keys].itertuples(index=False)])

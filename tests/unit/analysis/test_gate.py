@@ -12,6 +12,7 @@ from study.analysis.stats import optimum
 from study.analysis.stats.gate import undetermined
 from study.analysis.stats.log_model import Interval
 from study.analysis.stats.mixed_model import Array
+from study.analysis.table.exclusions import with_exclusions
 from study.config.study import Study
 from tests.conftest import repeats, study_values
 from tests.timings import as_timings
@@ -38,7 +39,8 @@ def told(
     ]  # fmt: skip
     frame = as_timings(rows)
     frame["accuracy"] = frame["accuracy"].astype(float)
-    return analysis_of(Study.model_validate(values), frame)
+    study = Study.model_validate(values)
+    return analysis_of(study, with_exclusions(study, frame))
 
 
 def whole(rng: np.random.Generator, blocks: int = 5, noise: float = 0.03) -> list[tuple[int, int, int, float]]:

@@ -51,7 +51,8 @@ from study.analysis.report.step import render
 from study.analysis.stats.equivalence import Sensitivity
 from study.analysis.stats.fits import Bounds
 from study.analysis.stats.ratios import Difference
-from study.analysis.stats.usable import FAR, FIRST, Estimate
+from study.analysis.stats.usable import Estimate
+from study.analysis.table.exclusions import FAR, FIRST
 from study.analysis.table.files import read_all, read_csv, write_csv
 from study.analysis.table.rows import table
 from study.artifacts.machine import Machine

@@ -17,7 +17,7 @@ from study.analysis.report.drawings import ratios_chart
 from study.analysis.report.epochs import epoch_rows
 from study.analysis.report.step import breakable, content_hash, render
 from study.analysis.report.tables import resources
-from study.analysis.stats.usable import FAR
+from study.analysis.table.exclusions import FAR
 from study.analysis.table.files import read_all, read_csv, write_csv
 from study.analysis.table.rows import table
 from study.artifacts.plan import Plan, write_plans
