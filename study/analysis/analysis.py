@@ -10,6 +10,7 @@ from typing import Literal
 import pandas as pd
 from pydantic import Field
 
+from study.analysis.about.about import About, about
 from study.analysis.answers.bottleneck import bottlenecks_of
 from study.analysis.answers.curve import CurveFit, curve_of_model
 from study.analysis.answers.step_model import StepModel, step_model
@@ -44,6 +45,9 @@ from study.analysis.stats.usable import (
     with_true_shares,
 )
 from study.analysis.table.exclusions import BY_RULE, FAR, keys_of
+from study.artifacts.checked import Records
+from study.artifacts.plan import Plan
+from study.artifacts.record import Record
 from study.artifacts.setting import Setting
 from study.artifacts.timing import resources
 from study.base.strict import Strict, Versioned
@@ -148,11 +152,18 @@ class Analysis(Versioned):
     switches: list[Switches] = Field(default=[], description="What each factor buys; empty without `effects`.")
     answer: list[Answer] = Field(description="The answer to the study's question.")
     warnings: list[Caveat] = Field(description="What a reader must know before believing the numbers.")
+    about: About = Field(About(), description="What was run on what.")
 
 
-def analyse(study: Study, frame: pd.DataFrame) -> Analysis:
-    """Return the analysis of one study's table of timings, which has a row for each planned run."""
-    y = study.total
+def analyse(
+    plan: Plan, frame: pd.DataFrame, records: Records | None = None, warm_up_runs: Sequence[Record] = ()
+) -> Analysis:
+    """Return the analysis of a plan's table of timings, which has a row for each planned run.
+
+    Nothing but the facts about the runs is from their ``records`` themselves, and from the ``warm_up_runs`` of every
+    start.
+    """
+    study, y = plan.study, plan.study.total
     fitted = groups_of(study, with_true_shares(frame))
     groups = [_group(study, group, y) for group in fitted]
     ratios = ratios_of(study, fitted, study.contrast) if study.contrast else []
@@ -179,6 +190,7 @@ def analyse(study: Study, frame: pd.DataFrame) -> Analysis:
             *warnings_of(study, frame, y, study.curve.x if study.curve else None),
             *(group.drift for group in groups if group.drift),
         ],
+        about=about(plan, frame, records or Records(), warm_up_runs),
     )
 
 

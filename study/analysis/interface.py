@@ -19,7 +19,7 @@ from study.analysis.figures.style import Drawn
 from study.analysis.published.claims import claims_in
 from study.analysis.published.measured import verdicts
 from study.analysis.stats.optimum import Optimum
-from study.analysis.table.files import read_table
+from study.analysis.table.files import read_table, read_warm_up_runs
 from study.analysis.wording.answer import answer_sentence
 from study.analysis.wording.caveats import caveat_sentence
 from study.analysis.wording.claims import claim_text
@@ -197,7 +197,7 @@ class StudyResults:
 
     @cached_property
     def _analysis(self) -> Analysis:
-        return analyse(self._plan.study, self._timings)
+        return analyse(self._plan, self._timings, self._records, read_warm_up_runs(self._files.root))
 
     @cached_property
     def _figures(self) -> dict[str, Drawn]:

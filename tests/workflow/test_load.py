@@ -90,7 +90,7 @@ def test_load_from_outside_in_half_of_the_blocks_is_seen_and_makes_no_difference
     measured = measure(plan, tmp_path / "results")
     assert all(record.reference_workload and record.reference_workload.seconds > 0 for record in measured.values())
     assert (measured[True].cpu_percent_before or 0) >= BUSY_LIMIT
-    found = analyse(plan.study, rows.table(plan, {run.name: planted(run, measured) for run in plan.runs}))
+    found = analyse(plan, rows.table(plan, {run.name: planted(run, measured) for run in plan.runs}))
     (changed,) = (caveat for caveat in found.warnings if isinstance(caveat, MachineChanged))
     assert changed.slowest_seconds / changed.fastest_seconds == pytest.approx(2.0, rel=0.01)
     assert any(isinstance(caveat, BusyMachine) for caveat in found.warnings)

@@ -1,11 +1,13 @@
 """The content of the page on one study, as values for the template."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
+from study.analysis.about.epochs import EpochGroup
+from study.analysis.about.facts import glossary
 from study.analysis.analysis import Analysis
 from study.analysis.figures.svg import Chart
 from study.analysis.progress import Progress, missing_sentence, progress_of, progress_sentence
@@ -22,14 +24,11 @@ from study.analysis.report.drawings import (
     shares_of_best,
     switch_charts,
 )
-from study.analysis.report.epochs import EpochGroup, epoch_rows, grouped, published_epochs
-from study.analysis.report.facts import facts_of, glossary, warm_up_runs_of
 from study.analysis.report.life import life_chart, life_sentence, wall_seconds, with_gaps
-from study.analysis.report.notes import counts, oddities, origins, reduced, summary
+from study.analysis.report.notes import counts, reduced, summary
 from study.analysis.report.tables import LevelTable, level_tables
 from study.analysis.rows import Levelled, level_rows, means_of
 from study.analysis.stats.findings import DecodedBefore
-from study.analysis.stats.usable import counted
 from study.analysis.wording.answer import answer_sentence
 from study.analysis.wording.cards import Card, cards, first_cards, limit_card
 from study.analysis.wording.claims import SILENT, claim_text, claim_title, claim_words
@@ -37,7 +36,6 @@ from study.analysis.wording.consequences import Warned, ranked
 from study.analysis.wording.switches import switch_sentences
 from study.analysis.words import short_key, total_words
 from study.artifacts.plan import Plan
-from study.artifacts.record import Record
 from study.config.study import TOTALS_OF_INFERENCE
 
 OPEN_CAVEATS, OPEN_CARDS = 3, 6
@@ -95,19 +93,12 @@ class StudyView:
 
 def view(
     plan: Plan,
-    records: dict[str, Record],
     frame: pd.DataFrame,
     analysis: Analysis,
     pictures: list[dict[str, str]],
-    warm_up_runs: Sequence[Record] = (),
-    refused_aside: Mapping[str, str] | None = None,
     folder: str = "",
 ) -> StudyView:
-    """Return all values that the template shows on one study. ``warm_up_runs`` are those of every start in the folder.
-
-    ``refused_aside`` holds the reason for each file among the records excluded that does not fit; the analysis names
-    those of the other records.
-    """
+    """Return all values that the template shows on one study."""
     study = plan.study
     caveats = ranked(analysis.warnings, analysis.groups)
     groups = level_rows(study, frame, analysis)
@@ -123,9 +114,9 @@ def view(
         name=plan.name,
         title=study.title,
         question=study.question,
-        summary=summary(plan, records, wall_seconds(frame), _counted(frame)),
-        counts=counts(plan, records),
-        progress=(progress := progress_of(plan, records)),
+        summary=summary(plan, frame, wall_seconds(frame)),
+        counts=counts(plan, frame),
+        progress=(progress := progress_of(plan, frame)),
         unfinished=[f"{progress_sentence([progress])} {missing}"] if (missing := missing_sentence(progress)) else [],
         cards=told[:room],
         more_cards=told[room:],
@@ -135,10 +126,10 @@ def view(
             *(answer_sentence(answer) for answer in analysis.answer),
             *(sentence for switches in analysis.switches for sentence in switch_sentences(switches)),
         ],
-        notes=[*reduced(study), *origins(list(records.values()))],
+        notes=[*reduced(study), *analysis.about.origins],
         open_caveats=caveats[:OPEN_CAVEATS],
         more_caveats=caveats[OPEN_CAVEATS:],
-        oddities=oddities(records, refused_aside or {}),
+        oddities=analysis.about.oddities,
         glossary=glossary(study),
         tables=level_tables(analysis),
         main=charts[0] if charts else None,
@@ -153,19 +144,14 @@ def view(
         else ("" if study.effects else ", ".join(short_key(key) for key in study.compared)) or "setting",
         total=total_words(analysis.y),
         rate="images/s" if study.total in TOTALS_OF_INFERENCE else "images/s in training",
-        facts=[*facts_of(plan, records), *warm_up_runs_of(records, warm_up_runs)],
-        epochs=_epochs(plan, records, set(counted(frame)["run"])),
+        facts=list(analysis.about.facts.items()),
+        epochs=analysis.about.epochs,
         runs=_runs(plan, frame, analysis.y),
         beside=series,
         said=[(claim, spoken.get(claim.lines, SILENT)) for claim in printed],
         pictures=pictures,
         folder=folder,
     )
-
-
-def _counted(frame: pd.DataFrame) -> int:
-    """Return how many of the runs that succeeded are in the means."""
-    return int(((frame["outcome"] == "ok") & frame["excluded"].isna()).sum())
 
 
 def _cards(plan: Plan, groups: Levelled, analysis: Analysis) -> list[Card]:
@@ -193,14 +179,6 @@ def _life(groups: Levelled, frame: pd.DataFrame) -> Chart | None:
 
 def _present(*charts: Chart | None) -> list[Chart]:
     return [chart for chart in charts if chart]
-
-
-def _epochs(plan: Plan, records: dict[str, Record], names: Collection[str]) -> list[EpochGroup]:
-    """Return our epochs, and those that the document beside the study prints."""
-    study = plan.study
-    ours = [] if study.total in TOTALS_OF_INFERENCE else epoch_rows(plan, records, names)
-    theirs = published_epochs(plan.beside) if ours and plan.beside else []
-    return grouped([*ours, *theirs])
 
 
 def _runs(plan: Plan, frame: pd.DataFrame, y: str) -> list[dict[str, Any]]:

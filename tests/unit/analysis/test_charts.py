@@ -183,7 +183,7 @@ def test_the_main_chart_has_the_first_published_times_beside_the_settings_that_t
     """The document prints them twice, in a table and in a figure, and of a GPU alone."""
     plan = planned()
     frame = table(plan, {run.name: recorded(plan, at) for at, run in enumerate(plan.runs)})
-    analysis = analyse(plan.study, frame)
+    analysis = analyse(plan, frame)
     groups = level_rows(plan.study, frame, analysis)
     assert plan.beside is not None
     series = beside(plan.study, frame, plan.beside, means_of(groups))

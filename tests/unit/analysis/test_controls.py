@@ -7,12 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis.analysis import analyse
 from study.analysis.report.tables import resources
 from study.analysis.stats import findings
 from study.analysis.stats.caveats import warnings_of
 from study.analysis.stats.findings import Bottleneck, NullControl
-from study.analysis.table.exclusions import FAR, FIRST, with_exclusions
+from study.analysis.table.exclusions import FAR, FIRST
 from study.analysis.wording.caveats import caveat_sentence
 from study.artifacts.setting import EVERYWHERE
 from study.base import devices
@@ -23,7 +22,7 @@ from study.config.study import Study
 from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.make import make_plan
 from tests.conftest import HERE, study_values, tiny_plan
-from tests.timings import as_timings
+from tests.timings import analysed, as_timings
 from tests.unit.analysis.found import only
 
 
@@ -60,7 +59,7 @@ def test_the_null_controls_runs_are_replicates_and_its_ratio_is_found() -> None:
     study = study_of(null_control=True, replicates=4)
     rng = np.random.default_rng(2)
     frame = rows_of(study, lambda settings, _: settings.training.batch_size * np.exp(rng.normal(0, 0.02)))
-    found = analyse(study, frame)
+    found = analysed(study, frame)
     (group,) = found.groups
     assert [(level.label, level.runs) for level in group.levels] == [("4", 8), ("8", 8)]
     assert [ratio.at.levels for ratio in found.control] == [{"training.batch_size": 4}, {"training.batch_size": 8}]
@@ -73,7 +72,9 @@ def test_the_null_controls_runs_are_replicates_and_its_ratio_is_found() -> None:
 
 def test_a_null_control_that_differs_is_found() -> None:
     study = study_of(null_control=True, replicates=4, factors={"device": ["cpu"]}, curve=None)
-    found = analyse(study, rows_of(study, lambda settings, n: (2.0 if settings.control == "first" else 1.0) + n / 1000))
+    found = analysed(
+        study, rows_of(study, lambda settings, n: (2.0 if settings.control == "first" else 1.0) + n / 1000)
+    )
     last = found.answer[-1]
     assert isinstance(last, NullControl)
     assert (last.at, last.intervals, last.outside) == (EVERYWHERE, 1, 1)
@@ -87,7 +88,7 @@ def bottleneck(alone: float, device: float, both: float, noise: float = 0.01) ->
     rng = np.random.default_rng(3)
     times = {"alone": alone, "device": device, "workers": both}
     frame = rows_of(study, lambda settings, _: times[settings.loader.kind] * np.exp(rng.normal(0, noise)))
-    found = analyse(study, frame).answer[-1]
+    found = analysed(study, frame).answer[-1]
     assert isinstance(found, Bottleneck)
     return found
 
@@ -189,7 +190,7 @@ def test_no_share_of_a_ceiling_that_one_run_exceeded_is_shown_and_those_of_anoth
         frame.loc[frame.index[frame["device"] == "cpu"][0], "ceiling_share"] = 3.29 if exceeded else 0.9
         shown = {
             group.label: "ceiling_share" in {row.key for row in resources(group)}
-            for group in analyse(study, frame).groups
+            for group in analysed(study, frame).groups
         }
         assert shown == {label: not (exceeded and label.startswith("cpu")) for label in shown}
         assert list(shown) == ["cpu", "cuda"]
@@ -241,12 +242,12 @@ def test_a_run_that_is_excluded_says_why_and_whether_its_warm_up_explains_it() -
 
 def excluded(study: Study, frame: pd.DataFrame) -> list[tuple[str, str, float | None, float | None]]:
     """Name, reason and warm-ups of each run that is excluded."""
-    found = only(findings.ExcludedRuns, analyse(study, with_exclusions(study, frame)).warnings)
+    found = only(findings.ExcludedRuns, analysed(study, frame).warnings)
     runs = found[0].runs if found else []
     return [(run.run, run.reason, run.warm_up_seconds, run.usual_warm_up_seconds) for run in runs]
 
 
 def test_what_no_level_knows_is_no_row_of_the_table() -> None:
     study = study_of()
-    found = analyse(study, rows_of(study, lambda *_: 1.0, energy_joules=50.0, images_per_joule=0.5))
+    found = analysed(study, rows_of(study, lambda *_: 1.0, energy_joules=50.0, images_per_joule=0.5))
     assert [resource.key for resource in resources(found.groups[0])] == ["energy_joules", "images_per_joule"]

@@ -79,14 +79,14 @@ def test_the_table_and_the_analysis_follow_from_the_records(plan: Plan, frame: p
     pd.testing.assert_frame_equal(frame[same], kept[same])
     found, written = (
         {name: level.time.model_dump() for name, level in levels(analysis) if level.time}
-        for analysis in (analyse(plan.study, kept), read_analysis(FOLDER / "fit.json"))
+        for analysis in (analyse(plan, kept), read_analysis(FOLDER / "fit.json"))
     )
     assert len(found) == 10
     assert found == within_rounding(written)
 
 
 def test_every_mean_of_the_example_lies_within_its_own_runs(plan: Plan, frame: pd.DataFrame) -> None:
-    analysis = analyse(plan.study, frame)
+    analysis = analyse(plan, frame)
     clean = counted(frame)
     runs = clean[clean["outcome"] == "ok"].groupby(["device", "training.loop", "training.batch_size"])[analysis.y]
     own = {f"{device}, {loop}, {size:g}": times for (device, loop, size), times in runs}
@@ -96,7 +96,7 @@ def test_every_mean_of_the_example_lies_within_its_own_runs(plan: Plan, frame: p
 
 
 def test_the_readme_quotes_the_example(plan: Plan, frame: pd.DataFrame, readme: str) -> None:
-    times = {name: level.time for name, level in levels(analyse(plan.study, frame))}
+    times = {name: level.time for name, level in levels(analyse(plan, frame))}
 
     def quoted(name: str) -> list[str]:
         time = times[name]
@@ -109,7 +109,7 @@ def test_the_readme_quotes_the_example(plan: Plan, frame: pd.DataFrame, readme: 
         for text in quoted(name):
             assert text in readme
     assert f"{len(frame[frame['outcome'] == 'ok'])} runs" in readme
-    fastai, torch = analyse(plan.study, frame).groups
+    fastai, torch = analyse(plan, frame).groups
     rest = [[label for label in group.indistinguishable if label != group.best] for group in (fastai, torch)]
     assert f"fastest at {fastai.best}, and the data do not separate {listed(rest[0])} from it" in readme
     assert f"at its fastest, {torch.best}, and the data do not separate {listed(rest[1])} from that" in readme
@@ -123,7 +123,7 @@ def test_the_readme_quotes_the_example(plan: Plan, frame: pd.DataFrame, readme: 
 def test_the_pages_say_that_the_two_loops_had_unequal_threads(
     plan: Plan, frame: pd.DataFrame, readme: str, page: str
 ) -> None:
-    (found,) = only(UnequalCircumstances, analyse(plan.study, frame).warnings)
+    (found,) = only(UnequalCircumstances, analyse(plan, frame).warnings)
     assert (found.what, found.factor) == ("threads", "training.loop")
     clause = f"The plain loop had {found.counts['torch']} CPU thread and stock fastai {found.counts['fastai']}"
     assert clause in readme
@@ -131,7 +131,7 @@ def test_the_pages_say_that_the_two_loops_had_unequal_threads(
 
 
 def test_the_readme_says_which_settings_did_not_learn(plan: Plan, frame: pd.DataFrame, readme: str) -> None:
-    groups = analyse(plan.study, frame).groups
+    groups = analyse(plan, frame).groups
     assert [list(group.unfair) for group in groups] == [["128", "256"], ["128", "256"]]
     reached = {failed: [] for failed in (True, False)}  # type: dict[bool, list[float]]
     for group in groups:
@@ -143,7 +143,7 @@ def test_the_readme_says_which_settings_did_not_learn(plan: Plan, frame: pd.Data
 
 def test_the_pages_quote_where_the_time_goes(plan: Plan, frame: pd.DataFrame, readme: str, page: str) -> None:
     """With the shares of the report's card and charts."""
-    analysis = analyse(plan.study, frame)
+    analysis = analyse(plan, frame)
     groups = level_rows(plan.study, frame, analysis)
     fastai, rows = groups[0]
     shares = shares_of(rows, plan.study.total)
@@ -169,7 +169,7 @@ def test_the_page_quotes_the_first_runs_of_fresh_machines(plan: Plan, frame: pd.
     median = ok.groupby(["training.loop", "training.batch_size"])["blog_seconds"].transform("median")
     far = sorted(f"{ratio:.1f}" for ratio in ok["blog_seconds"] / median if ratio >= 1.5)
     assert f"Two of the {len(ok)} runs took {' and '.join(far)} times as long" in page
-    (found,) = only(ExcludedRuns, analyse(plan.study, frame).warnings)
+    (found,) = only(ExcludedRuns, analyse(plan, frame).warnings)
     assert {run.reason for run in found.runs} == {FIRST}
     slow = [run for run in found.runs if run.mean_seconds and run.seconds > 1.5 * run.mean_seconds]
     own, usual = (
@@ -183,7 +183,7 @@ def test_the_readme_quotes_the_speedup_with_its_times(readme: str) -> None:
     analysis = read_analysis(EXAMPLE / "speedup" / "fit.json")
     plan = read_plan(EXAMPLE / "speedup" / "plan.json")
     records = table_files.read_all(plan, EXAMPLE / "speedup" / "records")
-    found = analyse(plan.study, rows.table(plan, records)).ratios
+    found = analyse(plan, rows.table(plan, records)).ratios
     assert len(found) == 2
     for ratio, written in zip(found, analysis.ratios, strict=True):
         assert ratio.model_dump() == within_rounding(written.model_dump())
@@ -224,7 +224,7 @@ def test_a_warm_up_that_old_records_count_as_transforms_is_said_until_they_have_
 def test_the_pages_quote_the_times_of_three_ways_to_train(readme: str) -> None:
     study = results_of("example-ways") / "ways"
     plan = read_plan(study / "plan.json")
-    found = analyse(plan.study, table_files.read_table(plan, study / "records", study / "telemetry")[0])
+    found = analyse(plan, table_files.read_table(plan, study / "records", study / "telemetry")[0])
     page = words_of(ROOT / "docs" / "example-ways" / "README.md")
     for group in found.groups:
         times = {one.label: one.time for one in group.levels if one.time and one.label in group.indistinguishable}
@@ -287,7 +287,7 @@ def test_the_pages_quote_what_the_switches_buy(readme: str) -> None:
     """The second example, whose page and README quote one estimate."""
     study = results_of("example-switches") / "switches-gpu"
     plan = read_plan(study / "plan.json")
-    found = analyse(plan.study, table_files.read_table(plan, study / "records", study / "telemetry")[0])
+    found = analyse(plan, table_files.read_table(plan, study / "records", study / "telemetry")[0])
     (switches,) = found.switches
     page = words_of(ROOT / "docs" / "example-switches" / "README.md")
     assert switches.combination

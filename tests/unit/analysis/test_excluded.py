@@ -60,7 +60,7 @@ def test_the_table_has_a_row_for_each_record_that_was_excluded_and_no_number_has
     assert extra["fit_seconds"].tolist() == [7.0, 7.0, 9.0, 9.0]
     assert extra["others_cpu_percent"].dropna().tolist() == [55.0, 55.0]
     assert every["disturbed"].notna().sum() == 3
-    with_them, without = analyse(plan.study, every), analyse(plan.study, counts)
+    with_them, without = analyse(plan, every), analyse(plan, counts)
     hidden: dict[str, object] = {"warnings": []}
     assert with_them.model_copy(update=hidden) == without.model_copy(update=hidden)
     rest = [caveat for caveat in with_them.warnings if not isinstance(caveat, (DisturbedRuns, BrokenBlocks))]
@@ -69,7 +69,7 @@ def test_the_table_has_a_row_for_each_record_that_was_excluded_and_no_number_has
 
 def test_the_marked_runs_are_named_with_the_kind_and_how_many_were_measured_again(plan: Plan, folder: Path) -> None:
     every = read_table(plan, folder, folder.parent / "telemetry")[0]
-    found = [item for item in analyse(plan.study, every).warnings if isinstance(item, (DisturbedRuns, BrokenBlocks))]
+    found = [item for item in analyse(plan, every).warnings if isinstance(item, (DisturbedRuns, BrokenBlocks))]
     names = [plan.runs[number].name for number in (7, 5)]
     assert found == [
         DisturbedRuns(kinds={KIND: 3}, runs=names, measured_again=2, disturbed_again=names[:1]),
@@ -85,16 +85,16 @@ def test_the_table_reads_back_as_it_was_written_and_one_of_an_earlier_version_to
     pd.testing.assert_frame_equal(read_csv(tmp_path / "timings.csv", plan.study), every)
     new = ["excluded", "disturbed", "warmed_up", "quiet", "others_cpu_percent"]
     every[:12].drop(columns=new).to_csv(tmp_path / "old.csv", index=False)
-    assert analyse(plan.study, read_csv(tmp_path / "old.csv", plan.study)).groups
+    assert analyse(plan, read_csv(tmp_path / "old.csv", plan.study)).groups
 
 
 def test_the_figures_of_single_runs_draw_them_apart_and_the_page_marks_them(plan: Plan, folder: Path) -> None:
     every = read_table(plan, folder, folder.parent / "telemetry")[0]
-    analysis = analyse(plan.study, every)
+    analysis = analyse(plan, every)
     figures = drawn(plan, every, analysis, folder, folder.parent / "telemetry")
     _, told = figures["batch_size_performance"].figure.axes[1].get_legend_handles_labels()
     assert "excluded, in no number" in told
-    shown = view(plan, read_all(plan, folder), every, analysis, [])
+    shown = view(plan, every, analysis, [])
     assert shown.order and shown.order.key[-1][1] == "excluded, in no number"
     outcomes = [row["outcome"] for row in shown.runs]
     assert outcomes[7] == "ok, disturbed"

@@ -6,16 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis.analysis import Analysis, analyse
+from study.analysis.analysis import Analysis
 from study.analysis.stats import optimum
 from study.analysis.stats.findings import CannotSay, Fastest
 from study.analysis.stats.gate import undetermined
 from study.analysis.stats.log_model import Interval
 from study.analysis.stats.mixed_model import Array
-from study.analysis.table.exclusions import with_exclusions
 from study.config.study import Study
 from tests.conftest import repeats, study_values
-from tests.timings import as_timings
+from tests.timings import analysed, as_timings
 
 SIZES = (16, 32, 64, 128)
 TIMES = {16: 8.0, 32: 7.0, 64: 6.0, 128: 5.0}
@@ -39,7 +38,7 @@ def told(
     frame = as_timings(rows)
     frame["accuracy"] = frame["accuracy"].astype(float)
     study = Study.model_validate(values)
-    return analyse(study, with_exclusions(study, frame))
+    return analysed(study, frame)
 
 
 def whole(rng: np.random.Generator, blocks: int = 5, noise: float = 0.03) -> list[tuple[int, int, int, float]]:

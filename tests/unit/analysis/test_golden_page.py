@@ -23,11 +23,12 @@ from study.analysis.stats.findings import Answer, Caveat, OfSetting, Verdict
 from study.analysis.stats.fits import Bounds
 from study.analysis.stats.usable import Estimate
 from study.analysis.table.exclusions import FAR, FIRST
-from study.analysis.table.files import read_all, read_csv, write_csv
+from study.analysis.table.files import read_csv, write_csv
 from study.analysis.table.rows import table
 from study.analysis.wording.answer import answer_sentence
 from study.analysis.wording.caveats import caveat_sentence
 from study.analysis.wording.verdict import verdict_sentence
+from study.artifacts.checked import read_records
 from study.artifacts.machine import Machine
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import DataUsed, Record
@@ -391,8 +392,9 @@ def page(results: Path) -> str:
     write_plans([plan], results)
     for number, run in enumerate(plan.runs):
         write_new(folder / "records" / run.file, recorded(plan, number).model_dump_json())
-    write_csv(table(plan, read_all(plan, folder / "records")), folder / "timings.csv")
-    analysis = with_every_finding(analyse(plan.study, read_csv(folder / "timings.csv", plan.study)))
+    records = read_records(plan, folder / "records")
+    write_csv(table(plan, records.included), folder / "timings.csv")
+    analysis = with_every_finding(analyse(plan, read_csv(folder / "timings.csv", plan.study), records))
     (folder / "fit.json").write_text(analysis.model_dump_json())
     (folder / "figures").mkdir()
     (folder / "figures" / "index.json").write_text(json.dumps([]))

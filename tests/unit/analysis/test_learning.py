@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from study.analysis.analysis import analyse
 from study.analysis.stats.findings import Caveat, NotLearned, UnequalWork
 from study.analysis.stats.findings import Censored as CensoredRuns
 from study.analysis.stats.learning import Censored, censored_levels, learning_of
 from study.config.study import Study
 from tests.conftest import study_values
-from tests.timings import as_timings
+from tests.timings import analysed, as_timings
 
 STUDIES = 1000
 ALLOWED = 0.05 + 2.33 * (0.05 * 0.95 / STUDIES) ** 0.5
@@ -140,7 +139,7 @@ def caveats(target: bool = False, **columns: tuple[list[Any], list[Any]]) -> lis
         for level, size in enumerate(SIZES)
         for block in range(3)
     ]  # fmt: skip
-    return analyse(Study.model_validate(values), as_timings(rows)).warnings
+    return analysed(Study.model_validate(values), as_timings(rows)).warnings
 
 
 def test_a_setting_that_did_not_learn_is_a_caveat_with_its_accuracy() -> None:

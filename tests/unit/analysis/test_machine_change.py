@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis.analysis import Analysis, analyse
+from study.analysis.analysis import Analysis
 from study.analysis.report.tables import NONE, level_tables
 from study.analysis.stats.findings import CannotSay, Contrast, Fastest, MachineChanged
 from study.analysis.stats.log_model import fit_log_model
@@ -17,7 +17,7 @@ from study.artifacts.samples import WARM_UP_REPETITIONS, ReferenceWorkload
 from study.artifacts.setting import EVERYWHERE
 from study.config.study import Study
 from tests.conftest import repeats, study_values
-from tests.timings import as_timings
+from tests.timings import analysed, as_timings
 from tests.unit.analysis.found import only
 
 
@@ -49,7 +49,7 @@ def simulated(
                 "fit_seconds": seconds, "images_processed": 32, "reference_seconds": None if null else 0.002 * state,
             }
         )  # fmt: skip
-    return analyse(study, as_timings(rows))
+    return analysed(study, as_timings(rows))
 
 
 STEADY = np.ones(10)

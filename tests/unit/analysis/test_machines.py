@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis.analysis import analyse
 from study.analysis.stats.findings import MixedImages, MixedMachines, MixedSoftware, SeveralMachines, SeveralStarts
 from study.analysis.table.exclusions import with_exclusions
 from study.config.study import Study
 from tests.conftest import study_values
-from tests.timings import as_timings
+from tests.timings import analysed, as_timings
 
 BATCH = "training.batch_size"
 
@@ -47,7 +46,7 @@ def test_a_start_on_each_of_several_machines_is_a_start_of_its_own() -> None:
 
 
 def test_a_slow_machine_is_named_and_makes_no_difference_between_settings() -> None:
-    found = analyse(study(), with_exclusions(study(), timings(2, extra=1.5)))
+    found = analysed(study(), timings(2, extra=1.5))
     assert [caveat for caveat in found.warnings if isinstance(caveat, SeveralMachines)] == [SeveralMachines(machines=2)]
     assert not [caveat for caveat in found.warnings if isinstance(caveat, SeveralStarts)]
     (group,) = found.groups
@@ -66,6 +65,6 @@ def test_what_a_factor_is_meant_to_change_is_no_caveat(factor: str, column: str,
     frame = timings(1)
     values = np.where(frame[BATCH] == 4, "one", "two")
     frame = frame.assign(**{column: values, factor: values})
-    assert [one for one in analyse(study(), frame).warnings if isinstance(one, caveat)]
+    assert [one for one in analysed(study(), frame).warnings if isinstance(one, caveat)]
     meant = study(**{factor: ["one", "two"]}).model_copy(update={"factors": {factor: ["one", "two"]}})
-    assert not [one for one in analyse(meant, frame).warnings if isinstance(one, caveat)]
+    assert not [one for one in analysed(meant, frame).warnings if isinstance(one, caveat)]

@@ -85,9 +85,9 @@ def test_each_step_opens_each_record_and_its_samples_once_at_most(
     records, samples = {run.file for run in plan.runs}, {run.telemetry_file for run in plan.runs}
     steps: list[tuple[Callable[[], object], set[str]]] = [
         (lambda: write_timings(paths[0], *kept, paths[1]), records | samples),
-        (lambda: write_fit(*paths), set()),
+        (lambda: write_fit(*paths), records),
         (lambda: write_figures(*paths, *kept, files.figures(name)), records | samples),
-        (lambda: render([name], files.root, files.report), records),
+        (lambda: render([name], files.root, files.report), set()),
     ]
     for step, expected in steps:
         opened.clear()
@@ -130,7 +130,7 @@ def test_records_without_steps_are_checked_as_the_others_are(plan: Plan, files: 
 def analysed(plan: Plan, root: Path) -> tuple[pd.DataFrame, Analysis]:
     files = results_of(plan, root)
     frame, _ = read_table(plan, files.records(plan.name), files.telemetry_folder(plan.name))
-    return frame, analyse(plan.study, frame)
+    return frame, analyse(plan, frame)
 
 
 def test_more_replicates_need_no_more_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

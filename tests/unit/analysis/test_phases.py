@@ -49,7 +49,7 @@ def frame_of(plan: Plan, **columns: Any) -> pd.DataFrame:
 
 def phases_of(plan: Plan, frame: pd.DataFrame) -> BarsChart:
     frame = frame.assign(fit_seconds=frame[list(SECONDS)].sum(axis=1))
-    analysis = analyse(plan.study, frame)
+    analysis = analyse(plan, frame)
     return phases.phases_of(level_rows(plan.study, frame, analysis), analysis)
 
 
@@ -82,7 +82,7 @@ def test_a_time_with_the_model_or_without_validation_has_its_own_parts(time: str
     whole = sum(parts.values())
     assert {name: 100 * parts[f"{name}_seconds"] / whole for name in shares} == pytest.approx(shares)
     assert ("valid_seconds" in parts) is (time == "blog_seconds")
-    drawn = phases.draw(plan, frame, analyse(plan.study, frame))
+    drawn = phases.draw(plan, frame, analyse(plan, frame))
     assert drawn and "4: 12.5 s" in drawn.alt if time == "blog_seconds" else drawn
 
 
@@ -103,7 +103,7 @@ def test_failed_runs_are_in_no_bar_and_a_group_without_parts_has_none() -> None:
 def test_without_one_of_the_phases_there_is_no_picture(column: str) -> None:
     frame = frame_of(plan_of())
     frame = frame.assign(**{column: float("nan")})
-    analysis = analyse(plan_of().study, frame)
+    analysis = analyse(plan_of(), frame)
     assert phases.draw(plan_of(), frame, analysis) is None
     assert bars_chart(phases.phases_of(level_rows(plan_of().study, frame, analysis), analysis)) is None
 
@@ -111,7 +111,7 @@ def test_without_one_of_the_phases_there_is_no_picture(column: str) -> None:
 def test_a_time_that_is_no_sum_of_parts_has_no_picture() -> None:
     plan = plan_of(curve={"x": "training.batch_size", "y": "step_seconds"})
     frame = frame_of(plan).assign(step_seconds=1.0)
-    assert phases.draw(plan, frame, analyse(plan.study, frame)) is None
+    assert phases.draw(plan, frame, analyse(plan, frame)) is None
 
 
 def test_a_study_without_a_curve_has_a_bar_for_each_level_in_the_order_of_its_file() -> None:

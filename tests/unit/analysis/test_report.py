@@ -5,18 +5,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from study.analysis.about.epochs import epochs_of
 from study.analysis.analysis import Analysis, analyse
 from study.analysis.figures.files import drawn
 from study.analysis.figures.step import write_figures
 from study.analysis.figures.style import Drawn
 from study.analysis.report.drawings import ratios_chart
-from study.analysis.report.epochs import epoch_rows
 from study.analysis.report.step import breakable, content_hash, render
 from study.analysis.report.tables import resources
 from study.analysis.stats import findings
 from study.analysis.table.exclusions import FAR
 from study.analysis.table.files import read_all, read_csv, write_csv
 from study.analysis.table.rows import table
+from study.artifacts.checked import read_records
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.published import all_published
 from study.base.files import write_new
@@ -51,9 +52,9 @@ def finish(plan: Plan, results: Path, figures: bool = False) -> Analysis:
     """All that follows from the records that are there. ``figures``: whether they are drawn, which takes longest."""
     folder = results / plan.name
     write_plans([plan], results)
-    frame = table(plan, read_all(plan, folder / "records"))
-    write_csv(frame, folder / "timings.csv")
-    analysis = analyse(plan.study, read_csv(folder / "timings.csv", plan.study))
+    records = read_records(plan, folder / "records")
+    write_csv(table(plan, records.included), folder / "timings.csv")
+    analysis = analyse(plan, read_csv(folder / "timings.csv", plan.study), records)
     (folder / "fit.json").write_text(analysis.model_dump_json())
     if figures:
         write_figures(
@@ -257,8 +258,7 @@ def test_a_run_that_was_excluded_is_in_no_epoch(tmp_path: Path) -> None:
     plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4, 8]}, replicates=4)
     records = {run.name: make_record(plan, place) for place, run in enumerate(plan.runs)}
     names = [run.name for run in plan.runs if run.settings.training.batch_size == 4]
-    assert any(row.setting.endswith("batch size 4") for row in epoch_rows(plan, records, names))
-    assert not any(row.setting.endswith("batch size 8") for row in epoch_rows(plan, records, names))
+    assert [group.setting for group in epochs_of(plan, records, names)] == ["CPU, batch size 4"]
 
 
 SCALES = {4: 15.0, 8: 27.0}
@@ -343,7 +343,7 @@ def test_what_many_processes_share_is_told_and_nothing_of_it_where_one_trains(tm
     assert "processes that train" not in (tmp_path / "report.html").read_text(encoding="utf-8")
     frame = read_csv(tmp_path / "tiny" / "timings.csv", plan.study)
     frame = frame.assign(replicas=2, global_batch_size=8, replica_batch_size=4, peak_all_device_allocated_bytes=2**30)
-    (group,) = analyse(plan.study, frame).groups
+    (group,) = analyse(plan, frame).groups
     told = {resource.words: resource.show(group.levels[0].resources[resource.key]) for resource in resources(group)}
     assert told["processes that train"] == "2"
     assert told["images of a step, each process"] == "4"
@@ -358,7 +358,7 @@ def test_speedup_pairs_within_blocks(tmp_path: Path) -> None:
     for number, run in enumerate(plan.runs):
         base = (6.0 if run.settings.device == "cpu" else 2.0) * 3.0 ** (run.block % 2) * rng.normal(1, 0.01)
         write_new(results / run.file, make_record(plan, number, fit_seconds=base).model_dump_json())
-    analysis = analyse(plan.study, table(plan, read_all(plan, results)))
+    analysis = analyse(plan, table(plan, read_all(plan, results)))
     for ratio in analysis.ratios:
         assert ratio.ratio.low is not None
         assert ratio.ratio.high is not None
@@ -398,7 +398,7 @@ def test_records_of_a_device_that_is_away_stay_in_the_report(tmp_path: Path) -> 
     analysed(here, tmp_path)
     frame = table(plan, read_all(plan, tmp_path / "tiny" / "records"))
     assert set(frame["outcome"]) == {"ok"}
-    assert len(analyse(plan.study, frame).ratios) == 3
+    assert len(analyse(plan, frame).ratios) == 3
 
 
 def test_a_contrast_of_one_level_each_has_an_interval(tmp_path: Path) -> None:
@@ -407,7 +407,7 @@ def test_a_contrast_of_one_level_each_has_an_interval(tmp_path: Path) -> None:
     for number, run in enumerate(plan.runs):
         base = (6.0 if run.settings.device == "cpu" else 2.0) * (1 + run.block / 100) * (1 + number / 1000)
         write_new(folder / run.file, make_record(plan, number, fit_seconds=base).model_dump_json())
-    analysis = analyse(plan.study, table(plan, read_all(plan, folder)))
+    analysis = analyse(plan, table(plan, read_all(plan, folder)))
     (ratio,) = analysis.ratios
     assert ratio.ratio.low is not None
     assert 2.9 < ratio.ratio.low < 3 < (ratio.ratio.high or 0) < 3.1
@@ -421,7 +421,7 @@ def test_the_answer_does_not_contradict_itself_on_pure_noise(tmp_path: Path) -> 
     rng = np.random.default_rng(8)
     contradictions = 0
     for _ in range(20):
-        analysis = analyse(plan.study, frame.assign(fit_seconds=np.exp(rng.normal(1, 0.05, len(frame)))))
+        analysis = analyse(plan, frame.assign(fit_seconds=np.exp(rng.normal(1, 0.05, len(frame)))))
         (group,) = analysis.groups
         assert group.curve is not None
         if isinstance(group.curve.verdict, findings.NoDifference | findings.Drifted):
@@ -435,7 +435,7 @@ def test_levels_measured_in_starts_of_their_own_are_warned_of(tmp_path: Path) ->
     for number, run in enumerate(plan.runs):
         session = 2 if run.setting.levels["training.batch_size"] == 8 else 1
         write_new(folder / run.file, make_record(plan, number, session=session).model_dump_json())
-    warnings = analyse(plan.study, table(plan, read_all(plan, folder))).warnings
+    warnings = analyse(plan, table(plan, read_all(plan, folder))).warnings
     (found,) = only(findings.SeparateStarts, warnings)
     assert found.factor == "training.batch_size"
     assert sorted(sorted(levels) for levels in found.sets) == [["2", "4"], ["8"]]
@@ -482,7 +482,7 @@ def test_warnings_stand_beside_the_number(tmp_path: Path) -> None:
         seconds = {(4, 2): 5.0, (2, 1): 1.25}.get((run.settings.training.batch_size, run.block), 1.0)
         record = make_record(plan, number, fit_seconds=seconds, session=run.block)
         write_new(folder / run.file, record.model_dump_json())
-    warnings = analyse(plan.study, table(plan, read_all(plan, folder))).warnings
+    warnings = analyse(plan, table(plan, read_all(plan, folder))).warnings
     (spread,), (aside,) = only(findings.WideSpread, warnings), only(findings.ExcludedRuns, warnings)
     assert [one.setting.label for one in spread.spreads] == ["cpu, 2"]
     assert [(one.setting.label, one.reason, one.seconds) for one in aside.runs] == [("4", FAR, 5.0)]

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis.analysis import analyse
 from study.analysis.answers.curve import curve_of_model, fit_curve
 from study.analysis.stats.equivalence import equivalent_to, sensitivity_of
 from study.analysis.stats.findings import Contrast, Drifted, NoDifference, NoRatio
@@ -18,7 +17,7 @@ from study.artifacts.setting import EVERYWHERE
 from study.config.study import Study
 from tests.chance import at_most
 from tests.conftest import repeats, study_values
-from tests.timings import as_timings
+from tests.timings import analysed, as_timings
 from tests.unit.analysis.found import only
 
 
@@ -137,7 +136,7 @@ def contrasted(replicates: int, **columns: Any) -> list[Ratio]:
     frame = as_timings(rows)
     if "accuracy" in columns:
         frame["accuracy"] += rng.normal(0, 0.001, len(frame))
-    return analyse(Study.model_validate(values), frame).ratios
+    return analysed(Study.model_validate(values), frame).ratios
 
 
 def _of_block(value: Any, block: int) -> Any:
@@ -155,10 +154,10 @@ def test_a_setting_without_a_pair_is_named_beside_the_ratios() -> None:
         for block in range(4) for device in ("cpu", "cuda") for size in (4, 8)
     ]  # fmt: skip
     study = Study.model_validate(values)
-    (found,) = only(Contrast, analyse(study, as_timings(rows)).answer)
+    (found,) = only(Contrast, analysed(study, as_timings(rows)).answer)
     assert [at.levels for at in found.alone] == [{"training.batch_size": 8}]
     apart = [row | {"session": 1 if row["device"] == "cpu" else 2} for row in rows]
-    (none,) = only(NoRatio, analyse(study, as_timings(apart)).answer)
+    (none,) = only(NoRatio, analysed(study, as_timings(apart)).answer)
     assert (none.slower, none.faster) == ("cpu", "cuda")
 
 

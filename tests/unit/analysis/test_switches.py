@@ -61,7 +61,7 @@ def records(seed: int, noise: float = 0.02, time: Callable[[Run], float] = secon
 
 
 def analysed(seed: int, noise: float = 0.02, time: Callable[[Run], float] = seconds) -> Analysis:
-    return analyse(PLAN.study, table(PLAN, records(seed, noise, time)))
+    return analyse(PLAN, table(PLAN, records(seed, noise, time)))
 
 
 def only(found: Analysis) -> Switches:
@@ -116,7 +116,7 @@ def test_the_bounds_hold_the_planted_effects_where_one_run_is_far_and_one_block_
         assert measured
         slow = measured.model_copy(update={"fit_seconds": 3 * measured.fit_seconds})
         made[victim] = made[victim].model_copy(update={"measurement": slow})
-        fused = next(e for e in only(analyse(PLAN.study, table(PLAN, made))).effects if e.level == "fused")
+        fused = next(e for e in only(analyse(PLAN, table(PLAN, made))).effects if e.level == "fused")
         held += fused.times_as_fast.low <= 1 <= fused.times_as_fast.high  # type: ignore[operator]
     assert held >= 0.9 * len(studies)
 
@@ -129,7 +129,7 @@ def test_a_setting_that_failed_leaves_its_pairs_out_and_the_rest_are_compared() 
             and run.setting.levels["training.memory_format"] == "contiguous"
         ):
             made[run.name] = make_record(PLAN, number, "failed")
-    effects = {effect.level: effect for effect in only(analyse(PLAN.study, table(PLAN, made))).effects}
+    effects = {effect.level: effect for effect in only(analyse(PLAN, table(PLAN, made))).effects}
     assert effects["bf16"].settings == 3
     assert effects["bf16"].times_as_fast.value == pytest.approx(2 * TOGETHER, rel=0.03)
     assert effects["channels_last"].settings == 3
@@ -151,7 +151,7 @@ def with_energy(made: dict[str, Record], unknown: Callable[[Run], bool]) -> pd.D
 def test_energy_is_compared_where_it_is_known_on_both_sides_and_the_number_of_pairs_is_told() -> None:
     """The energy of short runs is not known: here of all with channels_last."""
     frame = with_energy(records(1), lambda run: run.setting.levels["training.memory_format"] == "channels_last")
-    effects = {effect.level: effect for effect in only(analyse(PLAN.study, frame)).effects}
+    effects = {effect.level: effect for effect in only(analyse(PLAN, frame)).effects}
     assert [effects[level].energy for level in ("bf16", "fused")] == pytest.approx([0.5, 1.2])
     assert [effects[level].known["energy"] for level in ("bf16", "fused", "channels_last")] == [3, 2, 0]
     assert [effects[level].known["memory"] for level in ("bf16", "fused", "channels_last")] == [6, 4, 6]
@@ -170,7 +170,7 @@ def test_one_pair_is_too_few_for_a_mean_where_there_are_more_and_what_no_run_kno
             or run.setting.levels["training.optimizer_implementation"] != "auto"
         ),
     )
-    bf16 = only(analyse(PLAN.study, frame)).effects[0]
+    bf16 = only(analyse(PLAN, frame)).effects[0]
     assert (bf16.energy, bf16.known["energy"]) == (None, 1)
     nowhere = only(analysed(1)).effects[0]
     assert (nowhere.energy, nowhere.known) == (None, {"accuracy": 6, "memory": 6})

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis.analysis import analyse
 from study.analysis.stats.findings import Ways
 from study.analysis.stats.groups import groups_of
 from study.analysis.stats.ratios import quotient_of
@@ -17,7 +16,7 @@ from study.analysis.wording.cards import card
 from study.config.study import Study
 from tests.chance import at_least
 from tests.conftest import repeats, study_values
-from tests.timings import as_timings
+from tests.timings import analysed, as_timings
 
 TIMES: dict[tuple[str, str], dict[int, float]] = {
     ("fastai", "channels_last"): {16: 10.0, 32: 8.0, 64: 9.0},
@@ -55,7 +54,7 @@ def measured(
 
 
 def test_the_fastest_of_all_comes_first_by_what_it_does_not_share() -> None:
-    found = analyse(*measured(1)).answer[0]
+    found = analysed(*measured(1)).answer[0]
     assert isinstance(found, Ways)
     sentence = answer_sentence(found)
     assert sentence.startswith("The fastest of all is torch, batch size 64, 1.99 s; fastai, batch size 32 takes 4")
@@ -84,10 +83,10 @@ def test_the_interval_holds_the_planted_ratio_as_often_as_it_says(broken: bool) 
 
 
 def test_groups_that_a_contrast_compares_are_compared_by_it_alone() -> None:
-    found = analyse(*measured(1, contrast="training.loop"))
+    found = analysed(*measured(1, contrast="training.loop"))
     assert not any(isinstance(one, Ways) for one in found.answer)
 
 
 def test_a_single_block_gives_a_ratio_without_an_interval_and_no_word_of_certainty() -> None:
-    found = [one for one in analyse(*measured(1, blocks=1)).answer if isinstance(one, Ways)]
+    found = [one for one in analysed(*measured(1, blocks=1)).answer if isinstance(one, Ways)]
     assert all(card(one, {}).evidence == "cannot_say" for one in found)

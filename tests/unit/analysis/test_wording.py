@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from study.analysis.about.notes import _said
 from study.analysis.analysis import read_analysis
-from study.analysis.report.notes import _said
 from study.analysis.report.step import render
 from study.analysis.stats import findings
 from study.analysis.stats.findings import Contrast

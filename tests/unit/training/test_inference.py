@@ -230,7 +230,7 @@ class TestWhatTheTablesSay:
     def test_the_page_tells_each_precisions_latency_accuracy_and_convolutions(self) -> None:
         plan, records = study_records()
         frame = table(plan, records)
-        analysis = analyse(plan.study, frame)
+        analysis = analyse(plan, frame)
         by_label = {group.label: group for group in analysis.groups}
         assert list(by_label) == ["fp32", "int8"]
         assert [level.label for level in by_label["int8"].levels] == ["1", "8"]
@@ -248,24 +248,24 @@ class TestWhatTheTablesSay:
         assert (ratio.slower, ratio.faster) == ("fp32", "int8")
         assert "images" not in {differs.what for differs in ratio.differs}
         assert ratio.ratio.value == pytest.approx(2)
-        page = view(plan, records, frame, analysis, [], [])
+        page = view(plan, frame, analysis, [])
         assert page.rate == "images/s"
         assert "int8 calibrated on 128 training images" in dict(page.facts)["Inference"]
 
     def test_the_page_has_a_bar_at_each_median_and_a_tick_at_the_99th_percentile(self) -> None:
         plan, records = study_records()
         frame = table(plan, records)
-        chart = latency_chart(level_rows(plan.study, frame, analyse(plan.study, frame)))
+        chart = latency_chart(level_rows(plan.study, frame, analyse(plan, frame)))
         assert chart
         assert [told for _, told in chart.key] == ["median", "99th percentile"]
         assert "8.00 ms" in chart.wide
 
     def test_weights_that_differ_between_runs_are_a_warning(self) -> None:
         plan, records = study_records()
-        warnings = analyse(plan.study, table(plan, records)).warnings
+        warnings = analyse(plan, table(plan, records)).warnings
         assert not any(isinstance(one, UnrepeatedTraining) for one in warnings)
         plan, records = study_records(other="cd")
-        warnings = analyse(plan.study, table(plan, records)).warnings
+        warnings = analyse(plan, table(plan, records)).warnings
         assert UnrepeatedTraining(device="cpu", weights=2) in warnings
 
 
