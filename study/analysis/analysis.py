@@ -1,11 +1,12 @@
 """From the table of timings to an answer: means with intervals, the best set, the curve, the contrast, caveats."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 from pydantic import Field
 
+from study.analysis.about.about import About, about
 from study.analysis.answers.answer import Answer, answer_text
 from study.analysis.answers.bottleneck import bottlenecks_of
 from study.analysis.answers.context import Context
@@ -20,6 +21,7 @@ from study.analysis.screen.screen import Screen, screen_of
 from study.analysis.stats.groups import groups_of
 from study.analysis.stats.ratios import Ratio, ratios_of
 from study.analysis.stats.usable import usable_runs, with_true_shares
+from study.artifacts.checked import Records
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.base.strict import Versioned
@@ -40,13 +42,17 @@ class Analysis(Versioned):
     switches: list[Switches] = Field(default=[], description="What each factor buys; empty without `effects`.")
     answers: list[Answer] = Field(description="Every statement of the answer, as values.")
     warnings: list[Caveat] = Field(description="What a reader must know before believing the numbers.")
+    about: About = Field(About(), description="What was run on what.")
 
 
-def analyse(plan: Plan, frame: pd.DataFrame, records: Mapping[str, Record]) -> Analysis:
-    """Return the analysis of one study's table of timings, which has a row for each planned run.
+def analyse(
+    plan: Plan, frame: pd.DataFrame, records: Records | None = None, warm_up_runs: Sequence[Record] = ()
+) -> Analysis:
+    """Return the analysis of a plan's table of timings, which has a row for each planned run.
 
-    ``records`` are those that the table was made of, by the names of their runs.
+    ``records`` are those that the table was made of; the ``warm_up_runs`` are those of every start.
     """
+    kept = records or Records()
     study, y = plan.study, plan.study.total
     fitted = groups_of(study, with_true_shares(frame))
     groups = [group_of(study, group, y) for group in fitted]
@@ -64,10 +70,10 @@ def analyse(plan: Plan, frame: pd.DataFrame, records: Mapping[str, Record]) -> A
         *bottlenecks_of(study, usable_runs(frame, y)),
         *([control_of(control)] if control else []),
     ] or [NothingSucceeded(group=None)]
-    caveats = find_caveats(study, frame, fitted, groups, records)
+    caveats = find_caveats(study, frame, fitted, groups, kept)
     return Analysis(
         answer=answer_text(context, answers, switches),
-        screen=screen_of(plan, frame, records, context, answers, switches, caveats),
+        screen=screen_of(plan, frame, kept.included, context, answers, switches, caveats),
         y=y,
         groups=groups,
         ratios=ratios,
@@ -75,6 +81,7 @@ def analyse(plan: Plan, frame: pd.DataFrame, records: Mapping[str, Record]) -> A
         switches=switches,
         answers=answers,
         warnings=caveats,
+        about=about(plan, frame, kept, warm_up_runs),
     )
 
 

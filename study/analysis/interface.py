@@ -20,7 +20,7 @@ from study.analysis.figures.style import Drawn
 from study.analysis.published.claims import claims_in
 from study.analysis.published.measured import verdicts
 from study.analysis.stats.optimum import Optimum
-from study.analysis.table.files import read_table
+from study.analysis.table.files import read_table, read_warm_up_runs
 from study.analysis.wording.claims import claim_text
 from study.analysis.wording.sources import citation
 from study.artifacts.checked import Records, read_records
@@ -198,7 +198,7 @@ class StudyResults:
 
     @cached_property
     def _analysis(self) -> Analysis:
-        return analyse(self._plan, self._timings, self._records.included)
+        return analyse(self._plan, self._timings, self._records, read_warm_up_runs(self._files.root))
 
     @cached_property
     def _figures(self) -> dict[str, Drawn]:

@@ -97,7 +97,7 @@ class _Course:
         plan, frame = self.read()
         places = _places(plan, tried)
         (group,) = groups_of(plan.study, frame)
-        (told,) = analyse(plan, frame, {}).groups
+        (told,) = analyse(plan, frame).groups
         labels = {str(row.level): places[str(row.run)] for row in group.part.itertuples()}
         return {
             labels[level.label]: Standing(

@@ -1,6 +1,6 @@
 """What every caveat has, and what its detection sees."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, Self
@@ -12,6 +12,7 @@ from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.usable import counted
 from study.analysis.table.exclusions import BY_RULE
 from study.analysis.words import device_words, group_names, listed, short
+from study.artifacts.checked import Records
 from study.artifacts.record import Record
 from study.artifacts.setting import Setting
 from study.base.durations import quantity
@@ -34,7 +35,7 @@ class Seen:
     frame: pd.DataFrame
     fitted: Sequence[GroupFit] = ()
     groups: Sequence[Group] = ()
-    records: Mapping[str, Record] = field(default_factory=dict)
+    records: Records = field(default_factory=Records)
 
     @cached_property
     def recorded(self) -> pd.DataFrame:
@@ -45,6 +46,11 @@ class Seen:
     def usable(self) -> pd.DataFrame:
         """The rows of the runs that count and have the time that is compared."""
         return counted(self.recorded[(self.recorded["outcome"] == "ok") & self.recorded[self.study.total].notna()])
+
+    @property
+    def kept(self) -> Collection[Record]:
+        """The records that the table was made of."""
+        return self.records.included.values()
 
     @cached_property
     def names(self) -> Mapping[Setting, Setting]:

@@ -1,6 +1,6 @@
 """Every kind of caveat, and those of a study, the most important first."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, get_args
 
 import pandas as pd
@@ -15,7 +15,7 @@ from study.analysis.caveats.runs import Runs
 from study.analysis.caveats.steps import Steps
 from study.analysis.caveats.work import Work
 from study.analysis.stats.groups import GroupFit
-from study.artifacts.record import Record
+from study.artifacts.checked import Records
 from study.config.study import Study
 
 Every = Learning | Work | Runs | OfMachine | Inputs | Steps
@@ -29,13 +29,13 @@ def find_caveats(
     frame: pd.DataFrame,
     fitted: Sequence[GroupFit] = (),
     groups: Sequence[Group] = (),
-    records: Mapping[str, Record] | None = None,
+    records: Records | None = None,
 ) -> list[Caveat]:
     """Return every caveat of a study, the most important first.
 
     ``frame`` is its table of timings with the reasons for exclusions, ``fitted`` and ``groups`` are its groups, and
     ``records`` those of its runs.
     """
-    seen = Seen(study, frame, fitted, groups, records or {})
+    seen = Seen(study, frame, fitted, groups, records or Records())
     found: list[Caveat] = [caveat for kind in KINDS for caveat in kind.find(seen)]  # type: ignore[misc]
     return found

@@ -99,7 +99,7 @@ class RandomWeights(OneCaveat):
 
     @classmethod
     def _find(cls, seen: Seen) -> Iterator[Self]:
-        weights = [record.weights for record in seen.records.values() if record.weights and fell_back(record.weights)]
+        weights = [record.weights for record in seen.kept if record.weights and fell_back(record.weights)]
         for reason in sorted({one.reason for one in weights}):
             yield cls(reason=_said(reason))
 
@@ -121,7 +121,7 @@ class LeftOut(OneCaveat):
 
     @classmethod
     def _find(cls, seen: Seen) -> Iterator[Self]:
-        if files := max((record.data.left_out or 0 for record in seen.records.values() if record.data), default=0):
+        if files := max((record.data.left_out or 0 for record in seen.kept if record.data), default=0):
             yield cls(files=files)
 
 
@@ -135,7 +135,7 @@ class NoChecksum(OneCaveat):
 
     @classmethod
     def _find(cls, seen: Seen) -> Iterator[Self]:
-        if bare := sum(record.record_sha256 is None for record in seen.records.values()):
+        if bare := sum(record.record_sha256 is None for record in seen.kept):
             yield cls(records=bare)
 
 

@@ -108,7 +108,7 @@ class Refused(OneCaveat):
     """Files that do not fit: records of another plan, schema or checksum, and samples of another record."""
 
     kind: Literal["refused"] = "refused"
-    what: Literal["record", "samples"]
+    what: Literal["record", "samples", "excluded record"]
     files: list[str]
     reason: str = Field(description="Begins with the key that does not fit.")
     ADVICE = "Move them aside with `python -m study retry STUDY`, then start again."
@@ -121,6 +121,8 @@ class Refused(OneCaveat):
         for reason, names in files.groupby(seen.frame["samples_refused"], sort=False):
             samples = [f"{name}.parquet" for name in dict.fromkeys(names)]
             yield cls(what="samples", files=samples, reason=str(reason))
+        for name, reason in seen.records.refused_aside.items():
+            yield cls(what="excluded record", files=[name], reason=reason)
 
     def text(self) -> str:
         """Return which files are not used, and the key that does not fit."""
@@ -128,8 +130,9 @@ class Refused(OneCaveat):
 
     def effect(self) -> str:
         """Return what is missing without them."""
-        of_samples = "Times count; memory and energy of these runs are not shown."
-        return "These runs are in no number." if self.what == "record" else of_samples
+        if self.what == "samples":
+            return "Times count; memory and energy of these runs are not shown."
+        return "These runs are in no number." if self.what == "record" else "None: it was excluded before."
 
 
 class DisturbedRuns(OneCaveat):

@@ -1,11 +1,13 @@
 """The content of the page on one study, as values for the template."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
+from study.analysis.about.epochs import EpochGroup
+from study.analysis.about.facts import glossary
 from study.analysis.analysis import Analysis
 from study.analysis.figures.svg import Chart
 from study.analysis.progress import Progress, missing_sentence, progress_of, progress_sentence
@@ -21,16 +23,12 @@ from study.analysis.report.drawings import (
     ratios_chart,
     switch_charts,
 )
-from study.analysis.report.epochs import EpochGroup, epoch_rows, grouped, published_epochs
-from study.analysis.report.facts import facts_of, glossary, warm_up_runs_of
 from study.analysis.report.life import life_chart, life_sentence, with_gaps
 from study.analysis.rows import Levelled, level_rows, means_of
 from study.analysis.screen.screen import Screen
-from study.analysis.stats.usable import counted
 from study.analysis.wording.claims import ClaimRow, claim_row
 from study.analysis.words import short_key, total_words
 from study.artifacts.plan import Plan
-from study.artifacts.record import Record
 from study.config.study import TOTALS_OF_INFERENCE
 
 
@@ -47,8 +45,6 @@ class StudyView:
     unfinished: list[str]
     """How far the study is, which comes first; nothing where every planned run is there."""
     claims: list[ClaimRow]
-    oddities: list[str]
-    """Files among the records excluded that do not fit, which no number knows."""
     glossary: list[tuple[str, str]]
     """What each factor of the study is, where a setting is named by several levels."""
     main: Chart | None
@@ -74,25 +70,18 @@ class StudyView:
 
 def view(
     plan: Plan,
-    records: dict[str, Record],
     frame: pd.DataFrame,
     analysis: Analysis,
     pictures: list[dict[str, str]],
-    warm_up_runs: Sequence[Record] = (),
-    refused_aside: Mapping[str, str] | None = None,
     folder: str = "",
 ) -> StudyView:
-    """Return all values that the template shows on one study. ``warm_up_runs`` are those of every start in the folder.
-
-    ``refused_aside`` holds the reason for each file among the records excluded that does not fit; the analysis names
-    those of the other records.
-    """
+    """Return all values that the template shows on one study."""
     study = plan.study
     groups = level_rows(study, frame, analysis.groups)
     series = beside(study, frame, plan.beside, means_of(groups)) if plan.beside else []
     charts = [*switch_charts(analysis), *_present(main_chart(plan, groups, analysis, series))]
     found = verdicts(claims_in(plan.claimed), study, analysis) if plan.claimed else []
-    progress = progress_of(plan, records)
+    progress = progress_of(plan, frame)
     return StudyView(
         name=plan.name,
         title=study.title,
@@ -102,7 +91,6 @@ def view(
         progress=progress,
         unfinished=[f"{progress_sentence([progress])} {missing}"] if (missing := missing_sentence(progress)) else [],
         claims=[claim_row(one) for one in found],
-        oddities=[f"{name}, excluded before, does not fit: {why}" for name, why in (refused_aside or {}).items()],
         glossary=glossary(study),
         main=charts[0] if charts else None,
         why=[*charts[1:], *_present(latency_chart(groups), phases_chart(groups, analysis))],
@@ -116,8 +104,8 @@ def view(
         else ("" if study.effects else ", ".join(short_key(key) for key in study.compared)) or "setting",
         total=total_words(analysis.y),
         rate="images/s" if study.total in TOTALS_OF_INFERENCE else "images/s in training",
-        facts=[*facts_of(plan, records), *warm_up_runs_of(records, warm_up_runs)],
-        epochs=_epochs(plan, records, set(counted(frame)["run"])),
+        facts=list(analysis.about.facts.items()),
+        epochs=analysis.about.epochs,
         runs=_runs(plan, frame, analysis.y),
         beside=series,
         pictures=pictures,
@@ -141,14 +129,6 @@ def _life(groups: Levelled, frame: pd.DataFrame) -> Chart | None:
 
 def _present(*charts: Chart | None) -> list[Chart]:
     return [chart for chart in charts if chart]
-
-
-def _epochs(plan: Plan, records: dict[str, Record], names: Collection[str]) -> list[EpochGroup]:
-    """Return our epochs, and those that the document beside the study prints."""
-    study = plan.study
-    ours = [] if study.total in TOTALS_OF_INFERENCE else epoch_rows(plan, records, names)
-    theirs = published_epochs(plan.beside) if ours and plan.beside else []
-    return grouped([*ours, *theirs])
 
 
 def _runs(plan: Plan, frame: pd.DataFrame, y: str) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from study.analysis.figures.style import NIGHT, PALETTE
 from study.analysis.progress import progress_sentence
 from study.analysis.report.context import StudyView, view
 from study.analysis.report.tables import level_row, resources, sensitivity_words
-from study.analysis.table.files import read_timings, read_warm_up_runs
+from study.analysis.table.files import read_timings
 from study.analysis.wording.sources import document
 from study.analysis.words import (
     bytes_words,
@@ -30,7 +30,6 @@ from study.analysis.words import (
     place_words,
     setting_words,
 )
-from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import read_plan
 from study.base.errors import StudyError
@@ -138,16 +137,12 @@ def _read(name: str, results: Path, linked: Path, page: Path) -> StudyView:
     """Return one study of ``results`` for a page in the folder ``page``, with links to the files in ``linked``."""
     files = Results(results)
     plan = read_plan(files.plan(name))
-    found = read_records(plan, files.records(name), steps=False)
     folder = quote(os.path.relpath(linked / name, page))
     return view(
         plan,
-        found.included,
         read_timings(files.timings(name), plan),
         read_analysis(files.fit(name)),
         _pictures(Results(linked).figures(name), folder),
-        read_warm_up_runs(results),
-        found.refused_aside,
         folder,
     )
 

@@ -14,11 +14,19 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from study.artifacts.duration import DEVIATIONS, FACTOR, TO_DEVIATION
+from study.artifacts.record_store import Aside
 from study.config.study import Study
 
 FIRST, FAR = "first of its start", "far"
 BY_RULE = FIRST, FAR
-"""The reasons that need the whole table: a record itself tells the others."""
+"""The reasons that need the whole table."""
+ASIDE: dict[Aside, str] = {"disturbed": "disturbed", "broken": "broken block"}
+"""The folders of records that were excluded when they were measured, and have rows of their own, with the reason."""
+
+
+def of_planned_runs(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the one row of each planned run: those of the records in the folders ``ASIDE`` are left out."""
+    return frame[~frame["excluded"].isin(ASIDE.values())]
 
 
 def with_exclusions(study: Study, frame: pd.DataFrame) -> pd.DataFrame:

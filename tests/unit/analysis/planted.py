@@ -26,4 +26,4 @@ def setting(**levels: Level) -> Setting:
 def analysis_of(study: Study, frame: pd.DataFrame) -> Analysis:
     """The analysis of a table of a study, whose first screen knows no record."""
     plan = Plan(name="planted", study=study, runs=[], engine="none", engine_reason="planted")
-    return analyse(plan, frame.assign(message=frame.get("message")), {})
+    return analyse(plan, frame.assign(message=frame.get("message")))

@@ -55,6 +55,7 @@ from study.analysis.stats.usable import Estimate
 from study.analysis.table.exclusions import FAR, FIRST
 from study.analysis.table.files import read_all, read_csv, write_csv
 from study.analysis.table.rows import table
+from study.artifacts.checked import Records
 from study.artifacts.machine import Machine
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import DataUsed, Record
@@ -358,7 +359,9 @@ def page(results: Path) -> str:
     for run in plan.runs:
         write_new(folder / "records" / run.file, records[run.name].model_dump_json())
     write_csv(table(plan, read_all(plan, folder / "records")), folder / "timings.csv")
-    analysis = with_every_finding(analyse(plan, read_csv(folder / "timings.csv", plan.study), records))
+    analysis = with_every_finding(
+        analyse(plan, read_csv(folder / "timings.csv", plan.study), Records(included=records))
+    )
     (folder / "fit.json").write_text(analysis.model_dump_json())
     (folder / "figures").mkdir()
     (folder / "figures" / "index.json").write_text(json.dumps([]))

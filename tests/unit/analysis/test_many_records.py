@@ -86,9 +86,9 @@ def test_each_step_opens_each_record_and_its_samples_once_at_most(
     records, samples = {run.file for run in plan.runs}, {run.telemetry_file for run in plan.runs}
     steps: list[tuple[Callable[[], object], set[str]]] = [
         (lambda: write_timings(paths[0], *kept, paths[1]), records | samples),
-        (lambda: write_fit(*paths), set()),
+        (lambda: write_fit(*paths), records),
         (lambda: write_figures(*paths, *kept, files.figures(name)), records | samples),
-        (lambda: render([name], files.root, files.report), records),
+        (lambda: render([name], files.root, files.report), set()),
     ]
     for step, expected in steps:
         opened.clear()

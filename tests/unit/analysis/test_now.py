@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from study.analysis.progress import missing_sentence, progress_of, progress_sentence
+from study.analysis.table.rows import table
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan, write_plans
 from study.base.files import write_new
@@ -140,16 +141,20 @@ def test_runs_that_this_machine_cannot_make_have_no_row(tmp_path: Path) -> None:
 
 def test_runs_that_this_machine_cannot_make_are_not_missing() -> None:
     plan = tiny_plan(factors=FACTORS, replicates=3)
-    made = [run.name for run in plan.runs if not run.unavailable]
-    assert progress_of(plan, made).whole
+    every = {run.name: make_record(plan, number) for number, run in enumerate(plan.runs)}
+    made = {run.name: every[run.name] for run in plan.runs if not run.unavailable}
+    assert progress_of(plan, table(plan, made)).whole
     absent = next(run.name for run in plan.runs if run.unavailable)
-    assert progress_of(plan, [*made, absent]).planned == len(made) + 1  # its record came from another machine
+    more = progress_of(plan, table(plan, made | {absent: every[absent]}))
+    assert more.planned == len(made) + 1  # its record came from another machine
 
 
 def test_what_is_missing_is_said_by_block_and_by_setting() -> None:
     plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [2, 4, 8]}, replicates=2)
-    made = [run.name for run in plan.runs if run.name.startswith("bs2-")]
-    progress = progress_of(plan, made[:1], refused=["bs4-cpu-r1"])
+    number = next(at for at, run in enumerate(plan.runs) if run.name == "bs2-cpu-r1")
+    frame = table(plan, {"bs2-cpu-r1": make_record(plan, number)})
+    frame.loc[frame["run"] == "bs4-cpu-r1", "outcome"] = "refused"
+    progress = progress_of(plan, frame)
     assert missing_sentence(progress) == (
         "Missing: 2 of the 3 runs of block 1 and all runs of block 2. "
         + f"No run yet: {' and '.join(progress.settings)}. 1 of the missing has a record that cannot be used."

@@ -105,7 +105,7 @@ def test_without_one_of_the_phases_there_is_no_picture(column: str) -> None:
     frame = frame.assign(**{column: float("nan")})
     analysis = analysis_of(plan_of().study, frame)
     assert phases.draw(plan_of(), frame, analysis) is None
-    assert bars_chart(phases.phases_of(level_rows(plan_of().study, frame, analysis), analysis)) is None
+    assert bars_chart(phases.phases_of(level_rows(plan_of().study, frame, analysis.groups), analysis)) is None
 
 
 def test_a_time_that_is_no_sum_of_parts_has_no_picture() -> None:

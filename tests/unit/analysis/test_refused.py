@@ -118,7 +118,7 @@ def test_a_damaged_record_that_was_excluded_is_named(plan: Plan, files: Results)
     path = files.records("tiny") / "disturbed" / plan.runs[0].file
     path.parent.mkdir()
     path.write_text("{")
-    assert f"disturbed/{path.name}, excluded before, does not fit: it is not JSON" in analysed(files)
+    assert f"disturbed/{path.name} does not fit: it is not JSON" in analysed(files)
 
 
 def of_another_run(path: Path) -> None:

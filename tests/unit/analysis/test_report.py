@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from study.analysis.analysis import Analysis
+from study.analysis.about.epochs import epochs_of
+from study.analysis.analysis import Analysis, analyse
 from study.analysis.answers.law import Drifted, NoDifference
 from study.analysis.caveats.machine import SeparateStarts, SeveralStarts
 from study.analysis.caveats.runs import ExcludedRuns, Unsuccessful
@@ -14,12 +15,12 @@ from study.analysis.figures.files import drawn
 from study.analysis.figures.step import write_figures
 from study.analysis.figures.style import Drawn
 from study.analysis.report.drawings import ratios_chart
-from study.analysis.report.epochs import epoch_rows
 from study.analysis.report.step import breakable, content_hash, render
 from study.analysis.report.tables import resources
 from study.analysis.table.exclusions import FAR
 from study.analysis.table.files import read_all, read_csv, write_csv
 from study.analysis.table.rows import table
+from study.artifacts.checked import read_records
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.published import all_published
 from study.base.files import write_new
@@ -55,9 +56,9 @@ def finish(plan: Plan, results: Path, figures: bool = False) -> Analysis:
     """All that follows from the records that are there. ``figures``: whether they are drawn, which takes longest."""
     folder = results / plan.name
     write_plans([plan], results)
-    frame = table(plan, read_all(plan, folder / "records"))
-    write_csv(frame, folder / "timings.csv")
-    analysis = analysis_of(plan.study, read_csv(folder / "timings.csv", plan.study))
+    records = read_records(plan, folder / "records")
+    write_csv(table(plan, records.included), folder / "timings.csv")
+    analysis = analyse(plan, read_csv(folder / "timings.csv", plan.study), records)
     (folder / "fit.json").write_text(analysis.model_dump_json())
     if figures:
         write_figures(
@@ -261,8 +262,7 @@ def test_a_run_that_was_excluded_is_in_no_epoch(tmp_path: Path) -> None:
     plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4, 8]}, replicates=4)
     records = {run.name: make_record(plan, place) for place, run in enumerate(plan.runs)}
     names = [run.name for run in plan.runs if run.settings.training.batch_size == 4]
-    assert any(row.setting.endswith("batch size 4") for row in epoch_rows(plan, records, names))
-    assert not any(row.setting.endswith("batch size 8") for row in epoch_rows(plan, records, names))
+    assert [group.setting for group in epochs_of(plan, records, names)] == ["CPU, batch size 4"]
 
 
 SCALES = {4: 15.0, 8: 27.0}

@@ -248,7 +248,7 @@ class TestWhatTheTablesSay:
         assert (ratio.slower, ratio.faster) == ("fp32", "int8")
         assert "images" not in {differs.what for differs in ratio.differs}
         assert ratio.ratio.value == pytest.approx(2)
-        page = view(plan, records, frame, analysis, [], [])
+        page = view(plan, frame, analysis, [])
         assert page.rate == "images/s"
         assert "int8 calibrated on 128 training images" in dict(page.facts)["Inference"]
 

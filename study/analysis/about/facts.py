@@ -1,6 +1,6 @@
-"""What was run on what: name and value of each fact about the runs of a study."""
+"""Name and value of each fact about the runs of a study."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from study.analysis.words import bytes_words, listed, short_key
 from study.artifacts.plan import Plan
@@ -11,55 +11,39 @@ from study.config.settings import description, get
 from study.config.study import TOTALS_OF_INFERENCE, Study, shown
 
 
-def facts_of(plan: Plan, records: dict[str, Record]) -> list[tuple[str, str]]:
-    """Return name and value of each fact about the runs; a fact that differs between runs has all of its values."""
-    study, facts = plan.study, []
+def facts_of(plan: Plan, records: Mapping[str, Record], warm_up_runs: Sequence[Record]) -> dict[str, str]:
+    """Return each fact about the runs by its name; a fact that differs between runs has all of its values."""
+    study, facts = plan.study, {}
     training = study.training
     most = "at most " if training.target_accuracy else ""
     stages = f"{training.freeze_epochs} frozen and {most}{training.epochs} unfrozen epochs"
     stages = stages if training.freeze_epochs else f"{most}{training.epochs} epoch(s)"
     name, loop = (_levels(study, key) for key in ("model.name", "training.loop"))
-    facts.append(
-        (
-            "Job",
-            f"{name}, {loop} loop, {stages}, {study.dataset.image_size} px{_training(training)}",
-        )
-    )
+    facts["Job"] = f"{name}, {loop} loop, {stages}, {study.dataset.image_size} px{_training(training)}"
     if study.total in TOTALS_OF_INFERENCE:
         asked = study.inference
-        facts.append(
-            (
-                "Inference",
-                f"{asked.batches} timed batches a run, or one pass over the validation images where that is more, "
-                f"after {asked.warm_up_batches} of warm-up; the same trained weights for every setting of a device; "
-                f"int8 calibrated on {asked.calibration_images} training images",
-            )
+        facts["Inference"] = (
+            f"{asked.batches} timed batches a run, or one pass over the validation images where that is more, "
+            f"after {asked.warm_up_batches} of warm-up; the same trained weights for every setting of a device; "
+            f"int8 calibrated on {asked.calibration_images} training images"
         )
     levels = [f"{short_key(key)}: {_shown(study, key)}" for key in study.factors]
-    facts.append(("Factors", "; ".join(levels) or "none"))
-    facts.append(("Replicates", f"{study.runs_a_setting}, in randomised complete blocks (seed {study.seed})"))
+    facts["Factors"] = "; ".join(levels) or "none"
+    facts["Replicates"] = f"{study.runs_a_setting}, in randomised complete blocks (seed {study.seed})"
     limits = study.limits
     told = [f"{limits.memory_gib:g} GiB of memory"] if limits.memory_gib else []
     told += [f"{limits.cpus} CPU(s)"] if limits.cpus else []
     told += [f"{limits.timeout_seconds:g} s"] if limits.timeout_seconds else []
     if told:
-        facts.append(("Limits of a run", ", ".join(told)))
+        facts["Limits of a run"] = ", ".join(told)
     used = [record for record in records.values() if record.outcome == "ok"]
-
-    def add(name: str, values: list[str | None]) -> None:
-        distinct = sorted({value for value in values if value})
-        if distinct:
-            facts.append((name, "; ".join(distinct)))
-
-    add("Data", [_data(record) for record in used])
-    add("Weights", [f"{r.weights.kind}: {r.weights.reason}" if r.weights else None for r in used])
-    add("Arithmetic", [_arithmetic(record) for record in used])
-    add("Device", [_device(record) for record in used])
-    add("Processor", [_processor(record) for record in used])
-    add("Loader", [_loader(record) for record in used])
-    add("Software", [_software(record) for record in used])
-    add("Engine", [_engine(record) for record in used])
-    add("Process", [PROCESSES[record.started_as] for record in used])
+    for name, value_of in OF_RECORDS.items():
+        if distinct := sorted({value for record in used if (value := value_of(record))}):
+            facts[name] = "; ".join(distinct)
+    warmed = {record.settings.device for record in records.values() if record.warmed_up}
+    if seconds := [f"{one.process_seconds:.1f}" for one in warm_up_runs if one.settings.device in warmed]:
+        count = quantity(len(seconds), "run")
+        facts["Warm-up runs"] = f"{count}, one at each start on each device, of {', '.join(seconds)} s; not counted"
     return facts
 
 
@@ -83,16 +67,6 @@ PROCESSES = {
     "forked": "each run forked from a process that had imported torch and done nothing else",
     "fresh": "each run started from nothing",
 }
-
-
-def warm_up_runs_of(records: dict[str, Record], warm_up_runs: Sequence[Record]) -> list[tuple[str, str]]:
-    """Return the number and the times of the warm-up runs on the devices of these records."""
-    used = {record.settings.device for record in records.values() if record.warmed_up}
-    seconds = [
-        f"{warm_up_run.process_seconds:.1f}" for warm_up_run in warm_up_runs if warm_up_run.settings.device in used
-    ]
-    told = f"{quantity(len(seconds), 'run')}, one at each start on each device, of {', '.join(seconds)} s; not counted"
-    return [("Warm-up runs", told)] if seconds else []
 
 
 def _training(training: Training) -> str:
@@ -188,3 +162,17 @@ def _software(record: Record) -> str | None:
         return None
     commit = (record.software.git_commit or "unknown")[:12] + (", changed since" if record.software.git_dirty else "")
     return f"{machine.software}; commit {commit}"
+
+
+OF_RECORDS: dict[str, Callable[[Record], str | None]] = {
+    "Data": _data,
+    "Weights": lambda record: f"{record.weights.kind}: {record.weights.reason}" if record.weights else None,
+    "Arithmetic": _arithmetic,
+    "Device": _device,
+    "Processor": _processor,
+    "Loader": _loader,
+    "Software": _software,
+    "Engine": _engine,
+    "Process": lambda record: PROCESSES[record.started_as],
+}
+"""What each fact about the runs says of one record."""

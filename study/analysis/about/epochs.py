@@ -1,31 +1,29 @@
 """Epoch by epoch: times and losses as medians over the runs of a setting, accuracy as the mean, as everywhere."""
 
 import re
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 from statistics import fmean, median
+
+from pydantic import Field
 
 from study.analysis.words import device_words, number, setting_words
 from study.artifacts.plan import Plan
 from study.artifacts.published import Published
 from study.artifacts.record import Record
 from study.artifacts.samples import Epoch
-from study.config.study import shown
+from study.base.strict import Strict
+from study.config.study import TOTALS_OF_INFERENCE, shown
 
 
-@dataclass(frozen=True)
-class EpochRow:
+class EpochRow(Strict):
     """One quantity of one setting, with a cell for each epoch."""
 
-    setting: str
     quantity: str
-    cells: list[str | None]
-    """None where an epoch was not measured."""
+    cells: list[str | None] = Field(description="In words; null where an epoch was not measured.")
 
 
-@dataclass(frozen=True)
-class EpochGroup:
-    """All quantities of one setting, whose name then stands once."""
+class EpochGroup(Strict):
+    """All quantities of one setting."""
 
     setting: str
     rows: list[EpochRow]
@@ -43,46 +41,55 @@ QUANTITIES = (
 )
 
 
-def epoch_rows(plan: Plan, records: dict[str, Record], counted: Collection[str]) -> list[EpochRow]:
-    """Return a row for each setting and each quantity that was measured in any of its epochs.
+def epochs_of(plan: Plan, records: Mapping[str, Record], counted: Collection[str]) -> list[EpochGroup]:
+    """Return our epochs, and those that the document beside the study prints, each with a cell for every epoch.
 
     ``counted`` are the names of the runs that count.
     """
-    rows = []
-    for setting, runs in _by_setting(plan, {name: records[name] for name in records if name in counted}).items():
+    if plan.study.total in TOTALS_OF_INFERENCE:
+        return []
+    ours = _ours(plan, {name: records[name] for name in records if name in counted})
+    theirs = _published(plan.beside) if ours and plan.beside else {}
+    groups = ours | theirs
+    longest = max((len(cells) for rows in groups.values() for cells in rows.values()), default=0)
+    found = []
+    for setting, rows in groups.items():
+        told = [EpochRow(quantity=name, cells=cells + [None] * (longest - len(cells))) for name, cells in rows.items()]
+        found.append(EpochGroup(setting=setting, rows=told))
+    return found
+
+
+Cells = dict[str, dict[str, list[str | None]]]
+"""A cell for each epoch, by the setting and the quantity."""
+
+
+def _ours(plan: Plan, records: Mapping[str, Record]) -> Cells:
+    """Return each quantity of each setting that was measured in any of its epochs."""
+    found: Cells = {}
+    for setting, runs in _by_setting(plan, records).items():
         for words, name in QUANTITIES:
             # A run that reached its target has fewer epochs than others of its setting.
             longest = max(map(len, runs))
             columns = [[getattr(run[at], name) for run in runs if at < len(run)] for at in range(longest)]
             cells = [_cell(name, [value for value in column if value is not None]) for column in columns]
             if any(cells):
-                rows.append(EpochRow(setting, words, cells))
-    return rows
+                found.setdefault(setting, {})[words] = cells
+    return found
 
 
-def published_epochs(published: Published) -> list[EpochRow]:
-    """Return the rows of a document that prints its epochs: one for each of its machines and quantities."""
+def _published(published: Published) -> Cells:
+    """Return the quantities of a document that prints its epochs, by each of its machines."""
     printed: dict[tuple[str, str, str], dict[int, float]] = {}
     for figure in published.figures:
         epoch = re.fullmatch(r"epoch_(\d+)_(\w+)", figure.metric)
         if epoch and epoch[2] in PUBLISHED:
             where = figure.hardware or device_words(str(figure.at.get("device", "")))
             printed.setdefault((figure.source, where, epoch[2]), {})[int(epoch[1])] = figure.value
-    rows = []
+    found: Cells = {}
     for (source, where, kind), values in printed.items():
         cells = [number(values[epoch]) if epoch in values else None for epoch in range(1, max(values) + 1)]
-        rows.append(EpochRow(f"published ({published.sources[source].short_name}): {where}", PUBLISHED[kind], cells))
-    return rows
-
-
-def grouped(rows: list[EpochRow]) -> list[EpochGroup]:
-    """Return the rows by their settings, each with a cell for every epoch of the longest."""
-    longest = max((len(row.cells) for row in rows), default=0)
-    groups: dict[str, EpochGroup] = {}
-    for row in rows:
-        padded = EpochRow(row.setting, row.quantity, row.cells + [None] * (longest - len(row.cells)))
-        groups.setdefault(row.setting, EpochGroup(row.setting, [])).rows.append(padded)
-    return list(groups.values())
+        found.setdefault(f"published ({published.sources[source].short_name}): {where}", {})[PUBLISHED[kind]] = cells
+    return found
 
 
 def _cell(name: str, values: list[float]) -> str | None:
@@ -92,7 +99,7 @@ def _cell(name: str, values: list[float]) -> str | None:
     return f"{100 * fmean(values):.1f}%" if name == "accuracy" else number(median(values))
 
 
-def _by_setting(plan: Plan, records: dict[str, Record]) -> dict[str, list[list[Epoch]]]:
+def _by_setting(plan: Plan, records: Mapping[str, Record]) -> dict[str, list[list[Epoch]]]:
     """Return the epochs of each successful run, by its setting in words."""
     found: dict[str, list[list[Epoch]]] = {}
     keys, factors = plan.study.compared, plan.study.factors
