@@ -17,16 +17,16 @@ import pandas as pd
 from scipy import stats
 
 from benchmarks.simulated import APART, CONDITIONS, FLAT, LEVELS, Array, Condition, Runs, simulate
-from study.analysis.stats.contrasts import critical_of
-from study.analysis.stats.curve import curve_of_model
+from study.analysis.answers.curve import curve_of_model
+from study.analysis.answers.law import Drifted, NoDifference, NoLaw, TooFewPoints
 from study.analysis.stats.equivalence import equivalent_to
-from study.analysis.stats.findings import Drifted, NoDifference, NoLaw, TooFewPoints
 from study.analysis.stats.gate import undetermined
 from study.analysis.stats.groups import drift_of, unfair_levels
 from study.analysis.stats.learning import learning_of
 from study.analysis.stats.log_model import Interval, LogModel, fit_log_model, level_test
 from study.analysis.stats.optimum import may_be_fastest, optimum_of
-from study.analysis.stats.usable import far_runs
+from study.analysis.stats.ratios import critical_of
+from study.analysis.table.exclusions import far_runs
 from study.config.study import Study
 
 SIZES = 2.0 ** np.arange(4, 9)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from study.analysis.stats.curve import fit_curve, means_of, spread_grows
-from study.analysis.stats.findings import Drifted, NoDifference, NoLaw, TooFewPoints, Turn
+from study.analysis.answers.curve import fit_curve, means_of, spread_grows
+from study.analysis.answers.law import Drifted, NoDifference, NoLaw, TooFewPoints, Turn
 from study.analysis.stats.fits import fit_laws
 from study.analysis.stats.laws import LogMeans, by_name
 from study.analysis.stats.log_model import fit_log_model

@@ -11,20 +11,18 @@ import pandas as pd
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from study.analysis.figures import drawn
-from study.analysis.figures.style import Drawn, use_style
+from study.analysis.analysis import Analysis, analyse
+from study.analysis.answers.any_table import as_text, checked_table, fit_table
+from study.analysis.answers.context import Context
+from study.analysis.answers.curve import CurveFit
+from study.analysis.figures.files import drawn, use_style
+from study.analysis.figures.style import Drawn
 from study.analysis.published.claims import claims_in
 from study.analysis.published.measured import verdicts
-from study.analysis.stats.analysis import Analysis, analyse
-from study.analysis.stats.any_table import checked_table, fit_table
-from study.analysis.stats.curve import CurveFit
 from study.analysis.stats.optimum import Optimum
-from study.analysis.table.files import read_table
-from study.analysis.wording.answer import answer_sentence
-from study.analysis.wording.caveats import caveat_sentence
+from study.analysis.table.files import read_table, read_warm_up_runs
 from study.analysis.wording.claims import claim_text
 from study.analysis.wording.sources import citation
-from study.analysis.wording.verdict import as_text
 from study.artifacts.checked import Records, read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan
@@ -139,12 +137,15 @@ class StudyResults:
         return self._plan
 
     def answer(self) -> list[str]:
-        """Return the statements of the report's answer, each as a sentence."""
-        return [answer_sentence(answer) for answer in self._analysis.answer]
+        """Return the statements of the report's answer, as sentences, that which the question asks for first."""
+        analysis = self._analysis
+        context = Context(self._plan.study, analysis.groups)
+        told = [analysis.answer, *(answer.text(context) for answer in analysis.answers)]
+        return [text.replace("**", "") for text in dict.fromkeys(told)]
 
     def caveats(self) -> list[str]:
-        """Return what a reader must know before believing the numbers, each as a sentence."""
-        return [caveat_sentence(caveat) for caveat in self._analysis.warnings]
+        """Return what a reader must know before believing the numbers, the most important first."""
+        return [caveat.text() for caveat in self._analysis.warnings]
 
     def claims(self) -> list["PublishedClaim"]:
         """Return the published claims of the study's document, each beside what was measured here.
@@ -168,7 +169,7 @@ class StudyResults:
         """Return every figure of the report by name, with its title, its caption, and a text for who cannot see it.
 
         >>> list(open("docs/example-h200/results.zip")["batch-size"].figures())[:2]
-        ['batch_size_performance', 'law']
+        ['batch_size_performance', 'phases']
         """
         return dict(self._figures)
 
@@ -197,7 +198,7 @@ class StudyResults:
 
     @cached_property
     def _analysis(self) -> Analysis:
-        return analyse(self._plan.study, self._timings)
+        return analyse(self._plan, self._timings, self._records, read_warm_up_runs(self._files.root))
 
     @cached_property
     def _figures(self) -> dict[str, Drawn]:

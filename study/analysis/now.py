@@ -11,9 +11,8 @@ from tempfile import TemporaryDirectory
 
 from study.analysis.progress import Progress, missing_sentence, progress_of, progress_sentence
 from study.analysis.report.step import render
-from study.analysis.stats.step import write_fit
+from study.analysis.step import write_fit
 from study.analysis.table.files import read_table, write_csv
-from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import read_plan, selected
 from study.base.errors import StudyError
@@ -76,8 +75,7 @@ def _gather(name: str, files: Results, made: Results) -> Progress:
             link.mkdir()
     frame, _ = read_table(plan, made.records(name), made.telemetry_folder(name))
     write_csv(frame, made.timings(name))
-    found = read_records(plan, made.records(name), steps=False)
-    return progress_of(plan, found.included, found.refused)
+    return progress_of(plan, frame)
 
 
 SECOND = 10**9

@@ -1,9 +1,12 @@
 """How far a study is: which of its planned runs have a record, and that in words, which a report says first."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pandas as pd
+
+from study.analysis.table.exclusions import of_planned_runs
 from study.analysis.words import agreeing, listed
 from study.artifacts.plan import Plan
 
@@ -30,8 +33,10 @@ class Progress:
         return self.there == self.planned
 
 
-def progress_of(plan: Plan, made: Collection[str], refused: Collection[str] = ()) -> Progress:
-    """Return how far ``plan`` is, from the names of the runs with a record that fits, and with a refused one."""
+def progress_of(plan: Plan, frame: pd.DataFrame) -> Progress:
+    """Return how far ``plan`` is, from its table of timings: a run that is there has a session."""
+    rows = of_planned_runs(frame)
+    made, refused = set(rows["run"][rows["session"].notna()]), set(rows["run"][rows["outcome"] == "refused"])
     planned = [run for run in plan.runs if not run.unavailable or run.name in made]
     missing = [run for run in planned if run.name not in made]
     sizes, gaps = (Counter(run.block for run in runs) for runs in (planned, missing))

@@ -156,6 +156,24 @@ def number(value: float) -> str:
     return f"{value:.{max(0, 3 - whole)}f}" if whole else f"{value:.3g}"
 
 
+NEAR_ONE = 0.15
+"""Ratios this near to 1 need a digit more."""
+
+
+def short(value: float, like: float | None = None) -> str:
+    """Return two digits, as a sentence has them: ``2.4``, ``26``, ``0.73``; a ratio near 1 has three, as ``1.05``.
+
+    ``like`` is the value that this one is a bound of: it has as many decimals.
+    """
+    near = value if like is None else like
+    if abs(near - 1) <= NEAR_ONE:
+        return f"{value:.2f}"
+    rounded = float(f"{value:.2g}")
+    if rounded >= 10 or rounded == 0 or not abs(rounded) >= 1e-4:
+        return f"{rounded:.0f}" if abs(rounded) < 1e6 and (rounded >= 10 or rounded == 0) else f"{value:.2g}"
+    return f"{value:.1f}" if rounded >= 1 else f"{value:.2g}"
+
+
 def three_digits(value: float) -> str:
     """Return ``number`` with its last zeros, for numbers that stand below each other: ``0.600`` below ``0.581``."""
     return f"{value:#.3g}" if 1e-4 <= abs(value) < 0.9995 else number(value)

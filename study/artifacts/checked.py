@@ -8,7 +8,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,13 +56,13 @@ class Refused:
 class Records:
     """The records of a plan in a folder. A refused one is named with its key and the reason, and is used nowhere."""
 
-    included: dict[str, Record]
+    included: dict[str, Record] = field(default_factory=dict)
     """By the run's name."""
-    refused: dict[str, str]
+    refused: dict[str, str] = field(default_factory=dict)
     """The reason by the run's name."""
-    aside: list[Fitting]
+    aside: list[Fitting] = field(default_factory=list)
     """In the order of execution."""
-    refused_aside: dict[str, str]
+    refused_aside: dict[str, str] = field(default_factory=dict)
     """The reason by the file, e.g. ``broken/bs4-cpu-r1.0a1b2c3d.json``."""
 
 
@@ -73,7 +73,7 @@ def read_records(plan: Plan, folder: Path, steps: bool = True) -> Records:
     lose their steps once they are checked: these are most of what a record takes in memory. Raise :class:`StudyError`
     if there is no such folder, although the plan has runs that can be made.
     """
-    records = Records({}, {}, [], {})
+    records = Records()
     for one in each_record(plan, folder):
         if isinstance(one, Refused):
             refused, name = (

@@ -1,7 +1,7 @@
 """How long runs take, from the records that are there, and how far a run must be from its siblings to be excluded.
 
 The limits are declared once, before any run. The launcher marks such a run at once, and the analysis decides
-(``study.analysis.stats.usable``).
+(``study.analysis.table.exclusions``).
 """
 
 import math

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from study.artifacts.command import Command
 from study.artifacts.layout import Results
 from study.artifacts.prepared import ImageRequest
 from study.artifacts.published import Published
@@ -44,6 +45,9 @@ class Plan(Versioned):
         {},
         description="Versions of the packages that the runs import on the host, and that these ask for, as installed "
         "when the plan was made; empty where images hold them.",
+    )
+    start: Command = Field(
+        Command(), description="What the start that made the plan was called with, to print it again with one change."
     )
     published: dict[str, Published] = Field(
         {}, description="The printed figures of the replications that the study names as `published` or `claims_of`."

@@ -73,14 +73,18 @@ class Timing(Strict):
         "plan, its schema or its checksum: nothing of it is used."
     )
     message: str | None = Field(None, description="Reason for an outcome other than `ok`.")
-    session: int | None = Field(None, description="Number of the start of the pipeline that measured the run.")
+    session: int | None = Field(
+        None,
+        description="Number of the start of the pipeline that measured the run, another on each machine of one start.",
+    )
     started: str | None = Field(None, description="Start of the run in UTC, ISO 8601.")
     process_seconds: Seconds = Field(None, description="Time of the whole process, start-up and imports included.")
 
-    excluded: Literal["disturbed", "broken block"] | None = Field(
+    excluded: Literal["disturbed", "broken block", "first of its start", "far"] | None = Field(
         None,
-        description="Why this record counts in no number: a `disturbed` first try, measured once more, or part of a "
-        "`broken block`, measured anew as a whole; empty for the one record of each run that counts.",
+        description="Why this record counts in no number: a `disturbed` first try, measured once more; part of a "
+        "`broken block`, measured anew as a whole; the `first of its start`, where no warm-up run was before it; or "
+        "`far` from the others of its setting. Empty for a record that counts.",
     )
     disturbed: str | None = Field(
         None, description="Keys of the study's `evidence` whose limit others crossed during the run, joined by `; `."

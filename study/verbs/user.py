@@ -132,16 +132,15 @@ def fit(options: argparse.Namespace) -> None:
         return _fit_table(options)
     if options.output is None:
         raise StudyError("--output: missing: name the file to write")
-    from study.analysis.stats.step import write_fit
+    from study.analysis.step import write_fit
 
     not_ahead(options.plan.parent)
     write_fit(options.plan, options.timings, options.output)
 
 
 def _fit_table(options: argparse.Namespace) -> None:
-    from study.analysis.stats.any_table import as_json, checked_table, fit_table
+    from study.analysis.answers.any_table import as_json, as_text, checked_table, fit_table
     from study.analysis.table.any_csv import read_csv
-    from study.analysis.wording.verdict import as_text
     from study.base.files import write_if_changed
 
     columns = (options.x, options.y, options.block, options.session)

@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from study.analysis.answers.curve import CurveFit, fit_curve
 from study.analysis.published.claims import Claim, agrees
-from study.analysis.stats.curve import CurveFit, fit_curve
 from study.analysis.stats.log_model import DIFFERENCE, SIGNIFICANCE, fit_log_model
 from study.analysis.stats.optimum import Optimum, may_be_fastest, optimum_of
-from study.analysis.wording.verdict import verdict_sentence
 from study.analysis.words import listed, number, plain
 from study_extras.claims.printed import NO_NOISE, Examined, Printed, notes, ratio, used
 
@@ -139,14 +138,12 @@ def _laws(found: _Found) -> list[str]:
     for name, fit in found.alone.items():
         without = sum(law.aicc is None for law in fit.models.values())
         few = f" {fit.observations} points are too few to weigh {without} of the {len(fit.models)} laws."
-        alone.setdefault(verdict_sentence(fit.verdict) + few * bool(without), []).append(f"the {name}")
+        alone.setdefault(fit.verdict.text() + few * bool(without), []).append(f"the {name}")
     sentences = [f"Of {listed(names)} alone: {text}" for text, names in alone.items()]
     fit = found.together
     if len(found.alone) > 1 and fit.differs_p is not None:
         power = "" if fit.power.reported else " They do not determine the exponent of the published power law."
-        sentences.append(
-            f"Together, each run a block (p = {number(fit.differs_p)}): {verdict_sentence(fit.verdict)}{power}"
-        )
+        sentences.append(f"Together, each run a block (p = {number(fit.differs_p)}): {fit.verdict.text()}{power}")
     return sentences
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from study.analysis.stats.usable import place_of, usable_runs, with_reasons
+from study.analysis.stats.usable import place_of, usable_runs
 from study.analysis.table.files import read_all, read_table
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan
@@ -133,7 +133,7 @@ def _read(name: str, study: str, folder: Path) -> _Result:
     files = Results(folder)
     plan = read_plan(files.plan(study))
     frame = read_table(plan, files.records(study), files.telemetry_folder(study))[0]
-    runs = usable_runs(with_reasons(plan.study, frame), plan.study.total)
+    runs = usable_runs(frame, plan.study.total)
     if runs.empty:
         raise StudyError(f"{study}: {name} has no run that counts")
     records = {run: record for run, record in read_all(plan, files.records(study)).items() if run in set(runs["run"])}

@@ -11,11 +11,10 @@ from typing import Any
 import pandas as pd
 import yaml
 
+from study.analysis.analysis import analyse
 from study.analysis.now import report_now
-from study.analysis.stats.analysis import analyse
 from study.analysis.stats.groups import GroupFit, groups_of
 from study.analysis.stats.log_model import Interval, fit_log_model
-from study.analysis.stats.usable import with_reasons
 from study.analysis.table.files import read_timings
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan
@@ -98,7 +97,7 @@ class _Course:
         plan, frame = self.read()
         places = _places(plan, tried)
         (group,) = groups_of(plan.study, frame)
-        (told,) = analyse(plan.study, frame).groups
+        (told,) = analyse(plan, frame).groups
         labels = {str(row.level): places[str(row.run)] for row in group.part.itertuples()}
         return {
             labels[level.label]: Standing(
@@ -128,7 +127,7 @@ class _Course:
         """Return the plan and the marked table of the last start."""
         files = Results(RESULTS)
         plan = read_plan(files.plan(self.name))
-        return plan, with_reasons(plan.study, read_timings(files.timings(self.name), plan))
+        return plan, read_timings(files.timings(self.name), plan)
 
     def pair(self, tried: Sequence[Levels], winner: Setting, raced: int) -> words.Pair | None:
         """Return how the baseline and the winner compare in the blocks after the race; None where they cannot be."""

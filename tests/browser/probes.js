@@ -1,6 +1,6 @@
 // What the tests ask of a page. One expression: an object of functions that change nothing but the scroll position.
 (() => {
-  const MARK = ".mark, .legend svg *";
+  const MARK = ".mark, .key svg *";
   const shown = (element) => element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
   const words = (text) => text.replace(/\s+/g, " ").trim();
 
@@ -50,13 +50,15 @@
     return box ? faded(style.backgroundColor, opacity(element)) : [0, 0, 0, 0];
   };
 
-  // What is under an element's centre: marks and texts are not the ground of each other. Scrolls to it.
+  // What is under an element's centre: marks are no ground of each other, and of texts those alone that are a part of a bar.
+  // Scrolls to it.
   const ground = (element) => {
     element.scrollIntoView({ block: "center", inline: "center", behavior: "instant" });
     const box = element.getBoundingClientRect();
     const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
     const stack = document.elementsFromPoint(x, y);
-    const below = stack.slice(stack.indexOf(element) + 1).filter((e) => e !== element && !e.closest(`svg :is(${MARK})`));
+    const isGround = (e) => !e.closest(`svg :is(${MARK})`) || (element instanceof SVGTextElement && e.closest(".piece"));
+    const below = stack.slice(stack.indexOf(element) + 1).filter((e) => e !== element && isGround(e));
     return below.reverse().reduce((under, e) => over(painted(e, x, y), under), canvas());
   };
 

@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from study.analysis.stats.caveats import warnings_of
-from study.analysis.stats.findings import SharedGpu
+from study.analysis.caveats.caveat import find_caveats
+from study.analysis.caveats.machine import Busy
 from study.analysis.table import files as table_files
 from study.analysis.table import rows
 from study.artifacts.layout import Results
@@ -77,7 +77,7 @@ def test_a_second_process_on_the_gpu_is_flagged(tmp_path: Path, other_process: N
     plan = gpu_plan(tmp_path)
     frame = table(plan, tmp_path)
     print(frame[["other_device_processes", "device_percent_before"]].to_string())
-    assert SharedGpu(runs=1) in warnings_of(plan.study, frame, "fit_seconds", None)
+    assert Busy(what="GPU", runs=1) in find_caveats(plan.study, frame)
 
 
 def test_a_gpu_alone_is_not_flagged_and_its_energy_and_ceilings_are_known(
@@ -90,7 +90,7 @@ def test_a_gpu_alone_is_not_flagged_and_its_energy_and_ceilings_are_known(
     dataset = {"source": "generated", "images": 600, "image_size": 128}
     plan = gpu_plan(tmp_path, dataset=dataset, training=training, loader={"kind": "device"})
     frame = table(plan, tmp_path)
-    assert not [one for one in warnings_of(plan.study, frame, "fit_seconds", None) if isinstance(one, SharedGpu)]
+    assert not [one for one in find_caveats(plan.study, frame) if isinstance(one, Busy)]
     row = frame.iloc[0]
     print(row.to_string())
     assert row["outcome"] == "ok"

@@ -13,9 +13,10 @@ import pytest
 
 import study
 import study.analysis.interface
-from study.analysis.figures.style import use_style
-from study.analysis.stats.analysis import analyse, read_analysis
-from study.analysis.table.files import read_csv, write_csv
+from study.analysis.analysis import analyse, read_analysis
+from study.analysis.figures.files import use_style
+from study.analysis.table.files import read_csv, read_warm_up_runs, write_csv
+from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import read_plan
 from tests.conftest import ROOT
@@ -67,11 +68,12 @@ def test_the_examples_of_the_documents_are_true(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize("name", ["batch-size", "speedup"])
 def test_table_and_analysis_are_those_of_the_pipeline_which_passes_them_in_files(name: str, tmp_path: Path) -> None:
     opened, files = study.open(EXAMPLE)[name], Results(EXAMPLE)
-    planned = read_plan(files.plan(name)).study
+    plan = read_plan(files.plan(name))
     write_csv(opened.timings(), tmp_path / "timings.csv")
-    passed = read_csv(tmp_path / "timings.csv", planned)
+    passed = read_csv(tmp_path / "timings.csv", plan.study)
     pd.testing.assert_frame_equal(opened.timings(), passed, rtol=1e-9)
-    assert opened.analysis() == analyse(planned, passed)
+    records = read_records(plan, files.records(name))
+    assert opened.analysis() == analyse(plan, passed, records, read_warm_up_runs(EXAMPLE))
     for group, wanted in zip(opened.analysis().groups, read_analysis(files.fit(name)).groups, strict=True):
         for level, kept in zip(group.levels, wanted.levels, strict=True):
             # The file is from another machine, whose processor adds up in another order.

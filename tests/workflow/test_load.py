@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from study.analysis.stats.analysis import analyse
-from study.analysis.stats.caveats import BUSY_LIMIT
-from study.analysis.stats.findings import BusyMachine, MachineChanged, NullControl
+from study.analysis.answers.null_control import NullControl
+from study.analysis.caveats.machine import BUSY_LIMIT, Busy, MachineChanged
 from study.analysis.table import rows
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import Record
@@ -22,6 +21,7 @@ from study.host.steps import launch
 from study.host.steps.prepare import make_dataset
 from study.training.models.pretrained import decide
 from tests.conftest import HERE, study_values
+from tests.unit.analysis.planted import analysis_of
 from tests.workflow.conftest import neighbours
 
 pytestmark = pytest.mark.thorough
@@ -90,11 +90,11 @@ def test_load_from_outside_in_half_of_the_blocks_is_seen_and_makes_no_difference
     measured = measure(plan, tmp_path / "results")
     assert all(record.reference_workload and record.reference_workload.seconds > 0 for record in measured.values())
     assert (measured[True].cpu_percent_before or 0) >= BUSY_LIMIT
-    found = analyse(plan.study, rows.table(plan, {run.name: planted(run, measured) for run in plan.runs}))
+    found = analysis_of(plan.study, rows.table(plan, {run.name: planted(run, measured) for run in plan.runs}))
     (changed,) = (caveat for caveat in found.warnings if isinstance(caveat, MachineChanged))
     assert changed.slowest_seconds / changed.fastest_seconds == pytest.approx(2.0, rel=0.01)
-    assert any(isinstance(caveat, BusyMachine) for caveat in found.warnings)
-    assert isinstance(found.answer[-1], NullControl)
+    assert any(isinstance(caveat, Busy) for caveat in found.warnings)
+    assert isinstance(found.answers[-1], NullControl)
     (ratio,) = found.ratios
     for told in filter(None, (ratio.ratio, ratio.adjusted)):
         assert told.low is not None

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.thorough
 
 STEPS = {
     "timings": "study.analysis.table.files",
-    "fit": "study.analysis.stats.step",
+    "fit": "study.analysis.step",
     "figures": "study.analysis.figures.step",
     "report": "study.analysis.report.step",
 }

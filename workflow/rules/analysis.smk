@@ -21,7 +21,7 @@ rule fit:
     input:
         plan="results/{study}/plan.json",
         timings="results/{study}/timings.csv",
-        code=code("study.analysis.stats.step"),
+        code=code("study.analysis.step"),
     output:
         "results/{study}/fit.json",
     log:

@@ -1,21 +1,16 @@
 """The roofline: the rate of each configuration under the measured ceilings (Williams, Waterman, Patterson 2009)."""
 
 import math
-from itertools import combinations
+from itertools import cycle, product
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from study.analysis.figures.style import BEST, COLOURS, LABEL_BOX, Drawn
+from study.analysis.figures.style import COLOURS, MARKERS, PALETTE, Drawn
 from study.analysis.words import number
 from study.artifacts.machine import Ceilings
 
-LABEL_COLUMN = 1.03
-"""Left edge of the labels, as a share of the axes' width."""
-LABEL_GAP = 0.062
-"""Distance between two labels, as a share of the axes' height: a line of small text at the figure's size."""
 PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"))
 
 
@@ -37,7 +32,7 @@ def draw(points: list[tuple[str, float, float]], ceilings: Ceilings, device_name
     axes.yaxis.set_major_formatter(EngFormatter())
     _limits(axes, shown, ceilings)
     _roof(axes, ceilings)
-    _points(axes, shown, ceilings.product_flop_per_second.best)
+    _points(axes, shown)
     axes.set_title(f"{device_name}, {arithmetic_words(ceilings)}")
     return Drawn(figure, "Roofline", _caption(shown, len(points), ceilings), _alt(shown, ceilings, device_name))
 
@@ -55,50 +50,6 @@ def arithmetic_words(ceilings: Ceilings) -> str:
     return precision if arithmetic in (precision, "ieee") else f"{precision} computed as {arithmetic.upper()}"
 
 
-def spread(heights: list[float], gap: float, top: float) -> list[float]:
-    """Return the heights (shares of the axes, any order), moved until they lie a gap apart between 0 and ``top``.
-
-    Their mean stays where the two ends allow; more labels than fit share the height evenly.
-    """
-    order = sorted(range(len(heights)), key=lambda index: heights[index])
-    gap = min(gap, top / max(1, len(heights) - 1))
-    placed = [heights[index] for index in order]
-    for at in range(1, len(placed)):
-        placed[at] = max(placed[at], placed[at - 1] + gap)
-    # All were moved up: together they go back down by the mean.
-    drift = sum(new - heights[index] for new, index in zip(placed, order, strict=True)) / len(placed)
-    placed = [height - drift for height in placed]
-    placed = [max(height, at * gap) for at, height in enumerate(placed)]
-    last = len(placed) - 1
-    placed = [min(height, top - (last - at) * gap) for at, height in enumerate(placed)]
-    result = list(heights)
-    for index, height in zip(order, placed, strict=True):
-        result[index] = height
-    return result
-
-
-def uncross(places: list[tuple[float, float]], heights: list[float]) -> list[float]:
-    """Return the heights, dealt so that no two lines from a place to its label cross.
-
-    Two lines that cross are longer together than the two that do not, so each swap shortens the whole, and it ends.
-    """
-    dealt, swapped = list(heights), True
-    while swapped:
-        swapped = False
-        for i, j in combinations(range(len(dealt)), 2):
-            if _cross(places[i], dealt[i], places[j], dealt[j]):
-                dealt[i], dealt[j], swapped = dealt[j], dealt[i], True
-    return dealt
-
-
-def _cross(one: tuple[float, float], one_height: float, other: tuple[float, float], other_height: float) -> bool:
-    """Return whether the lines from two places to their labels cross, at the start of the one further right."""
-    if one[0] > other[0]:
-        one, one_height, other, other_height = other, other_height, one, one_height
-    there = one[1] + (one_height - one[1]) * (other[0] - one[0]) / (LABEL_COLUMN - one[0])
-    return (there - other[1]) * (one_height - other_height) < 0
-
-
 def _limits(axes: Axes, points: list[tuple[str, float, float]], ceilings: Ceilings) -> None:
     """Return limits with room for the ridge, part of both roofs, every point, and text above the product's roof."""
     product, copy = ceilings.product_flop_per_second.best, ceilings.copy_bytes_per_second.best
@@ -113,8 +64,8 @@ def _roof(axes: Axes, ceilings: Ceilings) -> None:
     product, copy = ceilings.product_flop_per_second.best, ceilings.copy_bytes_per_second.best
     left, right = axes.get_xlim()
     ridge = product / copy
-    axes.plot([left, ridge], [left * copy, product], color=BEST, linewidth=1.8, linestyle="--", zorder=2)
-    axes.plot([ridge, right], [product, product], color=BEST, linewidth=1.8, zorder=2)
+    axes.plot([left, ridge], [left * copy, product], color=PALETTE["muted"], linewidth=1.8, linestyle="--", zorder=2)
+    axes.plot([ridge, right], [product, product], color=PALETTE["muted"], linewidth=1.8, zorder=2)
     axes.annotate(
         f"matrix product: {rate_words(product, 'FLOP/s')}",
         (right, product),
@@ -137,43 +88,12 @@ def _roof(axes: Axes, ceilings: Ceilings) -> None:
     )
 
 
-def _points(axes: Axes, points: list[tuple[str, float, float]], roof: float) -> None:
-    """Draw markers, and beside the axes one column of labels, each with a line to its point: a column cannot collide.
-
-    The column ends below the roof, so that no line crosses the text above it.
-    """
-    low, high = np.log(axes.get_ylim())
-    left, right = np.log(axes.get_xlim())
-    places = [((math.log(x) - left) / (right - left), (math.log(y) - low) / (high - low)) for _, x, y in points]
-    heights = uncross(places, spread([y for _, y in places], LABEL_GAP, (math.log(roof) - low) / (high - low)))
-    axes.plot(
-        [x for _, x, _ in points],
-        [y for _, _, y in points],
-        "o",
-        color=COLOURS[0],
-        markeredgecolor="white",
-        markersize=7,
-        zorder=4,
-    )
-    for (label, x, y), height in zip(points, heights, strict=True):
-        axes.annotate(
-            label,
-            (x, y),
-            xytext=(LABEL_COLUMN, height),
-            textcoords="axes fraction",
-            va="center",
-            fontsize=9,
-            bbox=LABEL_BOX,
-            arrowprops={
-                "arrowstyle": "-",
-                "color": "0.55",
-                "linewidth": 0.7,
-                "shrinkA": 0,
-                "shrinkB": 4,
-                "relpos": (0, 0.5),
-            },
-            zorder=3,
-        )
+def _points(axes: Axes, points: list[tuple[str, float, float]]) -> None:
+    """Draw each point with a sign of its own, named beside the axes from the highest to the lowest."""
+    signs = cycle(product(MARKERS, COLOURS))
+    for (label, x, y), (marker, colour) in zip(sorted(points, key=lambda point: -point[2]), signs, strict=False):
+        axes.plot(x, y, marker, color=colour, markeredgecolor="white", markersize=8, linestyle="none", label=label)
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=8 if len(points) > 16 else 9)
 
 
 def _caption(points: list[tuple[str, float, float]], given: int, ceilings: Ceilings) -> str:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from matplotlib import rc_context
 
-from study.analysis.figures import drawn
-from study.analysis.figures.style import Drawn, use_style
-from study.analysis.stats.analysis import read_analysis
+from study.analysis.analysis import read_analysis
+from study.analysis.figures.files import drawn, use_style
+from study.analysis.figures.style import Drawn
 from study.analysis.table.files import read_timings
 from study.artifacts.plan import read_plan
 from study.base.errors import StudyError

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from study.analysis.stats.usable import Estimate, estimate, model_of, usable_runs, with_reasons
+from study.analysis.stats.usable import Estimate, estimate, model_of, usable_runs
 from study.analysis.wording.sources import place_words
 from study.analysis.words import device_words, listed, short_key
 from study.artifacts.published import Figure, PrintedData, Published, Source
@@ -78,7 +78,6 @@ def beside(study: Study, frame: pd.DataFrame, published: Published, means: Means
 
     ``means`` are those of the analysis, of the time that the study compares: a mean of the same runs is this one.
     """
-    frame = with_reasons(study, frame)
     series: dict[tuple[str, str, str], list[Figure]] = {}
     for figure in published.figures:
         if figure.metric in METRICS and figure.table != "claim":

@@ -5,10 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from study.analysis.analysis import Analysis
+from study.analysis.answers.group import Group, Level
 from study.analysis.published.claims import Claim
-from study.analysis.stats.analysis import Analysis, Group, Level
 from study.analysis.stats.gate import WIDEST
-from study.analysis.stats.usable import Estimate, keys_of
+from study.analysis.stats.usable import Estimate
+from study.analysis.table.exclusions import keys_of
 from study.artifacts.setting import Levels, Setting, level_words
 from study.config.settings import get
 from study.config.study import Study

@@ -1,78 +1,79 @@
 """From a study's table and analysis to the values of its charts."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 import pandas as pd
 
-from study.analysis.charts import order, phases, ratios, times
-from study.analysis.charts.svg import Chart
-from study.analysis.published.beside import TIMES, Row, Series
-from study.analysis.stats.analysis import Analysis, Group, Level
-from study.analysis.stats.findings import Ways
-from study.analysis.stats.rows import VALIDATION, Levelled, over_means, parts_of, shares_of
-from study.analysis.stats.usable import keys_of
-from study.analysis.wording.cards import REST, WARM_UP
-from study.analysis.wording.steps import graph_warm_up_sentence
-from study.analysis.wording.switches import effect_label
-from study.analysis.words import device_words, group_names, listed, place_words, setting_words, short_key
+from study.analysis.analysis import Analysis
+from study.analysis.answers.fastest import level_verdict
+from study.analysis.answers.group import Group, Level
+from study.analysis.figures import order, rows
+from study.analysis.figures.bars import bars_chart
+from study.analysis.figures.marks import Dot, Row
+from study.analysis.figures.phases import phases_of
+from study.analysis.figures.rows import RowsChart, rows_chart
+from study.analysis.figures.svg import Chart
+from study.analysis.published.beside import TIMES, Series
+from study.analysis.rows import Levelled, over_means
+from study.analysis.table.exclusions import keys_of
+from study.analysis.words import device_words, place_words, setting_words, short_key
 from study.artifacts.plan import Plan
+
+MOST_WITH_ACCURACY = 8
+"""Rows of a chart that has the accuracy under each verdict."""
+LOGARITHMIC_FROM = 3
+"""Ratios that equal lengths show best."""
+LATENCIES = ["latency_p50_seconds", "latency_p99_seconds"]
 
 
 def main_chart(plan: Plan, groups: Levelled, analysis: Analysis, published: Sequence[Series]) -> Chart | None:
     """Return every run of every group, beside the published times except at a reduced size, which does less work."""
     source, keys = None if plan.study.full else _published_times(published, analysis), keys_of(plan.study)[0]
-    beside = {row.label: row for row in source.rows if row.ours} if source else {}
-    by = f", by {' and '.join(map(short_key, keys))}" if keys and not plan.study.effects else ""
-    panels = [
-        times.Panel(
-            f"{place_words(group.setting)}{by}",
-            tuple(
-                _row(plan.name, level, group, rows[rows["level"] == level.label], analysis.y, beside)
-                for level in group.levels
-            ),
-        )
-        for group, rows in groups
+    beside = [(one.label, one.ours, one.published) for one in source.rows if one.ours] if source else []
+    many = sum(len(group.levels) for group in analysis.groups) > MOST_WITH_ACCURACY
+    shown = []
+    for group, own in groups:
+        found = []
+        for level in group.levels:
+            times = [time for label, ours, time in beside if (label, ours) == (level.label, level.time)]
+            row = _row(plan, level, group, own, many)
+            found.append(replace(row, claimed=times[0] if times else None))
+        shown.append(rows.Group(tuple(found), place_words(group.setting)))
+    caption = f"Diamonds are published times ({source.source.short_name}, {source.place})." if source else ""
+    log = any(ratio.ratio.value >= LOGARITHMIC_FROM for ratio in analysis.ratios)
+    by = "" if plan.study.effects else ", ".join(map(short_key, keys))
+    words = f"Seconds{f' by {by}' if by else ''}{' on a logarithmic axis' if log else ''}"
+    key, headings = {"claim": "published, on other hardware"}, (by, "mean", "verdict")
+    axis: Literal["linear", "log"] = "log" if log else "linear"
+    return rows_chart(RowsChart(tuple(shown), "Every run", words, caption, headings, axis, key=key))
+
+
+def _row(plan: Plan, level: Level, group: Group, every: pd.DataFrame, brief: bool) -> Row:
+    """Return one level with the runs that have a time."""
+    y, runs = plan.study.total, every[every["level"] == level.label]
+    timed = runs[(runs["outcome"] == "ok") & runs[y].notna()]
+    dots = [
+        Dot(float(seconds), f"{plan.name}/{run}", isinstance(aside, str))
+        for run, seconds, aside in zip(timed["run"], timed[y], timed["excluded"], strict=True)
     ]
-    caption = "Every dot is a run; the bar is the geometric mean, the line its 95% interval."
-    if any(level.accuracy is not None for group in analysis.groups for level in group.levels):
-        caption += " Under each setting: the accuracy after training."
-    if source:
-        caption += f" Diamonds are published times ({source.source.short_name}, {source.place})."
-    if any(group.unfair for group in analysis.groups):
-        caption += " Settings in amber are not shown to have learned as well as the best, and are no candidates."
-    return times.times_chart(panels, "Every run", caption)
-
-
-def _row(study: str, level: Level, group: Group, rows: pd.DataFrame, y: str, published: dict[str, Row]) -> times.Row:
-    """Return one level with the runs that have a time, and the time published for these runs."""
-    timed = rows[(rows["outcome"] == "ok") & rows[y].notna()]
-    dots = tuple(
-        times.Dot(f"{study}/{run}", float(seconds), _kind(aside, disturbed))
-        for run, seconds, aside, disturbed in zip(
-            timed["run"], timed[y], timed["excluded"], timed["disturbed"], strict=True
-        )
-    )
-    note = f"{level.accuracy:.0%} accurate" if level.accuracy is not None else ""
-    if not dots:
-        note = listed([name.replace("_", " ") for name in level.outcomes]) if level.outcomes else "no run"
-    time, beside = level.time, published.get(level.label)
-    return times.Row(
+    accuracy = f"{level.accuracy:.0%} accurate" if level.accuracy is not None else ""
+    unfair, time = level.label in group.unfair, level.time
+    best = group.best is not None and level.label in {group.best, *group.indistinguishable} and not unfair
+    verdict = level_verdict(level, group, plan.study.equivalence_margin)
+    return Row(
         label=level.label,
-        note=note,
-        doubtful=level.label in group.unfair,
-        best=level.label == group.best,
-        dots=dots,
+        dots=tuple(dots),
         mean=time.value if time else None,
         low=time.low if time else None,
         high=time.high if time else None,
-        published=beside.published if beside and beside.ours == time else None,
+        look="out" if unfair else "answer" if best else "other",
+        verdict=(accuracy if unfair else verdict) if dots else "",
+        under=accuracy if dots and not brief and not unfair else "",
+        cause="" if dots else verdict,
+        bold=level.label == group.best,
     )
-
-
-def _kind(aside: object, disturbed: object) -> times.Kind:
-    return "aside" if isinstance(aside, str) else "disturbed" if isinstance(disturbed, str) else "run"
 
 
 def _published_times(published: Sequence[Series], analysis: Analysis) -> Series | None:
@@ -86,118 +87,93 @@ def _published_times(published: Sequence[Series], analysis: Analysis) -> Series 
 
 
 def phases_chart(groups: Levelled, analysis: Analysis) -> Chart | None:
-    """Return the parts of the training time of each level over its runs that count.
-
-    A bar is as long as the level's mean in the tables; its parts have their shares of the runs' time.
-    """
-    panels = []
-    for group, rows in groups:
-        bars = tuple(phases.Bar(label, parts) for label, parts in parts_of(group, rows, analysis.y).items())
-        panels.append(phases.Bars(place_words(group.setting), bars))
-    caption = (
-        "The mean of each setting, by the shares of its runs' time, all on one scale. Other is the time outside the "
-        "steps: ends of epochs, start and end of the loader's workers."
-    )
-    if any((rows["device"] == "cuda").any() for _, rows in groups):
-        caption += " On a GPU the parts of a step are in the device's own timeline: it waits where it has no data."
-    caption += graph_warm_up_sentence(pd.concat([rows for _, rows in groups])) if panels else ""
-    return phases.phases_chart(panels, "Where the time goes", caption)
+    """Return the parts of the training time of each level over its runs that count."""
+    return bars_chart(phases_of(groups, analysis))
 
 
-def shares_of_best(plan: Plan, groups: Levelled, analysis: Analysis) -> tuple[str, dict[str, float]] | None:
-    """Return the setting that the answer names first, with the shares of the parts of its time."""
-    names = group_names([group.setting for group in analysis.groups])
-    first = next((answer.ways[0].group for answer in analysis.answer if isinstance(answer, Ways)), None)
-    for group, rows in sorted(groups, key=lambda one: one[0].setting != first):
-        share = shares_of(rows, analysis.y).get(str(group.best))
-        if share is None:
-            continue
-        main = {
-            "waiting for data": share["data_wait_seconds"],
-            "computing": share[["forward_seconds", "backward_seconds", "optimizer_seconds"]].sum(),
-            "validation": share.get(VALIDATION, 0.0),
-            WARM_UP: share["graph_warm_up_seconds"],
-            # Where records have no part for the warm-up, it is in the transforms.
-            f"{WARM_UP} and transforms" if graph_warm_up_sentence(rows) else "transforms on the device": share[
-                "device_transform_seconds"
-            ],
-        }
-        keys = keys_of(plan.study)[0]
-        name = f"{short_key(keys[0])} {group.best}" if len(keys) == 1 else str(group.best)
-        label = f"{place_words(names[group.setting])}, {name}" if names else name
-        return label, main | {REST: 1 - sum(main.values())}
-    return None
+def latency_chart(groups: Levelled) -> Chart | None:
+    """Return the median and the 99th percentile of a batch's time, each the median over the runs; None without any."""
+    shown = []
+    for group, own in groups:
+        known = own[(own["outcome"] == "ok") & own["excluded"].isna()].dropna(subset=LATENCIES)
+        medians = 1000 * known.groupby("level", sort=False)[LATENCIES].median()
+        told = [Row(str(label), mean=float(p50), tail=float(p99)) for label, p50, p99 in medians.itertuples()]
+        shown += [rows.Group(tuple(told), place_words(group.setting))] if told else []
+    words = "Milliseconds that a batch takes: the median, and the slowest of 100"
+    key, headings = {"bare": "median"}, ("", "median", "")
+    return rows_chart(RowsChart(tuple(shown), "Latency", words, headings=headings, unit=" ms", key=key))
+
+
+def _ratios(title: str, subtitle: str, groups: Sequence[rows.Group], claim: str = "published") -> Chart | None:
+    """Return ratios on a logarithmic axis, with a line at 1."""
+    headings, key = ("", "times", ""), {"mean": "ratio, 95% interval", "bare": "ratio, no interval", "claim": claim}
+    return rows_chart(RowsChart(tuple(groups), title, subtitle, headings=headings, axis="ratio", unit="", key=key))
 
 
 def ratios_chart(analysis: Analysis, claimed: float | None) -> Chart | None:
-    """Return the ratios of the study's contrast, the claimed one as a line."""
-    rows = [
-        ratios.Measured(
+    """Return the ratios of the study's contrast, beside the claimed one."""
+    shown = [
+        Row(
             setting_words(ratio.at.levels) or f"{device_words(ratio.slower)} over {device_words(ratio.faster)}",
-            ratio.ratio.value,
-            ratio.ratio.low,
-            ratio.ratio.high,
+            mean=ratio.ratio.value,
+            low=ratio.ratio.low,
+            high=ratio.ratio.high,
+            claimed=claimed,
         )
         for ratio in analysis.ratios
     ]
-    known = any(row.low is not None for row in rows)
-    caption = f"Ratios of times, paired within blocks, {'with 95% intervals, ' * known}on a logarithmic axis."
+    words = "Ratios of times, paired within blocks, on a logarithmic axis"
+    words += "" if any(row.low is not None for row in shown) else "; too few clean runs for an interval"
     title = "The ratios, and the published claim" if claimed else "The ratios"
-    chart = ratios.ratios_chart(rows, claimed, title, caption)
-    if known or chart is None:
-        return chart
-    caption += " There are too few clean runs for an interval."
-    return replace(chart, caption=caption, series=chart.series | {"measured": "measured here, no interval"})
+    return _ratios(title, words, [rows.Group(tuple(shown))], "the published claim")
 
 
 def switch_charts(analysis: Analysis) -> list[Chart]:
     """Return what each switch buys in each group, as times as fast."""
     charts = []
     for switches in analysis.switches:
-        counts = Counter(effect.factor for effect in switches.effects)
-        rows = [
-            ratios.Measured(
-                effect_label(effect, counts[effect.factor] > 1),
-                effect.times_as_fast.value,
-                effect.times_as_fast.low,
-                effect.times_as_fast.high,
+        shown = [
+            Row(
+                switches.label(effect),
+                mean=effect.times_as_fast.value,
+                low=effect.times_as_fast.low,
+                high=effect.times_as_fast.high,
+                look="answer" if (effect.times_as_fast.low or 0) > 1 else "other",
             )
             for effect in switches.effects
         ]
         title = f"What each switch buys, {place_words(switches.group)}"
-        caption = (
+        words = (
             "Times as fast as with the first level of the switch, on a logarithmic axis: the mean over all settings of "
             "the other switches. The 95% intervals hold for all switches at once."
         )
-        charts.append(ratios.ratios_chart(rows, None, title, caption))
+        charts.append(_ratios(title, words, [rows.Group(tuple(shown))]))
     return [chart for chart in charts if chart]
 
 
 def published_chart(series: Series) -> Chart | None:
     """Return the published ratios of a table beside ours; None where it has no ratio or nothing was measured."""
-    if series.metric not in TIMES or series.base is None or len(series.rows) < 2:
+    known = [(row, row.ours_ratio) for row in series.rows if row.ours_ratio]
+    if series.metric not in TIMES or series.base is None or len(known) < 2:
         return None
-    rows = [
-        ratios.Measured(row.label, row.ours_ratio.value, row.ours_ratio.low, row.ours_ratio.high, row.published_ratio)
-        for row in series.rows
-        if row.ours_ratio
+    shown = [
+        Row(row.label, mean=ratio.value, low=ratio.low, high=ratio.high, claimed=row.published_ratio)
+        for row, ratio in known
     ]
-    if len(rows) < 2:
-        return None
     base = f"{series.setting} {series.base}" if series.base.isdecimal() else series.base
     title = f"{series.words.removesuffix(' (s)').capitalize()} relative to {base}"
     title += f", {series.ours_with}" if series.ours_with else ""
-    return ratios.ratios_chart(
-        rows, None, title, "The same ratio here, with its 95% interval, and as it was published."
-    )
+    return _ratios(title, "The same ratio here and as it was published", [rows.Group(tuple(shown))])
 
 
 def order_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | None:
     """Return each run's time over the mean of its setting, in the order of execution."""
     runs = over_means(groups, analysis.y)
-    executed = [
-        order.Executed(f"{plan.name}/{run}", float(over), int(session), isinstance(aside, str))
-        for run, over, session, aside in zip(runs["run"], runs["over"], runs["session"], runs["excluded"], strict=True)
-    ]
-    caption = "Each run's time over the mean of its setting. A slope or a step comes from the machine."
-    return order.order_chart(executed, "Order of execution", caption)
+    return order.order_chart(
+        [
+            order.Executed(Dot(float(over), f"{plan.name}/{run}", isinstance(aside, str)), int(session))
+            for run, over, session, aside in zip(
+                runs["run"], runs["over"], runs["session"], runs["excluded"], strict=True
+            )
+        ]
+    )

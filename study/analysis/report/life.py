@@ -2,15 +2,15 @@
 
 import pandas as pd
 
-from study.analysis.charts import phases
-from study.analysis.charts.svg import Chart
+from study.analysis.figures.bars import LIFE, Bar, BarsChart, bars_chart
+from study.analysis.figures.svg import Chart
 from study.analysis.words import place_words
 from study.artifacts.setting import Setting
 from study.artifacts.timing import LIFETIME_COLUMNS
 from study.base.durations import duration_words
 
 CAPTION = (
-    "The mean of a run, from the end of the run before it to its own end. Cold steps are the first ones. They take "
+    "The mean of a run, from its start to that of the next one. Cold steps are the first ones. They take "
     "longer: kernels are loaded, algorithms are tried, code is compiled."
 )
 
@@ -20,24 +20,22 @@ def life_chart(groups: list[tuple[Setting, pd.DataFrame]]) -> Chart | None:
 
     ``groups`` holds the setting and the rows of each group.
     """
-    bars = []
-    for group, rows in groups:
-        known = rows[rows["outcome"] == "ok"].dropna(subset=LIFETIME_COLUMNS)
-        if len(known):
-            bars.append(phases.Bar(place_words(group), _parts(known)))
-    return phases.phases_chart([phases.Bars("", tuple(bars))], "Where a run's whole time goes", CAPTION, phases.LIFE)
+    known = {
+        place_words(group): rows[rows["outcome"] == "ok"].dropna(subset=LIFETIME_COLUMNS) for group, rows in groups
+    }
+    bars = tuple(Bar(place, _parts(rows)) for place, rows in known.items() if len(rows))
+    return bars_chart(BarsChart({"": bars}, "Where a run's whole time goes", "", CAPTION, LIFE))
 
 
 def _parts(runs: pd.DataFrame) -> dict[str, float]:
     """Return the mean seconds of each part of ``runs``."""
-    means = runs[[*LIFETIME_COLUMNS, "between_seconds"]].mean().to_dict()
-    known = {key: float(means[key]) for key in phases.LIFE if key in means}
+    means = runs[[*LIFETIME_COLUMNS, "between_seconds"]].mean().fillna(0.0).to_dict()
+    known = {key: float(means[key]) for key in LIFE if key in means}
     fit, valid, cold = means["fit_seconds"], means["valid_seconds"], means["warm_up_extra_seconds"]
     known |= {"build_seconds": means["setup_seconds"] + means["model_seconds"]}
     known |= {"cold_seconds": cold, "warm_seconds": fit - valid - cold}
-    before = sum(known[key] for key in phases.LIFE if key in known and key != "between_seconds")
-    known["end_seconds"] = max(0.0, means["process_seconds"] - before)
-    return {key: 0.0 if pd.isna(seconds) else seconds for key, seconds in known.items()}
+    rest = max(0.0, means["process_seconds"] - sum(known.values()))
+    return known | {"end_seconds": rest + means["between_seconds"]}
 
 
 def with_gaps(frame: pd.DataFrame) -> pd.DataFrame:

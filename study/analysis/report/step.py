@@ -12,17 +12,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from pydantic import TypeAdapter, ValidationError
 
-from study.analysis.charts.phases import legend_sign
+from study.analysis.analysis import read_analysis
+from study.analysis.answers.step_model import step_intervals, step_sentence
+from study.analysis.figures.style import NIGHT, PALETTE
 from study.analysis.progress import progress_sentence
 from study.analysis.report.context import StudyView, view
-from study.analysis.report.tables import resources
-from study.analysis.stats.analysis import read_analysis
-from study.analysis.table.files import read_timings, read_warm_up_runs
-from study.analysis.wording.cards import SIGNS, EvidenceWord
-from study.analysis.wording.caveats import sensitivity_sentence
+from study.analysis.report.tables import level_row, resources, sensitivity_words
+from study.analysis.table.files import read_timings
 from study.analysis.wording.sources import document
-from study.analysis.wording.steps import step_intervals, step_sentence
-from study.analysis.wording.verdict import noise_sentence
 from study.analysis.words import (
     bytes_words,
     coefficients,
@@ -33,7 +30,6 @@ from study.analysis.words import (
     place_words,
     setting_words,
 )
-from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import read_plan
 from study.base.errors import StudyError
@@ -51,8 +47,6 @@ class Listed(Strict):
 
 
 LISTED = TypeAdapter(list[Listed])
-OVERVIEW_FROM = 4
-"""Number of studies from which on a table of all questions comes first."""
 
 
 def render(studies: list[str], results: Path, output: Path, linked: Path | None = None) -> None:
@@ -61,11 +55,10 @@ def render(studies: list[str], results: Path, output: Path, linked: Path | None 
     template = _templates().get_template
     text = template("report.html.j2").render(
         studies=views,
-        overview=len(views) >= OVERVIEW_FROM,
         unfinished=None
         if all(view.progress.whole for view in views)
         else progress_sentence([v.progress for v in views]),
-        style=template("report.css").render(),
+        style=template("report.css").render(day=PALETTE, night=NIGHT),
         script=template("report.js").render(),
     )
     write_whole(output, text)
@@ -83,12 +76,15 @@ def _templates() -> Environment:
         finalize=_finalize,
     )
     environment.filters |= {"number": number, "bytes": bytes_words, "device": device_words, "place": place_words}
-    environment.filters |= {"resources": resources, "law_formula": law_formula, "coefficients": coefficients}
-    environment.filters |= {"setting": setting_words, "sensitivity": sensitivity_sentence}
-    environment.filters |= {"step": step_sentence, "step_intervals": step_intervals, "noise": noise_sentence}
     environment.filters |= {
-        "evidence": evidence_words,
-        "sign": legend_sign,
+        "resources": resources,
+        "level_row": level_row,
+        "law_formula": law_formula,
+        "coefficients": coefficients,
+    }
+    environment.filters |= {"setting": setting_words, "sensitivity": sensitivity_words}
+    environment.filters |= {"step": step_sentence, "step_intervals": step_intervals, "marked": marked}
+    environment.filters |= {
         "prose": prose,
         "breakable": breakable,
         "document": document,
@@ -97,9 +93,21 @@ def _templates() -> Environment:
     return environment
 
 
-def evidence_words(evidence: EvidenceWord) -> str:
-    """Return an evidence word after its sign."""
-    return " ".join(SIGNS[evidence])
+INTERVAL = re.compile(r"(\((?:95%: )?[\d.]+ to [\d.]+\))")
+
+
+def marked(text: str) -> Markup:
+    """Return an answer with what stands between ``**`` as strong, and its intervals muted; the tags are our own."""
+    parts = (("<strong>{}</strong>" if at % 2 else "{}", part) for at, part in enumerate(text.split("**")))
+    return Markup("").join(Markup(tag).format(_muted(part)) for tag, part in parts)  # noqa: S704
+
+
+def _muted(text: str) -> Markup:
+    parts = enumerate(INTERVAL.split(text))
+    return Markup("").join(
+        Markup('<span class="sure">{}</span>').format(part) if at % 2 else escape(isolate_bidi(part))
+        for at, part in parts
+    )
 
 
 def content_hash(text: str) -> str:
@@ -129,16 +137,12 @@ def _read(name: str, results: Path, linked: Path, page: Path) -> StudyView:
     """Return one study of ``results`` for a page in the folder ``page``, with links to the files in ``linked``."""
     files = Results(results)
     plan = read_plan(files.plan(name))
-    found = read_records(plan, files.records(name), steps=False)
     folder = quote(os.path.relpath(linked / name, page))
     return view(
         plan,
-        found.included,
         read_timings(files.timings(name), plan),
         read_analysis(files.fit(name)),
         _pictures(Results(linked).figures(name), folder),
-        read_warm_up_runs(results),
-        found.refused_aside,
         folder,
     )
 

@@ -1,11 +1,12 @@
-"""The tables of a study: its settings in five columns, one number for each quantity, and the settings' resources."""
+"""The tables below the first screen: the settings in five columns, and what their runs need."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from study.analysis.stats.analysis import Analysis, Group, Level
-from study.analysis.wording.verdict import level_verdict
-from study.analysis.words import bytes_words, number, place_words, three_digits
+from study.analysis.answers.fastest import level_verdict
+from study.analysis.answers.group import Group, Level
+from study.analysis.stats.equivalence import Sensitivity
+from study.analysis.words import bytes_words, listed, number, three_digits
 from study.artifacts import timing
 
 NONE = "\N{EN DASH}"
@@ -18,7 +19,7 @@ class LevelRow:
     label: str
     time: str
     interval: str
-    """In brackets, for a line of its own where there is no room; empty where there is none."""
+    """In brackets; empty where there is none."""
     times_best: str
     accuracy: str
     verdict: str
@@ -26,25 +27,11 @@ class LevelRow:
     """``best``, ``doubt`` or nothing: how the row is marked, beside its words."""
 
 
-@dataclass(frozen=True)
-class LevelTable:
-    """The settings that are compared with each other."""
-
-    title: str
-    rows: tuple[LevelRow, ...]
-
-
-def level_tables(analysis: Analysis) -> list[LevelTable]:
-    """Return a table for each group."""
-    return [
-        LevelTable(place_words(group.setting), tuple(_row(level, group) for level in group.levels))
-        for group in analysis.groups
-    ]
-
-
-def _row(level: Level, group: Group) -> LevelRow:
+def level_row(level: Level, group: Group) -> LevelRow:
+    """Return one row of the table of a group's settings."""
     best = next((one.time.value for one in group.levels if one.label == group.best and one.time), None)
     time = level.time
+    margin = group.sensitivity.margin if group.sensitivity else 0.05
     return LevelRow(
         label=level.label,
         time=three_digits(time.value) if time else NONE,
@@ -53,8 +40,21 @@ def _row(level: Level, group: Group) -> LevelRow:
         else f"({three_digits(time.low)} to {three_digits(time.high)})",
         times_best=f"{time.value / best:.2f}x" if time and best else NONE,
         accuracy=f"{100 * level.accuracy:.1f}%" if level.accuracy is not None else NONE,
-        verdict=level_verdict(level, group),
+        verdict=level_verdict(level, group, margin),
         look="best" if level.label == group.best else "doubt" if level.label in group.unfair else "",
+    )
+
+
+def sensitivity_words(found: Sensitivity) -> str:
+    """Return what a study of this size could have seen, and what varied."""
+    margin = "no number of blocks up to 1000 finds" if found.blocks_for_margin is None else "would have shown:"
+    if found.smallest_ratio > 1 + found.margin and found.blocks_for_margin:
+        margin = f"{found.blocks_for_margin} blocks (`replicates`) find"
+    names = {"noise": "runs of a block", "block": "blocks of a start", "start": "starts"}
+    apart = listed([f"{names[name]} by {100 * spread:.2g}%" for name, spread in found.spreads.items()])
+    return (
+        f"In 4 of 5 studies of {found.blocks} blocks like these, a ratio of two settings is found from "
+        f"{found.smallest_ratio:.3g} on; {margin} a difference of {found.margin:.0%}. Apart: {apart}."
     )
 
 

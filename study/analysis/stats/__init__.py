@@ -1,1 +1,1 @@
-"""The statistics of a table of timings: values in, values and kinds of findings out, no sentences."""
+"""The statistics of a table of timings: values in, values out, no sentences."""

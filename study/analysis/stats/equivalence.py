@@ -71,6 +71,14 @@ def sensitivity_of(model: LogModel, margin: float) -> Sensitivity | None:
     )
 
 
+def blocks_to_find(found: Sensitivity, ratio: float) -> int | None:
+    """Return the least number of blocks with which four in five studies tell two settings apart that differ by this
+    ratio; None beyond 1000."""
+    noise = found.spreads["noise"] ** 2
+    wanted = abs(math.log(ratio))
+    return next((count for count in range(2, MOST_BLOCKS + 1) if _smallest(noise, 2, count) <= wanted), None)
+
+
 def _smallest(noise: float, levels: int, blocks: float) -> float:
     """Return the log ratio that a t test at 5% finds with a power of 80%, in complete blocks."""
     degrees = max((levels - 1) * (blocks - 1), 1)

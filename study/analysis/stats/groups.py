@@ -5,17 +5,18 @@ The drift of their times along the order of execution belongs to them.
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from study.analysis.stats import machine_change
-from study.analysis.stats.findings import Drift
 from study.analysis.stats.gate import Undetermined, Unfair, undetermined
 from study.analysis.stats.learning import Censored, Learning, censored_levels, learning_of
 from study.analysis.stats.log_model import DIFFERENCE, LogModel, level_test
 from study.analysis.stats.optimum import Optimum, optimum_of
-from study.analysis.stats.usable import Estimate, estimate, keys_of, model_of, place_of, row_settings, usable_runs
+from study.analysis.stats.usable import Estimate, estimate, model_of, place_of, row_settings, usable_runs
+from study.analysis.table.exclusions import keys_of
 from study.artifacts.setting import Setting
 from study.config.study import Study, shown
 
@@ -44,6 +45,15 @@ class Fits:
         return _optimum_among(self.raw, self.optimum, levels)
 
 
+class Slope(NamedTuple):
+    """How times change along the order of execution."""
+
+    change: float
+    """Time at the last run over that at the first."""
+    p: float
+    """Of the t test of the slope, levels accounted for."""
+
+
 @dataclass(frozen=True)
 class GroupFit:
     """One group: its rows of the table, those of them that count, and the models fitted to these."""
@@ -67,6 +77,8 @@ class GroupFit:
     """The levels with runs that missed the target accuracy, excluded or not."""
     chance: float = 0.0
     """Share of the most frequent class."""
+    drift: Slope | None = None
+    """None where the times do not drift along the order of execution."""
 
     @property
     def unfair(self) -> dict[str, Unfair]:
@@ -120,7 +132,8 @@ def _group(study: Study, setting: Setting, part: pd.DataFrame) -> GroupFit:
             times[name] = Estimate(value=float(np.exp(np.log(rows[y]).mean())), low=None, high=None)
         else:
             times[name] = estimate(mean)
-    return GroupFit(setting, levels, part, clean, fits, times, reasons, learning, censored, chance)
+    drift = drift_of(clean, y)
+    return GroupFit(setting, levels, part, clean, fits, times, reasons, learning, censored, chance, drift)
 
 
 def _censored(part: pd.DataFrame) -> dict[Hashable, Censored]:
@@ -175,7 +188,7 @@ DRIFT_LIMIT = 0.05
 """A drift is reported from 5% over the study on: half of what pyperf calls an unstable spread (10%)."""
 
 
-def drift_of(clean: pd.DataFrame, y: str) -> Drift | None:
+def drift_of(clean: pd.DataFrame, y: str) -> Slope | None:
     """Return the drift of one group's times along the order of execution; None where none shows.
 
     The place in the order is a covariate of the model of log seconds: random blocks and starts are no drift. It counts
@@ -188,4 +201,4 @@ def drift_of(clean: pd.DataFrame, y: str) -> Drift | None:
     model = model_of(clean, y, clean["level"].tolist(), along.tolist())
     change, p = float(np.exp(model.fit.beta[-1])), model.covariate_p
     shows = p is not None and p < DIFFERENCE and max(change, 1 / change) >= 1 + DRIFT_LIMIT
-    return Drift(change=change, p=p) if shows and p is not None else None
+    return Slope(change, p) if shows and p is not None else None

@@ -8,13 +8,14 @@ import pandas as pd
 
 from study.analysis.table import telemetry as telemetry_table
 from study.analysis.table.any_csv import LARGEST
+from study.analysis.table.exclusions import ASIDE
 from study.analysis.table.rows import KEYS, Sampled, Values, ceilings_of, table_of, values_of
 from study.artifacts.checked import Refused, each_record, read_records, read_samples
 from study.artifacts.layout import Results
 from study.artifacts.machine import Ceilings
 from study.artifacts.plan import Plan, read_plan
 from study.artifacts.record import Record
-from study.artifacts.record_store import Aside, read_record
+from study.artifacts.record_store import read_record
 from study.artifacts.run import Run
 from study.artifacts.samples import Measurement
 from study.artifacts.timing import Timing, dtype, kind
@@ -22,8 +23,6 @@ from study.base.errors import StudyError
 from study.base.files import check_plain, write_whole
 from study.config.study import Study, shown
 
-ASIDE: dict[Aside, str] = {"disturbed": "disturbed", "broken": "broken block"}
-"""The folders of records that were excluded and have rows of their own, with the reason in the table."""
 PARSER: dict[str, Any] = {} if pd.__version__ >= "3.1" else {"float_precision": "round_trip"}
 """What makes pandas read each number to its last bit: before 3.1 it missed that in two of five unless it was asked."""
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from study.analysis.table.exclusions import with_exclusions
 from study.analysis.table.steps import (
     after_the_first,
     extreme_steps,
@@ -44,6 +45,9 @@ Values = dict[str, Any]
 TYPES = {name: dtype(name) for name in Timing.model_fields}
 """The type of each declared column."""
 
+NOT_YET = "not run yet"
+"""The message of a planned run that this machine can make and that has no record."""
+
 
 def table(
     plan: Plan, records: Mapping[str, Record], sampled: Mapping[str, Sampled | None] | None = None
@@ -65,9 +69,9 @@ def table_of(
     that a run lacks is NaN. ``counted`` holds what is known of a run by its name; ``ceilings`` are by (device,
     precision).
     """
-    absent = {run.name: {"outcome": "unavailable", "message": run.unavailable or "not run yet"} for run in plan.runs}
+    absent = {run.name: {"outcome": "unavailable", "message": run.unavailable or NOT_YET} for run in plan.runs}
     every = [*((run, counted.get(run.name) or absent[run.name]) for run in plan.runs), *aside]
-    return as_table(_row(plan, run, values, ceilings) for run, values in every)
+    return with_exclusions(plan.study, as_table(_row(plan, run, values, ceilings) for run, values in every))
 
 
 def as_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:

@@ -1,1 +1,1 @@
-"""The findings of the statistics in words: one function for each kind, and no number that a finding does not hold."""
+"""The claims and their sources in words."""

@@ -1,8 +1,10 @@
 """What a study says of a published claim, in words: the headline of a card, and its text."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
+from study.analysis.wording.sources import citation
 from study.analysis.words import agreeing, at_setting, device_words, group_names, listed, number, on_device, plain
 from study.artifacts.setting import Setting
 
@@ -22,6 +24,34 @@ WHY_NOT = {
 TODO = "To decide it, make more runs of each setting (`replicates`) on a quiet machine."
 SILENT = "Nothing was measured in this study that speaks to it."
 REDUCED = "This is the reduced size, which does less work than the document."
+
+
+@dataclass(frozen=True)
+class ClaimRow:
+    """A claim beside what was measured, with one of three words."""
+
+    claim: str
+    measured: str
+    word: Literal["holds", "contradicted", "not decided"]
+    note: str
+    source: str
+
+
+def claim_row(verdict: "ClaimVerdict") -> ClaimRow:
+    """Return a claim as a row of the first screen."""
+    words: dict[str, Literal["holds", "contradicted"]] = {
+        "established": "holds",
+        "consistent": "holds",
+        "contradicted": "contradicted",
+    }
+    note, text = claim_words(verdict)
+    return ClaimRow(
+        claim_title(verdict.claim),
+        text,
+        words.get(verdict.evidence, "not decided"),
+        note,
+        citation(verdict.claim.source, verdict.claim.place),
+    )
 
 
 def claim_title(claim: "Claim") -> str:

@@ -32,7 +32,7 @@ STEPS = ["study.cli", "study.host.steps.launch", "study.host.steps.prepare"]
 ANALYSIS = [
     "study.cli",
     "study.analysis.table.files",
-    "study.analysis.stats.step",
+    "study.analysis.step",
     "study.analysis.figures.step",
     "study.analysis.report.step",
 ]

@@ -5,55 +5,26 @@ import re
 import numpy as np
 import pytest
 
-from study.analysis.charts.phases import Bar, Bars, legend_sign, phases_chart
-from study.analysis.charts.ratios import Measured, ratios_chart
-from study.analysis.charts.svg import Chart, linear
-from study.analysis.charts.times import Panel, Row, times_chart
+from study.analysis.figures.marks import Arrow, Dot, Row
+from study.analysis.figures.order import Executed, order_chart
+from study.analysis.figures.rows import Group, RowsChart, rows_chart
+from study.analysis.figures.style import canvas, letters, plot, ticks
+from study.analysis.figures.svg import Chart, inline
 from study.analysis.published.beside import beside
 from study.analysis.report.drawings import main_chart
-from study.analysis.stats.analysis import analyse
-from study.analysis.stats.findings import OfSetting, Unsuccessful, WideSpread
-from study.analysis.stats.rows import level_rows, means_of
-from study.analysis.stats.usable import with_reasons
+from study.analysis.rows import level_rows, means_of
 from study.analysis.table.rows import table
-from study.analysis.wording.answer import answer_sentence
-from study.analysis.wording.cards import card, limit_card
-from study.analysis.wording.consequences import ranked
-from tests.unit.analysis.planted import setting
-from tests.unit.analysis.test_golden_page import fastest, planned, recorded
-
-
-@pytest.mark.parametrize("width", [120, 160, 320, 640])
-def test_an_axis_has_two_numbers_at_least_and_room_for_each(width: int) -> None:
-    for highest in np.geomspace(0.01, 9000, 200):
-        ticks = linear([highest], 0, width).ticks()
-        assert 2 <= len(ticks) <= 1 + width / 25
-        assert ticks[0] == 0
-
+from tests.unit.analysis.planted import analysis_of
+from tests.unit.analysis.test_golden_page import planned, recorded
 
 NAMES = (
     "16",
     "channels_last + cuda graph + fused",
-    "channels_last + cuda graph + fused + device",
     "bf16 + channels_last + cuda graph + fused + device",
     "folder/" + "letters" * 12 + "/one",
     "folder/" + "letters" * 12 + "/two",
 )
-TITLE = "GPU, torch, channels_last, cuda graph, fused, device, by batch size"
-
-
-def times_of(names: tuple[str, ...], best: str = "", doubtful: str = "") -> Chart:
-    rows = tuple(Row(name, "85% accurate", name == doubtful, name == best, (), 2.0, 1.0, 3.0) for name in names)
-    return present(times_chart([Panel(TITLE, rows)], "Every run", ""))
-
-
-def parts_of(names: tuple[str, ...], title: str = TITLE) -> Chart:
-    bars = tuple(Bar(name, {"forward_seconds": 1.0}) for name in names)
-    return present(phases_chart([Bars(title, bars)], "Where the time goes", ""))
-
-
-def ratios_of(names: tuple[str, ...], claimed: float | None = None) -> Chart:
-    return present(ratios_chart([Measured(name, 1.5, 1.2, 2.0) for name in names], claimed, "The ratios", ""))
+WAY = "GPU, torch, channels_last, cuda graph, fused, device"
 
 
 def present(chart: Chart | None) -> Chart:
@@ -61,97 +32,139 @@ def present(chart: Chart | None) -> Chart:
     return chart
 
 
-def texts(drawing: str) -> list[str]:
-    """What a reader sees of each text, its spaces left out: a long word goes on in the next line."""
-    seen = re.findall("<text.*?</text>", drawing)
-    return [re.sub(r"<[^>]*>|\s", "", text) for text in seen]
+def chart_of(*rows: Row, name: str = "", **changes: object) -> Chart:
+    return present(rows_chart(RowsChart((Group(rows, name),), "Every run", **changes)))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("names", [NAMES, NAMES[:4], NAMES[:1]])
-def test_every_row_of_a_chart_and_every_panel_has_its_whole_name(names: tuple[str, ...]) -> None:
-    """Three rows whose names begin alike would else read alike."""
-    for chart in (times_of(names), parts_of(names), ratios_of(names)):
-        for drawing in (chart.wide, chart.narrow):
-            assert [text for text in texts(drawing) if text in {re.sub(r"\s", "", name) for name in names}] == [
-                re.sub(r"\s", "", name) for name in names
-            ]
-            if chart.title != "The ratios":
-                assert re.sub(r"\s", "", TITLE) in texts(drawing)
-    assert times_of(NAMES[:1]).wide.count("<tspan") == 0  # a name that has room stands in one line
+def texts(drawing: str) -> list[tuple[str, float, float]]:
+    """What a reader sees of each text, with its place."""
+    found = re.findall(r'<text x="([^"]*)" y="([^"]*)">([^<]*)</text>', drawing)
+    return [(told, float(x), float(y)) for x, y, told in found]
 
 
-def test_a_chart_has_no_empty_band_above_no_line_on_another_and_a_line_for_the_ratio_one() -> None:
-    for chart in (times_of(NAMES[:4]), parts_of(NAMES[:4]), ratios_of(NAMES[:4])):
-        for drawing in (chart.wide, chart.narrow):
-            further = [float(y) for y in re.findall('<tspan[^>]* y="([^"]*)"', drawing)]
-            assert further == sorted(set(further)) != []
-    for chart in (parts_of(NAMES[:1], title=""), ratios_of(NAMES[:1])):
-        for drawing in (chart.wide, chart.narrow):
-            assert min(float(y) for y in re.findall('y1="([^"]*)"', drawing)) <= 12
-    claimed = ratios_of(NAMES[:1], claimed=1.5).wide
-    assert "claimed: 1.5" in re.sub("<[^>]*>", "", claimed)
-    (x,) = re.findall('<line x1="([^"]*)"[^>]*class="one"', claimed)
-    assert f'<line x1="{x}" x2="{x}"' in claimed.partition('class="one"')[0]  # on the line of the axis
+def places(drawing: str, kind: str) -> list[float]:
+    """The middle of each mark of a kind, from left to right."""
+    groups = re.findall(rf'<g class="mark {kind}"[^>]*>(.*?)</g>', drawing)
+    found = [re.findall(r'(?:cx="|d="M)([\d.]+)', shape) for shape in "".join(groups).split("/>")]
+    return sorted(float(x[0]) for x in found if x)
 
 
-def test_the_legend_names_the_colours_of_the_means_that_are_there() -> None:
-    assert list(times_of(("a", "b")).series) == ["mean"]
-    assert list(times_of(("a", "b"), best="a").series) == ["mean", "best"]
-    assert list(times_of(("a", "b"), best="a", doubtful="b").series) == ["mean", "best", "doubt"]
-    assert all(f'class="mean {tone}"' in legend_sign(tone) for tone in ("best", "doubt"))
+def seconds(drawing: str, kind: str) -> list[float]:
+    """Where the marks of a kind lie on the linear axis, by its two first numbers."""
+    axis = [(float(told.split()[0]), x) for told, x, _ in texts(drawing) if re.fullmatch(r"[\d.,]+( s)?", told)]
+    (low, left), (high, right) = sorted(axis)[:2]
+    return [low + (x - left) * (high - low) / (right - left) for x in places(drawing, kind)]
 
 
-def test_a_part_that_takes_no_time_is_not_named_as_one_that_takes_some() -> None:
-    card = limit_card("batch size 256", {"computing": 0.953, "validation": 0.045, "the rest": 0.002})
-    assert card.text == "Batch size 256: computing 95%, validation 4%."
+@pytest.mark.parametrize("width", [120, 160, 320, 640])
+def test_an_axis_has_two_numbers_at_least_and_room_for_each(width: int) -> None:
+    axes = plot(canvas(width, 40), 0, width, 0, 20)
+    for highest in np.geomspace(0.01, 9000, 60):
+        axes.set_xlim(0, highest)
+        ticks(axes, " s")
+        assert 2 <= len(axes.get_xticks()) <= 1 + width / 25
+        assert axes.get_xticks()[0] == 0
 
 
-@pytest.mark.parametrize(
-    ("tied", "name", "told"),
-    [
-        (["2", "8"], "0 (or 2)", "2 may be as fast: the difference is within noise. The time of 8 is not determined."),
-        (["8"], "0 (or 8)", "8 may be as fast: the difference is within noise."),
-    ],
-)
-def test_a_setting_whose_time_is_not_known_is_not_called_as_fast_beside_those_that_are(
-    tied: list[str], name: str, told: str
-) -> None:
-    found = fastest(level=setting(workers=0), factor="loader.workers", tied=tied, left_out=["8"], slower=[])
-    assert card(found, {}).answer == f"loader workers {name}"
-    assert card(found, {}).text.endswith(told)
-    sentence = answer_sentence(found)
-    assert ("the data do not separate 8 from it" in sentence) is (tied == ["8"])
-    assert ("the time of 8 is not determined" in sentence) is (tied != ["8"])
+def test_every_run_is_a_dot_at_its_time_that_links_to_its_row() -> None:
+    dots = tuple(Dot(value, f"tiny/r{place}") for place, value in enumerate((2.0, 3.0, 3.001, 5.0)))
+    chart = chart_of(Row("16", dots, mean=3.1, low=2.5, high=4.0))
+    for drawing in (chart.wide, chart.narrow):
+        assert seconds(drawing, "other") == pytest.approx([2, 3, 3, 5], abs=0.06)
+        assert re.findall('<a href="#run-tiny/([^"]*)"', drawing) == [f"r{place}" for place in range(4)]
+        heights = {float(y) for y in re.findall('cy="([^"]*)"', drawing)}
+        assert len(heights) == 2  # two that would lie on each other lie above each other
+    assert [told for _, told in chart.key] == ["one run", "mean, 95% interval"]
+
+
+def test_what_was_excluded_is_a_cross_with_its_value_and_moves_no_axis() -> None:
+    dots = (Dot(2.0), Dot(2.2), Dot(0.8, "tiny/near", aside=True), Dot(68.0, "tiny/far", aside=True))
+    chart = chart_of(Row("16", dots, mean=2.1, low=1.9, high=2.3), Row("32", (Dot(2.8),), mean=2.8))
+    told = [text for text, _, _ in texts(chart.wide)]
+    assert {"0.800 s, excluded", "68.0 s, excluded"} <= set(told)
+    assert chart.wide.count('class="mark beyond ink"') == 1
+    assert set(re.findall('aria-label="(near|far)"', chart.wide)) == {"near", "far"}
+    assert max(places(chart.wide, "aside")) < max(places(chart.wide, "beyond ink")) < 736
+    assert "excluded, in no number" in dict(chart.key).values()
+
+
+def test_what_is_out_of_the_ranking_is_hollow_dashed_and_grey_and_a_failed_row_has_its_cause() -> None:
+    chart = chart_of(Row("16", (Dot(2.0),), 2.0, 1.0, 3.0, "out", "60% accurate"), Row("32", cause="out of memory"))
+    hollow = '<g class="mark out" fill="var(--bg)" stroke="var(--out)"'
+    assert hollow in chart.wide and "stroke-dasharray" in chart.wide
+    assert "out of memory" in [told for told, _, _ in texts(chart.narrow)]
+    assert "out of the ranking" in dict(chart.key).values()
+
+
+def test_an_arrow_leads_from_mean_to_mean_with_the_ratio_on_it() -> None:
+    rows = (Row("CPU", (Dot(38.0),), 38.6), Row("GPU", (Dot(6.4),), 6.49, look="answer", claimed=3.9))
+    group = Group(rows, "Data loader", "16 worker processes", Arrow("6.0 times", "95%: 4.0 to 8.8"))
+    chart = present(rows_chart(RowsChart((group,), "The speed-up", axis="log")))
+    for drawing in (chart.wide, chart.narrow):
+        found = {told: (x, y) for told, x, y in texts(drawing)}
+        assert found["CPU"][1] < found["6.0 times"][1] < found["95%: 4.0 to 8.8"][1] < found["GPU"][1]
+        fast, slow = places(drawing, "mean")[:2]
+        assert fast < found["6.0 times"][0] < slow
+
+
+def test_a_ratio_has_a_line_at_one_and_the_claim_a_diamond() -> None:
+    chart = chart_of(Row("16", mean=1.5, low=1.2, high=2.0, claimed=1.8), axis="ratio", unit="")
+    (one,) = re.findall('class="one"[^>]*><path d="M([^ ]*)', chart.wide)
+    assert float(one) == pytest.approx(next(x for told, x, _ in texts(chart.wide) if told == "1"), abs=0.2)
+    assert len(places(chart.wide, "claim")) == 1
+
+
+@pytest.mark.parametrize("names", [NAMES, NAMES[:3], NAMES[:1]])
+def test_every_row_and_every_group_has_its_whole_name_and_no_line_lies_on_another(names: tuple[str, ...]) -> None:
+    """Rows whose names begin alike would else read alike."""
+    rows = [Row(name, (Dot(2.0),), 2.0, verdict="60% accurate") for name in names]
+    chart = chart_of(*rows, name=WAY)
+    for drawing in (chart.wide, chart.narrow):
+        seen = re.sub(r"\s", "", "".join(told for told, _, _ in texts(drawing)))
+        assert all(re.sub(r"\s", "", name) in seen for name in (*names, WAY))
+        starts = [(x, y) for _, x, y in texts(drawing)]
+        assert len(starts) == len(set(starts))
+
+
+def test_a_drawing_has_no_id_its_letters_are_text_and_its_colours_the_pages() -> None:
+    chart = chart_of(Row("<b>&", (Dot(2.0, "tiny/r1"),), 2.0, 1.0, 3.0, "answer"))
+    assert " id=" not in chart.wide + chart.narrow
+    assert "&lt;b&gt;&amp;" in chart.wide
+    assert 'role="group" aria-label="Every run"' in chart.wide  # what an image holds is no link
+    assert 'role="img"' in chart_of(Row("16", (Dot(2.0),), 2.0)).wide
+    assert not re.findall("#[0-9a-f]{6}", chart.wide.replace("#run", ""))
+    assert chart.wide == chart_of(Row("<b>&", (Dot(2.0, "tiny/r1"),), 2.0, 1.0, 3.0, "answer")).wide
+
+
+def test_a_name_with_dollar_signs_is_no_formula() -> None:
+    figure = canvas(200, 20)
+    letters(figure, r"GPU $\frac{$ $5090$", 0, 15)
+    assert texts(inline(figure))[0][0] == r"GPU $\frac{$ $5090$"
+
+
+def test_the_order_of_execution_marks_each_new_start() -> None:
+    runs = [Executed(Dot(1 + 0.1 * (place % 3), f"tiny/r{place}", place == 4), 1 + place // 3) for place in range(6)]
+    chart = present(order_chart(runs))
+    assert chart.caption.endswith("A dashed line is a new start.")
+    assert chart.wide.count("<a ") == 6
+    assert [told for _, told in chart.key] == ["one run", "excluded, in no number"]
+    assert order_chart(runs[:2]) is None
 
 
 def test_the_main_chart_has_the_first_published_times_beside_the_settings_that_they_are_of() -> None:
     """The document prints them twice, in a table and in a figure, and of a GPU alone."""
     plan = planned()
-    frame = with_reasons(plan.study, table(plan, {run.name: recorded(plan, at) for at, run in enumerate(plan.runs)}))
-    analysis = analyse(plan.study, frame)
-    groups = level_rows(plan.study, frame, analysis)
+    frame = table(plan, {run.name: recorded(plan, at) for at, run in enumerate(plan.runs)})
+    analysis = analysis_of(plan.study, frame)
+    groups = level_rows(plan.study, frame, analysis.groups)
     assert plan.beside is not None
     series = beside(plan.study, frame, plan.beside, means_of(groups))
     assert [one.table for one in series if one.metric == "fit_time"] == ["table", "figure"]
     chart = main_chart(plan, groups, analysis, series)
     assert chart is not None
-    _, ours, gpu = re.split("CPU, by batch size|GPU, by batch size", chart.wide)
-    assert "diamond" not in ours
-    least, *others = sorted(float(x) for x in re.findall(r'd="M([\d.]+) [^"]*" class="mark diamond"', gpu))
-    ticks = {float(told): float(x) for x, told in re.findall(r'<text x="([\d.]+)"[^>]*small soft[^>]*>([\d.]+)', gpu)}
-    (low, high) = sorted(ticks)[:2]
-    seconds = [low + (x - ticks[low]) * (high - low) / (ticks[high] - ticks[low]) for x in (least, *others)]
-    assert seconds == pytest.approx([7.18, 9.44, 10.5, 10.52], abs=0.1)
+    assert len(places(chart.wide, "claim")) + len(places(chart.wide, "beyond contra")) == 4  # of a GPU alone
     assert "Diamonds are published times (the blog, the table)." in chart.caption
     reduced = plan.model_copy(update={"study": plan.study.model_copy(update={"full": {"training.epochs": 3}})})
     less = main_chart(reduced, groups, analysis, series)
     assert less is not None
-    assert "published" not in less.wide + less.caption
-
-
-def test_runs_that_the_machine_cannot_make_are_no_failure_and_come_after_what_touches_the_answer() -> None:
-    absent = Unsuccessful(outcome="unavailable", message="no GPU", runs=["bs4-cuda-r1"])
-    failed = Unsuccessful(outcome="failed", message="planted", runs=["bs4-cpu-r1"])
-    spread = WideSpread(limit=0.1, spreads=[OfSetting(setting=setting(size=4), value=0.2)])
-    assert [one.what[0].partition(":")[0] for one in ranked([absent, spread, failed])][::2] == ["Failed", "Unavailable"]
-    assert ranked([absent])[0].effect == "Nothing is said about these settings."
+    assert "published" not in less.caption + "".join(told for _, told in less.key)

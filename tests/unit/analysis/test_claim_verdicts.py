@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from study.analysis.analysis import Analysis, read_analysis
+from study.analysis.answers.group import Group, Level
 from study.analysis.published.claims import Claim, claims_in
 from study.analysis.published.measured import (
     ClaimVerdict,
@@ -16,14 +18,11 @@ from study.analysis.published.measured import (
     evidence_of_ratios,
     verdicts,
 )
-from study.analysis.stats.analysis import Analysis, Group, Level, read_analysis
 from study.analysis.stats.usable import Estimate
-from study.analysis.wording.cards import SIGNS
-from study.analysis.wording.claims import LONGEST, claim_headline, claim_text
+from study.analysis.wording.claims import LONGEST, claim_headline, claim_text, claim_title, claim_words
 from study.artifacts.plan import read_plan
 from study.artifacts.published import all_published
 from study.artifacts.setting import Setting
-from study.base.files import ROOT
 from study.config.load import read_selection, read_study
 from study.config.study import Study
 from study.host.plan.configuration import study_folders
@@ -73,10 +72,13 @@ def optimum(**changes: Any) -> ClaimVerdict:
     [
         ([], "cannot_say"),
         ([None], "cannot_say"),
+        ([None, None], "cannot_say"),
         ([True], "consistent"),
         ([True, None], "consistent"),
+        ([True, True], "consistent"),
         ([False], "contradicted"),
         ([False, None], "contradicted"),
+        ([False, False], "contradicted"),
         ([True, False], "mixed"),
         ([True, False, None], "mixed"),
     ],
@@ -90,7 +92,9 @@ def test_a_claimed_ratio_is_judged_by_the_intervals_that_tell(within: list[bool 
     [
         ([], "cannot_say"),
         (["undecided"], "cannot_say"),
+        (["not_measured", "undecided"], "cannot_say"),
         (["alone"], "established"),
+        (["alone", "alone"], "established"),
         (["alone", "undecided"], "consistent"),
         (["alone", "not_measured"], "consistent"),
         (["among"], "tied"),
@@ -107,16 +111,37 @@ def test_a_claimed_batch_size_is_judged_by_the_groups_that_tell(standings: list[
     assert evidence_of_fastest(standings) == evidence
 
 
+def test_a_ratio_in_neither_interval_is_contradicted() -> None:
+    verdict = speedup((5.48, 9.13), (13.4, 22.3))
+    assert verdict.evidence == "contradicted"
+    assert [ratio.within for ratio in verdict.ratios] == [False, False]
+    assert claim_headline(verdict) == "Contradicted: 7.14 and 17.5, not 9.97"
+    assert claim_text(verdict) == (
+        "7.14 times (95%: 5.48 to 9.13) with a loader; 17.5 times (13.4 to 22.3) with the images on the device. 9.97 "
+        "lies in neither interval."
+    )
+
+
 @pytest.mark.parametrize(
     ("intervals", "headline", "sentence"),
     [
-        ([(5.0, 9.0)], "Contradicted here: 7.14 times, not 9.97", "9.97 lies outside this interval."),
-        ([(5.0, 10.0)], "Consistent with 9.97: 7.14 here", "9.97 lies within this interval."),
-        ([(5.5, 9.1), (13.4, 22.3)], "Contradicted: 7.14 and 17.5, not 9.97", "9.97 lies in neither interval."),
+        (
+            [(5.0, 9.0)],
+            "Contradicted here: 7.14 times, not 9.97",
+            "9.97 lies outside this interval.",
+        ),
+        (
+            [(5.0, 10.0)],
+            "Consistent with 9.97: 7.14 here",
+            "9.97 lies within this interval.",
+        ),
         ([(5.0, 10.0), (9.0, 30.0)], "Consistent with 9.97: 7.14 and 17.5 here", "9.97 lies in both intervals."),
-        ([(5.0, 10.0), (13.0, 30.0)], "Depends: 9.97 holds in 1 of 2 cases", "in the interval with a loader alone"),
+        (
+            [(5.0, 10.0), (13.0, 30.0)],
+            "Depends: 9.97 holds in 1 of 2 cases",
+            "lies in the interval with a loader alone",
+        ),
         ([(None, None)], "Cannot say: 7.14, no interval", "is neither confirmed nor contradicted"),
-        ([(None, None)] * 2, "Cannot say: 7.14 and 17.5, no interval", "device, both without an interval."),
         ([(0.157, 441.0)], "Cannot say: 7.14, no interval", "is neither confirmed nor contradicted"),
         ([], "Cannot say: not both were measured", "were not both measured at the claim's settings."),
     ],
@@ -131,6 +156,25 @@ def test_each_verdict_on_a_ratio_has_its_headline_and_its_sentence(
 
 def test_an_interval_that_is_too_wide_for_a_claim_still_tells_against_one_outside() -> None:
     assert speedup((20.0, 300.0)).evidence == "contradicted"
+
+
+def test_the_examples_two_clean_runs_leave_the_ratio_open_and_its_optimum_tied() -> None:
+    found = [verdict for name in ("batch-size", "speedup") for verdict in verdicts(CLAIMS, *example(name))]
+    assert [(claim_title(one.claim), one.evidence) for one in found] == [
+        ("Batch size 64 is the optimum", "tied"),
+        ("The GPU is 9.97 times as fast as the CPU", "cannot_say"),
+    ]
+    assert [claim_headline(one) for one in found] == [
+        "Not confirmed: 32 may be as fast",
+        "Cannot say: 7.14 and 17.5, no interval",
+    ]
+    assert claim_text(found[0]) == (
+        "With fastai and with torch 64 cannot be told from 32 (95%). What it says of the others is contradicted: they "
+        "reach 65.7% to 105% of its speed, not 63.3% to 76%; 32 and 128 lie outside (95%)."
+    )
+    assert claim_words(found[0])[0].startswith("Not confirmed: ")  # the evidence beside it says no such thing
+    assert claim_words(found[1])[0] == "7.14 and 17.5, no interval"
+    assert "9.97 is neither confirmed nor contradicted" in claim_text(found[1])
 
 
 @pytest.mark.parametrize(
@@ -168,6 +212,12 @@ def test_a_claimed_batch_size_stands_where_the_group_says(
 def test_the_speed_of_the_other_sizes_is_judged_by_its_interval(seconds: float, words: str) -> None:
     levels = [level(setting(size=64), 10.0, 1.05), level(setting(size=32), seconds, 1.05)]
     assert words in claim_text(optimum(levels=levels, indistinguishable=["64"]))
+
+
+def test_ratios_without_an_interval_say_so_once() -> None:
+    assert claim_text(speedup((None, None), (None, None))).startswith(
+        "7.14 times with a loader and 17.5 times with the images on the device, both without an interval. 9.97 is"
+    )
 
 
 def test_what_a_cpu_measured_says_nothing_of_a_claim_about_a_gpu() -> None:
@@ -248,18 +298,3 @@ def test_no_headline_is_longer_than_a_card(count: int, value: float, within: boo
     more: tuple[Evidence, ...] = (*kinds, "established", "tied")
     for evidence in more:
         assert len(claim_headline(ClaimVerdict(claim_of("gpu_blog"), evidence, groups=(group,)))) <= LONGEST
-
-
-@pytest.mark.parametrize(
-    ("standings", "words"),
-    [
-        (["among", "alone"], "the claimed setting is one of these"),
-        (["alone", "undecided"], "the claimed setting alone is the fastest wherever that can be said"),
-    ],
-)
-def test_the_page_on_reading_the_report_explains_the_word_that_the_code_gives(
-    standings: list[Standing], words: str
-) -> None:
-    text = " ".join((ROOT / "docs" / "reading-the-report.md").read_text(encoding="utf-8").split())
-    word = SIGNS[evidence_of_fastest(standings)][1]
-    assert words in text.partition(f" {word}**:")[2].partition("- **")[0]

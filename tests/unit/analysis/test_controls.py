@@ -1,6 +1,5 @@
 """The null control, the loader apart, what others do on a GPU, and what a run needs."""
 
-import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,24 +7,27 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from study.analysis.answers.bottleneck import Bottleneck
+from study.analysis.answers.null_control import NullControl
+from study.analysis.caveats.caveat import find_caveats
+from study.analysis.caveats.machine import Busy
+from study.analysis.caveats.runs import ExcludedRuns
+from study.analysis.caveats.steps import AboveCeiling, NeverSteady, SlowSteps
+from study.analysis.caveats.work import UnequalCircumstances
 from study.analysis.report.tables import resources
-from study.analysis.stats import findings
-from study.analysis.stats.analysis import analyse
-from study.analysis.stats.caveats import warnings_of
-from study.analysis.stats.findings import Bottleneck, NullControl
-from study.analysis.stats.usable import FAR, FIRST
-from study.analysis.wording.caveats import caveat_sentence
+from study.analysis.table.exclusions import FAR, FIRST, with_exclusions
 from study.artifacts.setting import EVERYWHERE
 from study.base import devices
+from study.base.errors import StudyError
 from study.config.load import check_settings
 from study.config.settings import Settings, get
 from study.config.study import Study
 from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.make import make_plan
 from tests.conftest import HERE, study_values, tiny_plan
-from tests.errors import refused
 from tests.timings import as_timings
-from tests.unit.analysis.found import Kind, only
+from tests.unit.analysis.found import only
+from tests.unit.analysis.planted import analysis_of
 
 
 def rows_of(study: Study, seconds: Any, **columns: Any) -> pd.DataFrame:
@@ -50,11 +52,6 @@ def study_of(**changes: Any) -> Study:
     return Study.model_validate(study_values(**changes))
 
 
-def warned(kind: type[Kind], study: Study, frame: pd.DataFrame) -> list[Kind]:
-    """The caveats of one kind."""
-    return only(kind, warnings_of(study, frame, "fit_seconds", None))
-
-
 def test_a_null_control_plans_every_configuration_twice_in_each_block() -> None:
     plan = tiny_plan(null_control=True, replicates=2)
     assert [run.settings.control for run in plan.runs].count("second") == len(plan.runs) / 2 == 4
@@ -66,12 +63,12 @@ def test_the_null_controls_runs_are_replicates_and_its_ratio_is_found() -> None:
     study = study_of(null_control=True, replicates=4)
     rng = np.random.default_rng(2)
     frame = rows_of(study, lambda settings, _: settings.training.batch_size * np.exp(rng.normal(0, 0.02)))
-    found = analyse(study, frame)
+    found = analysis_of(study, frame)
     (group,) = found.groups
     assert [(level.label, level.runs) for level in group.levels] == [("4", 8), ("8", 8)]
     assert [ratio.at.levels for ratio in found.control] == [{"training.batch_size": 4}, {"training.batch_size": 8}]
     assert all(ratio.ratio.value == pytest.approx(1, rel=0.05) for ratio in found.control)
-    last = found.answer[-1]
+    last = found.answers[-1]
     assert isinstance(last, NullControl)
     assert (last.at, last.ratio) in [(ratio.at, ratio.ratio.value) for ratio in found.control]
     assert (last.intervals, last.outside) == (2, 0)
@@ -79,8 +76,10 @@ def test_the_null_controls_runs_are_replicates_and_its_ratio_is_found() -> None:
 
 def test_a_null_control_that_differs_is_found() -> None:
     study = study_of(null_control=True, replicates=4, factors={"device": ["cpu"]}, curve=None)
-    found = analyse(study, rows_of(study, lambda settings, n: (2.0 if settings.control == "first" else 1.0) + n / 1000))
-    last = found.answer[-1]
+    found = analysis_of(
+        study, rows_of(study, lambda settings, n: (2.0 if settings.control == "first" else 1.0) + n / 1000)
+    )
+    last = found.answers[-1]
     assert isinstance(last, NullControl)
     assert (last.at, last.intervals, last.outside) == (EVERYWHERE, 1, 1)
     assert last.ratio == pytest.approx(2, rel=0.01)
@@ -93,7 +92,7 @@ def bottleneck(alone: float, device: float, both: float, noise: float = 0.01) ->
     rng = np.random.default_rng(3)
     times = {"alone": alone, "device": device, "workers": both}
     frame = rows_of(study, lambda settings, _: times[settings.loader.kind] * np.exp(rng.normal(0, noise)))
-    found = analyse(study, frame).answer[-1]
+    found = analysis_of(study, frame).answers[-1]
     assert isinstance(found, Bottleneck)
     return found
 
@@ -116,10 +115,36 @@ def test_two_that_cannot_be_told_apart_are_not() -> None:
     assert bottleneck(1.0, 1.01, 1.5, noise=0.2).limit is None
 
 
-def test_stock_fastai_has_no_loader_alone() -> None:
-    values = {"loader": {"kind": "alone"}, "training": {"loop": "fastai"}}
-    with refused("loader.kind", "alone"):
-        check_settings(Settings.model_validate({}).model_dump() | values, "study x")
+def test_the_loader_alone_compiles_nothing_and_stock_fastai_has_no_such_loader() -> None:
+    for values, words in (
+        ({"loader": {"kind": "alone"}, "training": {"compile": True}}, "training.compile: True is not allowed"),
+        ({"loader": {"kind": "alone"}, "training": {"loop": "fastai"}}, "loader.kind: 'alone' is not allowed"),
+    ):
+        with pytest.raises(StudyError, match=words):
+            check_settings(Settings.model_validate({}).model_dump() | values, "study x")
+
+
+class FakeNvml:
+    """Two GPUs: an idle one, and one that others use."""
+
+    NVMLError = RuntimeError
+
+    def nvmlInit(self) -> None: ...
+    def nvmlShutdown(self) -> None: ...
+    def nvmlDeviceGetCount(self) -> int:
+        return 2
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
+        return index
+
+    def nvmlDeviceGetComputeRunningProcesses(self, index: int) -> list[int]:
+        return [7] * index
+
+    def nvmlDeviceGetUtilizationRates(self, index: int) -> Any:
+        return SimpleNamespace(gpu=90 * index)
+
+    def nvmlDeviceGetPowerUsage(self, index: int) -> int:
+        return 70_000
 
 
 @pytest.mark.parametrize(
@@ -128,18 +153,7 @@ def test_stock_fastai_has_no_loader_alone() -> None:
 def test_others_on_the_gpus_that_are_visible_are_seen(
     visible: str, expected: devices.Activity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of two, the second is used by others."""
-    nvml = SimpleNamespace(
-        NVMLError=RuntimeError,
-        nvmlInit=lambda: None,
-        nvmlShutdown=lambda: None,
-        nvmlDeviceGetCount=lambda: 2,
-        nvmlDeviceGetHandleByIndex=lambda index: index,
-        nvmlDeviceGetComputeRunningProcesses=lambda index: [7] * index,
-        nvmlDeviceGetUtilizationRates=lambda index: SimpleNamespace(gpu=90 * index),
-        nvmlDeviceGetPowerUsage=lambda index: 70_000,
-    )
-    monkeypatch.setitem(sys.modules, "pynvml", nvml)
+    monkeypatch.setitem(__import__("sys").modules, "pynvml", FakeNvml())
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     assert devices.activity() == expected
 
@@ -148,23 +162,27 @@ def test_others_on_the_gpus_that_are_visible_are_seen(
     ("processes", "percent", "flagged"), [(0, 0, False), (1, 0, True), (0, 60, True), (float("nan"), 0, False)]
 )
 def test_a_gpu_that_others_use_is_flagged(processes: float, percent: float, flagged: bool) -> None:
-    frame = rows_of(study_of(), lambda *_: 1.0, other_device_processes=processes, device_percent_before=percent)
-    assert [caveat.runs for caveat in warned(findings.SharedGpu, study_of(), frame)] == [len(frame)] * flagged
+    study = study_of()
+    frame = rows_of(study, lambda *_: 1.0, other_device_processes=processes, device_percent_before=percent)
+    found = only(Busy, find_caveats(study, frame))
+    assert [caveat.runs for caveat in found] == [len(frame)] * flagged
 
 
 def test_a_run_that_never_settled_and_extreme_steps_are_warned_of() -> None:
-    frame = rows_of(study_of(), lambda *_: 1.0, settled=False, extreme_steps=3)
-    (restless,) = warned(findings.NeverSteady, study_of(), frame)
-    (slow,) = warned(findings.SlowSteps, study_of(), frame)
+    study = study_of()
+    frame = rows_of(study, lambda *_: 1.0, settled=False, extreme_steps=3)
+    found = find_caveats(study, frame)
+    (restless,), (slow,) = only(NeverSteady, found), only(SlowSteps, found)
     assert restless.runs == slow.runs == frame["run"].tolist()
     assert slow.steps == 6
 
 
 def test_a_run_above_its_ceiling_says_that_the_ceiling_was_measured_on_a_slower_machine() -> None:
-    frame = rows_of(study_of(), lambda *_: 1.0).assign(ceiling_share=0.9)
-    assert warned(findings.AboveCeiling, study_of(), frame) == []
+    study = study_of()
+    frame = rows_of(study, lambda *_: 1.0).assign(ceiling_share=0.9)
+    assert only(AboveCeiling, find_caveats(study, frame)) == []
     frame.loc[0, "ceiling_share"] = 3.29
-    (found,) = warned(findings.AboveCeiling, study_of(), frame)
+    (found,) = only(AboveCeiling, find_caveats(study, frame))
     assert (found.runs, found.share) == ([frame["run"][0]], 3.29)
 
 
@@ -176,7 +194,7 @@ def test_no_share_of_a_ceiling_that_one_run_exceeded_is_shown_and_those_of_anoth
         frame.loc[frame.index[frame["device"] == "cpu"][0], "ceiling_share"] = 3.29 if exceeded else 0.9
         shown = {
             group.label: "ceiling_share" in {row.key for row in resources(group)}
-            for group in analyse(study, frame).groups
+            for group in analysis_of(study, frame).groups
         }
         assert shown == {label: not (exceeded and label.startswith("cpu")) for label in shown}
         assert list(shown) == ["cpu", "cuda"]
@@ -198,41 +216,38 @@ def test_settings_with_unequal_threads_are_warned_of_unless_that_is_the_question
     frame = rows_of(study, lambda settings, _: 1.0 if get(settings, key) == levels[0] else 2.0)
     first = frame["fit_seconds"] == 1
     frame = frame.assign(threads=np.where(first, 16, 1), workers=4, **{key: np.where(first, *levels)})
-    found = warned(findings.UnequalCircumstances, study, frame)
+    found = only(UnequalCircumstances, find_caveats(study, frame))
     assert {one.factor: one.counts for one in found} == told
-    assert warned(findings.UnequalCircumstances, study, frame.assign(threads=8)) == []
+    equal = find_caveats(study, frame.assign(threads=8))
+    assert only(UnequalCircumstances, equal) == []
 
 
 def test_where_no_factor_tells_unequal_workers_apart_their_range_is_told() -> None:
     study = study_of(replicates=4)
     frame = rows_of(study, lambda *_: 1.0).assign(threads=1)
     frame["workers"] = [2 + place % 3 for place in range(len(frame))]
-    (found,) = warned(findings.UnequalCircumstances, study, frame)
+    (found,) = only(UnequalCircumstances, find_caveats(study, frame))
     assert (found.factor, found.counts) == (None, {"fewest": 2, "most": 4})
-    assert caveat_sentence(found).endswith("the same number of loader workers: from 2 to 4.")
 
 
-def test_a_run_that_is_excluded_says_why_and_whether_its_warm_up_explains_it() -> None:
+def test_a_run_that_is_excluded_says_why() -> None:
     study = study_of(replicates=3)
     frame = rows_of(study, lambda *_: 1.0)
-    frame["started"], frame["warm_up_extra_seconds"] = range(len(frame)), 0.5
-    frame.loc[0, ["fit_seconds", "warm_up_extra_seconds"]] = 9.0, 8.5
-    assert excluded(study, frame) == [(frame["run"][0], FAR, 8.5, 0.5)]
-    assert excluded(study, frame.assign(warmed_up=False)) == [(frame["run"][0], FIRST, 8.5, 0.5)]
-    frame.loc[0, "warm_up_extra_seconds"] = 0.5
-    assert excluded(study, frame) == [(frame["run"][0], FAR, None, None)]
+    frame["started"] = range(len(frame))
+    frame.loc[0, "fit_seconds"] = 9.0
+    assert excluded(study, frame) == [(frame["run"][0], FAR, 9.0)]
+    assert excluded(study, frame.assign(warmed_up=False)) == [(frame["run"][0], FIRST, 9.0)]
     frame.loc[0, "fit_seconds"] = 1.0
     assert excluded(study, frame) == []
 
 
-def excluded(study: Study, frame: pd.DataFrame) -> list[tuple[str, str, float | None, float | None]]:
-    """Name, reason and warm-ups of each run that is excluded."""
-    found = only(findings.ExcludedRuns, analyse(study, frame).warnings)
-    runs = found[0].runs if found else []
-    return [(run.run, run.reason, run.warm_up_seconds, run.usual_warm_up_seconds) for run in runs]
+def excluded(study: Study, frame: pd.DataFrame) -> list[tuple[str, str, float]]:
+    """Name, reason and time of each run that is excluded."""
+    found = only(ExcludedRuns, analysis_of(study, with_exclusions(study, frame)).warnings)
+    return [(run.run, run.reason, run.seconds) for one in found for run in one.runs]
 
 
 def test_what_no_level_knows_is_no_row_of_the_table() -> None:
     study = study_of()
-    found = analyse(study, rows_of(study, lambda *_: 1.0, energy_joules=50.0, images_per_joule=0.5))
+    found = analysis_of(study, rows_of(study, lambda *_: 1.0, energy_joules=50.0, images_per_joule=0.5))
     assert [resource.key for resource in resources(found.groups[0])] == ["energy_joules", "images_per_joule"]

@@ -9,22 +9,25 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from study.analysis.report.drawings import shares_of_best
-from study.analysis.stats.analysis import Analysis, Level, analyse, read_analysis
-from study.analysis.stats.findings import ExcludedRuns, Turn, UnequalCircumstances
+from study.analysis.analysis import Analysis, read_analysis
+from study.analysis.answers.fastest import level_verdict
+from study.analysis.answers.group import Level
+from study.analysis.answers.law import Turn
+from study.analysis.caveats.runs import ExcludedRuns
+from study.analysis.caveats.work import UnequalCircumstances
+from study.analysis.rows import graph_warm_up_sentence, level_rows, shares_of
 from study.analysis.stats.mixed_model import Array
-from study.analysis.stats.rows import level_rows, shares_of
-from study.analysis.stats.usable import FIRST, with_reasons
+from study.analysis.stats.usable import counted
 from study.analysis.table import files as table_files
-from study.analysis.wording.cards import limit_card
-from study.analysis.wording.qualified import tied_accuracy_sentence
-from study.analysis.wording.steps import graph_warm_up_sentence
+from study.analysis.table import rows
+from study.analysis.table.exclusions import FIRST
 from study.analysis.words import listed, number
 from study.artifacts.plan import Plan, read_plan
 from study.artifacts.samples import PHASES
 from study.base.files import ROOT
 from tests.examples import results_of
 from tests.unit.analysis.found import only
+from tests.unit.analysis.planted import analysis_of
 
 pytestmark = pytest.mark.xdist_group("the example")
 EXAMPLE = results_of("example-h200")
@@ -36,25 +39,14 @@ def words_of(page: Path) -> str:
     return " ".join(page.read_text(encoding="utf-8").split())
 
 
-def study_of(folder: Path) -> tuple[Plan, pd.DataFrame]:
-    """The plan of a study and the table of its records."""
-    plan = read_plan(folder / "plan.json")
-    return plan, table_files.read_table(plan, folder / "records", folder / "telemetry")[0]
-
-
 @pytest.fixture(scope="module")
 def plan() -> Plan:
     return read_plan(FOLDER / "plan.json")
 
 
 @pytest.fixture(scope="module")
-def frame() -> pd.DataFrame:
-    return study_of(FOLDER)[1]
-
-
-@pytest.fixture(scope="module")
-def analysis(plan: Plan, frame: pd.DataFrame) -> Analysis:
-    return analyse(plan.study, frame)
+def frame(plan: Plan) -> pd.DataFrame:
+    return table_files.read_table(plan, FOLDER / "records", FOLDER / "telemetry")[0]
 
 
 @pytest.fixture(scope="module")
@@ -83,17 +75,28 @@ def levels(analysis: Analysis) -> Iterator[tuple[str, Level]]:
 
 def test_the_table_and_the_analysis_follow_from_the_records(plan: Plan, frame: pd.DataFrame) -> None:
     kept = table_files.read_csv(FOLDER / "timings.csv", plan.study)
-    pd.testing.assert_frame_equal(frame[["run", "fit_seconds"]], kept[["run", "fit_seconds"]])
+    same = ["run", "fit_seconds", "session", "excluded"]
+    pd.testing.assert_frame_equal(frame[same], kept[same])
     found, written = (
         {name: level.time.model_dump() for name, level in levels(analysis) if level.time}
-        for analysis in (analyse(plan.study, kept), read_analysis(FOLDER / "fit.json"))
+        for analysis in (analysis_of(plan.study, kept), read_analysis(FOLDER / "fit.json"))
     )
     assert len(found) == 10
     assert found == within_rounding(written)
 
 
-def test_the_readme_quotes_the_example(frame: pd.DataFrame, analysis: Analysis, readme: str) -> None:
-    times = {name: level.time for name, level in levels(analysis)}
+def test_every_mean_of_the_example_lies_within_its_own_runs(plan: Plan, frame: pd.DataFrame) -> None:
+    analysis = analysis_of(plan.study, frame)
+    clean = counted(frame)
+    runs = clean[clean["outcome"] == "ok"].groupby(["device", "training.loop", "training.batch_size"])[analysis.y]
+    own = {f"{device}, {loop}, {size:g}": times for (device, loop, size), times in runs}
+    for name, level in levels(analysis):
+        assert level.time is not None
+        assert own[name].min() <= level.time.value <= own[name].max()
+
+
+def test_the_readme_quotes_the_example(plan: Plan, frame: pd.DataFrame, readme: str) -> None:
+    times = {name: level.time for name, level in levels(analysis_of(plan.study, frame))}
 
     def quoted(name: str) -> list[str]:
         time = times[name]
@@ -106,7 +109,7 @@ def test_the_readme_quotes_the_example(frame: pd.DataFrame, analysis: Analysis, 
         for text in quoted(name):
             assert text in readme
     assert f"{len(frame[frame['outcome'] == 'ok'])} runs" in readme
-    fastai, torch = analysis.groups
+    fastai, torch = analysis_of(plan.study, frame).groups
     rest = [[label for label in group.indistinguishable if label != group.best] for group in (fastai, torch)]
     assert f"fastest at {fastai.best}, and the data do not separate {listed(rest[0])} from it" in readme
     assert f"at its fastest, {torch.best}, and the data do not separate {listed(rest[1])} from that" in readme
@@ -117,16 +120,18 @@ def test_the_readme_quotes_the_example(frame: pd.DataFrame, analysis: Analysis, 
         assert f"it is shortest between {turn.low:g} and {turn.high:g} (95%)." in readme
 
 
-def test_the_pages_say_that_the_two_loops_had_unequal_threads(analysis: Analysis, readme: str, page: str) -> None:
-    (found,) = only(UnequalCircumstances, analysis.warnings)
+def test_the_pages_say_that_the_two_loops_had_unequal_threads(
+    plan: Plan, frame: pd.DataFrame, readme: str, page: str
+) -> None:
+    (found,) = only(UnequalCircumstances, analysis_of(plan.study, frame).warnings)
     assert (found.what, found.factor) == ("threads", "training.loop")
     clause = f"The plain loop had {found.counts['torch']} CPU thread and stock fastai {found.counts['fastai']}"
     assert clause in readme
     assert clause in page
 
 
-def test_the_readme_says_which_settings_did_not_learn(analysis: Analysis, readme: str) -> None:
-    groups = analysis.groups
+def test_the_readme_says_which_settings_did_not_learn(plan: Plan, frame: pd.DataFrame, readme: str) -> None:
+    groups = analysis_of(plan.study, frame).groups
     assert [list(group.unfair) for group in groups] == [["128", "256"], ["128", "256"]]
     reached = {failed: [] for failed in (True, False)}  # type: dict[bool, list[float]]
     for group in groups:
@@ -136,11 +141,10 @@ def test_the_readme_says_which_settings_did_not_learn(analysis: Analysis, readme
     assert f"128 and 256 reach {failed} on two classes, the smaller batch sizes {learned}." in readme
 
 
-def test_the_pages_quote_where_the_time_goes(
-    plan: Plan, frame: pd.DataFrame, analysis: Analysis, readme: str, page: str
-) -> None:
+def test_the_pages_quote_where_the_time_goes(plan: Plan, frame: pd.DataFrame, readme: str, page: str) -> None:
     """With the shares of the report's card and charts."""
-    groups = level_rows(plan.study, with_reasons(plan.study, frame), analysis)
+    analysis = analysis_of(plan.study, frame)
+    groups = level_rows(plan.study, frame, analysis.groups)
     fastai, rows = groups[0]
     shares = shares_of(rows, plan.study.total)
     assert fastai.label == "cuda, fastai"
@@ -154,31 +158,29 @@ def test_the_pages_quote_where_the_time_goes(
     assert f"still for data for {share(64, 'data_wait')}" in page
     assert f"takes another {share(64, 'valid')}" in page
     assert f"together are {share(256, 'data_wait', 'valid')}" in page
-    best = shares_of_best(plan, groups, analysis)
-    assert best is not None
-    told = f"validation {share(64, 'valid')}, waiting for data {share(64, 'data_wait')}, computing {device}"
-    assert told in limit_card(*best).text
 
 
-def test_the_page_quotes_the_first_runs_of_fresh_machines(frame: pd.DataFrame, analysis: Analysis, page: str) -> None:
+def test_the_page_quotes_the_first_runs_of_fresh_machines(plan: Plan, frame: pd.DataFrame, page: str) -> None:
     ok = frame[frame["outcome"] == "ok"]
     median = ok.groupby(["training.loop", "training.batch_size"])["blog_seconds"].transform("median")
     far = sorted(f"{ratio:.1f}" for ratio in ok["blog_seconds"] / median if ratio >= 1.5)
     assert f"Two of the {len(ok)} runs took {' and '.join(far)} times as long" in page
-    (found,) = only(ExcludedRuns, analysis.warnings)
+    (found,) = only(ExcludedRuns, analysis_of(plan.study, frame).warnings)
     assert {run.reason for run in found.runs} == {FIRST}
     slow = [run for run in found.runs if run.mean_seconds and run.seconds > 1.5 * run.mean_seconds]
-    own, usual = (
-        listed([f"{seconds:.3g} s" for seconds in column if seconds is not None])
-        for column in zip(*((run.warm_up_seconds, run.usual_warm_up_seconds) for run in slow), strict=True)
-    )
+    warm_up, keys = "warm_up_extra_seconds", ["training.loop", "training.batch_size"]
+    typical = counted(frame).groupby(keys)[warm_up].median()
+    rows = frame.set_index("run").loc[[run.run for run in slow]]
+    own = listed([f"{seconds:.3g} s" for seconds in rows[warm_up]])
+    usual = listed([f"{typical[tuple(row)]:.3g} s" for row in rows[keys].itertuples(index=False)])
     assert f"warm-up took them {own} in place of {usual}" in page
 
 
 def test_the_readme_quotes_the_speedup_with_its_times(readme: str) -> None:
     analysis = read_analysis(EXAMPLE / "speedup" / "fit.json")
-    plan, frame = study_of(EXAMPLE / "speedup")
-    found = analyse(plan.study, frame).ratios
+    plan = read_plan(EXAMPLE / "speedup" / "plan.json")
+    records = table_files.read_all(plan, EXAMPLE / "speedup" / "records")
+    found = analysis_of(plan.study, rows.table(plan, records)).ratios
     assert len(found) == 2
     for ratio, written in zip(found, analysis.ratios, strict=True):
         assert ratio.model_dump() == within_rounding(written.model_dump())
@@ -217,9 +219,11 @@ def test_a_warm_up_that_old_records_count_as_transforms_is_said_until_they_have_
 
 
 def test_the_pages_quote_the_times_of_three_ways_to_train(readme: str) -> None:
-    plan, frame = study_of(results_of("example-ways") / "ways")
+    study = results_of("example-ways") / "ways"
+    plan = read_plan(study / "plan.json")
+    found = analysis_of(plan.study, table_files.read_table(plan, study / "records", study / "telemetry")[0])
     page = words_of(ROOT / "docs" / "example-ways" / "README.md")
-    for group in analyse(plan.study, frame).groups:
+    for group in found.groups:
         times = {one.label: one.time for one in group.levels if one.time and one.label in group.indistinguishable}
         best = min(times, key=lambda label: times[label].value)
         time = times[best]
@@ -238,7 +242,9 @@ POINTS_AT_A_BATCH_SIZE, POINTS_OF_ALL = 0.04, 0.02
 
 def accuracies() -> dict[tuple[str, int], Array]:
     """The accuracies (n,) of the second example's runs, one or more for each of five seeds, by way and batch size."""
-    _, frame = study_of(results_of("example-ways") / "ways")
+    study = results_of("example-ways") / "ways"
+    plan = read_plan(study / "plan.json")
+    frame = table_files.read_table(plan, study / "records", study / "telemetry")[0]
     frame = frame[frame["outcome"] == "ok"]
     ways = frame["training.loop"] + " " + frame["training.optimizer_implementation"]
     return {
@@ -276,8 +282,10 @@ def test_the_three_ways_to_train_reach_one_mean_accuracy(one: str, other: str) -
 
 def test_the_pages_quote_what_the_switches_buy(readme: str) -> None:
     """The second example, whose page and README quote one estimate."""
-    plan, frame = study_of(results_of("example-switches") / "switches-gpu")
-    (switches,) = analyse(plan.study, frame).switches
+    study = results_of("example-switches") / "switches-gpu"
+    plan = read_plan(study / "plan.json")
+    found = analysis_of(plan.study, table_files.read_table(plan, study / "records", study / "telemetry")[0])
+    (switches,) = found.switches
     page = words_of(ROOT / "docs" / "example-switches" / "README.md")
     assert switches.combination
     best = switches.combination.times_as_fast
@@ -298,7 +306,11 @@ def test_the_pages_quote_what_the_switches_buy(readme: str) -> None:
         assert form.format(*(number(value) for value in (gain.value, gain.low, gain.high) if value is not None)) in page
 
 
-def test_a_setting_that_may_be_as_fast_is_told_with_the_accuracy_that_it_lacks_beyond_the_limit() -> None:
-    (group, *_) = read_analysis(results_of("example-ways") / "ways" / "fit.json").groups
-    assert tied_accuracy_sentence(group, ["16", "32"], 0.001)
-    assert tied_accuracy_sentence(group, ["16", "32"], 1.0) == ""
+def test_a_table_and_its_card_agree_on_a_setting_whose_time_is_not_determined() -> None:
+    (group,) = read_analysis(results_of("example-switches") / "switches-gpu" / "fit.json").groups
+    told = {level.label: level_verdict(level, group, 0.05) for level in group.levels if level.undetermined}
+    assert told == {
+        "fused": "slower, no interval",
+        "cuda graph + device": "slower, no interval",
+        "channels_last + device": "did not learn as well",
+    }

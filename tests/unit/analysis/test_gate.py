@@ -6,15 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from study.analysis.analysis import Analysis
+from study.analysis.answers.fastest import CannotSay, Fastest
 from study.analysis.stats import optimum
-from study.analysis.stats.analysis import Analysis, analyse
-from study.analysis.stats.findings import CannotSay, Fastest
 from study.analysis.stats.gate import undetermined
 from study.analysis.stats.log_model import Interval
 from study.analysis.stats.mixed_model import Array
+from study.analysis.table.exclusions import with_exclusions
 from study.config.study import Study
 from tests.conftest import repeats, study_values
 from tests.timings import as_timings
+from tests.unit.analysis.planted import analysis_of
 
 SIZES = (16, 32, 64, 128)
 TIMES = {16: 8.0, 32: 7.0, 64: 6.0, 128: 5.0}
@@ -37,7 +39,8 @@ def told(
     ]  # fmt: skip
     frame = as_timings(rows)
     frame["accuracy"] = frame["accuracy"].astype(float)
-    return analyse(Study.model_validate(values), frame)
+    study = Study.model_validate(values)
+    return analysis_of(study, with_exclusions(study, frame))
 
 
 def whole(rng: np.random.Generator, blocks: int = 5, noise: float = 0.03) -> list[tuple[int, int, int, float]]:
@@ -50,7 +53,7 @@ def whole(rng: np.random.Generator, blocks: int = 5, noise: float = 0.03) -> lis
 
 
 def test_the_fastest_is_named_with_what_cannot_be_told_from_it() -> None:
-    (answer,) = told(whole(np.random.default_rng(1))).answer
+    (answer,) = told(whole(np.random.default_rng(1))).answers
     assert isinstance(answer, Fastest)
     assert (answer.level.label, answer.tied, answer.left_out, answer.unfair) == ("128", [], [], {})
     assert answer.slower == ["16", "32", "64"]
@@ -75,7 +78,7 @@ def test_a_setting_that_does_not_learn_is_never_called_the_fastest(reached: floa
         rng = np.random.default_rng(seed)
         accuracies = {16: 0.9, 32: 0.91, 64: 0.89, 128: reached}
         noisy = {size: float(rng.binomial(206, share)) / 206 for size, share in accuracies.items()}
-        (answer,) = told(whole(rng), noisy).answer
+        (answer,) = told(whole(rng), noisy).answers
         assert isinstance(answer, Fastest)
         assert answer.level.label == "64"
         assert answer.unfair == {"128": "not_learned"}
@@ -84,7 +87,7 @@ def test_a_setting_that_does_not_learn_is_never_called_the_fastest(reached: floa
 
 def test_a_setting_that_does_not_learn_hides_no_tie_among_those_that_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(TIMES, 32, 6.0)
-    (answer,) = told(whole(np.random.default_rng(1)), {16: 0.9, 32: 0.91, 64: 0.89, 128: 0.5}).answer
+    (answer,) = told(whole(np.random.default_rng(1)), {16: 0.9, 32: 0.91, 64: 0.89, 128: 0.5}).answers
     assert isinstance(answer, Fastest)
     assert {answer.level.label, *answer.tied} == {"32", "64"}
     assert answer.slower == ["16"]
@@ -93,20 +96,26 @@ def test_a_setting_that_does_not_learn_hides_no_tie_among_those_that_do(monkeypa
 def test_equal_times_of_one_level_do_not_make_its_noise_nothing() -> None:
     times = {16: (1.0, 1.0, 1.0), 32: (1.0, 1.0, 1.0), 64: (0.95, 1.02, 1.12), 128: (30.0, 31.0, 33.0)}
     runs = [(1, block, size, times[size][block - 1]) for block in (1, 2, 3) for size in SIZES]
-    (answer,) = told(runs).answer
+    (answer,) = told(runs).answers
     assert isinstance(answer, Fastest)
     assert {answer.level.label, *answer.tied} == {"16", "32", "64"}
 
 
 def test_where_none_learned_none_is_called_the_fastest() -> None:
-    (answer,) = told(whole(np.random.default_rng(1)), dict.fromkeys(SIZES, 0.5)).answer
+    (answer,) = told(whole(np.random.default_rng(1)), dict.fromkeys(SIZES, 0.5)).answers
     assert isinstance(answer, CannotSay)
     assert set(answer.reasons.values()) == {"not_learned"}
     assert answer.more_runs is None
 
 
+def test_two_clean_runs_decide_nothing_and_one_more_is_asked_for() -> None:
+    (answer,) = told(whole(np.random.default_rng(1), blocks=2)).answers
+    assert isinstance(answer, CannotSay)
+    assert (set(answer.reasons.values()), answer.more_runs) == ({"few_runs"}, 1)
+
+
 def test_the_time_of_a_lone_setting_with_two_runs_cannot_be_said() -> None:
-    (answer,) = told([(1, block, 16, 8.0 + block / 100) for block in (1, 2)]).answer
+    (answer,) = told([(1, block, 16, 8.0 + block / 100) for block in (1, 2)]).answers
     assert isinstance(answer, CannotSay)
     assert answer.only
 
@@ -126,7 +135,7 @@ def test_no_law_rests_on_a_level_whose_time_cannot_be_told() -> None:
 def test_a_slow_level_with_too_few_runs_is_left_out_and_the_fastest_is_named() -> None:
     runs = whole(np.random.default_rng(1))
     kept = [run for run in runs if run[2] != 16 or run[1] <= 2]
-    (answer,) = told(kept).answer
+    (answer,) = told(kept).answers
     assert isinstance(answer, Fastest)
     assert answer.left_out == ["16"]
 

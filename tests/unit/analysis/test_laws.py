@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from benchmarks.coverage_laws import U_SHAPES, means_of_runs, turn_of
-from study.analysis.stats.curve import CurveFit, fit_curve, noise_of
-from study.analysis.stats.findings import (
+from study.analysis.answers.curve import CurveFit, fit_curve, noise_of
+from study.analysis.answers.law import (
     NoDifference,
     NoLaw,
     OtherLaw,

@@ -6,13 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from study.analysis.stats.analysis import analyse
-from study.analysis.stats.findings import Caveat, NotLearned, UnequalWork
-from study.analysis.stats.findings import Censored as CensoredRuns
+from study.analysis.caveats.caveat import Caveat
+from study.analysis.caveats.learning import Censored as CensoredRuns
+from study.analysis.caveats.learning import NotLearned
+from study.analysis.caveats.work import UnequalWork
 from study.analysis.stats.learning import Censored, censored_levels, learning_of
 from study.config.study import Study
 from tests.conftest import study_values
 from tests.timings import as_timings
+from tests.unit.analysis.planted import analysis_of
 
 STUDIES = 1000
 ALLOWED = 0.05 + 2.33 * (0.05 * 0.95 / STUDIES) ** 0.5
@@ -137,14 +139,14 @@ def caveats(target: bool = False, **columns: tuple[list[Any], list[Any]]) -> lis
         for level, size in enumerate(SIZES)
         for block in range(3)
     ]  # fmt: skip
-    return analyse(Study.model_validate(values), as_timings(rows)).warnings
+    return analysis_of(Study.model_validate(values), as_timings(rows)).warnings
 
 
 def test_a_setting_that_did_not_learn_is_a_caveat_with_its_accuracy() -> None:
     found = caveats(accuracy=([0.95, 0.96, 0.94], [0.51, 0.5, 0.52]))
     (caveat,) = [one for one in found if isinstance(one, NotLearned)]
-    assert (caveat.reason, caveat.beside) == ("at_chance", 0.5)
-    assert {one.setting.label: one.value for one in caveat.accuracies} == pytest.approx({"8": 0.51})
+    assert [(one.level.label, one.reason, one.beside) for one in caveat.levels] == [("8", "at_chance", 0.5)]
+    assert caveat.levels[0].accuracy == pytest.approx(0.51)
     equal = caveats(accuracy=([0.95, 0.96, 0.94], [0.95, 0.94, 0.95]))
     assert not any(isinstance(one, NotLearned) for one in equal)
 

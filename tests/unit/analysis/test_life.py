@@ -44,11 +44,11 @@ def test_the_parts_of_a_runs_life_add_up_from_one_run_to_the_next(plan: Plan) ->
     assert frame["between_seconds"].tolist() == pytest.approx([10 - 7.175] * 4)
     chart = life_chart([(setting(device="cpu"), frame)])
     assert chart
-    wide = {name: float(width) for width, name in re.findall(r'width="([\d.]+)"[^>]*piece (\w+)"', chart.wide)}
+    boxes = re.findall(r'class="mark piece (\w+)"[^>]*><path d="M([\d.]+) [^L]*L([\d.]+) ', chart.wide)
+    wide = {name: (float(right) - float(left) + 1) * 10 / 736 for name, left, right in boxes}
     assert "10.0 s" in chart.wide
-    share = 10.0 / sum(wide.values())
-    wanted = {"between": 2.83, "start": 0.5, "instruments": 1.0, "build": 0.3, "end": 1.0}
-    assert {name: share * wide[name] for name in wanted} == pytest.approx(wanted, abs=0.02)
+    wanted = {"start": 0.5, "instruments": 1.0, "build": 0.3, "end": 1.0 + 2.83}
+    assert {name: wide[name] for name in wanted} == pytest.approx(wanted, abs=0.02)
 
 
 def test_the_share_that_trained_is_said_and_pauses_between_starts_do_not_count(plan: Plan) -> None:

@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis.report.tables import NONE, level_tables
-from study.analysis.stats.analysis import Analysis, analyse
-from study.analysis.stats.contrasts import is_explained
-from study.analysis.stats.findings import CannotSay, Contrast, Fastest, MachineChanged
+from study.analysis.analysis import Analysis
+from study.analysis.answers.contrast import Contrast, is_explained
+from study.analysis.answers.fastest import CannotSay, Fastest
+from study.analysis.caveats.machine import MachineChanged
+from study.analysis.report.tables import NONE, level_row
 from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.machine_change import with_machine
 from study.artifacts.samples import WARM_UP_REPETITIONS, ReferenceWorkload
@@ -18,6 +19,7 @@ from study.config.study import Study
 from tests.conftest import repeats, study_values
 from tests.timings import as_timings
 from tests.unit.analysis.found import only
+from tests.unit.analysis.planted import analysis_of
 
 
 def test_its_value_leaves_out_the_warm_up_and_holds_what_interrupts_it() -> None:
@@ -48,7 +50,7 @@ def simulated(
                 "fit_seconds": seconds, "images_processed": 32, "reference_seconds": None if null else 0.002 * state,
             }
         )  # fmt: skip
-    return analyse(study, as_timings(rows))
+    return analysis_of(study, as_timings(rows))
 
 
 STEADY = np.ones(10)
@@ -66,10 +68,8 @@ def test_a_change_of_the_machine_that_meets_one_level_alone_is_no_finding() -> N
     assert ratio.ratio.high is not None
     assert ratio.ratio.high < 1  # the raw times would have published it
     assert is_explained(ratio)
-    assert (group.machine, group.best) == ("explains", None)
-    (rows,) = (table.rows for table in level_tables(analysis))
-    assert {(row.look, row.times_best, row.verdict) for row in rows} == {("", NONE, "cannot say")}
-    fastest, contrast = analysis.answer
+    assert group.machine == "explains"
+    fastest, contrast = analysis.answers
     assert isinstance(fastest, Fastest)
     assert fastest.machine == "explains"
     assert fastest.machine_change == pytest.approx(1.8)
@@ -80,11 +80,22 @@ def test_a_change_of_the_machine_that_meets_one_level_alone_is_no_finding() -> N
     assert changed.slowest_seconds / changed.fastest_seconds == pytest.approx(1.8)
 
 
+def test_where_the_machine_leaves_no_answer_no_setting_is_marked_as_the_best() -> None:
+    analysis = simulated(1.0, LOADED)
+    (group,) = analysis.groups
+    assert group.best is None
+    rows = [level_row(level, group) for level in group.levels]
+    assert {(row.look, row.times_best, row.verdict) for row in rows} == {("", NONE, "not decided")}
+    assert not analysis.answers[0].decided
+    (steady,) = simulated(0.5, WANDERING).groups
+    assert steady.best == "bf16"
+
+
 def test_two_runs_a_level_are_too_few_to_say_anything_whatever_the_machine_did() -> None:
     analysis = simulated(1.0, np.array([1.0, 1.6, 1.0, 1.61]), noise=0.002)
     (ratio,) = analysis.ratios
     assert (ratio.ratio.low, ratio.ratio.high, ratio.adjusted) == (None, None, None)
-    unsaid, _ = analysis.answer
+    unsaid, _ = analysis.answers
     assert isinstance(unsaid, CannotSay)
     assert set(unsaid.reasons.values()) == {"few_runs"}
     assert unsaid.more_runs == 1
@@ -104,7 +115,7 @@ def test_a_real_difference_stays_one_on_a_machine_that_wanders() -> None:
     analysis = simulated(0.5, WANDERING)
     (ratio,) = analysis.ratios
     assert not is_explained(ratio)
-    assert (analysis.groups[0].machine, analysis.groups[0].best) == (None, "bf16")
+    assert analysis.groups[0].machine is None
     assert ratio.adjusted is not None
     assert ratio.adjusted.value == pytest.approx(2.0, rel=0.05)
     assert analysis.groups[0].indistinguishable == ["bf16"]
@@ -127,13 +138,18 @@ def test_times_that_do_not_follow_the_reference_workload_are_not_bent_by_it() ->
         assert level.time_adjusted.value == pytest.approx(level.time.value, rel=0.03)
 
 
-@pytest.mark.parametrize(("null", "change"), [(False, pytest.approx(1.0)), (True, None)])
-def test_on_a_steady_machine_or_without_a_reference_workload_nothing_is_adjusted(null: bool, change: object) -> None:
-    analysis = simulated(0.9, WANDERING if null else STEADY, null=null)
+def test_on_a_steady_machine_nothing_is_adjusted() -> None:
+    analysis = simulated(0.9, STEADY)
     assert analysis.ratios[0].adjusted is None
     assert analysis.groups[0].levels[0].time_adjusted is None
-    assert analysis.groups[0].machine_change == change
+    assert analysis.groups[0].machine_change == pytest.approx(1.0)
     assert not only(MachineChanged, analysis.warnings)
+
+
+def test_records_without_a_reference_workload_are_analysed_as_before() -> None:
+    analysis = simulated(0.9, WANDERING, null=True)
+    assert analysis.groups[0].machine_change is None
+    assert analysis.ratios[0].adjusted is None
 
 
 def test_of_a_gpus_two_reference_workloads_the_one_counts_that_changed_more() -> None:

@@ -6,12 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis.stats.analysis import analyse
-from study.analysis.stats.findings import MixedImages, MixedMachines, MixedSoftware, SeveralMachines, SeveralStarts
-from study.analysis.stats.usable import with_reasons
+from study.analysis.caveats.inputs import Mixed
+from study.analysis.caveats.machine import SeveralStarts
+from study.analysis.table.exclusions import with_exclusions
 from study.config.study import Study
 from tests.conftest import study_values
 from tests.timings import as_timings
+from tests.unit.analysis.found import only
+from tests.unit.analysis.planted import analysis_of
 
 BATCH = "training.batch_size"
 
@@ -39,33 +41,32 @@ def study(**factors: Any) -> Study:
 
 
 def test_a_start_on_each_of_several_machines_is_a_start_of_its_own() -> None:
-    frame = with_reasons(study(), timings(3))
+    frame = with_exclusions(study(), timings(3))
     assert frame["session"].nunique() == 3
     assert (frame.groupby("node")["session"].nunique() == 1).all()
-    one = with_reasons(study(), timings(1))
+    one = with_exclusions(study(), timings(1))
     assert one["session"].tolist() == [1] * 12
 
 
 def test_a_slow_machine_is_named_and_makes_no_difference_between_settings() -> None:
-    found = analyse(study(), timings(2, extra=1.5))
-    assert [caveat for caveat in found.warnings if isinstance(caveat, SeveralMachines)] == [SeveralMachines(machines=2)]
-    assert not [caveat for caveat in found.warnings if isinstance(caveat, SeveralStarts)]
+    found = analysis_of(study(), with_exclusions(study(), timings(2, extra=1.5)))
+    assert only(SeveralStarts, found.warnings) == [SeveralStarts(starts=2, machines=2)]
     (group,) = found.groups
     assert sorted(group.indistinguishable) == ["4", "8"]
 
 
 @pytest.mark.parametrize(
-    ("factor", "column", "caveat"),
+    ("factor", "column", "what"),
     [
-        ("image", "image_id", MixedImages),
-        ("image", "software", MixedSoftware),
-        ("machine", "device_name", MixedMachines),
+        ("image", "image_id", "images"),
+        ("image", "software", "software"),
+        ("machine", "device_name", "machines"),
     ],
 )
-def test_what_a_factor_is_meant_to_change_is_no_caveat(factor: str, column: str, caveat: type) -> None:
+def test_what_a_factor_is_meant_to_change_is_no_caveat(factor: str, column: str, what: str) -> None:
     frame = timings(1)
     values = np.where(frame[BATCH] == 4, "one", "two")
     frame = frame.assign(**{column: values, factor: values})
-    assert [one for one in analyse(study(), frame).warnings if isinstance(one, caveat)]
+    assert [one.what for one in only(Mixed, analysis_of(study(), frame).warnings)] == [what]
     meant = study(**{factor: ["one", "two"]}).model_copy(update={"factors": {factor: ["one", "two"]}})
-    assert not [one for one in analyse(meant, frame).warnings if isinstance(one, caveat)]
+    assert not only(Mixed, analysis_of(meant, frame).warnings)

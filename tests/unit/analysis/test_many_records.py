@@ -10,11 +10,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from study.analysis.analysis import Analysis
 from study.analysis.figures.step import write_figures
 from study.analysis.report.step import render
-from study.analysis.stats.analysis import analyse
 from study.analysis.stats.mixed_model import fit_mixed
-from study.analysis.stats.step import write_fit
+from study.analysis.step import write_fit
 from study.analysis.table.files import read_table, write_timings
 from study.analysis.table.rows import values_of
 from study.artifacts.checked import read_records
@@ -25,7 +25,7 @@ from study.artifacts.telemetry import write_parquet
 from study.artifacts.telemetry_columns import COLUMNS
 from study.base.files import file_sha256
 from tests.conftest import tiny_plan
-from tests.unit.analysis.planted import with_measured
+from tests.unit.analysis.planted import analysis_of
 from tests.unit.artifacts.test_records import make_record
 
 
@@ -41,9 +41,13 @@ def results_of(plan: Plan, root: Path) -> Results:
         path = files.telemetry(plan.name, run.file)
         write_parquet(pd.DataFrame({name: [1.0, 2.0, 3.0 + number] for name in COLUMNS}), path)
         seconds = (1.0 + 0.01 * (number % 7)) / run.settings.training.batch_size
-        record = with_measured(make_record(plan, number, "ok", seconds, 1 + number // 3), fit_started=1.0)
-        started = f"2026-01-01T{number // 60:02d}:{number % 60:02d}:00+00:00"
-        own = {"started": started, "telemetry_sha256": file_sha256(path)}
+        record = make_record(plan, number, fit_seconds=seconds, session=1 + number // 3)
+        assert record.measurement is not None
+        own = {
+            "started": f"2026-01-01T{number // 60:02d}:{number % 60:02d}:00+00:00",
+            "telemetry_sha256": file_sha256(path),
+            "measurement": record.measurement.model_copy(update={"fit_started": 1.0}),
+        }
         files.record(plan.name, run.file).parent.mkdir(exist_ok=True)
         files.record(plan.name, run.file).write_text(sealed(record.model_copy(update=own)).model_dump_json())
     return files
@@ -82,9 +86,9 @@ def test_each_step_opens_each_record_and_its_samples_once_at_most(
     records, samples = {run.file for run in plan.runs}, {run.telemetry_file for run in plan.runs}
     steps: list[tuple[Callable[[], object], set[str]]] = [
         (lambda: write_timings(paths[0], *kept, paths[1]), records | samples),
-        (lambda: write_fit(*paths), set()),
+        (lambda: write_fit(*paths), records),
         (lambda: write_figures(*paths, *kept, files.figures(name)), records | samples),
-        (lambda: render([name], files.root, files.report), records),
+        (lambda: render([name], files.root, files.report), set()),
     ]
     for step, expected in steps:
         opened.clear()
@@ -119,7 +123,15 @@ def test_records_without_steps_are_checked_as_the_others_are(plan: Plan, files: 
     assert list(light.refused) == list(whole.refused) == [plan.runs[0].name]
     assert light.refused[plan.runs[0].name].startswith("record_sha256")
     for name, record in whole.included.items():
-        assert light.included[name] == with_measured(record, steps=[])
+        assert record.measurement is not None
+        measured = record.measurement.model_copy(update={"steps": []})
+        assert light.included[name] == record.model_copy(update={"measurement": measured})
+
+
+def analysed(plan: Plan, root: Path) -> tuple[pd.DataFrame, Analysis]:
+    files = results_of(plan, root)
+    frame, _ = read_table(plan, files.records(plan.name), files.telemetry_folder(plan.name))
+    return frame, analysis_of(plan.study, frame)
 
 
 def test_more_replicates_need_no_more_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,9 +145,7 @@ def test_more_replicates_need_no_more_models(tmp_path: Path, monkeypatch: pytest
     numbers = []
     for replicates in (6, 18):
         fits.clear()
-        plan = plan_of(replicates)
-        files = results_of(plan, tmp_path / str(replicates))
-        analyse(plan.study, read_table(plan, files.records(plan.name), files.telemetry_folder(plan.name))[0])
+        analysed(plan_of(replicates), tmp_path / str(replicates))
         numbers.append(len(fits))
         assert max(fits) == 3 * replicates
     assert numbers[0] == numbers[1] > 0

@@ -7,7 +7,7 @@ from scipy import stats
 from study.analysis.stats import mixed_model
 from study.analysis.stats.log_model import LogModel, fit_log_model, level_test
 from study.analysis.stats.optimum import draws, optimum_of
-from study.analysis.stats.usable import far_runs
+from study.analysis.table.exclusions import far_runs
 
 LEVELS, BLOCKS = 5, 5
 WHOLE = np.tile(range(LEVELS), BLOCKS).tolist(), np.repeat(range(BLOCKS), LEVELS).tolist()

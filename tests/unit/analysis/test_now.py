@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from study.analysis.progress import missing_sentence, progress_of, progress_sentence
-from study.analysis.wording.cards import Card, first_cards
+from study.analysis.table.rows import table
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.base.files import write_new
@@ -92,17 +92,7 @@ def test_a_table_of_many_studies_says_first_how_far_they_are(tmp_path: Path) -> 
         begun(tmp_path, runs, name)
     assert main(["report", "one", "two", "three", "tiny", "--results", str(tmp_path)]) == 0
     text = Page(tmp_path / "report.html").text
-    assert "31 of 36 planned runs are there: this is no final report." in text[: text.index("evidence")]
-    assert "4 of 9 runs" in text
-
-
-def test_a_table_of_many_studies_gives_the_answer_and_the_verdict_on_the_claim() -> None:
-    use, limit = Card("Use", "established", "64", ""), Card("What takes the time", "measured", "Validation", "")
-    claim = Card("Claim: 64 is the optimum", "established", "It is", "", claim=True)
-    for cards, first in (
-        ([use, limit, claim], [use, claim]), ([use, limit], [use, limit]), ([use], [use]), ([], []),
-    ):  # fmt: skip
-        assert first_cards(cards) == first
+    assert "31 of 36 planned runs are there: this is no final report." in text
 
 
 def test_no_record_at_all_is_one_line_and_no_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,16 +125,20 @@ def test_a_shared_folder_without_a_selection_is_reported_on_whole(tmp_path: Path
 
 def test_runs_that_this_machine_cannot_make_are_not_missing() -> None:
     plan = tiny_plan(factors=FACTORS, replicates=3)
-    made = [run.name for run in plan.runs if not run.unavailable]
-    assert progress_of(plan, made).whole
+    every = {run.name: make_record(plan, number) for number, run in enumerate(plan.runs)}
+    made = {run.name: every[run.name] for run in plan.runs if not run.unavailable}
+    assert progress_of(plan, table(plan, made)).whole
     absent = next(run.name for run in plan.runs if run.unavailable)
-    assert progress_of(plan, [*made, absent]).planned == len(made) + 1  # its record came from another machine
+    more = progress_of(plan, table(plan, made | {absent: every[absent]}))
+    assert more.planned == len(made) + 1  # its record came from another machine
 
 
 def test_what_is_missing_is_said_by_block_and_by_setting() -> None:
     plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [2, 4, 8]}, replicates=2)
-    made = [run.name for run in plan.runs if run.name.startswith("bs2-")]
-    progress = progress_of(plan, made[:1], refused=["bs4-cpu-r1"])
+    number = next(at for at, run in enumerate(plan.runs) if run.name == "bs2-cpu-r1")
+    frame = table(plan, {"bs2-cpu-r1": make_record(plan, number)})
+    frame.loc[frame["run"] == "bs4-cpu-r1", "outcome"] = "refused"
+    progress = progress_of(plan, frame)
     assert missing_sentence(progress) == (
         "Missing: 2 of the 3 runs of block 1 and all runs of block 2. "
         + f"No run yet: {' and '.join(progress.settings)}. 1 of the missing has a record that cannot be used."

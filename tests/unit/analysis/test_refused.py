@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from study.analysis.stats.analysis import read_analysis
-from study.analysis.stats.findings import RefusedRecords, RefusedSamples
+from study.analysis.analysis import read_analysis
+from study.analysis.caveats.runs import Refused
 from study.analysis.table.files import read_csv
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
@@ -86,12 +86,14 @@ def test_refused_records_are_named_by_file_and_key_and_the_others_are_analysed(
     table = read_csv(files.timings("tiny"), plan.study)
     assert table["outcome"].tolist() == ["refused", "refused", "ok", "ok"]
     assert table["fit_seconds"].dropna().tolist() == [1.02, 1.03]
-    caveats = only(RefusedRecords, read_analysis(files.fit("tiny")).warnings)
+    caveats = only(Refused, read_analysis(files.fit("tiny")).warnings)
     assert [(caveat.files, caveat.reason.split(":")[0]) for caveat in caveats] == [
         ([copied.name], "run"),
         ([edited.name], "record_sha256"),
     ]
-    assert all(f"{path.name} ({key}: " in page for path, key in ((copied, "run"), (edited, "record_sha256")))
+    assert all(
+        f"{path.name} does not fit: {key}: " in page for path, key in ((copied, "run"), (edited, "record_sha256"))
+    )
     assert "2 of 4 CPU runs" in page
     assert capsys.readouterr().err == (
         "tiny: 2 records do not fit and are not used; the report says which and why. "
@@ -109,18 +111,18 @@ def test_the_page_is_made_if_every_record_is_refused(plan: Plan, files: Results)
     assert "0 of 4 CPU runs" in page
 
 
-def test_records_without_a_checksum_are_counted_in_one_sentence(plan: Plan, files: Results) -> None:
+def test_records_without_a_checksum_are_counted(plan: Plan, files: Results) -> None:
     for run in plan.runs[:3]:
         path = files.record("tiny", run.file)
         path.write_text(json.dumps(json.loads(path.read_text()) | {"record_sha256": None}))
-    assert "Without a checksum of their own: 3 records. An edit would not show." in analysed(files)
+    assert "3 records without a checksum" in analysed(files)
 
 
 def test_a_damaged_record_that_was_excluded_is_named(plan: Plan, files: Results) -> None:
     path = files.records("tiny") / "disturbed" / plan.runs[0].file
     path.parent.mkdir()
     path.write_text("{")
-    assert f"disturbed/{path.name}, excluded before, does not fit: it is not JSON" in analysed(files)
+    assert f"disturbed/{path.name} does not fit: it is not JSON" in analysed(files)
 
 
 def of_another_run(path: Path) -> None:
@@ -148,10 +150,10 @@ def test_a_run_whose_samples_do_not_fit_keeps_its_times_alone(
     table = read_csv(files.timings("tiny"), plan.study)
     assert table["outcome"].tolist() == ["ok"] * 4
     assert table["cpu_percent"].isna().tolist() == [True, False, False, False]
-    (caveat,) = only(RefusedSamples, read_analysis(files.fit("tiny")).warnings)
+    (caveat,) = only(Refused, read_analysis(files.fit("tiny")).warnings)
     assert caveat.files == [path.name]
     assert caveat.reason.startswith("telemetry_sha256: ")
-    assert f"{path.name} (telemetry_sha256: " in page
+    assert f"{path.name} does not fit: telemetry_sha256: " in page
 
 
 def test_the_telemetry_figure_leaves_out_samples_that_do_not_fit(plan: Plan, files: Results) -> None:

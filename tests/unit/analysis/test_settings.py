@@ -2,18 +2,14 @@
 
 from pathlib import Path
 
-import pytest
-
-from study.analysis.stats.analysis import Analysis
-from study.analysis.stats.findings import Combination, Fastest, Ways
-from study.analysis.wording.consequences import waiting_settings
-from study.analysis.wording.qualified import DECODED, qualified_by
+from study.analysis.analysis import Analysis
+from study.analysis.answers.fastest import Fastest
+from study.analysis.answers.switches import Combination
+from study.analysis.answers.ways import Ways
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.base.files import write_new
 from study.cli import main
-from tests.unit.analysis.planted import setting
-from tests.unit.analysis.test_golden_page import fastest
 from tests.unit.artifacts.test_records import make_record
 from tests.unit.artifacts.test_setting import DROP, ODD, PATH, SIZE, odd_plan
 
@@ -39,9 +35,9 @@ def test_levels_with_a_comma_or_a_plus_are_found_by_key_in_every_group_and_way(t
     assert [group.setting.levels for group in analysis.groups] == [{PATH: name} for name in ODD]
     for group in analysis.groups:
         assert [(level.setting.levels, level.runs) for level in group.levels] == [({SIZE: 2}, 3), ({SIZE: 4}, 3)]
-    (ways,) = [answer for answer in analysis.answer if isinstance(answer, Ways)]
+    (ways,) = [answer for answer in analysis.answers if isinstance(answer, Ways)]
     assert sorted(str(way.group.levels[PATH]) for way in ways.ways) == sorted(ODD)
-    answers = [answer for answer in analysis.answer if isinstance(answer, Fastest)]
+    answers = [answer for answer in analysis.answers if isinstance(answer, Fastest)]
     assert [answer.group for answer in answers] == [group.setting for group in analysis.groups]
     for name in ODD:
         assert name in page
@@ -56,31 +52,7 @@ def test_switches_with_a_comma_or_a_plus_are_found_by_key_in_every_effect_and_co
         *((PATH, name) for name in ODD[1:]),
         (DROP, "drop last"),
     }
-    (combination,) = [answer for answer in analysis.answer if isinstance(answer, Combination)]
+    (combination,) = [answer for answer in analysis.answers if isinstance(answer, Combination)]
     assert combination.base.levels == {PATH: ODD[0], DROP: False}
     assert combination.best == next(level.setting for level in group.levels if level.label == group.best)
     assert "two + three" in page
-
-
-@pytest.mark.parametrize(("kind", "told"), [("device", [DECODED]), ("a, device", []), ("a + device", [])])
-def test_the_loader_of_the_best_way_is_a_level_and_no_part_of_a_name(kind: str, told: list[str]) -> None:
-    best = Combination(
-        group=setting(device="cpu"),
-        base=setting(kind="workers"),
-        best=setting(precision="device", kind=kind),
-        times_as_fast=fastest().time,
-    )
-    assert qualified_by(best, [best], [], 0.02, decoded=True).open == told
-    assert qualified_by(best, [best], [], 0.02, decoded=False).open == []
-
-
-def test_many_settings_that_wait_are_named_by_the_level_that_all_others_have(tmp_path: Path) -> None:
-    analysis, _ = reported(odd_plan(tmp_path), tmp_path / "results")
-    (level, *_), shares = analysis.groups[0].levels, {"a, b": 0.9, "device": 0.1}
-    levels = [
-        level.model_copy(update={"setting": setting(size=size, kind=kind), "data_wait_share": share})
-        for size in range(7)
-        for kind, share in shares.items()
-    ]
-    (told,) = waiting_settings([analysis.groups[0].model_copy(update={"levels": levels})])
-    assert told.endswith("these wait so long: the 7 settings without device.")

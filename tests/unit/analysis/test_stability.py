@@ -6,20 +6,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis.stats.analysis import analyse
-from study.analysis.stats.contrasts import Ratio, contrast_bootstrap, contrast_of
-from study.analysis.stats.curve import curve_of_model, fit_curve
+from study.analysis.answers.contrast import Contrast, NoRatio, contrast_of
+from study.analysis.answers.curve import curve_of_model, fit_curve
+from study.analysis.answers.law import Drifted, NoDifference
 from study.analysis.stats.equivalence import equivalent_to, sensitivity_of
-from study.analysis.stats.findings import Contrast, Drifted, NoDifference, NoRatio
 from study.analysis.stats.groups import drift_of
 from study.analysis.stats.log_model import LogModel, fit_log_model, level_test
 from study.analysis.stats.optimum import optimum_of
+from study.analysis.stats.ratios import Ratio, contrast_bootstrap
 from study.artifacts.setting import EVERYWHERE
 from study.config.study import Study
 from tests.chance import at_most
 from tests.conftest import repeats, study_values
 from tests.timings import as_timings
 from tests.unit.analysis.found import only
+from tests.unit.analysis.planted import analysis_of
 
 
 def runs(
@@ -142,7 +143,7 @@ def contrasted(replicates: int, **columns: Any) -> list[Ratio]:
     frame = as_timings(rows)
     if "accuracy" in columns:
         frame["accuracy"] += rng.normal(0, 0.001, len(frame))
-    return analyse(Study.model_validate(values), frame).ratios
+    return analysis_of(Study.model_validate(values), frame).ratios
 
 
 def test_a_setting_without_a_pair_is_named_beside_the_ratios() -> None:
@@ -155,10 +156,10 @@ def test_a_setting_without_a_pair_is_named_beside_the_ratios() -> None:
         for block in range(4) for device in ("cpu", "cuda") for size in (4, 8)
     ]  # fmt: skip
     study = Study.model_validate(values)
-    (found,) = only(Contrast, analyse(study, as_timings(rows)).answer)
+    (found,) = only(Contrast, analysis_of(study, as_timings(rows)).answers)
     assert [at.levels for at in found.alone] == [{"training.batch_size": 8}]
     apart = [row | {"session": 1 if row["device"] == "cpu" else 2} for row in rows]
-    (none,) = only(NoRatio, analyse(study, as_timings(apart)).answer)
+    (none,) = only(NoRatio, analysis_of(study, as_timings(apart)).answers)
     assert (none.slower, none.faster) == ("cpu", "cuda")
 
 

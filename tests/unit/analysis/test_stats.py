@@ -1,40 +1,145 @@
+import lmfit
 import numpy as np
 import pytest
 
-from study.analysis.stats.curve import fit_curve
-from study.analysis.stats.findings import NoDifference, PowerLaw
-from study.analysis.stats.fits import aicc
+from study.analysis.answers.curve import CurveFit, fit_curve, means_of
+from study.analysis.answers.law import NoDifference, PowerLaw, Unreplicated
+from study.analysis.stats.fits import Bounds, aicc, fit_laws
 from study.analysis.stats.gate import separate_sets
+from study.analysis.stats.laws import by_name
 from study.analysis.stats.log_model import fit_log_model, level_test
-from study.artifacts.published import published_by
+from study.artifacts.published import Figure, published_by
+from tests.chance import at_least
+from tests.conftest import repeats
 
 BATCH = "training.batch_size"
 
 
+def alpha_of(fit: CurveFit) -> Bounds:
+    """The interval of the power law's exponent."""
+    return fit.power.intervals["alpha"]
+
+
+SIZES = [8, 16, 32, 64, 128, 256, 512]
+
+
+Runs = tuple[list[float], list[float], list[int]]
+
+
+def planted_runs(alpha: float, noise: float, replicates: int = 5, seed: int = 0, drift: float = 0.0) -> Runs:
+    """Batch sizes, seconds T(b) = 15 (16/b)^alpha + 5 with lognormal noise and a drift from block to block, blocks."""
+    rng = np.random.default_rng(seed)
+    sizes = np.tile(SIZES, replicates)
+    blocks = np.repeat(np.arange(replicates), len(SIZES))
+    seconds = (15 * (16 / sizes) ** alpha + 5) * np.exp(rng.normal(0, noise, len(sizes)) + drift * blocks)
+    return sizes.tolist(), seconds.tolist(), blocks.tolist()
+
+
+def planted(alpha: float, noise: float, **changes: float) -> CurveFit:
+    """The curve that is fitted to such runs."""
+    return fit_curve(*planted_runs(alpha, noise, **changes))  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 1.5])
 def test_a_planted_alpha_is_recovered(alpha: float) -> None:
-    """From T(b) = 15 (16/b)^alpha + 5."""
-    sizes, blocks = np.tile([8, 16, 32, 64, 128, 256, 512], 5), np.repeat(range(5), 7)
-    seconds = (15 * (16 / sizes) ** alpha + 5) * np.exp(np.random.default_rng(0).normal(0, 0.01, 35))
-    fit = fit_curve(sizes.tolist(), seconds.tolist(), blocks.tolist())
-    interval = fit.power.intervals["alpha"]
+    fit = planted(alpha, 0.01)
     assert fit.power.coefficients["alpha"] == pytest.approx(alpha, abs=0.1)
-    assert interval.low is not None
-    assert interval.high is not None
-    assert interval.low <= alpha <= interval.high
+    assert alpha_of(fit).low is not None
+    assert alpha_of(fit).high is not None
+    assert (alpha_of(fit).low or 9) <= alpha <= (alpha_of(fit).high or 0)
     assert fit.power.reported or (alpha == 1 and fit.best == "inverse")
     assert isinstance(fit.verdict, PowerLaw) or fit.best == "inverse"
-    assert alpha == 1 or (isinstance(fit.verdict, PowerLaw) and not fit.verdict.inverse_fits)
+
+
+def test_the_interval_covers_the_planted_alpha_as_often_as_it_says() -> None:
+    inside, seeds = 0, repeats(20, 60)
+    for seed in seeds:
+        sizes, seconds, blocks = planted_runs(1.0, 0.05, replicates=3, seed=seed)
+        model = fit_log_model(seconds, sizes, blocks)
+        interval = fit_laws(means_of(model, model.levels), [by_name("power")])["power"].intervals["alpha"]
+        inside += (interval.low or 0.0) <= 1.0 <= (interval.high or 9.9)
+    assert inside >= at_least(0.93, len(seeds))
+
+
+def test_a_drift_between_blocks_does_not_blur_the_curve() -> None:
+    steady, drifting = planted(1.0, 0.02), planted(1.0, 0.02, drift=0.3)
+    assert drifting.power.coefficients["alpha"] == pytest.approx(steady.power.coefficients["alpha"], abs=0.05)
+
+
+def test_the_interval_is_the_one_of_lmfit() -> None:
+    """lmfit's profile (``conf_interval``) of the same residuals of logarithms."""
+    rng = np.random.default_rng(4)
+    sizes = np.repeat(SIZES, 5).astype(float)
+    seconds = (15 * 16 / sizes + 5) * np.exp(rng.normal(0, 0.03, len(sizes)))
+
+    def residual(p: lmfit.Parameters) -> object:
+        return np.log(p["c"] * (sizes / 64) ** -p["alpha"] + p["Tmin"]) - np.log(seconds)
+
+    parameters = lmfit.Parameters()
+    for name, value in (("c", 4.0), ("alpha", 0.9), ("Tmin", 5.0)):
+        parameters.add(name, value)
+    minimizer = lmfit.Minimizer(residual, parameters)
+    result = minimizer.minimize()
+    bounds = lmfit.conf_interval(minimizer, result, p_names=["alpha"], sigmas=[0.95])["alpha"]
+    fit = fit_curve(sizes.tolist(), seconds.tolist(), [0] * len(sizes))
+    assert fit.power.coefficients["alpha"] == pytest.approx(result.params["alpha"].value, abs=0.01)
+    assert alpha_of(fit).low == pytest.approx(bounds[0][1], abs=0.015)
+    assert alpha_of(fit).high == pytest.approx(bounds[-1][1], abs=0.015)
+
+
+def blogs_times() -> list[Figure]:
+    """The blog's two runs over its batch sizes: one in its table, one in its figure."""
+    rows = published_by("published", "gpu_blog", "batch-size").figures
+    return [row for row in rows if row.metric == "fit_time" and BATCH in row.at]
+
+
+def size_of(row: Figure) -> float:
+    return float(row.at[BATCH])
+
+
+def test_no_law_fits_the_blogs_five_points_better_than_a_constant() -> None:
+    table = [row for row in blogs_times() if row.table == "table"]
+    fit = fit_curve([size_of(row) for row in table], [row.value for row in table], [1] * 5)
+    assert fit.models["constant"].coefficients["T0"] == pytest.approx(9.680, abs=0.001)
+    assert fit.power.aicc is None  # undefined: n - k - 1 = 0
+    assert not fit.power.reported
+    assert (alpha_of(fit).low, alpha_of(fit).high) == (None, None)
+    assert fit.best == "constant"
+    assert fit.verdict == Unreplicated(law=None)
 
 
 def test_the_blogs_two_runs_together_do_not_tell_one_batch_size_from_another() -> None:
-    """One is in its table, one in its figure."""
-    rows = published_by("published", "gpu_blog", "batch-size").figures
-    times = [row for row in rows if row.metric == "fit_time" and BATCH in row.at]
-    fit = fit_curve([float(row.at[BATCH]) for row in times], [row.value for row in times], [row.table for row in times])
+    times = blogs_times()
+    fit = fit_curve([size_of(row) for row in times], [row.value for row in times], [row.table for row in times])
     assert fit.differs_p is not None
     assert fit.differs_p > 0.05
     assert isinstance(fit.verdict, NoDifference)
+
+
+def test_pure_noise_prints_no_alpha() -> None:
+    rng = np.random.default_rng(1)
+    printed = 0
+    for _ in repeats(20, 60):
+        seconds = np.exp(rng.normal(1.5, 0.05, 15))
+        fit = fit_curve(np.tile([16, 32, 64, 128, 256], 3).tolist(), seconds.tolist(), np.repeat([1, 2, 3], 5).tolist())
+        printed += bool(fit.power.reported)
+    assert printed == 0
+
+
+def test_a_u_shape_prints_no_alpha() -> None:
+    rng = np.random.default_rng(2)
+    sizes = np.tile([16, 32, 64, 128, 256], 5)
+    seconds = (4 + 60 / sizes + sizes / 40) * np.exp(rng.normal(0, 0.02, 25))
+    fit = fit_curve(sizes.tolist(), seconds.tolist(), np.repeat(range(5), 5).tolist())
+    assert not fit.power.reported
+    assert fit.differs_p is not None
+    assert fit.differs_p < 0.05
+
+
+def test_one_run_a_setting_cannot_tell_chance_from_shape() -> None:
+    fit = fit_curve([8, 16, 32, 64, 128, 256], [30.0, 18.0, 12.0, 9.0, 7.5, 6.7], [1] * 6)
+    assert not fit.power.reported
+    assert isinstance(fit.verdict, Unreplicated)
 
 
 def test_aicc_is_undefined_where_it_divides_by_nothing() -> None:
@@ -55,6 +160,13 @@ def test_intervals_cover_the_planted_mean_as_often_as_they_say() -> None:
         assert ratio.high is not None
         inside += ratio.low <= np.exp(0.2) <= ratio.high
     assert 0.90 <= inside / 200 <= 0.99
+
+
+def test_means_are_those_of_balanced_data_by_hand() -> None:
+    model = fit_log_model([2.0, 8.0, 3.0, 27.0], ["a", "a", "b", "b"], [1, 2, 1, 2])
+    assert model.mean("a").value == pytest.approx(4.0)
+    assert model.mean("b").value == pytest.approx(9.0)
+    assert model.degrees(model.weights("a", "b")) == pytest.approx(1, abs=0.01)
 
 
 def test_an_unbalanced_block_does_not_bias_the_means() -> None:

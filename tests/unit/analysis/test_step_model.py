@@ -4,9 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis.stats.step_model import StepModel, step_model
+from study.analysis.answers.step_model import StepModel, step_model, step_sentence
 from study.analysis.table.steps import extreme_steps
-from study.analysis.wording.steps import step_sentence
 from tests.unit.analysis.planted import setting
 
 SIZES = (16, 32, 64, 128, 256)

@@ -2,21 +2,22 @@
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis.report.ending import answer_line
-from study.analysis.stats import findings
-from study.analysis.stats.analysis import Analysis, analyse
-from study.analysis.stats.caveats import warnings_of
-from study.analysis.stats.switches import Switches
+from study.analysis.analysis import Analysis
+from study.analysis.answers.context import Context
+from study.analysis.answers.switches import Switches
+from study.analysis.caveats.caveat import find_caveats
+from study.analysis.caveats.work import DecodedBefore
 from study.analysis.table.rows import table
-from study.analysis.wording.switches import effect_sentence
 from study.artifacts.record import Record
 from study.artifacts.run import Run
 from study.base.errors import StudyError
+from study.base.files import write_new
 from study.config.load import read_study
 from study.config.selection import Selection
 from study.host.plan.configuration import study_folders
@@ -24,7 +25,8 @@ from tests.chance import at_most
 from tests.conftest import repeats, tiny_plan
 from tests.timings import as_timings
 from tests.unit.analysis.found import only as only_of
-from tests.unit.analysis.planted import with_measured
+from tests.unit.analysis.planted import analysis_of
+from tests.unit.analysis.test_report import finish
 from tests.unit.artifacts.test_records import make_record
 
 FACTORS = {
@@ -59,7 +61,7 @@ def records(seed: int, noise: float = 0.02, time: Callable[[Run], float] = secon
 
 
 def analysed(seed: int, noise: float = 0.02, time: Callable[[Run], float] = seconds) -> Analysis:
-    return analyse(PLAN.study, table(PLAN, records(seed, noise, time)))
+    return analysis_of(PLAN.study, table(PLAN, records(seed, noise, time)))
 
 
 def only(found: Analysis) -> Switches:
@@ -94,7 +96,8 @@ def test_the_best_combination_is_compared_with_the_first_level_of_each_switch() 
     assert combination.base.label == "first levels"
     assert combination.best.label in ("bf16 + channels_last", "bf16 + channels_last + fused")
     assert combination.times_as_fast.value == pytest.approx(2 * 1.2 * TOGETHER, rel=0.04)
-    assert answer_line("tiny", found.answer).startswith(f"tiny: On the CPU {combination.best.label} trains ")
+    assert combination.decided
+    assert found.answer == only(found).text(Context(PLAN.study, found.groups))
 
 
 def test_where_nothing_differs_an_effect_is_made_up_in_no_more_than_one_study_of_twenty() -> None:
@@ -112,29 +115,34 @@ def test_the_bounds_hold_the_planted_effects_where_one_run_is_far_and_one_block_
         victim = list(made)[seed % len(made)]
         measured = made[victim].measurement
         assert measured
-        made[victim] = with_measured(made[victim], fit_seconds=3 * measured.fit_seconds)
-        fused = next(e for e in only(analyse(PLAN.study, table(PLAN, made))).effects if e.level == "fused")
+        slow = measured.model_copy(update={"fit_seconds": 3 * measured.fit_seconds})
+        made[victim] = made[victim].model_copy(update={"measurement": slow})
+        fused = next(e for e in only(analysis_of(PLAN.study, table(PLAN, made))).effects if e.level == "fused")
         held += fused.times_as_fast.low <= 1 <= fused.times_as_fast.high  # type: ignore[operator]
     assert held >= 0.9 * len(studies)
 
 
 def test_a_setting_that_failed_leaves_its_pairs_out_and_the_rest_are_compared() -> None:
     made = records(1)
-    lost = {"training.precision": "bf16", "training.memory_format": "contiguous"}
     for number, run in enumerate(PLAN.runs):
-        if lost.items() <= run.setting.levels.items():
+        if (
+            run.setting.levels["training.precision"] == "bf16"
+            and run.setting.levels["training.memory_format"] == "contiguous"
+        ):
             made[run.name] = make_record(PLAN, number, "failed")
-    effects = {effect.level: effect for effect in only(analyse(PLAN.study, table(PLAN, made))).effects}
+    effects = {effect.level: effect for effect in only(analysis_of(PLAN.study, table(PLAN, made))).effects}
     assert effects["bf16"].settings == 3
     assert effects["bf16"].times_as_fast.value == pytest.approx(2 * TOGETHER, rel=0.03)
     assert effects["channels_last"].settings == 3
 
 
-def with_energy(unknown: Callable[[Run], bool]) -> pd.DataFrame:
+def with_energy(made: dict[str, Record], unknown: Callable[[Run], bool]) -> pd.DataFrame:
     """Planted: bf16 takes half the energy and fused a fifth more, and it is not known of some runs."""
-    frame, buys = table(PLAN, records(1)), {"bf16": 0.5, "fused": 1.2}
+    frame = table(PLAN, made)
     joules = {
-        run.name: 100.0 * math.prod(buys.get(str(level), 1.0) for level in run.setting.levels.values())
+        run.name: 100.0
+        * (0.5 if "bf16" in run.setting.levels.values() else 1)
+        * (1.2 if "fused" in run.setting.levels.values() else 1)
         for run in PLAN.runs
         if not unknown(run)
     }
@@ -143,25 +151,38 @@ def with_energy(unknown: Callable[[Run], bool]) -> pd.DataFrame:
 
 def test_energy_is_compared_where_it_is_known_on_both_sides_and_the_number_of_pairs_is_told() -> None:
     """The energy of short runs is not known: here of all with channels_last."""
-    frame = with_energy(lambda run: run.setting.levels["training.memory_format"] == "channels_last")
-    effects = {effect.level: effect for effect in only(analyse(PLAN.study, frame)).effects}
+    frame = with_energy(records(1), lambda run: run.setting.levels["training.memory_format"] == "channels_last")
+    effects = {effect.level: effect for effect in only(analysis_of(PLAN.study, frame)).effects}
     assert [effects[level].energy for level in ("bf16", "fused")] == pytest.approx([0.5, 1.2])
     assert [effects[level].known["energy"] for level in ("bf16", "fused", "channels_last")] == [3, 2, 0]
     assert [effects[level].known["memory"] for level in ("bf16", "fused", "channels_last")] == [6, 4, 6]
     assert effects["channels_last"].energy is None
-    told = {level: effect_sentence(effect) for level, effect in effects.items()}
-    assert told["bf16"].endswith("memory unchanged, energy -50% (in 3 of 6 pairs).")
-    assert told["channels_last"].endswith("memory unchanged, energy not compared (known in 0 of 6 pairs).")
 
 
 def test_one_pair_is_too_few_for_a_mean_where_there_are_more_and_what_no_run_knows_is_not_named() -> None:
-    known = {"training.memory_format": "contiguous", "training.optimizer_implementation": "auto"}
-    frame = with_energy(lambda run: not known.items() <= run.setting.levels.items())
-    bf16 = only(analyse(PLAN.study, frame)).effects[0]
+    settings = {("auto", "contiguous"), ("bf16", "contiguous")}
+    frame = with_energy(
+        records(1),
+        lambda run: (
+            (run.setting.levels["training.precision"], run.setting.levels["training.memory_format"]) not in settings
+            or run.setting.levels["training.optimizer_implementation"] != "auto"
+        ),
+    )
+    bf16 = only(analysis_of(PLAN.study, frame)).effects[0]
     assert (bf16.energy, bf16.known["energy"]) == (None, 1)
     nowhere = only(analysed(1)).effects[0]
     assert (nowhere.energy, nowhere.known) == (None, {"accuracy": 6, "memory": 6})
-    assert "energy" not in effect_sentence(nowhere)
+
+
+def test_the_page_has_a_row_for_each_switch_and_for_those_that_depend_on_each_other(tmp_path: Path) -> None:
+    for run in PLAN.runs:
+        write_new(tmp_path / PLAN.name / "records" / run.file, records(1)[run.name].model_dump_json())
+    found = finish(PLAN, tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    switches = only(found)
+    names = [switches.label(effect).replace("_", "_<wbr>") for effect in switches.effects]
+    names += [f"{both.first.label} with {both.second.label}" for both in switches.interactions]
+    assert all(f'<th scope="row">{name}</th>' in page for name in names)
 
 
 def test_the_study_of_switches_is_a_full_factorial_and_goes_with_no_curve() -> None:
@@ -172,9 +193,8 @@ def test_the_study_of_switches_is_a_full_factorial_and_goes_with_no_curve() -> N
         tiny_plan(factors=FACTORS, contrast="training.precision", curve=None, effects=True)
 
 
-@pytest.mark.parametrize(("kinds", "others"), [(["workers", "device"], ["workers"]), (["workers", "threads"], None)])
-def test_what_the_clock_of_images_on_the_device_leaves_out_is_said(kinds: list[str], others: list[str] | None) -> None:
+@pytest.mark.parametrize(("kinds", "found"), [(["workers", "device"], 1), (["workers", "threads"], 0)])
+def test_what_the_clock_of_images_on_the_device_leaves_out_is_found(kinds: list[str], found: int) -> None:
     study = tiny_plan(factors={"loader.kind": kinds}, loader={"kind": "workers"}, curve=None).study
     frame = as_timings({"loader.kind": kind, "fit_seconds": 1.0} for kind in kinds)
-    found = only_of(findings.DecodedBefore, warnings_of(study, frame, "fit_seconds", None))
-    assert [one.others for one in found] == ([others] if others else [])
+    assert len(only_of(DecodedBefore, find_caveats(study, frame))) == found

@@ -6,17 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.analysis.stats.analysis import analyse
-from study.analysis.stats.contrasts import quotient_of
-from study.analysis.stats.findings import Ways
+from study.analysis.answers.context import Context
+from study.analysis.answers.ways import Ways
 from study.analysis.stats.groups import groups_of
-from study.analysis.stats.usable import with_reasons, with_true_shares
-from study.analysis.wording.answer import answer_sentence
-from study.analysis.wording.cards import card
+from study.analysis.stats.ratios import quotient_of
+from study.analysis.stats.usable import with_true_shares
+from study.analysis.table.exclusions import with_exclusions
 from study.config.study import Study
 from tests.chance import at_least
 from tests.conftest import repeats, study_values
 from tests.timings import as_timings
+from tests.unit.analysis.planted import analysis_of
 
 TIMES: dict[tuple[str, str], dict[int, float]] = {
     ("fastai", "channels_last"): {16: 10.0, 32: 8.0, 64: 9.0},
@@ -53,13 +53,17 @@ def measured(
     return Study.model_validate(study), as_timings(rows)
 
 
-def test_the_fastest_of_all_comes_first_by_what_it_does_not_share() -> None:
-    found = analyse(*measured(1)).answer[0]
+def test_the_fastest_of_all_comes_first_and_is_the_answer_beside_the_first_way() -> None:
+    analysis = analysis_of(*measured(1))
+    found = analysis.answers[0]
     assert isinstance(found, Ways)
-    sentence = answer_sentence(found)
-    assert sentence.startswith("The fastest of all is torch, batch size 64, 1.99 s; fastai, batch size 32 takes 4")
-    assert sentence.endswith(") as long.")
-    assert (card(found, {}).evidence, card(found, {}).answer) == ("established", "torch, batch size 64")
+    assert found.decided
+    assert [(way.group.levels["training.loop"], way.level.label) for way in found.ways] == [
+        ("torch", "64"),
+        ("fastai", "32"),
+    ]
+    assert found.beside == found.ways[1]
+    assert analysis.answer == found.text(Context(measured(1)[0], analysis.groups))
 
 
 @pytest.mark.parametrize("broken", [False, True])
@@ -71,7 +75,7 @@ def test_the_interval_holds_the_planted_ratio_as_often_as_it_says(broken: bool) 
     bounds, studies = [], repeats(15, 40)
     for seed in studies:
         study, frame = measured(seed, 5, broken=broken)
-        groups = groups_of(study, with_true_shares(with_reasons(study, frame)))
+        groups = groups_of(study, with_true_shares(with_exclusions(study, frame)))
         found = quotient_of(groups, (0, "32"), (1, "64"), "fit_seconds", tests=1)
         bounds += [(found.low, found.high)] if found.low and found.high else []
     assert len(bounds) >= at_least(0.9, len(studies))
@@ -80,10 +84,10 @@ def test_the_interval_holds_the_planted_ratio_as_often_as_it_says(broken: bool) 
 
 
 def test_groups_that_a_contrast_compares_are_compared_by_it_alone() -> None:
-    found = analyse(*measured(1, contrast="training.loop"))
-    assert not any(isinstance(one, Ways) for one in found.answer)
+    found = analysis_of(*measured(1, contrast="training.loop"))
+    assert not any(isinstance(one, Ways) for one in found.answers)
 
 
 def test_a_single_block_gives_a_ratio_without_an_interval_and_no_word_of_certainty() -> None:
-    found = [one for one in analyse(*measured(1, blocks=1)).answer if isinstance(one, Ways)]
-    assert all(card(one, {}).evidence == "cannot_say" for one in found)
+    found = [one for one in analysis_of(*measured(1, blocks=1)).answers if isinstance(one, Ways)]
+    assert not any(one.decided for one in found)

@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch import nn
 
-from study.analysis.figures import inference
+from study.analysis.caveats.inputs import UnrepeatedTraining
 from study.analysis.report.context import view
+from study.analysis.report.drawings import latency_chart
 from study.analysis.report.tables import resources
-from study.analysis.stats.analysis import analyse
-from study.analysis.stats.findings import UnrepeatedTraining
+from study.analysis.rows import level_rows
 from study.analysis.table.rows import table
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
@@ -26,6 +26,7 @@ from study.training.loops.inference.loop import Network
 from study.training.models import build as models
 from tests.conftest import MNIST_CNN, SMALL_NET, PlantedClock, plan_at, tiny_plan
 from tests.errors import refused
+from tests.unit.analysis.planted import analysis_of
 from tests.unit.artifacts.test_records import make_record
 from tests.unit.training.test_loops import make_job
 
@@ -189,7 +190,7 @@ class TestWhatTheTablesSay:
     def test_the_page_tells_each_precisions_latency_accuracy_and_convolutions(self) -> None:
         plan, records = study_records()
         frame = table(plan, records)
-        analysis = analyse(plan.study, frame)
+        analysis = analysis_of(plan.study, frame)
         fp32, int8 = analysis.groups
         assert (fp32.label, int8.label) == ("fp32", "int8")
         assert [level.label for level in int8.levels] == ["1", "8"]
@@ -204,29 +205,22 @@ class TestWhatTheTablesSay:
         assert (ratio.slower, ratio.faster) == ("fp32", "int8")
         assert "images" not in {differs.what for differs in ratio.differs}
         assert ratio.ratio.value == pytest.approx(2)
-        page = view(plan, records, frame, analysis, [], [])
+        page = view(plan, frame, analysis, [])
         assert page.rate == "images/s"
         assert "int8 calibrated on 128 training images" in dict(page.facts)["Inference"]
 
-    def test_the_figure_has_a_line_a_precision_with_units_and_says_its_numbers_and_a_training_has_none(self) -> None:
+    def test_the_page_has_a_bar_at_each_median_and_a_tick_at_the_99th_percentile(self) -> None:
         plan, records = study_records()
         frame = table(plan, records)
-        drawn = inference.draw(plan, frame, analyse(plan.study, frame))
-        assert drawn
-        left, right = drawn.figure.axes
-        assert [line.get_label() for line in left.lines] == ["fp32: accuracy 75.0%", "int8: accuracy 75.0%"]
-        assert len({(line.get_linestyle(), line.get_marker()) for line in left.lines}) == 2
-        assert (left.get_ylabel(), right.get_ylabel()) == ("images per second", "milliseconds a batch")
-        assert left.get_xlabel() == right.get_xlabel() == "batch size"
-        assert "CPU, int8: accuracy 75.0%, by batch size: 1: " in drawn.alt
-        training = tiny_plan(replicates=2)
-        frame = table(training, {run.name: make_record(training, n) for n, run in enumerate(training.runs)})
-        assert inference.draw(training, frame, analyse(training.study, frame)) is None
+        chart = latency_chart(level_rows(plan.study, frame, analysis_of(plan.study, frame).groups))
+        assert chart
+        assert [told for _, told in chart.key] == ["median", "99th percentile"]
+        assert "8.00 ms" in chart.wide
 
     @pytest.mark.parametrize(("other", "warned"), [("ab", []), ("cd", [UnrepeatedTraining(device="cpu", weights=2)])])
     def test_weights_that_differ_between_runs_are_a_warning(self, other: str, warned: list[Any]) -> None:
         plan, records = study_records(other)
-        warnings = analyse(plan.study, table(plan, records)).warnings
+        warnings = analysis_of(plan.study, table(plan, records)).warnings
         assert [one for one in warnings if isinstance(one, UnrepeatedTraining)] == warned
 
 

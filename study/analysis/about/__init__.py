@@ -1,0 +1,1 @@
+"""What was run on what, as the records tell it."""

@@ -1,0 +1,112 @@
+"""Epoch by epoch: times and losses as medians over the runs of a setting, accuracy as the mean, as everywhere."""
+
+import re
+from collections.abc import Collection, Mapping
+from statistics import fmean, median
+
+from pydantic import Field
+
+from study.analysis.words import device_words, number, setting_words
+from study.artifacts.plan import Plan
+from study.artifacts.published import Published
+from study.artifacts.record import Record
+from study.artifacts.samples import Epoch
+from study.base.strict import Strict
+from study.config.study import TOTALS_OF_INFERENCE, shown
+
+
+class EpochRow(Strict):
+    """One quantity of one setting, with a cell for each epoch."""
+
+    quantity: str
+    cells: list[str | None] = Field(description="In words; null where an epoch was not measured.")
+
+
+class EpochGroup(Strict):
+    """All quantities of one setting."""
+
+    setting: str
+    rows: list[EpochRow]
+
+
+PUBLISHED = {"time": "training (s)", "loss_sum": "training loss, sum over steps"}
+"""Quantities of an epoch in ``published.csv``, by the end of the metric's name."""
+QUANTITIES = (
+    ("training (s)", "train_seconds"),
+    ("validation (s)", "valid_seconds"),
+    ("training loss, mean over images", "train_loss"),
+    ("training loss, sum over steps", "loss_sum"),
+    ("validation loss", "valid_loss"),
+    ("accuracy", "accuracy"),
+)
+
+
+def epochs_of(plan: Plan, records: Mapping[str, Record], counted: Collection[str]) -> list[EpochGroup]:
+    """Return our epochs, and those that the document beside the study prints, each with a cell for every epoch.
+
+    ``counted`` are the names of the runs that count.
+    """
+    if plan.study.total in TOTALS_OF_INFERENCE:
+        return []
+    ours = _ours(plan, {name: records[name] for name in records if name in counted})
+    theirs = _published(plan.beside) if ours and plan.beside else {}
+    groups = ours | theirs
+    longest = max((len(cells) for rows in groups.values() for cells in rows.values()), default=0)
+    found = []
+    for setting, rows in groups.items():
+        told = [EpochRow(quantity=name, cells=cells + [None] * (longest - len(cells))) for name, cells in rows.items()]
+        found.append(EpochGroup(setting=setting, rows=told))
+    return found
+
+
+Cells = dict[str, dict[str, list[str | None]]]
+"""A cell for each epoch, by the setting and the quantity."""
+
+
+def _ours(plan: Plan, records: Mapping[str, Record]) -> Cells:
+    """Return each quantity of each setting that was measured in any of its epochs."""
+    found: Cells = {}
+    for setting, runs in _by_setting(plan, records).items():
+        for words, name in QUANTITIES:
+            # A run that reached its target has fewer epochs than others of its setting.
+            longest = max(map(len, runs))
+            columns = [[getattr(run[at], name) for run in runs if at < len(run)] for at in range(longest)]
+            cells = [_cell(name, [value for value in column if value is not None]) for column in columns]
+            if any(cells):
+                found.setdefault(setting, {})[words] = cells
+    return found
+
+
+def _published(published: Published) -> Cells:
+    """Return the quantities of a document that prints its epochs, by each of its machines."""
+    printed: dict[tuple[str, str, str], dict[int, float]] = {}
+    for figure in published.figures:
+        epoch = re.fullmatch(r"epoch_(\d+)_(\w+)", figure.metric)
+        if epoch and epoch[2] in PUBLISHED:
+            where = figure.hardware or device_words(str(figure.at.get("device", "")))
+            printed.setdefault((figure.source, where, epoch[2]), {})[int(epoch[1])] = figure.value
+    found: Cells = {}
+    for (source, where, kind), values in printed.items():
+        cells = [number(values[epoch]) if epoch in values else None for epoch in range(1, max(values) + 1)]
+        found.setdefault(f"published ({published.sources[source].short_name}): {where}", {})[PUBLISHED[kind]] = cells
+    return found
+
+
+def _cell(name: str, values: list[float]) -> str | None:
+    """Return the median in words, of an accuracy the mean; None without values, or for no validation's time."""
+    if not values or (name == "valid_seconds" and not any(values)):
+        return None
+    return f"{100 * fmean(values):.1f}%" if name == "accuracy" else number(median(values))
+
+
+def _by_setting(plan: Plan, records: Mapping[str, Record]) -> dict[str, list[list[Epoch]]]:
+    """Return the epochs of each successful run, by its setting in words."""
+    found: dict[str, list[list[Epoch]]] = {}
+    keys, factors = plan.study.compared, plan.study.factors
+    for run in sorted(plan.runs, key=lambda run: [factors[key].index(run.setting.levels[key]) for key in keys]):
+        record = records.get(run.name)
+        if record is None or record.measurement is None:
+            continue
+        words = setting_words({key: shown(plan.study, key, run.setting.levels[key]) for key in keys}) or "the run"
+        found.setdefault(words, []).append(record.measurement.epochs)
+    return found

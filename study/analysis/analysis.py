@@ -1,0 +1,90 @@
+"""From the table of timings to an answer: means with intervals, the best set, the curve, the contrast, caveats."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+from pydantic import Field
+
+from study.analysis.about.about import About, about
+from study.analysis.answers.answer import Answer, answer_text
+from study.analysis.answers.bottleneck import bottlenecks_of
+from study.analysis.answers.context import Context
+from study.analysis.answers.contrast import contrasts_of
+from study.analysis.answers.fastest import NothingSucceeded, group_answer
+from study.analysis.answers.group import Group, group_of
+from study.analysis.answers.null_control import control_of
+from study.analysis.answers.switches import Switches, switches_of
+from study.analysis.answers.ways import ways_of
+from study.analysis.caveats.caveat import Caveat, find_caveats
+from study.analysis.screen.screen import Screen, screen_of
+from study.analysis.stats.groups import groups_of
+from study.analysis.stats.ratios import Ratio, ratios_of
+from study.analysis.stats.usable import usable_runs, with_true_shares
+from study.artifacts.checked import Records
+from study.artifacts.plan import Plan
+from study.artifacts.record import Record
+from study.base.strict import Versioned
+
+
+class Analysis(Versioned):
+    """The numbers of one study, and the findings in them."""
+
+    answer: str = Field(
+        description="The answer to the study's question, the first line of the page and of the terminal; `**` stand "
+        "around what matters most."
+    )
+    screen: Screen
+    y: str = Field(description="Column of the table of timings that is analysed.")
+    groups: list[Group]
+    ratios: list[Ratio]
+    control: list[Ratio] = Field(description="The null control: each configuration over itself.")
+    switches: list[Switches] = Field(default=[], description="What each factor buys; empty without `effects`.")
+    answers: list[Answer] = Field(description="Every statement of the answer, as values.")
+    warnings: list[Caveat] = Field(description="What a reader must know before believing the numbers.")
+    about: About = Field(About(), description="What was run on what.")
+
+
+def analyse(
+    plan: Plan, frame: pd.DataFrame, records: Records | None = None, warm_up_runs: Sequence[Record] = ()
+) -> Analysis:
+    """Return the analysis of a plan's table of timings, which has a row for each planned run.
+
+    ``records`` are those that the table was made of; the ``warm_up_runs`` are those of every start.
+    """
+    kept = records or Records()
+    study, y = plan.study, plan.study.total
+    fitted = groups_of(study, with_true_shares(frame))
+    groups = [group_of(study, group, y) for group in fitted]
+    ratios = ratios_of(study, fitted, study.contrast) if study.contrast else []
+    contrasts = contrasts_of(study, fitted, ratios, study.contrast) if study.contrast else []
+    control = ratios_of(study, fitted, "control") if "control" in study.factors else []
+    pairs = zip(fitted, groups, strict=True) if study.effects else []
+    switches = [found for fit, group in pairs if (found := switches_of(study, fit, group.best))]
+    context = Context(study, groups)
+    answers: list[Answer] = [
+        *(found.combination for found in switches if found.combination),
+        *ways_of(study, fitted, groups, context.factor),
+        *(group_answer(group, context.factor) for group in groups),
+        *contrasts,
+        *bottlenecks_of(study, usable_runs(frame, y)),
+        *([control_of(control)] if control else []),
+    ] or [NothingSucceeded(group=None)]
+    caveats = find_caveats(study, frame, fitted, groups, kept)
+    return Analysis(
+        answer=answer_text(context, answers, switches),
+        screen=screen_of(plan, frame, kept.included, context, answers, switches, caveats),
+        y=y,
+        groups=groups,
+        ratios=ratios,
+        control=control,
+        switches=switches,
+        answers=answers,
+        warnings=caveats,
+        about=about(plan, frame, kept, warm_up_runs),
+    )
+
+
+def read_analysis(path: Path) -> Analysis:
+    """Return the analysis that the fit step wrote. Raise :class:`StudyError` if there is none."""
+    return Analysis.read(path, "make it with: python -m study fit")

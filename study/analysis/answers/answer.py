@@ -1,0 +1,51 @@
+"""The statements of a study's answer, and the one that its question asks for, which comes first."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from study.analysis.answers.bottleneck import Bottleneck
+from study.analysis.answers.context import Context
+from study.analysis.answers.contrast import Contrast, NoRatio
+from study.analysis.answers.fastest import CannotSay, Fastest, NothingSucceeded, OnlyLevel
+from study.analysis.answers.null_control import NullControl
+from study.analysis.answers.switches import Combination, Switches
+from study.analysis.answers.ways import Ways
+from study.config.study import Study
+
+Answer = Annotated[
+    Ways
+    | Combination
+    | NothingSucceeded
+    | OnlyLevel
+    | CannotSay
+    | Fastest
+    | Contrast
+    | NoRatio
+    | Bottleneck
+    | NullControl,
+    Field(discriminator="kind"),
+]
+"""One statement of the answer."""
+
+
+def first_answer(study: Study, answers: Sequence[Answer], switches: Sequence[Switches]) -> Answer | Switches:
+    """Return the statement that the study's question asks for.
+
+    A contrast asks for the ratio, effects for what each switch buys, several ways for the fastest of them, a loader
+    run alone for what limits the run, and all others for the fastest setting.
+    """
+    if study.effects and switches and any(one.effects for one in switches):
+        return switches[0]
+    kinds: tuple[type, ...] = (Ways,)
+    if study.contrast:
+        kinds = (Contrast, NoRatio)
+    elif "alone" in study.factors.get("loader.kind", []):
+        kinds = (Bottleneck,)
+    return next((answer for answer in answers if isinstance(answer, kinds)), answers[0])
+
+
+def answer_text(context: Context, answers: Sequence[Answer], switches: Sequence[Switches]) -> str:
+    """Return the first line of the page, of the terminal and of `fit.json`: ``**`` stand around what matters most."""
+    return first_answer(context.study, answers, switches).text(context)

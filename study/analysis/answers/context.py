@@ -1,0 +1,126 @@
+"""What the sentences of a study share: its groups, the names of its settings, and the time that it compares."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from study.analysis.answers.group import Group, Level
+from study.analysis.stats.usable import Estimate
+from study.analysis.words import DEVICES, device_words, group_names, listed, short, short_key
+from study.artifacts.setting import Setting
+from study.config.study import Study
+
+TAKES = {
+    "fit_seconds": "the training takes",
+    "blog_seconds": "the training takes",
+    "train_seconds": "the training takes",
+    "epoch_seconds": "an epoch takes",
+    "valid_seconds": "the validation takes",
+    "step_seconds": "a step takes",
+    "target_seconds": "the target accuracy takes",
+    "thousand_images_seconds": "1000 images take",
+}
+"""What takes the time that a study compares."""
+FEW = 4
+"""Settings up to this number are named, more are counted."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """One study and its groups, as its sentences name them."""
+
+    study: Study
+    groups: Sequence[Group] = ()
+    others: Sequence[Setting] = field(default=())
+    """Groups that are named and have no entry above."""
+
+    @property
+    def takes(self) -> str:
+        """What takes the time, with its verb."""
+        return TAKES[self.study.total]
+
+    @property
+    def factor(self) -> str | None:
+        """The only factor in which the levels of a group differ; None where there are several, or none."""
+        curve = self.study.curve
+        keys = [curve.x] if curve else [key for key in self.study.compared if key != "device"]
+        return keys[0] if len(keys) == 1 else None
+
+    @cached_property
+    def names(self) -> Mapping[Setting, Setting]:
+        """The short setting of each group; nothing for a group alone."""
+        return group_names([*(group.setting for group in self.groups), *self.others])
+
+    def group(self, setting: Setting) -> Group | None:
+        """Return the group of a setting, if it is known."""
+        return next((group for group in self.groups if group.setting == setting), None)
+
+    def level(self, group: Setting, label: str) -> Level | None:
+        """Return a level of a group by its label, if it is known."""
+        known = self.group(group)
+        return next((level for level in known.levels if level.label == label), None) if known else None
+
+    def seconds(self, group: Setting, label: str) -> float | None:
+        """Return the mean time of a level, if it is known."""
+        level = self.level(group, label)
+        return level.time.value if level and level.time else None
+
+    def where(self, group: Setting) -> str:
+        """Return a group's place: ``on the GPU``, ``with fp32``; nothing where the study has no other."""
+        return place(self.names.get(group, group)) if self.names else ""
+
+    def who(self, group: Setting) -> str:
+        """Return a group as a noun: ``the GPU``, ``stock fastai``; nothing where the study has no other."""
+        return self.where(group).partition(" ")[2]
+
+    def setting(self, label: str) -> str:
+        """Return one level: ``batch size 64``."""
+        return f"{short_key(self.factor)} {label}" if self.factor else label
+
+    def settings(self, labels: Sequence[str], bold: bool = False) -> str:
+        """Return several levels: ``batch sizes 16, 32 and 64``; more than a few are counted."""
+        told = listed(labels) if len(labels) <= FEW else f"{len(labels)} settings"
+        told = f"**{told}**" if bold else told
+        if len(labels) > FEW or not self.factor:
+            return told
+        return f"{short_key(self.factor)}{'s' * (len(labels) > 1)} {told}"
+
+    def in_order(self, group: Setting, labels: Sequence[str]) -> list[str]:
+        """Return labels in the order of the group's levels."""
+        known = self.group(group)
+        order = [level.label for level in known.levels] if known else []
+        return sorted(labels, key=lambda label: order.index(label) if label in order else len(order))
+
+
+def place(group: Setting) -> str:
+    """Return the place of a group: ``on the GPU``, ``on the GPU with fp32``, ``with stock fastai``."""
+    device = str(group.levels.get("device"))
+    if device not in DEVICES:
+        return f"with {group.label}"
+    rest = group.part([key for key in group.levels if key != "device"])
+    return f"on {device_words(device, article=True)}" + (f" with {rest.label}" if rest.levels else "")
+
+
+def bounds(estimate: Estimate, first: bool = True) -> str:
+    """Return an interval in brackets, to follow its value: `` (95%: 1.5 to 1.8)``; nothing where there is none."""
+    if estimate.low is None or estimate.high is None:
+        return ""
+    low, high = (short(value, like=estimate.value) for value in (estimate.low, estimate.high))
+    return f" ({'95%: ' * first}{low} to {high})"
+
+
+def inverse(estimate: Estimate) -> Estimate:
+    """Return the ratio the other way round."""
+    low, high = ((1 / value if value else None) for value in (estimate.high, estimate.low))
+    return Estimate(value=1 / estimate.value, low=low, high=high)
+
+
+def excludes_one(estimate: Estimate) -> bool:
+    """Return whether the interval of a ratio leaves out 1."""
+    return estimate.low is not None and estimate.high is not None and not estimate.low <= 1 <= estimate.high
+
+
+def capital(text: str) -> str:
+    """Return a text with its first letter, bold or not, as a capital."""
+    start = 2 if text.startswith("**") else 0
+    return f"{text[:start]}{text[start : start + 1].upper()}{text[start + 1 :]}"

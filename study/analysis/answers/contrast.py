@@ -1,0 +1,187 @@
+"""How many times as fast one level of the study's contrast is as another, everything else equal."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import pandas as pd
+from pydantic import Field
+
+from study.analysis.answers.context import Context, bounds, capital, excludes_one, inverse
+from study.analysis.stats.groups import GroupFit
+from study.analysis.stats.ratios import Difference, Ratio, sides_of, telling_keys
+from study.analysis.stats.usable import Estimate, row_settings
+from study.analysis.words import at_setting, device_words, listed, short, short_key
+from study.artifacts.setting import EVERYWHERE, Setting
+from study.base.strict import Strict
+from study.config.study import Study
+
+
+class RatioAt(Strict):
+    """A ratio of two times at one setting."""
+
+    at: Setting
+    ratio: Estimate
+    together: Estimate = Field(description="With bounds that hold for all settings at once.")
+    slower_seconds: float
+    faster_seconds: float
+
+
+class Contrast(Strict):
+    """The time at one level of the contrast over that at another: the smallest and the largest of the ratios."""
+
+    kind: Literal["contrast"] = "contrast"
+    contrast: str = Field(description="Dotted key of the factor.")
+    slower: str
+    faster: str
+    least: RatioAt
+    most: RatioAt
+    differs: list[Difference] = Field(description="The largest difference of each kind.")
+    explained: list[Setting] = Field(description="Where the difference is gone once the machine is accounted for.")
+    unclear: list[Setting] = Field(description="Where the runs are too few to tell the machine's part.")
+    alone: list[Setting] = Field(
+        default=[], description="Where runs count on one of the two sides alone, or never in one block: no ratio."
+    )
+
+    @property
+    def decided(self) -> bool:
+        """Whether every ratio is told from 1, and the machine is not the reason."""
+        return not (self.explained or self.unclear) and all(
+            excludes_one(one.together) for one in (self.least, self.most)
+        )
+
+    def text(self, context: Context) -> str:
+        """Return the answer in words: the faster side first, one ratio or the smallest and the largest."""
+        names = side(self.contrast, self.slower), side(self.contrast, self.faster)
+        shown = [self.least] if self.least == self.most else [self.least, self.most]
+        if all(one.ratio.value < 1 for one in shown):
+            names, ratios = names[::-1], [inverse(one.together) for one in shown][::-1]
+            shown = shown[::-1]
+        else:
+            ratios = [one.together for one in shown]
+        slower, faster = names
+        if self.explained or self.unclear:
+            gone = "explains it" if self.explained else "may explain it"
+            times = f"{short(ratios[0].value)} times as fast"
+            return f"**Not decided**: {faster} was {times}, but the machine's change {gone}."
+        if all(one.low is None for one in ratios):
+            return (
+                f"**Not decided**: {faster} was {' and '.join(short(one.value) for one in ratios)} times as fast as "
+                f"{slower}, but the runs are too few for an interval."
+            )
+        if not any(map(excludes_one, ratios)):
+            return f"{capital(faster)} and {slower} are **tied**: {self._told(ratios, shown, 'times as long')}."
+        return f"{capital(faster)} trains {self._told(ratios, shown, f'times as fast** as {slower}', '**')}."
+
+    @staticmethod
+    def _told(ratios: Sequence[Estimate], shown: Sequence[RatioAt], unit: str, bold: str = "") -> str:
+        """Return the ratios with their settings; the first has the words of the unit, and names the interval."""
+        told = [
+            f"{bold}{short(one.value)} {unit if not place else f'times{bold}'}"
+            f"{' ' * bool(at_setting(at.at.levels))}{at_setting(at.at.levels)}{bounds(one, first=not place)}"
+            for place, (one, at) in enumerate(zip(ratios, shown, strict=True))
+        ]
+        return ", and ".join(told)
+
+
+class NoRatio(Strict):
+    """Runs count on both sides of a contrast, and no two of them met in one block at one setting."""
+
+    kind: Literal["no_ratio"] = "no_ratio"
+    contrast: str = Field(description="Dotted key of the factor.")
+    slower: str
+    faster: str
+
+    @property
+    def decided(self) -> bool:
+        """Nothing is decided."""
+        return False
+
+    def text(self, context: Context) -> str:
+        """Return the answer in words."""
+        names = [side(self.contrast, level) for level in (self.slower, self.faster)]
+        return f"**Not decided** between {listed(names)}: no block holds a run of each at one setting."
+
+
+def side(contrast: str, level: str) -> str:
+    """Return one side of a contrast in words: ``the GPU``, ``precision bf16``."""
+    return device_words(level, article=True) if contrast == "device" else f"{short_key(contrast)} {level}"
+
+
+def is_explained(ratio: Ratio) -> bool:
+    """Return whether a difference is gone once the machine's change is accounted for, which the times follow."""
+    gone = ratio.adjusted is not None and not excludes_one(ratio.adjusted)
+    return bool(ratio.follows_machine) and excludes_one(ratio.ratio) and gone
+
+
+def is_unclear(ratio: Ratio) -> bool:
+    """Return whether the machine changed, and the runs are too few to tell its part in the difference."""
+    gone = ratio.adjusted is None or not excludes_one(ratio.adjusted)
+    return ratio.follows_machine is False and excludes_one(ratio.ratio) and gone
+
+
+def contrasts_of(
+    study: Study, groups: Sequence[GroupFit], ratios: Sequence[Ratio], contrast: str
+) -> list[Contrast | NoRatio]:
+    """Return what the ratios say of the contrast: a finding for each of its levels that the first one is set beside."""
+    sides, keys = sides_of(groups, study, contrast), telling_keys(study, groups, contrast)
+    found: list[Contrast | NoRatio] = []
+    for level in list(sides)[1:]:
+        slower = next(iter(sides))
+        mine = [ratio for ratio in ratios if ratio.faster == level]
+        if not mine:
+            found.append(NoRatio(contrast=contrast, slower=slower, faster=level))
+            continue
+        ends = pd.concat([sides[slower], sides[level]])
+        settings = row_settings(study, ends.drop_duplicates(keys), keys) if keys else []
+        paired = [ratio.at for ratio in mine]
+        found.append(contrast_of(mine, contrast, [setting for setting in settings if setting not in paired]))
+    return found
+
+
+def contrast_of(ratios: Sequence[Ratio], contrast: str, alone: Sequence[Setting] = ()) -> Contrast:
+    """Return the smallest and the largest of the ratios over one level, and what makes them doubtful.
+
+    ``alone`` are the settings without a ratio.
+    """
+    least = min(ratios, key=lambda ratio: ratio.ratio.value)
+    most = max(ratios, key=lambda ratio: ratio.ratio.value)
+    return Contrast(
+        contrast=contrast,
+        slower=least.slower,
+        faster=least.faster,
+        least=_ratio_at(least),
+        most=_ratio_at(most),
+        differs=_largest(ratios),
+        explained=[ratio.at for ratio in ratios if is_explained(ratio)],
+        unclear=[ratio.at for ratio in ratios if is_unclear(ratio)],
+        alone=list(alone),
+    )
+
+
+def _ratio_at(ratio: Ratio) -> RatioAt:
+    return RatioAt(
+        at=ratio.at,
+        ratio=ratio.ratio,
+        together=ratio.together,
+        slower_seconds=ratio.slower_seconds,
+        faster_seconds=ratio.faster_seconds,
+    )
+
+
+def _largest(ratios: Sequence[Ratio]) -> list[Difference]:
+    """Return the largest difference of each kind, without its setting where it is the same in all of the ratios."""
+    kinds: dict[str, list[Difference]] = {}
+    for found in (found for ratio in ratios for found in ratio.differs):
+        kinds.setdefault(found.what, []).append(found)
+    largest = []
+    for same in kinds.values():
+        everywhere = len(same) == len(ratios) and len({(found.slower, found.faster) for found in same}) == 1
+        most = max(same, key=_distance)
+        largest.append(most.model_copy(update={"at": EVERYWHERE}) if everywhere else most)
+    return largest
+
+
+def _distance(found: Difference) -> float:
+    if isinstance(found.slower, str) or isinstance(found.faster, str):
+        return 0.0
+    return abs(found.slower - found.faster)

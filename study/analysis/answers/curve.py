@@ -1,0 +1,289 @@
+"""The curve T(b) of a group: every law fitted to its points, and the verdict on what they determine."""
+
+from collections.abc import Hashable, Mapping, Sequence
+
+import numpy as np
+from pydantic import Field
+from scipy import special, stats
+
+from study.analysis.answers.law import (
+    Doubt,
+    Drifted,
+    EqualTimes,
+    NoDifference,
+    Noise,
+    NoLaw,
+    OtherLaw,
+    PowerLaw,
+    Rise,
+    TooFewPoints,
+    Turn,
+    Unreplicated,
+    Verdict,
+    Zigzag,
+)
+from study.analysis.stats.fits import Band, Fitted, Points, band_of, fit_laws, points_of, predict
+from study.analysis.stats.laws import CLOSE, Array, LogMeans, by_name
+from study.analysis.stats.log_model import DIFFERENCE, SIGNIFICANCE, LogModel, fit_log_model, level_test
+from study.analysis.stats.optimum import Optimum, has_noise, label, may_be_fastest, optimum_of
+from study.base.strict import Strict
+
+NARROW = 0.5
+"""Width of the interval of alpha from which alpha is no finding: it would hold both alpha = 1 and alpha = 0.5."""
+
+
+class CurveFit(Strict):
+    """The laws that were fitted to the points of a curve, and the verdict on them."""
+
+    observations: int
+    batch_sizes: int
+    spreads: dict[str, float] = Field(
+        description="Relative standard deviation of the noise, between blocks and between starts, where each can be "
+        "told; empty without replicates."
+    )
+    differs_p: float | None = Field(description="p of the F test that no batch size differs; null without replicates.")
+    models: dict[str, Fitted]
+    best: str | None = Field(description="The law with the smallest criterion; null where none has one.")
+    points: Points = Field(description="The means that the laws were fitted to, blocks taken out.")
+    band: Band | None = Field(description="Of the best law; null without a degree of freedom.")
+    noise: Noise | None = Field(description="Whether the relative noise is even; null where the runs cannot tell.")
+    verdict: Verdict = Field(description="What the points determine.")
+
+    @property
+    def power(self) -> Fitted:
+        """The power law, which is the published one."""
+        return self.models["power"]
+
+
+def fit_curve(batch_sizes: Sequence[float], seconds: Sequence[float], blocks: Sequence[Hashable]) -> CurveFit:
+    """Return every law fitted to the runs, with the verdict on what they determine.
+
+    ``batch_sizes``, ``seconds`` and ``blocks`` have one entry for each run; a table without blocks gives all runs the
+    same one.
+    """
+    model = fit_log_model(seconds, batch_sizes, blocks)
+    return curve_of_model(model, model.levels, optimum_of(model), level_test(model))
+
+
+def curve_of_model(
+    model: LogModel,
+    sizes: Sequence[float | None],
+    optimum: Optimum | None,
+    differs_p: float | None,
+    drift: float | None = None,
+) -> CurveFit:
+    """Return every law fitted to the means of a model.
+
+    ``sizes`` (m,) are those of its levels, None for one that is left out (of ``optimum`` and ``differs_p``, too).
+    ``drift`` is the change along the order of execution, where one is shown.
+    """
+    named = {label(level): size for level, size in zip(model.levels, sizes, strict=True) if size is not None}
+    means = means_of(model, sizes)
+    return curve_of(
+        means,
+        differs_p=differs_p,
+        tied=sorted(named[name] for name in may_be_fastest(optimum, differs_p)) if optimum else [],
+        noise=noise_of(model.effects[model.places], model.fit.residuals),
+        drift=drift,
+        spreads={name: float(np.sqrt(variance)) for name, variance in model.fit.variances.items()}
+        if model.spare > 0
+        else {},
+        equal_times=model.spare > 0 and not has_noise(model),
+    )
+
+
+def means_of(model: LogModel, sizes: Sequence[float | None]) -> LogMeans:
+    """Return the mean log seconds at each size, the smallest first.
+
+    ``sizes`` (m,) are those of the model's levels, None for one that is left out.
+    """
+    kept = sorted((size, place) for place, size in enumerate(sizes) if size is not None)
+    order = np.array([place for _, place in kept])
+    model, known = model.even, has_noise(model)
+    return LogMeans(
+        sizes=[size for size, _ in kept],
+        logs=model.effects[order],
+        covariance=model.covariance[np.ix_(order, order)] if known else np.eye(len(order)),
+        degrees=model.pair_degrees if known else 0.0,
+        counts=model.counts[order].astype(int).tolist(),
+    )
+
+
+def curve_of(
+    means: LogMeans,
+    differs_p: float | None,
+    tied: Sequence[float],
+    noise: Noise | None = None,
+    drift: float | None = None,
+    spreads: Mapping[str, float] | None = None,
+    equal_times: bool = False,
+) -> CurveFit:
+    """Return every law fitted to the means, with the verdict on what they determine.
+
+    ``differs_p`` is p of the test that no size differs from another, None without replicates; ``tied`` are the sizes
+    that may be the fastest (95%), none without replicates; ``equal_times`` is whether repeated runs took equal times.
+    """
+    models = fit_laws(means)
+    known = {name: fit.aicc for name, fit in models.items() if fit.aicc is not None}
+    best = min(known, key=lambda name: known[name]) if known else None
+    spread = float(np.exp(np.ptp(means.logs)))
+    moved = max(drift, 1 / drift) if drift else 1.0
+    drifted = Drifted(machine_change=moved, level_change=spread) if moved > spread else None
+    verdict = judge(models, means, best, differs_p, shape_of(means, tied), drifted, equal_times)
+    models["power"] = models["power"].model_copy(update={"reported": isinstance(verdict, PowerLaw)})
+    return CurveFit(
+        observations=sum(means.counts),
+        batch_sizes=len(means.sizes),
+        spreads=dict(spreads or {}),
+        differs_p=differs_p,
+        models=models,
+        best=best,
+        points=points_of(means),
+        band=band_of(by_name(best), means) if best else None,
+        noise=noise,
+        verdict=verdict,
+    )
+
+
+def shape_of(means: LogMeans, tied: Sequence[float]) -> Turn | Rise | Zigzag | None:
+    """Return what the levels show by themselves, whatever law describes them; None where that is a fall at most.
+
+    ``tied`` holds the fastest size with 95% probability. Where the time falls and rises again once, the minimum of the
+    curve lies between the neighbours of the fastest size.
+    """
+    sizes = means.sizes
+    places = [place for place, size in enumerate(sizes) if size in set(tied)]
+    if not places:
+        return None
+    if _turns_again(means):
+        return Zigzag()
+    if places[-1] == len(sizes) - 1:
+        return None
+    return Turn(low=sizes[places[0] - 1], high=sizes[places[-1] + 1]) if places[0] > 0 else Rise()
+
+
+def _turns_again(means: LogMeans) -> bool:
+    """Return whether the time rises before its smallest mean, or falls after it, beyond the noise.
+
+    These are one-sided t tests at 5% of all pairs of sizes at once (Bonferroni's rule).
+    """
+    least, count = int(means.logs.argmin()), len(means.sizes)
+    critical = float(-special.stdtrit(means.degrees, SIGNIFICANCE / (count * (count - 1) / 2)))
+    own = np.diag(means.covariance)
+    for other in range(1, count):
+        one = np.arange(other)
+        change = means.logs[other] - means.logs[one]
+        error = own[one] + own[other] - 2 * means.covariance[one, other]
+        wrong = change if other <= least else np.where(one >= least, -change, 0.0)
+        if ((wrong > critical * np.sqrt(np.maximum(error, 0.0))) & (error > 0)).any():
+            return True
+    return False
+
+
+def judge(
+    models: Mapping[str, Fitted],
+    means: LogMeans,
+    best: str | None,
+    differs_p: float | None,
+    shape: Turn | Rise | Zigzag | None = None,
+    drifted: Drifted | None = None,
+    equal_times: bool = False,
+) -> Verdict:
+    """Return what the laws that were fitted to ``means`` determine; ``best`` is the one with the smallest criterion.
+
+    ``shape`` is what the levels show by themselves, and ``drifted`` the verdict to give where no batch size differs
+    from another, if the machine changed by more than they do; ``equal_times`` is whether
+    repeated runs took equal times.
+    """
+    if equal_times:
+        return EqualTimes()
+    if all(fit.aicc is None for name, fit in models.items() if name != "constant") or best is None:
+        return TooFewPoints()
+    beats = _beats_constant(models, best)
+    if differs_p is None:
+        return Unreplicated(law=best if beats else None)
+    if differs_p >= DIFFERENCE:
+        return drifted or NoDifference()
+    if isinstance(shape, Turn | Zigzag) or (shape and (best == "rise" or not beats)):
+        return shape
+    if not beats:
+        return NoLaw()
+    doubt = _doubt(models["power"], models[best])
+    return _power_law(models, best) if doubt is None else _other_law(models, best, doubt, means)
+
+
+def _beats_constant(models: Mapping[str, Fitted], best: str) -> bool:
+    """Return whether the best law is another than the constant, by more than criteria may differ by chance."""
+    constant, other = models["constant"].aicc, models[best].aicc
+    return best != "constant" and (constant is None or (other is not None and other < constant - CLOSE))
+
+
+def _doubt(power: Fitted, best: Fitted) -> Doubt | None:
+    """Return why the power law's coefficients are no findings; None where they are."""
+    interval = power.intervals.get("alpha")
+    if power.aicc is None or power.lack_of_fit_p is None:
+        return "untested"
+    if best.aicc is None or power.aicc > best.aicc + CLOSE:
+        return "another_law"
+    if power.lack_of_fit_p < SIGNIFICANCE:
+        return "lack_of_fit"
+    if interval is None or interval.low is None or interval.high is None or interval.high - interval.low >= NARROW:
+        return "wide_interval"
+    return None
+
+
+def _power_law(models: Mapping[str, Fitted], best: str) -> PowerLaw:
+    power, inverse, least = models["power"], models["inverse"].aicc, models[best].aicc
+    return PowerLaw(
+        coefficients=power.coefficients,
+        intervals=power.intervals,
+        inverse_fits=inverse is not None and least is not None and inverse <= least + CLOSE,
+    )
+
+
+def _other_law(models: Mapping[str, Fitted], best: str, doubt: Doubt, means: LogMeans) -> OtherLaw:
+    """Return what is found in place of the power law's exponent."""
+    over = np.exp(means.logs) / predict(by_name(best), models[best], np.array(means.sizes)) - 1
+    p = models[best].lack_of_fit_p
+    return OtherLaw(
+        law=best,
+        coefficients=models[best].coefficients,
+        intervals=models[best].intervals,
+        doubt=doubt,
+        misses=float(np.abs(over).max()) if p is not None and p < SIGNIFICANCE else None,
+        alpha_interval=models["power"].intervals.get("alpha"),
+    )
+
+
+FEWEST_SPARE = 8
+"""Runs beyond one a level from which the spread within levels can be compared."""
+APART = 3.0
+"""The range of the levels over the noise, below which a far run moves its level and the spread there together."""
+
+
+def spread_grows(levels: Array, residuals: Array) -> tuple[float, float] | None:
+    """Return p of the test that the spread of residuals (n,) does not change with ``levels`` (n,), and the slope.
+
+    ``levels`` are each run's mean log seconds. The test is the regression of the distance from the level's median on
+    the level (the trend form of Brown and Forsythe 1974), which few runs and far ones do not mislead. It is None with
+    too few runs, with levels that hardly differ, or without noise.
+    """
+    distinct, place = np.unique(levels, return_inverse=True)
+    if len(levels) - len(distinct) < FEWEST_SPARE or np.ptp(levels) <= APART * residuals.std():
+        return None
+    medians = np.array([np.median(residuals[place == at]) for at in range(len(distinct))])
+    distances = np.abs(residuals - medians[place])
+    kept = distances > 0  # an odd number of runs has one that is the median: it tells nothing, and hides what others do
+    if not kept.any() or np.ptp(distances[kept]) <= 0:
+        return None
+    found = stats.linregress(levels[kept], distances[kept])
+    return float(found.pvalue), float(found.slope)
+
+
+def noise_of(levels: Array, residuals: Array) -> Noise | None:
+    """Return whether the noise is even, grows or shrinks with the time; None where the runs cannot tell."""
+    found = spread_grows(levels, residuals)
+    if found is None:
+        return None
+    p, slope = found
+    return Noise(p=p, way="even" if p >= SIGNIFICANCE else "grows" if slope > 0 else "shrinks")

@@ -1,0 +1,268 @@
+"""A group of settings that are compared with each other: the time of each level, and which may be the fastest."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import pandas as pd
+from pydantic import Field
+
+from study.analysis.answers.curve import CurveFit, curve_of_model
+from study.analysis.answers.step_model import StepModel, step_model
+from study.analysis.stats import gate, machine_change
+from study.analysis.stats.equivalence import Sensitivity, equivalent_to, sensitivity_of
+from study.analysis.stats.groups import Fits, GroupFit
+from study.analysis.stats.log_model import DIFFERENCE, level_test
+from study.analysis.stats.optimum import Optimum, may_be_fastest, optimum_of
+from study.analysis.stats.usable import Estimate, estimate, mean_of, model_of, place_of, usable_runs
+from study.analysis.table.exclusions import BY_RULE, FAR, keys_of
+from study.artifacts.setting import Setting
+from study.artifacts.timing import resources
+from study.base.strict import Strict
+from study.config.study import Study, shown
+
+MachinePart = Literal["explains", "unclear"] | None
+"""Whether the machine's change explains the differences between levels, or may; None where they stand without it."""
+
+
+class Level(Strict):
+    """The runs of one level: their time, and what else was measured."""
+
+    setting: Setting = Field(description="The level on the curve's axis, or the levels of all factors but the device.")
+    x: float | None = Field(description="The curve's factor; null in a study without a curve.")
+    runs: int = Field(description="Runs that count: they succeeded, and none is excluded.")
+    excluded: dict[str, int] = Field(description="Number of successful runs that a rule excludes, by reason.")
+    time: Estimate | None = Field(
+        description="Seconds; null where no run counts, and without bounds where the mean is not determined."
+    )
+    undetermined: gate.Undetermined | None = Field(description="Why the mean is not determined; null where it is.")
+    time_with_far: Estimate | None = Field(
+        description="Seconds with the far runs among the others; null where no far run was excluded."
+    )
+    time_adjusted: Estimate | None = Field(
+        description="Seconds with the machine's change accounted for by the reference workload; null where it did not "
+        "change."
+    )
+    accuracy: float | None = Field(description="Mean over the runs, 0 to 1.")
+    images_per_second: float | None = Field(
+        description="Images over the whole training time, or over the time of all timed batches of inference; median "
+        "over the runs."
+    )
+    data_wait_share: float | None = Field(description="Share of the training time spent waiting for data; median.")
+    images_per_epoch: float | None = Field(description="Images trained on, mean over epochs.")
+    resources: dict[str, float] = Field(
+        description="Medians over the runs of columns of the table of timings: phases, memory, energy and arithmetic."
+    )
+    outcomes: dict[str, int] = Field(description="Number of runs by outcome.")
+
+    @property
+    def label(self) -> str:
+        """The name by which its group, and what is found of it, refer to the level."""
+        return self.setting.label
+
+
+class Group(Strict):
+    """Levels that differ in the curve's factor alone (in a study without a curve: all levels on one device).
+
+    Where no run succeeded, all but the setting and the levels is empty. Levels are referred to by their labels.
+    """
+
+    setting: Setting = Field(description="The levels that all of its runs share.")
+    levels: list[Level]
+    best: str | None = Field(
+        None,
+        description="The candidate with the smallest mean; null where nothing can be said of it: one that is not "
+        "determined may be faster, or the machine's change may be the differences.",
+    )
+    indistinguishable: list[str] = Field(
+        default=[],
+        description="Levels that cannot be told from the fastest: all where the F test finds no difference at all "
+        "(Fisher's protection), else those of `optimum`, and those that only the machine's change tells from it.",
+    )
+    optimum: Optimum | None = Field(None, description="Hsu's comparisons with the best; null without replicates.")
+    machine_change: float | None = Field(
+        None,
+        description="The slowest reference workload over the fastest: how far the machine changed; null without a "
+        "reference workload.",
+    )
+    machine: MachinePart = Field(
+        None,
+        description="`explains`: the levels differ only until the reference workload is accounted for, and the times "
+        "follow it. `unclear`: the machine changed, and the runs are too few to tell its part in the levels' "
+        "difference.",
+    )
+    curve: CurveFit | None = Field(
+        None, description="Null with fewer than three levels whose time is determined, or without a curve."
+    )
+    unfair: dict[str, gate.Unfair] = Field(default={}, description="Levels that are no candidates, with the reason.")
+    equivalent: list[str] = Field(
+        default=[], description="Levels whose time is shown to be that of the fastest, within the study's margin."
+    )
+    sensitivity: Sensitivity | None = Field(None, description="Null without replicates, or with a single level.")
+    step: StepModel | None = Field(
+        None, description="Null where the curve is not over the batch size, or nothing trains."
+    )
+
+    @property
+    def label(self) -> str:
+        """Its setting in words."""
+        return self.setting.label
+
+
+def group_of(study: Study, group: GroupFit, y: str) -> Group:
+    """Return the analysis of one group."""
+    x = study.curve.x if study.curve else None
+    levels = _levels(study, group, y)
+    fits = group.fits
+    if fits is None:
+        return Group(setting=group.setting, levels=levels)
+    clean = group.clean
+    machine = _verdict(fits)
+    best = None if machine else smallest(levels, group.unfair)
+    timed = [level.label for level in levels if level.time]
+    return Group(
+        setting=group.setting,
+        levels=levels,
+        best=best,
+        indistinguishable=_tied([level for level in timed if level not in group.unfair], fits),
+        unfair={level.label: group.unfair[level.label] for level in levels if level.label in group.unfair},
+        optimum=_optimum(fits),
+        machine_change=machine_change.change(clean),
+        machine=machine,
+        curve=_curve(levels, fits, group.drift.change if group.drift else None) if x else None,
+        equivalent=equivalent_to(fits.raw, best, study.equivalence_margin) if best else [],
+        sensitivity=sensitivity_of(fits.raw, study.equivalence_margin),
+        step=step_model(clean) if x == "training.batch_size" else None,
+    )
+
+
+def _optimum(fits: Fits) -> Optimum | None:
+    """Return the optimum of all levels, with the chances of those alone that may be called the fastest."""
+    if fits.optimum is None or fits.fair_optimum is None:
+        return fits.optimum
+    return fits.optimum.model_copy(update={"best_probability": fits.fair_optimum.best_probability})
+
+
+def _curve(levels: Sequence[Level], fits: Fits, drift: float | None) -> CurveFit | None:
+    """Return the curve through the levels whose time is determined (where none is, through all); None below three."""
+    timed = [level for level in levels if level.time]
+    sizes = {level.label: level.x for level in [level for level in timed if not level.undetermined] or timed}
+    if len(sizes) < 3:
+        return None
+    told, model = list(sizes), fits.raw
+    return curve_of_model(
+        model, [sizes.get(level) for level in model.levels], fits.optimum_among(told), level_test(model, told), drift
+    )
+
+
+def _verdict(fits: Fits) -> MachinePart:
+    """Return the machine's part in the differences between levels that the raw times show.
+
+    It explains them if they are gone once the machine is accounted for, and the times are shown to follow it. It is
+    unclear if the times are not shown to follow it, and no difference is left either, or none can be tested.
+    """
+    if not fits.changed or not _shows(fits.fair_differs_p):
+        return None
+    if fits.adjusted is None:
+        return "unclear"
+    if _shows(fits.adjusted_differs_p):
+        return None
+    return "explains" if _shows(fits.adjusted.covariate_p) else "unclear"
+
+
+def _shows(p: float | None) -> bool:
+    """Return whether a test finds an effect."""
+    return p is not None and p < DIFFERENCE
+
+
+def _tied(levels: list[str], fits: Fits) -> list[str]:
+    """Return the levels that cannot be told from the fastest, as measured or with the machine accounted for."""
+    tied = may_be_fastest(fits.fair_optimum, fits.fair_differs_p) if fits.fair_optimum else levels
+    if fits.adjusted:
+        adjusted = optimum_of(fits.adjusted, fits.candidates)
+        tied = [*tied, *(may_be_fastest(adjusted, fits.adjusted_differs_p) if adjusted else levels)]
+    return [level for level in levels if level in tied]
+
+
+def smallest(levels: Sequence[Level], unfair: Mapping[str, object]) -> str | None:
+    """Return the candidate with the smallest mean; None where one that is not determined may be faster."""
+    timed = [(level, level.time) for level in levels if level.time and level.label not in unfair]
+    told = [(time.value, level.label, time.high or time.value) for level, time in timed if not level.undetermined]
+    if not told:
+        return None
+    _, label, high = min(told)
+    return None if any(time.value <= high for level, time in timed if level.undetermined) else label
+
+
+def _levels(study: Study, group: GroupFit, y: str) -> list[Level]:
+    """Return the levels of a group along the curve's factor, or as the study lists those of its other factors."""
+    with_far = _with_far(group, y)
+    x = study.curve.x if study.curve else None
+    typical = _medians(group.clean)
+    levels = [
+        _level(str(name), rows, group, with_far.get(str(name)), typical.get(str(name), {}), x)
+        for name, rows in group.part.groupby("level", sort=False)
+    ]
+    order = _levels_in_order(group.part, keys_of(study)[0], study)
+    return sorted(levels, key=lambda level: level.x or 0 if x else order.index(level.label))
+
+
+def _with_far(group: GroupFit, y: str) -> dict[str, Estimate]:
+    """Return the mean of each level that has a far run, as it would be with that run."""
+    part = group.part
+    far = part["excluded"] == FAR
+    if not far.any():
+        return {}
+    every = usable_runs(part.assign(excluded=part["excluded"].where(~far, None)), y)
+    model = model_of(every, y, every["level"].tolist())
+    return {str(level): estimate(model.mean(level)) for level in part.loc[far, "level"].unique()}
+
+
+def _levels_in_order(part: pd.DataFrame, keys: list[str], study: Study) -> list[str]:
+    """Return the labels of the levels as the study lists them; the runs were executed in another order."""
+    orders = [[shown(study, key, level) for level in study.factors[key]] for key in keys]
+    rows = part.drop_duplicates("level")
+    places = [
+        [place_of(order, row[key]) for key, order in zip(keys, orders, strict=True)] for _, row in rows.iterrows()
+    ]
+    labels = rows["level"].tolist()
+    return [labels[at] for at in sorted(range(len(labels)), key=places.__getitem__)]
+
+
+def _medians(clean: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """Return the median of each measured column by level; a level has no column that no run of it has."""
+    medians = clean.groupby("level")[["images_per_second", "data_wait_share", *resources()]].median()
+    return {
+        str(level): {str(name): float(value) for name, value in row.dropna().items()}
+        for level, row in medians.iterrows()
+    }
+
+
+def _level(
+    name: str,
+    rows: pd.DataFrame,
+    group: GroupFit,
+    with_far: Estimate | None,
+    typical: Mapping[str, float],
+    x: str | None,
+) -> Level:
+    """Return one level, from all of its ``rows`` and from those that count, of which ``typical`` are the medians."""
+    clean = group.clean[group.clean["level"] == name]
+    adjusted = group.fits.adjusted if group.fits and name in group.times else None
+    left = rows[(rows["outcome"] == "ok") & rows["excluded"].isin(BY_RULE)]
+    recorded = rows[rows["excluded"].isna() | rows["excluded"].isin(BY_RULE)]
+    return Level(
+        setting=group.levels[name],
+        x=float(rows[x].iloc[0]) if x else None,
+        runs=len(clean),
+        excluded={str(reason): int(count) for reason, count in left["excluded"].value_counts().items()},
+        time=group.times.get(name),
+        undetermined=group.undetermined.get(name),
+        time_with_far=with_far,
+        time_adjusted=estimate(adjusted.mean(name)) if adjusted and name not in group.undetermined else None,
+        accuracy=mean_of(clean, "accuracy"),
+        images_per_second=typical.get("images_per_second"),
+        data_wait_share=typical.get("data_wait_share"),
+        images_per_epoch=mean_of(clean, "images_per_epoch"),
+        resources={column: typical[column] for column in resources() if column in typical},
+        outcomes={str(key): int(value) for key, value in recorded["outcome"].value_counts().items()},
+    )

@@ -1,0 +1,219 @@
+"""What the points of T(b) determine: one kind for each verdict, with its words."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from study.analysis.stats.fits import Bounds
+from study.analysis.stats.optimum import label
+from study.analysis.words import coefficients, interval, number
+from study.base.strict import Strict
+
+LAWS = {
+    "constant": "a constant",
+    "inverse": "T0 + A/b",
+    "power": "the power law",
+    "rise": "a curve that falls and rises again",
+    "hinge": "a curve with a bend",
+}
+
+
+class TooFewPoints(Strict):
+    """No law has a criterion."""
+
+    kind: Literal["too_few_points"] = "too_few_points"
+
+    def text(self) -> str:
+        """Return the verdict in words."""
+        return "The points are too few to compare any law with a constant."
+
+
+class Unreplicated(Strict):
+    """Too few runs were repeated to tell chance from shape: most often none was."""
+
+    kind: Literal["unreplicated"] = "unreplicated"
+    law: str | None = Field(description="The law with the smallest criterion; null where none beats a constant.")
+
+    def text(self) -> str:
+        """Return the verdict in words."""
+        if self.law is None:
+            return "No law beats a constant, and without replicates the noise is not known."
+        return f"Closest is {LAWS[self.law]}; without replicates the noise is not known."
+
+
+class EqualTimes(Strict):
+    """Repeated runs took equal times, so that the noise is not known: a clock of whole seconds does that."""
+
+    kind: Literal["equal_times"] = "equal_times"
+
+    def text(self) -> str:
+        """Return the verdict in words."""
+        return "Repeated runs took equal times: their noise is not known, and no law can be weighed against it."
+
+
+class Drifted(Strict):
+    """The machine changed by more than the levels differ, and no difference between them shows."""
+
+    kind: Literal["drifted"] = "drifted"
+    machine_change: float = Field(description="Slowest state of the machine over its fastest.")
+    level_change: float = Field(description="Largest mean of a level over the smallest.")
+
+    def text(self) -> str:
+        """Return the verdict in words."""
+        return (
+            f"No law beats a constant: the machine changed {self.machine_change:.2f}-fold, the settings differ "
+            f"{self.level_change:.2f}-fold."
+        )
+
+
+class NoDifference(Strict):
+    """No level differs from another by more than the noise."""
+
+    kind: Literal["no_difference"] = "no_difference"
+
+    def text(self) -> str:
+        """Return the verdict in words."""
+        return "No law beats a constant: the test of all settings at once finds no difference."
+
+
+class NoLaw(Strict):
+    """Levels differ, but no law beats a constant."""
+
+    kind: Literal["no_law"] = "no_law"
+
+    def text(self) -> str:
+        """Return the verdict in words."""
+        return "The settings differ, but no law describes their times better than a constant."
+
+
+class PowerLaw(Strict):
+    """T(b) = Tmin + c / b^alpha: the coefficients of the power law are findings."""
+
+    kind: Literal["power_law"] = "power_law"
+    coefficients: dict[str, float]
+    intervals: dict[str, Bounds]
+    inverse_fits: bool = Field(description="Whether T0 + A/b fits about as well, by its criterion.")
+
+    def text(self) -> str:
+        """Return the verdict in words."""
+        text = f"Power law (s; 95%): Tmin + c/b^alpha with {coefficients(self.coefficients, self.intervals)}."
+        if not self.inverse_fits:
+            return text
+        bounds = self.intervals["alpha"]
+        one = ": alpha = 1 is not excluded" if (bounds.low or 0) <= 1 <= (bounds.high or 1) else ""
+        return f"{text} T0 + A/b fits about as well{one}."
+
+
+class Turn(Strict):
+    """The time falls along the axis, and rises again: both ends are slower than the fastest beyond noise."""
+
+    kind: Literal["turn"] = "turn"
+    low: float = Field(description="The level below all that may be the fastest.")
+    high: float = Field(description="The level above all that may be the fastest.")
+
+    def text(self) -> str:
+        """Return the verdict in words."""
+        ends = f"{label(self.low)} and {label(self.high)}"
+        return f"The time falls and rises again: no power law. Its shortest lies between {ends} (95%)."
+
+
+class Rise(Strict):
+    """The time rises along the axis, and no fall before that shows."""
+
+    kind: Literal["rise"] = "rise"
+
+    def text(self) -> str:
+        """Return the verdict in words."""
+        return "The time rises, and no fall before that shows: no falling power law."
+
+
+class Zigzag(Strict):
+    """The time goes up and down along the axis, beyond the noise, and not by one fall and one rise after it."""
+
+    kind: Literal["zigzag"] = "zigzag"
+
+    def text(self) -> str:
+        """Return the verdict in words."""
+        return "The time goes up and down by more than the noise, and not once: no law describes that."
+
+
+Doubt = Literal["another_law", "untested", "lack_of_fit", "wide_interval"]
+
+
+class OtherLaw(Strict):
+    """A law fits best, and the exponent of the power law is no finding."""
+
+    kind: Literal["other_law"] = "other_law"
+    law: str
+    coefficients: dict[str, float]
+    intervals: dict[str, Bounds]
+    doubt: Doubt = Field(
+        description="Why the power law's coefficients are no findings: another law fits better; no replicates or too "
+        "few levels to test it; it misses the means by more than the noise; the interval of alpha is too wide."
+    )
+    misses: float | None = Field(
+        description="Largest distance of a mean from the law, over the law, where the law lacks fit; null where it "
+        "does not, or where that cannot be told."
+    )
+    alpha_interval: Bounds | None = Field(description="Of the power law.")
+
+    def text(self) -> str:
+        """Return the verdict in words."""
+        missing = f"alpha is no finding: {self._doubt()}."
+        if self.misses is not None:
+            missing = f"It misses a mean by {100 * self.misses:.2g}%, more than the noise; {missing}"
+        missing = f"{missing[0].upper()}{missing[1:]}"
+        if self.law == "inverse":
+            told = coefficients(self.coefficients, self.intervals)
+            return f"A cost for each step and one for each image (s; 95%): T0 + A/b with {told}. {missing}"
+        if self.law == "hinge":
+            bounds = self.intervals.get("bend")
+            ends = interval(bounds.low, bounds.high) if bounds else None
+            at = f"{number(self.coefficients['bend'])} (95%: {ends})" if ends else "a place that is not determined"
+            return f"The times bend at {at}: below it each step has its cost, above it each image. {missing}"
+        if self.law == "rise":
+            return f"A curve that falls and rises again fits best, but the times do not show both. {missing}"
+        return f"The time falls, and the power law fits best. {missing}"
+
+    def _doubt(self) -> str:
+        bounds = self.alpha_interval
+        known = bounds is not None and interval(bounds.low, bounds.high)
+        alpha = f" (95%: {bounds.low:.2f} to {bounds.high:.2f})" if bounds and known else ""
+        return {
+            "another_law": "another law fits better",
+            "untested": "there are no replicates, or too few settings to test it",
+            "lack_of_fit": "the power law misses the times by more than the noise",
+            "wide_interval": f"the points do not determine it{alpha}",
+        }[self.doubt]
+
+
+Verdict = Annotated[
+    TooFewPoints
+    | Unreplicated
+    | EqualTimes
+    | Drifted
+    | NoDifference
+    | NoLaw
+    | PowerLaw
+    | Turn
+    | Rise
+    | Zigzag
+    | OtherLaw,
+    Field(discriminator="kind"),
+]
+"""What the points of T(b) determine."""
+
+
+class Noise(Strict):
+    """Whether the relative noise is the same at all levels, as every law takes it to be."""
+
+    kind: Literal["noise"] = "noise"
+    p: float = Field(description="Of the test that the spread of log times does not change with their mean.")
+    way: Literal["even", "grows", "shrinks"] = Field(description="`even`: no change shows.")
+
+    def text(self) -> str:
+        """Return what is known of the noise, in words."""
+        if self.way == "even":
+            return f"Noise is taken as the same share of every time; the runs do not contradict it (p = {self.p:.2g})."
+        more, less = ("long", "short") if self.way == "grows" else ("short", "long")
+        return f"{more.capitalize()} times spread more than {less} ones (p = {self.p:.2g}); the laws take it as equal."

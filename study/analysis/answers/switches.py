@@ -1,0 +1,263 @@
+"""What each switch buys: the effect of every factor by itself, averaged over the settings of the others.
+
+The design is a full factorial, so each effect uses every run, and none is mixed up with another (Box, Hunter and
+Hunter, Statistics for Experimenters, 2005, chapter 5).
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+from scipy import special
+
+from study.analysis.answers.context import Context, bounds, excludes_one
+from study.analysis.stats.groups import GroupFit
+from study.analysis.stats.log_model import CONFIDENCE, LogModel
+from study.analysis.stats.mixed_model import Array
+from study.analysis.stats.usable import Estimate, estimate, level_of, mean_of, place_of
+from study.analysis.table.exclusions import keys_of
+from study.analysis.words import short, short_key
+from study.artifacts.setting import Setting, setting_of
+from study.base.strict import Strict
+from study.config.study import Study, shown
+
+Cell = tuple[int, ...]
+"""The place of a setting's level of each switch among the study's levels, in the order of its factors."""
+RESOURCES = {"memory": ("peak_device_allocated_bytes", "peak_host_resident_bytes"), "energy": ("energy_joules",)}
+"""Columns of which the first that is known is compared."""
+FEWEST_PAIRS = 2
+"""A change of a resource is a mean over this number of settings at least, where the switch has more than one."""
+
+
+class Effect(Strict):
+    """One level of a switch against its first one, everything else equal: means over the settings of the others."""
+
+    factor: str
+    base: str
+    level: str
+    settings: int = Field(description="Number of settings of the other switches over which this is a mean.")
+    times_as_fast: Estimate = Field(
+        description="Time at `base` over time at `level`; the bounds hold for all effects of the group at once."
+    )
+    accuracy: float | None = Field(description="Difference of the accuracies, 0 to 1; above 0 at a better level.")
+    memory: float | None = Field(description="Peak memory at `level` over that at `base`, of the device or the host.")
+    energy: float | None = Field(description="Energy at `level` over that at `base`.")
+    known: dict[str, int] = Field(
+        {},
+        description="Number of `settings` with a value on both sides, over which the change of accuracy, memory or "
+        "energy is a mean; null stands there if they are too few. What no run of the group knows is not named.",
+    )
+
+    def label(self, several: bool) -> str:
+        """Return the name of the switch's level; with its first level where the switch has ``several`` others."""
+        key = short_key(self.factor)
+        name = self.level if key in self.level else f"{key} {self.level}"
+        return f"{name} over {self.base}" if several else name
+
+
+class Interaction(Strict):
+    """Two switches that buy more or less together than each by itself."""
+
+    first: Setting = Field(description="The level of the one, which is not its first.")
+    second: Setting
+    more: Estimate = Field(
+        description="What both buy together over the product of what each buys; the bounds hold for all pairs at once."
+    )
+
+
+class Combination(Strict):
+    """The best setting of all switches, against the one with the first level of each."""
+
+    kind: Literal["combination"] = "combination"
+    group: Setting
+    base: Setting
+    best: Setting
+    times_as_fast: Estimate = Field(description="Time of `base` over that of `best`.")
+
+    @property
+    def decided(self) -> bool:
+        """Whether the best setting is told from the base."""
+        return excludes_one(self.times_as_fast)
+
+    def text(self, context: Context) -> str:
+        """Return the answer in words."""
+        times = self.times_as_fast
+        where = f" {context.where(self.group)}".rstrip()
+        return f"**{self.best.label}** together: **{short(times.value)} times as fast**{where}{bounds(times)}."
+
+
+class Switches(Strict):
+    """The effects of all switches in one group."""
+
+    group: Setting
+    effects: list[Effect]
+    interactions: list[Interaction] = Field(description="Those that are shown: their bounds exclude 1.")
+    combination: Combination | None = Field(description="Null where the first or the best setting is not determined.")
+
+    @property
+    def decided(self) -> bool:
+        """Whether a switch is shown to gain."""
+        return any(excludes_one(effect.times_as_fast) for effect in self.effects)
+
+    def label(self, effect: Effect) -> str:
+        """Return the name of one of the effects."""
+        return effect.label(sum(one.factor == effect.factor for one in self.effects) > 1)
+
+    def text(self, context: Context) -> str:
+        """Return which switch buys most, and what the best setting of all buys."""
+        where = f" {context.where(self.group)}".rstrip()
+        gains = [one for one in self.effects if excludes_one(one.times_as_fast) and one.times_as_fast.value > 1]
+        together = ""
+        if self.combination and self.combination.decided:
+            times = self.combination.times_as_fast
+            count = self.combination.best.label.count(" + ") + 1
+            together = f"; the best {count} together **{short(times.value)} times**{bounds(times, first=not gains)}"
+        if not gains:
+            return f"**No switch** is shown to gain by itself{where}{together}."
+        most = max(gains, key=lambda one: one.times_as_fast.value)
+        times = most.times_as_fast
+        return f"**{self.label(most)}** buys most{where}, **{short(times.value)} times**{bounds(times)}{together}."
+
+
+def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | None:
+    """Return what each switch buys in a group, whose fastest candidate is ``best``; None where no run counts."""
+    if group.fits is None:
+        return None
+    levels = {key: [shown(study, key, level) for level in study.factors[key]] for key in keys_of(study)[0]}
+    model, cells = group.fits.raw, _cells(group, levels)
+    return Switches(
+        group=group.setting,
+        effects=_effects(model, cells, levels, _means(group.clean)),
+        interactions=_interactions(study, model, cells, levels),
+        combination=_combination(group, model, cells.get((0,) * len(levels)), best),
+    )
+
+
+def _cells(group: GroupFit, levels: Mapping[str, Sequence[object]]) -> dict[Cell, str]:
+    """Return the label of each setting that is a candidate and has a run that counts."""
+    rows = group.clean.drop_duplicates("level")
+    rows = rows[~rows["level"].isin(list(group.unfair))]
+    columns = [[place_of(list(known), value) for value in rows[key]] for key, known in levels.items()]
+    return dict(zip(zip(*columns, strict=True), map(str, rows["level"]), strict=True))
+
+
+def _effects(
+    model: LogModel,
+    cells: Mapping[Cell, str],
+    levels: Mapping[str, Sequence[object]],
+    means: Mapping[str, Mapping[str, float]],
+) -> list[Effect]:
+    """Return the effect of each level but the first of each switch."""
+    changes = [(place, key, at) for place, key in enumerate(levels) for at in range(1, len(levels[key]))]
+    found = []
+    for place, key, at in changes:
+        pairs = _pairs(cells, place, at)
+        if pairs:
+            known = {name: _known(values, pairs) for name, values in means.items() if values}
+            changed = {name: _mean_difference(means[name], both, len(pairs)) for name, both in known.items()}
+            found.append(
+                Effect(
+                    factor=key,
+                    base=str(levels[key][0]),
+                    level=str(levels[key][at]),
+                    settings=len(pairs),
+                    times_as_fast=_interval(model, _difference(model, pairs), len(changes)),
+                    accuracy=changed.get("accuracy"),
+                    memory=_ratio(changed.get("memory")),
+                    energy=_ratio(changed.get("energy")),
+                    known={name: len(both) for name, both in known.items()},
+                )
+            )
+    return found
+
+
+def _pairs(cells: Mapping[Cell, str], place: int, at: int) -> list[tuple[str, str]]:
+    """Return the labels of each two settings that differ in the switch at ``place`` alone: its first level, ``at``."""
+    changed = {cell: (*cell[:place], at, *cell[place + 1 :]) for cell in cells if cell[place] == 0}
+    return [(cells[cell], cells[other]) for cell, other in changed.items() if other in cells]
+
+
+def _difference(model: LogModel, pairs: Sequence[tuple[str, str]]) -> Array:
+    """Return the weights (m,) of the mean difference of log times of ``pairs``."""
+    found: Array = np.mean([model.weights(base, other) for base, other in pairs], axis=0)
+    return found
+
+
+def _interval(model: LogModel, weights: Array, count: int) -> Estimate:
+    """Return the exponential of a weighted sum, with bounds for ``count`` of them at once (Bonferroni)."""
+    if model.spare <= 0:
+        return estimate(model.interval(weights))
+    tail = (1 - CONFIDENCE) / 2 / count
+    return estimate(model.interval(weights, float(special.stdtrit(model.degrees(weights), 1 - tail))))
+
+
+def _interactions(
+    study: Study, model: LogModel, cells: Mapping[Cell, str], levels: Mapping[str, Sequence[object]]
+) -> list[Interaction]:
+    """Return the pairs of switches whose effects depend on each other, beyond the noise."""
+    keys = list(levels)
+    pairs = [
+        (one, first, two, second)
+        for one, two in combinations(range(len(keys)), 2)
+        for first in range(1, len(levels[keys[one]]))
+        for second in range(1, len(levels[keys[two]]))
+    ]
+    found = []
+    for one, first, two, second in pairs:
+        sides = ({cell: label for cell, label in cells.items() if cell[two] == side} for side in (0, second))
+        alone, beside = (_pairs(side, one, first) for side in sides)
+        if alone and beside:
+            more = _interval(model, _difference(model, beside) - _difference(model, alone), len(pairs))
+            if more.low is not None and more.high is not None and not more.low <= 1 <= more.high:
+                ends = ((keys[one], first), (keys[two], second))
+                both = (setting_of(study, {key: level_of(study, key, levels[key][at])}) for key, at in ends)
+                found.append(Interaction(first=next(both), second=next(both), more=more))
+    return found
+
+
+def _combination(group: GroupFit, model: LogModel, base: str | None, best: str | None) -> Combination | None:
+    """Return how many times as fast the best setting is as ``base``, the one with the first level of each switch."""
+    if base is None or best is None or base in group.undetermined or best == base:
+        return None
+    return Combination(
+        group=group.setting,
+        base=group.levels[base],
+        best=group.levels[best],
+        times_as_fast=estimate(model.ratio(base, best)),
+    )
+
+
+def _means(clean: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """Return the mean accuracy and the log of the mean resources of each level, by the name of what is compared."""
+    parts = {str(level): rows for level, rows in clean.groupby("level", sort=False)}
+    found = {"accuracy": {level: mean_of(rows, "accuracy") for level, rows in parts.items()}}
+    for name, columns in RESOURCES.items():
+        known = next((column for column in columns if clean[column].notna().any()), columns[0])
+        found[name] = {level: mean_of(rows, known) for level, rows in parts.items()}
+    return {
+        name: {
+            level: value if name == "accuracy" else float(np.log(value))
+            for level, value in by_level.items()
+            if value is not None and (name == "accuracy" or value > 0)
+        }
+        for name, by_level in found.items()
+    }
+
+
+def _known(values: Mapping[str, float], pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return those of ``pairs`` of which both have a value: the energy of a short run is not known."""
+    return [(base, other) for base, other in pairs if base in values and other in values]
+
+
+def _mean_difference(values: Mapping[str, float], known: Sequence[tuple[str, str]], pairs: int) -> float | None:
+    """Return the mean of what changes from the first to the second of the ``known``; None if they are too few."""
+    if len(known) < min(FEWEST_PAIRS, pairs):
+        return None
+    return float(np.mean([values[other] - values[base] for base, other in known]))
+
+
+def _ratio(log: float | None) -> float | None:
+    return None if log is None else float(np.exp(log))

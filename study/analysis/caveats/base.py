@@ -1,0 +1,153 @@
+"""What every caveat has, and what its detection sees."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar, Self
+
+import pandas as pd
+
+from study.analysis.answers.group import Group
+from study.analysis.stats.groups import GroupFit
+from study.analysis.stats.usable import counted
+from study.analysis.table.exclusions import BY_RULE
+from study.analysis.words import device_words, group_names, listed, short
+from study.artifacts.checked import Records
+from study.artifacts.record import Record
+from study.artifacts.setting import Setting
+from study.base.durations import quantity
+from study.base.strict import Strict
+from study.config.study import Study
+
+AGAIN = "Close other programs and start again."
+MORE = "Raise `replicates`, and start again: what was measured counts."
+THINGS = {"runs": "run", "files": "file", "records": "record", "starts": "start", "machines": "machine"}
+"""Fields that hold a number of things, or their names."""
+SHORT = 30
+"""Letters of several names that are told in full."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What caveats are found in: a study, its table of timings with the reasons for exclusions, and its groups."""
+
+    study: Study
+    frame: pd.DataFrame
+    fitted: Sequence[GroupFit] = ()
+    groups: Sequence[Group] = ()
+    records: Records = field(default_factory=Records)
+
+    @cached_property
+    def recorded(self) -> pd.DataFrame:
+        """The rows of the table that count, and those that a rule excludes."""
+        return self.frame[self.frame["excluded"].isna() | self.frame["excluded"].isin(BY_RULE)]
+
+    @cached_property
+    def usable(self) -> pd.DataFrame:
+        """The rows of the runs that count and have the time that is compared."""
+        return counted(self.recorded[(self.recorded["outcome"] == "ok") & self.recorded[self.study.total].notna()])
+
+    @property
+    def kept(self) -> Collection[Record]:
+        """The records that the table was made of."""
+        return self.records.included.values()
+
+    @cached_property
+    def names(self) -> Mapping[Setting, Setting]:
+        """The short setting of each group; nothing for a group alone."""
+        return group_names([group.setting for group in self.fitted or self.groups])
+
+    def setting(self, group: GroupFit | Group, level: Setting) -> Setting:
+        """Return a level as it is named in this study: after the short setting of its group, if there are several."""
+        return level.within(self.names[group.setting]) if self.names else level
+
+    def several(self, column: str, within: str = "device") -> Iterator[tuple[str, list[str]]]:
+        """Yield each device, or the study, whose records have several values of a column of text, with these."""
+        for name, rows in self.recorded[[within, column]].dropna().groupby(within):
+            if rows[column].nunique() > 1:
+                yield str(name), sorted(set(rows[column]))
+
+
+class OneCaveat(Strict):
+    """One kind of caveat: its fields, how it is found, what it says, and what the answer becomes with it."""
+
+    TEXT: ClassVar[str] = ""
+    """What was seen, in 30 words at most, without a full stop; fields in braces, as :func:`in_words` has them."""
+    EFFECT: ClassVar[str] = ""
+    ADVICE: ClassVar[str] = ""
+
+    @classmethod
+    def find(cls, seen: Seen) -> Iterator[Self]:
+        """Yield each caveat of the kind that a study has."""
+        return cls._find(seen)
+
+    @classmethod
+    def _find(cls, seen: Seen) -> Iterator[Self]:
+        raise NotImplementedError(cls.__name__)
+
+    def text(self) -> str:
+        """Return what was seen."""
+        return self.TEXT.format(**{name: in_words(name, value) for name, value in self})
+
+    def effect(self) -> str:
+        """Return what the caveat does to the answer; nothing where the text says it."""
+        return self.EFFECT
+
+    def advice(self) -> str:
+        """Return what to do; nothing where there is nothing to be done. ``STUDY`` stands for the study's name."""
+        return self.ADVICE
+
+    def applied(self, group: Group) -> dict[str, float] | None:
+        """Return the mean seconds of each level of a group, by its label, with the caveat counted in.
+
+        None where it does not concern the group, or its means cannot be computed anew.
+        """
+        return None
+
+
+def in_words(name: str, value: object) -> str:
+    """Return a caveat's field as its text has it."""
+    if name in THINGS and isinstance(value, int):
+        return quantity(value, THINGS[name])
+    if isinstance(value, list):
+        names = [str(one) for one in value]
+        return few(names, THINGS[name]) if name in THINGS else listed(names)
+    if isinstance(value, float):
+        return short(value)
+    return device_words(value, article=True) if name == "device" and isinstance(value, str) else str(value)
+
+
+class OfSetting(Strict):
+    """A number of one setting, which has the levels of its group, too."""
+
+    setting: Setting
+    value: float
+
+
+def means(group: Group) -> dict[str, float]:
+    """Return the mean seconds of each level that has one, by its label."""
+    return {level.label: level.time.value for level in group.levels if level.time}
+
+
+def of_levels(group: Group, values: Sequence[OfSetting]) -> dict[str, float]:
+    """Return the numbers of a group's levels, by their labels."""
+    known = {one.setting: one.value for one in values}
+    every = {level.label: level.setting.within(group.setting) for level in group.levels}
+    return {label: known[setting] for label, setting in every.items() if setting in known}
+
+
+def named(setting: Setting) -> str:
+    """Return a setting as its label, with its device in words."""
+    device, comma, rest = setting.label.partition(", ")
+    return f"{device_words(device)}{comma}{rest}" if setting.levels.get("device") == device else setting.label
+
+
+def few(names: Sequence[str], thing: str) -> str:
+    """Return names where they are short, and their number where they are not."""
+    return listed(names) if len(names) == 1 or len(listed(names)) <= SHORT else quantity(len(names), thing)
+
+
+def spans(values: Sequence[float]) -> str:
+    """Return shares as percent: ``57%``, or the smallest and the largest."""
+    least, most = f"{min(values):.0%}", f"{max(values):.0%}"
+    return least if least == most else f"{least} to {most}"

@@ -1,0 +1,142 @@
+"""Settings whose time is that of no useful training, or may be."""
+
+from collections.abc import Iterator
+from typing import Literal, Self
+
+from pydantic import Field
+
+from study.analysis.answers.group import Group
+from study.analysis.caveats.base import MORE, OfSetting, OneCaveat, Seen, few, means, named, spans
+from study.analysis.words import agreeing, place_words
+from study.artifacts.setting import Setting
+from study.base.strict import Strict
+
+
+class Unlearned(Strict):
+    """A level that is not shown to have learned as well as the others."""
+
+    level: Setting
+    setting: Setting = Field(description="The level after its group, where the study has several groups.")
+    reason: Literal["at_chance", "below_best", "unclear"] = Field(
+        description="`unclear`: its runs' accuracies differ too much to tell."
+    )
+    accuracy: float = Field(description="Mean over its runs, 0 to 1.")
+    beside: float = Field(description="The accuracy of chance, or with `below_best` that of the group's best level.")
+
+
+class NotLearned(OneCaveat):
+    """Settings that are out of the ranking because they are not shown to have learned as well as the others."""
+
+    kind: Literal["not_learned"] = "not_learned"
+    levels: list[Unlearned]
+    margin: float = Field(description="Shortfall from the best that the study allows.")
+    everywhere: bool = Field(description="Whether they are the same levels in each group of the study.")
+    EFFECT = "Speed counts only at equal learning."
+    ADVICE = "Give them more epochs or another learning rate (`training.epochs`, `training.learning_rate_rule`)."
+
+    @classmethod
+    def _find(cls, seen: Seen) -> Iterator[Self]:
+        found, labels = [], set()
+        for group, told in zip(seen.fitted, seen.groups, strict=True):
+            best = max((one.accuracy or 0.0 for one in group.learning.values()), default=0.0)
+            every = [level.label for level in told.levels]
+            lost = [
+                Unlearned(
+                    level=group.levels[label],
+                    setting=seen.setting(group, group.levels[label]),
+                    reason=one.reason,
+                    accuracy=one.accuracy or 0.0,
+                    beside=best if one.reason == "below_best" else group.chance,
+                )
+                for label, one in sorted(group.learning.items(), key=lambda item: every.index(item[0]))
+                if one.reason in ("at_chance", "below_best", "unclear")
+            ]
+            found += lost
+            labels.add(frozenset(one.level.label for one in lost))
+        if found:
+            yield cls(levels=found, margin=seen.study.learning_margin, everywhere=len(labels) == 1)
+
+    def text(self) -> str:
+        """Return which settings are out of the ranking, and the accuracies that they reach."""
+        names = dict.fromkeys(one.level.label if self.everywhere else named(one.setting) for one in self.levels)
+        verb = "did not learn as well"
+        if all(one.reason == "unclear" for one in self.levels):
+            verb = f"{agreeing(len(names), 'is', 'are')} not shown to have learned"
+        return (
+            f"{few(list(names), 'setting')} {verb} ({spans([one.accuracy for one in self.levels])}): out of the ranking"
+        )
+
+
+class Missed(Strict):
+    """The runs of one setting that did not reach the target accuracy."""
+
+    setting: Setting
+    missed: int
+    runs: int = Field(description="All of its successful runs.")
+
+
+class Censored(OneCaveat):
+    """Settings with runs that did not reach the target accuracy: the time of the others is that of the lucky ones."""
+
+    kind: Literal["censored"] = "censored"
+    missed: list[Missed]
+    EFFECT = "These settings are out of the ranking: their times are those of lucky runs."
+    ADVICE = "Raise `training.epochs`."
+
+    @classmethod
+    def _find(cls, seen: Seen) -> Iterator[Self]:
+        missed = [
+            Missed(setting=seen.setting(group, group.levels[str(level)]), missed=one.missed, runs=one.runs)
+            for group in seen.fitted
+            for level, one in group.censored.items()
+        ]
+        if missed:
+            yield cls(missed=missed)
+
+    def text(self) -> str:
+        """Return how many runs of which settings missed it."""
+        lost, runs = sum(one.missed for one in self.missed), sum(one.runs for one in self.missed)
+        who = few([named(one.setting) for one in self.missed], "setting")
+        return f"{lost} of {runs} runs of {who} missed the target accuracy"
+
+
+class MayLearnLess(OneCaveat):
+    """Levels tied for the fastest whose accuracy lies below the best one's by more than the margin, if not by noise."""
+
+    kind: Literal["may_learn_less"] = "may_learn_less"
+    group: Setting
+    levels: list[OfSetting] = Field(description="Their mean accuracies, 0 to 1.")
+    best: OfSetting
+    where: Setting | None = Field(description="The group's short setting; null where it is alone.")
+    EFFECT = "Noise between runs may explain it: they stay in the ranking."
+    ADVICE = MORE
+
+    @classmethod
+    def _find(cls, seen: Seen) -> Iterator[Self]:
+        for group in seen.groups:
+            known = [
+                OfSetting(setting=level.setting, value=level.accuracy)
+                for level in group.levels
+                if level.accuracy is not None and level.label not in group.unfair
+            ]
+            best = max(known, key=lambda one: one.value, default=None)
+            tied = [one for one in known if one.setting.label in (*group.indistinguishable, group.best)]
+            less = [one for one in tied if best and best.value - one.value > seen.study.learning_margin]
+            if best and less:
+                yield cls(group=group.setting, levels=less, best=best, where=seen.names.get(group.setting))
+
+    def text(self) -> str:
+        """Return both accuracies."""
+        where = f"{place_words(self.where)}: " if self.where else ""
+        names, reached = [one.setting.label for one in self.levels], spans([one.value for one in self.levels])
+        best = f"{self.best.value:.0%} at {self.best.setting.label}"
+        return f"{where}{few(names, 'setting')} may learn less, {reached} against {best}"
+
+    def applied(self, group: Group) -> dict[str, float] | None:
+        """Return the means without these levels."""
+        out = {one.setting.label for one in self.levels}
+        left = {label: seconds for label, seconds in means(group).items() if label not in out}
+        return left if group.setting == self.group else None
+
+
+Learning = NotLearned | Censored | MayLearnLess

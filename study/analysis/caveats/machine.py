@@ -1,0 +1,171 @@
+"""A machine that was not the same for all runs, or not theirs alone."""
+
+from collections.abc import Iterator
+from typing import Literal, Self
+
+from pydantic import Field
+
+from study.analysis.answers.group import Group
+from study.analysis.caveats.base import AGAIN, OneCaveat, Seen, means
+from study.analysis.stats.gate import separate_sets
+from study.analysis.stats.machine_change import CHANGE_LIMIT, REFERENCE_COLUMNS
+from study.analysis.words import device_words, listed, place_words, short_key
+from study.artifacts.setting import Setting
+
+BUSY_LIMIT = 25
+"""Percent of the whole machine: a quarter of two cores is a process that never rests on half of one."""
+GPU_BUSY_LIMIT = 10
+"""Percent: an idle GPU shows 0."""
+
+
+class SeparateStarts(OneCaveat):
+    """Levels that share no block with the others, so that the machine's change counts as theirs."""
+
+    kind: Literal["separate_starts"] = "separate_starts"
+    factor: str
+    sets: list[list[str]]
+    EFFECT = "A difference between them may be the machine's."
+    ADVICE = "Measure them together: `python -m study retry STUDY --outcome ok`, then start again."
+
+    @classmethod
+    def _find(cls, seen: Seen) -> Iterator[Self]:
+        if not seen.study.curve or seen.usable.empty:
+            return
+        x, told = seen.study.curve.x, []
+        keys = [key for key in seen.study.compared if key != x]
+        for part in [part for _, part in seen.usable.groupby(keys, sort=False)] if keys else [seen.usable]:
+            blocks = part["session"].astype(int).astype(str) + "." + part["block"].astype(int).astype(str)
+            sets = [[str(level) for level in levels] for levels in separate_sets(part[x].tolist(), blocks.tolist())]
+            if len(sets) > 1 and sets not in told:
+                told.append(sets)
+                yield cls(factor=x, sets=sets)
+
+    def text(self) -> str:
+        """Return two of the sets."""
+        return f"No block holds {short_key(self.factor)} {' beside '.join(listed(one) for one in self.sets[:2])}"
+
+
+class MachineChanged(OneCaveat):
+    """A device's reference workload changed during the study; that of its CPUs, where it changed more."""
+
+    kind: Literal["machine_changed"] = "machine_changed"
+    device: str
+    host: bool = Field(description="Whether it is the reference workload of the CPUs beside the device.")
+    fastest_seconds: float
+    slowest_seconds: float
+    moves: float | None = Field(
+        description="Largest share by which a mean moves once it is adjusted; null where the runs are too few to tell."
+    )
+    EFFECT = "Small differences between settings may be the machine's."
+    ADVICE = AGAIN
+
+    @classmethod
+    def _find(cls, seen: Seen) -> Iterator[Self]:
+        for device, rows in seen.usable.groupby("device", sort=False):
+            known = {column: rows[column].dropna() for column in REFERENCE_COLUMNS if rows[column].notna().any()}
+            column = max(known, key=lambda one: known[one].max() / known[one].min(), default="")
+            if not column or known[column].max() < CHANGE_LIMIT * known[column].min():
+                continue
+            levels = [level for group in seen.groups if _is_on(group, str(device)) for level in group.levels]
+            times = [(level.time_adjusted, level.time) for level in levels]
+            yield cls(
+                device=str(device),
+                host=column == "host_reference_seconds",
+                fastest_seconds=float(known[column].min()),
+                slowest_seconds=float(known[column].max()),
+                moves=max((abs(new.value / old.value - 1) for new, old in times if new and old), default=None),
+            )
+
+    def text(self) -> str:
+        """Return how much the speed changed, and what that moves."""
+        whose = f"{'the CPUs beside ' * self.host}{device_words(self.device, article=True)}"
+        most = f"{self.moves:.0%} at most" if (self.moves or 0) >= 0.01 else "less than 1%"
+        moved = f": adjusted for it, times move by {most}" if self.moves is not None else ""
+        return f"The speed of {whose} changed {self.slowest_seconds / self.fastest_seconds:.1f}-fold{moved}"
+
+    def applied(self, group: Group) -> dict[str, float] | None:
+        """Return the means on an unchanged machine."""
+        adjusted = {level.label: level.time_adjusted.value for level in group.levels if level.time_adjusted}
+        return means(group) | adjusted if adjusted and _is_on(group, self.device) else None
+
+
+def _is_on(group: Group, device: str) -> bool:
+    return group.setting.levels.get("device", device) == device
+
+
+class Drift(OneCaveat):
+    """The times of one group drift along the order of execution."""
+
+    kind: Literal["drift"] = "drift"
+    where: Setting = Field(description="The short setting of the group.")
+    change: float = Field(description="Time at the last run over that at the first, by the fitted slope.")
+    p: float = Field(description="Of the t test of the slope, levels accounted for.")
+    EFFECT = "Late runs are not like early ones; blocks take most of it out."
+    ADVICE = AGAIN
+
+    @classmethod
+    def _find(cls, seen: Seen) -> Iterator[Self]:
+        for group in seen.fitted:
+            if group.drift:
+                yield cls(
+                    where=seen.names.get(group.setting, group.setting), change=group.drift.change, p=group.drift.p
+                )
+
+    def text(self) -> str:
+        """Return by how much the times change from the first run to the last."""
+        way = "grew" if self.change > 1 else "fell"
+        return f"{place_words(self.where)}: times {way} by {abs(self.change - 1):.0%} from the first run to the last"
+
+
+class Busy(OneCaveat):
+    """Runs that began while others used the GPU or the CPUs."""
+
+    kind: Literal["busy"] = "busy"
+    what: Literal["GPU", "CPUs"]
+    runs: int
+    TEXT = "Others used the {what} when {runs} began"
+    EFFECT = "Their times may be too long."
+    ADVICE = AGAIN
+
+    @classmethod
+    def _find(cls, seen: Seen) -> Iterator[Self]:
+        rows = seen.recorded
+        shared = (rows["other_device_processes"] > 0) | (rows["device_percent_before"] >= GPU_BUSY_LIMIT)
+        if count := int(shared.sum()):
+            yield cls(what="GPU", runs=count)
+        if count := int((rows["cpu_percent_before"] >= BUSY_LIMIT).sum()):
+            yield cls(what="CPUs", runs=count)
+
+
+class Throttled(OneCaveat):
+    """The GPU's clock was held down."""
+
+    kind: Literal["throttled"] = "throttled"
+    runs: int
+    reasons: list[str]
+    TEXT = "The GPU's clock was held down in {runs}: {reasons}"
+    EFFECT = "Times hold for this cooling and power limit."
+    ADVICE = "Cool the GPU, or say so with the number."
+
+    @classmethod
+    def _find(cls, seen: Seen) -> Iterator[Self]:
+        if len(held := seen.recorded["throttle_reasons"].dropna()):
+            yield cls(runs=len(held), reasons=sorted({reason for text in held for reason in str(text).split("; ")}))
+
+
+class SeveralStarts(OneCaveat):
+    """The runs come from several starts of the pipeline, on one or several machines."""
+
+    kind: Literal["several_starts"] = "several_starts"
+    starts: int = Field(description="A start that had several machines counts as one on each of them.")
+    machines: int
+    TEXT = "The runs come from {starts} on {machines}"
+    EFFECT = "An interval of a time holds for a further start, too, and is wider for it; ratios hardly suffer."
+
+    @classmethod
+    def _find(cls, seen: Seen) -> Iterator[Self]:
+        if (starts := seen.recorded["session"].nunique()) > 1:
+            yield cls(starts=starts, machines=max(1, seen.recorded["node"].nunique()))
+
+
+OfMachine = SeparateStarts | MachineChanged | Drift | Busy | Throttled | SeveralStarts

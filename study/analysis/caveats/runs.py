@@ -1,0 +1,192 @@
+"""Runs that failed or were disturbed, and records that are in no number."""
+
+from collections.abc import Iterator
+from typing import Any, Literal, Self
+
+import pandas as pd
+from pydantic import Field
+
+from study.analysis.answers.group import Group
+from study.analysis.caveats.base import AGAIN, OneCaveat, Seen, few, means, named
+from study.analysis.stats.groups import GroupFit
+from study.analysis.stats.usable import counted
+from study.analysis.table.exclusions import BY_RULE, FIRST
+from study.analysis.words import agreeing, evidence_words, listed, short
+from study.artifacts.setting import Setting
+from study.base.durations import quantity
+from study.base.strict import Strict
+
+
+class SetAsideRun(Strict):
+    """A run that is not analysed."""
+
+    run: str
+    setting: Setting
+    reason: str
+    seconds: float
+    mean_seconds: float | None = Field(description="Mean of its setting; null where no run of it counts.")
+
+
+class ExcludedRuns(OneCaveat):
+    """Runs that are kept, shown and not analysed, by the rules that were declared before any run."""
+
+    kind: Literal["excluded_runs"] = "excluded_runs"
+    runs: list[SetAsideRun]
+    of: int = Field(description="Number of successful runs.")
+    EFFECT = "They are drawn as crosses, and intervals are wider without them."
+    ADVICE = "Raise `replicates`, and start again on a quiet machine."
+
+    @classmethod
+    def _find(cls, seen: Seen) -> Iterator[Self]:
+        y, found, succeeded = seen.study.total, [], 0
+        for group in seen.fitted:
+            done = group.part[(group.part["outcome"] == "ok") & group.part[y].notna()]
+            left = done[done["excluded"].isin(BY_RULE)]
+            succeeded += len(counted(done)) + len(left)
+            found += [
+                _set_aside(seen.setting(group, group.levels[str(run["level"])]), run, group, y)
+                for _, run in left.iterrows()
+            ]
+        if found:
+            yield cls(runs=found, of=succeeded)
+
+    def text(self) -> str:
+        """Return the run with its time, or how many there are for each reason."""
+        firsts = sum(run.reason == FIRST for run in self.runs)
+        if len(self.runs) > 1:
+            reasons = {"the first of a start without a warm-up": firsts, "far from the rest": len(self.runs) - firsts}
+            told = listed([f"{count} {reason}" for reason, count in reasons.items() if count])
+            told = told if 0 < firsts < len(self.runs) else told.partition(" ")[2]
+            return f"{len(self.runs)} of {self.of} runs are set aside: {told}"
+        (run,) = self.runs
+        usual = f", the others {short(run.mean_seconds)} s" if run.mean_seconds else ""
+        why = ", the first of its start" if firsts else ""
+        return f"A run of {named(run.setting)} took {short(run.seconds)} s{usual}: set aside{why}"
+
+    def applied(self, group: Group) -> dict[str, float] | None:
+        """Return the means with the far runs among the others."""
+        far = {level.label: level.time_with_far.value for level in group.levels if level.time_with_far}
+        return means(group) | far if far else None
+
+
+def _set_aside(setting: Setting, run: "pd.Series[Any]", group: GroupFit, y: str) -> SetAsideRun:
+    """Return a run beside the mean of its peers that count."""
+    mean = group.times.get(str(run["level"]))
+    return SetAsideRun(
+        run=str(run["run"]),
+        setting=setting,
+        reason=str(run["excluded"]),
+        seconds=float(run[y]),
+        mean_seconds=mean.value if mean else None,
+    )
+
+
+class Unsuccessful(OneCaveat):
+    """Runs that ended in the same way for the same reason."""
+
+    kind: Literal["unsuccessful"] = "unsuccessful"
+    outcome: str
+    message: str | None
+    runs: list[str]
+    EFFECT = "Their settings are known less well, or not at all."
+    ADVICE = "See the log of each run; once that is mended: `python -m study retry STUDY`."
+
+    @classmethod
+    def _find(cls, seen: Seen) -> Iterator[Self]:
+        failed = seen.recorded[~seen.recorded["outcome"].isin(["ok", "refused", "unavailable"])]
+        for (outcome, message), rows in failed.groupby(["outcome", "message"], dropna=False, sort=False):
+            why = message if isinstance(message, str) else None
+            yield cls(outcome=str(outcome), message=why, runs=rows["run"].tolist())
+
+    def text(self) -> str:
+        """Return how many ended in which way, and why."""
+        how = "ran out of memory" if self.outcome == "out_of_memory" else "failed"
+        return f"{few(self.runs, 'run')} {how}: {self.message or 'no reason recorded'}"
+
+
+class Refused(OneCaveat):
+    """Files that do not fit: records of another plan, schema or checksum, and samples of another record."""
+
+    kind: Literal["refused"] = "refused"
+    what: Literal["record", "samples", "excluded record"]
+    files: list[str]
+    reason: str = Field(description="Begins with the key that does not fit.")
+    ADVICE = "Move them aside with `python -m study retry STUDY`, then start again."
+
+    @classmethod
+    def _find(cls, seen: Seen) -> Iterator[Self]:
+        files = seen.frame["run"].astype(str) + "." + seen.frame["key"].astype(str)
+        for reason, names in files[seen.frame["outcome"] == "refused"].groupby(seen.frame["message"], sort=False):
+            yield cls(what="record", files=[f"{name}.json" for name in names], reason=str(reason))
+        for reason, names in files.groupby(seen.frame["samples_refused"], sort=False):
+            samples = [f"{name}.parquet" for name in dict.fromkeys(names)]
+            yield cls(what="samples", files=samples, reason=str(reason))
+        for name, reason in seen.records.refused_aside.items():
+            yield cls(what="excluded record", files=[name], reason=reason)
+
+    def text(self) -> str:
+        """Return which files are not used, and the key that does not fit."""
+        return f"{few(self.files, 'file')} {agreeing(len(self.files), 'does', 'do')} not fit: {self.reason}"
+
+    def effect(self) -> str:
+        """Return what is missing without them."""
+        if self.what == "samples":
+            return "Times count; memory and energy of these runs are not shown."
+        return "These runs are in no number." if self.what == "record" else "None: it was excluded before."
+
+
+class DisturbedRuns(OneCaveat):
+    """Runs during which others crossed a limit of the study's ``evidence``."""
+
+    kind: Literal["disturbed_runs"] = "disturbed_runs"
+    kinds: dict[str, int] = Field(description="Number of records that crossed each limit, by its key.")
+    runs: list[str]
+    measured_again: int = Field(description="Number of runs whose disturbed record was excluded for a second one.")
+    disturbed_again: list[str] = Field(description="Runs whose last record is marked, too.")
+    ADVICE = AGAIN
+
+    @classmethod
+    def _find(cls, seen: Seen) -> Iterator[Self]:
+        marked = seen.frame[seen.frame["disturbed"].notna() & (seen.frame["excluded"] != "broken block")]
+        if marked.empty:
+            return
+        kinds = pd.Series([kind for text in marked["disturbed"] for kind in str(text).split("; ")])
+        first = marked["excluded"] == "disturbed"
+        again = set(marked.loc[first, "run"])
+        yield cls(
+            kinds={str(kind): int(count) for kind, count in kinds.value_counts().sort_index().items()},
+            runs=list(dict.fromkeys(marked["run"])),
+            measured_again=len(again),
+            disturbed_again=marked.loc[~first & marked["run"].isin(again), "run"].tolist(),
+        )
+
+    def text(self) -> str:
+        """Return how many were disturbed by what."""
+        why = listed([evidence_words(kind) for kind in self.kinds])
+        again = f"; {self.measured_again} measured again" if self.measured_again else ""
+        return f"{quantity(len(self.runs), 'disturbed run')} ({why}){again}"
+
+    def effect(self) -> str:
+        """Return whose times may be too long: a second record counts in place of the first."""
+        long = len(self.runs) - self.measured_again + len(self.disturbed_again)
+        return f"{quantity(long, 'time')} may be too long." if long else "None: the second records count."
+
+
+class BrokenBlocks(OneCaveat):
+    """Blocks that a start began and did not end, whose records were excluded."""
+
+    kind: Literal["broken_blocks"] = "broken_blocks"
+    blocks: list[int]
+    records: int
+    TEXT = "A start broke off in block {blocks}: {records} kept, in no number"
+    EFFECT = "None: the whole block is measured again."
+    ADVICE = "Start again."
+
+    @classmethod
+    def _find(cls, seen: Seen) -> Iterator[Self]:
+        broken = seen.frame[seen.frame["excluded"] == "broken block"]
+        if len(broken):
+            yield cls(blocks=sorted({int(block) for block in broken["block"]}), records=len(broken))
+
+
+Runs = ExcludedRuns | Unsuccessful | Refused | DisturbedRuns | BrokenBlocks

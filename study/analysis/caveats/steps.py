@@ -1,0 +1,107 @@
+"""Runs and steps that are too few, or too far from the others."""
+
+from collections.abc import Iterator
+from typing import Literal, Self
+
+from pydantic import Field
+
+from study.analysis.caveats.base import MORE, OfSetting, OneCaveat, Seen, few, named, spans
+from study.analysis.stats.usable import row_settings
+
+SPREAD_LIMIT = 0.10
+"""pyperf flags a standard deviation of 10% of the mean."""
+BATCH = "training.batch_size"
+
+
+class WideSpread(OneCaveat):
+    """Settings whose runs differ by a large standard deviation."""
+
+    kind: Literal["wide_spread"] = "wide_spread"
+    limit: float = Field(description="Standard deviation over the mean, from which a setting is listed.")
+    spreads: list[OfSetting] = Field(description="Standard deviation over the mean of each.")
+    EFFECT = "Their means are known less well."
+    ADVICE = MORE
+
+    @classmethod
+    def _find(cls, seen: Seen) -> Iterator[Self]:
+        spreads, keys = [], seen.study.compared or ["device"]
+        for _, rows in seen.usable.groupby(keys, sort=False):
+            times = rows[seen.study.total]
+            if len(times) >= 2 and times.std() >= SPREAD_LIMIT * times.mean():
+                (setting,) = row_settings(seen.study, rows.head(1), keys)
+                spreads.append(OfSetting(setting=setting, value=float(times.std() / times.mean())))
+        if spreads:
+            yield cls(limit=SPREAD_LIMIT, spreads=spreads)
+
+    def text(self) -> str:
+        """Return the settings and their spreads."""
+        who = few([named(one.setting) for one in self.spreads], "setting")
+        return f"The runs of {who} spread by {spans([one.value for one in self.spreads])}"
+
+
+class NeverSteady(OneCaveat):
+    """Runs whose step time still changed at the end."""
+
+    kind: Literal["never_steady"] = "never_steady"
+    runs: list[str]
+    TEXT = "{runs} never became steady"
+    EFFECT = "In a longer training their steps may be faster or slower."
+    ADVICE = "Train longer."
+
+    @classmethod
+    def _find(cls, seen: Seen) -> Iterator[Self]:
+        restless = seen.usable[seen.usable["settled"].astype(str) == "False"]
+        if len(restless):
+            yield cls(runs=restless["run"].tolist())
+
+
+class FewSteps(OneCaveat):
+    """Batch sizes with one step in an epoch, or without a step after the warm-up."""
+
+    kind: Literal["few_steps"] = "few_steps"
+    batch_sizes: list[int]
+    TEXT = "Too few steps to become steady at batch size {batch_sizes}"
+    EFFECT = "There is no steady step time, and the time is mostly that of starting."
+    ADVICE = "Train longer, on more images or with smaller batches."
+
+    @classmethod
+    def _find(cls, seen: Seen) -> Iterator[Self]:
+        rows = seen.usable  # inference takes no training steps
+        bare = (rows[BATCH] >= rows["train_images"]) | (rows["step_seconds"].isna() & rows["steps"].notna())
+        if bare.any():
+            yield cls(batch_sizes=[int(size) for size in sorted(set(rows.loc[bare, BATCH]))])
+
+
+class SlowSteps(OneCaveat):
+    """Steps that took at least half longer than the median step of their run."""
+
+    kind: Literal["slow_steps"] = "slow_steps"
+    steps: int
+    runs: list[str]
+    TEXT = "{steps} slow steps in {runs}"
+    EFFECT = "Times contain these steps; median step times leave them out."
+
+    @classmethod
+    def _find(cls, seen: Seen) -> Iterator[Self]:
+        slow = seen.usable[seen.usable["extreme_steps"] > 0]
+        if len(slow):
+            yield cls(steps=int(slow["extreme_steps"].sum()), runs=slow["run"].tolist())
+
+
+class AboveCeiling(OneCaveat):
+    """Runs faster than the matrix product that was measured as the device's ceiling."""
+
+    kind: Literal["above_ceiling"] = "above_ceiling"
+    runs: list[str]
+    share: float = Field(description="The largest share of the ceiling.")
+    TEXT = "{runs} computed faster than the device's ceiling, up to {share} times"
+    EFFECT = "The machine was slower when the ceiling was measured: shares of it are not shown."
+    ADVICE = "Measure the ceiling again on a quiet machine."
+
+    @classmethod
+    def _find(cls, seen: Seen) -> Iterator[Self]:
+        if len(above := seen.usable[seen.usable["ceiling_share"] > 1]):
+            yield cls(runs=above["run"].tolist(), share=float(above["ceiling_share"].max()))
+
+
+Steps = WideSpread | NeverSteady | FewSteps | SlowSteps | AboveCeiling

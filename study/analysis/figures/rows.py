@@ -1,0 +1,243 @@
+"""The main chart: a row for each setting with every run as a dot, the mean, its interval, and the words beside it.
+
+Its axis is a time from zero, a logarithmic one, or a ratio with a line at 1. Names stand left of the marks, or above
+them where they find no room there, as on a phone; none is cut.
+"""
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from study.analysis.figures.marks import RADIUS, Arrow, Marks, Row, draw_arrow, sign
+from study.analysis.figures.style import PALETTE, canvas, letters, plot, ticks, width_of
+from study.analysis.figures.svg import Chart, in_both_widths
+from study.analysis.words import three_digits
+
+LINE, LOW, HIGH, PAIRED = 16.0, 19.0, 38.0, 56.0
+"""Pixels of a line of letters, and of a row: of one line, of two, and where an arrow leads to the next."""
+TOP, GROUP, FOOT, GAP = 18.0, 15.0, 24.0, 12.0
+KEY = {
+    "run": "one run",
+    "mean": "mean, 95% interval",
+    "bare": "mean, no interval",
+    "out": "out of the ranking",
+    "aside": "excluded, in no number",
+    "claim": "where the claim puts it",
+    "tail": "99th percentile",
+}
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rows of one way, with its name and a small line under it; ``arrow`` leads from the first row to the last."""
+
+    rows: tuple[Row, ...]
+    name: str = ""
+    under: str = ""
+    arrow: Arrow | None = None
+
+    @property
+    def look(self) -> str:
+        """The colour of its name."""
+        return "answer" if self.name and any(row.look == "answer" for row in self.rows) else "ink"
+
+
+@dataclass(frozen=True)
+class RowsChart:
+    """All that the chart shows. ``headings`` are those of the labels, the means and the verdicts."""
+
+    groups: tuple[Group, ...]
+    title: str
+    subtitle: str = ""
+    caption: str = ""
+    headings: tuple[str, str, str] = ("", "mean", "")
+    axis: Literal["linear", "log", "ratio"] = "linear"
+    unit: str = " s"
+    key: Mapping[str, str] = field(default_factory=dict)
+    """Words for some kinds of marks, by their names in ``KEY``."""
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows of all groups."""
+        return [row for group in self.groups for row in group.rows]
+
+
+def rows_chart(chart: RowsChart) -> Chart | None:
+    """Return the chart as SVG in both widths with the signs of its marks; None without a value."""
+    if not _inside(chart):
+        return None
+    wide, narrow = in_both_widths(lambda width: draw(chart, width), chart.title)
+    key = tuple((sign(kind), told) for kind, told in (KEY | dict(chart.key)).items() if kind in _kinds(chart))
+    return Chart(chart.title, chart.subtitle, chart.caption, wide, narrow, key)
+
+
+def draw(chart: RowsChart, width: int) -> Figure:
+    """Return the chart as a figure of ``width`` pixels."""
+    columns = _columns(chart, width)
+    layout = _layout(chart, columns)
+    figure = canvas(width, layout.bottom + FOOT)
+    axes = plot(figure, columns.left, columns.right, TOP - 2, layout.bottom)
+    _limit(axes, chart)
+    for y in layout.separators:
+        figure.add_artist(Line2D([0, 1], [1 - y / (layout.bottom + FOOT)] * 2, color=PALETTE["rule"], linewidth=1))
+    for words in layout.texts:
+        letters(figure, *words)
+    marks = Marks(axes, chart.unit)
+    for row, y in zip(chart.rows, layout.places, strict=True):
+        marks.row(row, y)
+    places = iter(layout.places)
+    for group in chart.groups:
+        spots = [next(places) for _ in group.rows]
+        if group.arrow:
+            draw_arrow(axes, group.rows[0], group.rows[-1], group.arrow, spots)
+    marks.draw()
+    return figure
+
+
+def _kinds(chart: RowsChart) -> set[str]:
+    found = {"aside" if dot.aside else "run" for row in chart.rows for dot in row.dots}
+    found |= {"out" for row in chart.rows if row.look == "out" and (row.dots or row.mean)}
+    told = (("mean" if any(row.low for row in chart.rows) else "bare", "mean"), ("claim", "claimed"), ("tail", "tail"))
+    return found | {kind for kind, name in told if any(getattr(row, name) is not None for row in chart.rows)}
+
+
+def _inside(chart: RowsChart) -> list[float]:
+    """Return the values that the axis has to hold: the runs that count and the means, and a logarithmic one all."""
+    every = [dot for row in chart.rows for dot in row.dots]
+    counted = [dot.value for dot in every if not dot.aside]
+    names = ("mean", "tail", "low", "high", "claimed") if chart.axis != "linear" else ("mean", "tail")
+    counted += [value for row in chart.rows for name in names if (value := getattr(row, name)) is not None]
+    return counted or [dot.value for dot in every]
+
+
+def _limit(axes: Axes, chart: RowsChart) -> None:
+    """Set the ends of the axis, and its ticks."""
+    values = _inside(chart) + [1.0] * (chart.axis == "ratio")
+    if chart.axis == "linear":
+        axes.set_xlim(0, 1.1 * max(values) or 1.0)
+    else:
+        axes.set_xscale("log")
+        axes.set_xlim(min(values) / 1.15, max(values) * 1.15)
+    ticks(axes, chart.unit, log=chart.axis != "linear")
+    if chart.axis == "ratio":
+        axes.axvline(1.0, color=PALETTE["muted"], linewidth=1.6, zorder=1, gid="one")
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Where the words of a row stand, in pixels: its marks from ``left`` to ``right``, its mean before ``mean``."""
+
+    named: bool
+    """Whether a group's name stands left of its rows, else above them."""
+    beside: bool
+    """Whether a row's label stands left of its marks, else above them."""
+    left: float
+    right: float
+    mean: float
+    verdict: float
+    width: int
+
+
+def _columns(chart: RowsChart, width: int) -> _Columns:
+    """Return the columns; names stand at the left where that leaves a quarter of the width for the marks."""
+    _, mean, verdict = chart.headings
+    rows, groups = chart.rows, chart.groups
+    verdicts = _widest([row.verdict for row in rows], "bold", [*(row.under for row in rows), verdict])
+    means = _widest([_mean(row, chart) for row in rows], "bold", [mean])
+    labels = _widest([row.label for row in rows], "", []) + GAP
+    names = _widest([group.name for group in groups], "bold", [group.under for group in groups])
+    end = width - (verdicts + GAP if verdicts else 0.0)
+    right = end - means - GAP
+    named, beside, left = next(
+        (named, beside, left)
+        for named, beside, left in ((True, True, names + GAP + labels), (False, True, labels), (False, False, 0.0))
+        if left + RADIUS <= right - width / 4 or not beside
+    )
+    return _Columns(named and bool(names), beside, left + RADIUS, right, end, end + GAP, width)
+
+
+@dataclass
+class _Layout:
+    """Everything in its place, from above: the words, the middle of each row, and the lines between groups."""
+
+    texts: list[tuple[str, float, float, str, str]] = field(default_factory=list)
+    """Text, x, baseline, look, colour."""
+    places: list[float] = field(default_factory=list)
+    separators: list[float] = field(default_factory=list)
+    bottom: float = TOP
+
+
+def _layout(chart: RowsChart, columns: _Columns) -> _Layout:
+    layout, y = _Layout(), TOP
+    first, mean, verdict = chart.headings
+    narrow = columns.left - GAP < width_of(first, "small")
+    heads = [(first, 0.0, "small") if narrow else (first, columns.left - GAP, "small end")]
+    heads += [(mean, columns.mean, "small end")]
+    layout.texts += [(text, x, 10.0, look, "muted") for text, x, look in [*heads, (verdict, columns.verdict, "small")]]
+    height = HIGH if any(row.under for row in chart.rows) else LOW
+    for group in chart.groups:
+        if layout.places:
+            layout.separators.append(y + GROUP / 2)
+            y += GROUP
+        name = "answer" if {row.look for row in group.rows} - {"out"} == {"answer"} else "ink"
+        if columns.named:
+            layout.texts.append((group.name, 0.0, y + height / 2 + 4.5, "bold", name))
+            layout.texts.append((group.under, 0.0, y + height / 2 + 4.5 + LINE, "small", "muted"))
+        else:
+            y = _above(layout, columns, group.name, y, "bold", name)
+            across = width_of(group.name, "bold") + GAP
+            if group.name and across + width_of(group.under, "small") <= columns.width:
+                layout.texts.append((group.under, across, y - 3, "small", "muted"))
+            else:
+                y = _above(layout, columns, group.under, y, "small", "muted")
+        begin = y
+        for place, row in enumerate(group.rows):
+            tone = "muted" if row.look == "out" else "ink"
+            y = y if columns.beside else _above(layout, columns, row.label, y, "", tone)
+            middle = y + height / 2
+            layout.places.append(middle)
+            layout.texts += _row_words(row, chart, columns, middle, tone)
+            y += PAIRED if group.arrow and place < len(group.rows) - 1 else height
+        y = max(y, begin + 2 * LINE + 4) if columns.named and group.under else y
+    layout.bottom = y + 2
+    layout.texts = [words for words in layout.texts if words[0]]
+    return layout
+
+
+def _above(layout: _Layout, columns: _Columns, text: str, y: float, look: str, colour: str) -> float:
+    """Write a text above the marks, in lines of the whole width, and return where it ends."""
+    for line in lines_of(text, columns.width, look):
+        y += LINE
+        layout.texts.append((line, 0.0, y - 3, f"{look} over", colour))
+    return y
+
+
+def lines_of(text: str, room: float, look: str = "") -> list[str]:
+    """Return a text in lines of ``room`` pixels, broken at its spaces, or within a word that is longer."""
+    most = max(1, int(len(text) * room / max(width_of(text, look), 1.0)))
+    return textwrap.wrap(text, most, break_on_hyphens=False)
+
+
+def _row_words(
+    row: Row, chart: RowsChart, columns: _Columns, y: float, tone: str
+) -> Iterator[tuple[str, float, float, str, str]]:
+    best, bold = "answer" if row.look == "answer" else tone, "bold" if row.look == "answer" else ""
+    if columns.beside:
+        yield row.label, columns.left - GAP, y + 4.5, "end", tone
+    yield row.cause, columns.left, y + 4.5, "small", "muted"
+    yield _mean(row, chart), columns.mean, y + 4.5, "bold end" if row.bold else "end", best if row.bold else tone
+    yield row.verdict, columns.verdict, y - 2 if row.under else y + 4.5, bold, best
+    yield row.under, columns.verdict, y + 13, "small", "muted"
+
+
+def _mean(row: Row, chart: RowsChart) -> str:
+    return "" if row.mean is None else f"{three_digits(row.mean)}{chart.unit}"
+
+
+def _widest(texts: Sequence[str], look: str, small: Sequence[str]) -> float:
+    return max([0.0, *(width_of(text, look) for text in texts), *(width_of(text, "small") for text in small)])

@@ -1,0 +1,111 @@
+"""What could change the answer: each caveat that can be counted in, with what the answer becomes."""
+
+from collections.abc import Mapping, Sequence
+from math import log
+
+from study.analysis.answers.answer import Answer
+from study.analysis.answers.context import Context, capital
+from study.analysis.answers.contrast import Contrast, RatioAt
+from study.analysis.answers.fastest import Fastest
+from study.analysis.answers.switches import Switches
+from study.analysis.answers.ways import Ways
+from study.analysis.caveats.caveat import Caveat
+from study.analysis.caveats.work import ShortJob
+from study.analysis.words import at_setting, short
+from study.artifacts.setting import Setting
+from study.base.strict import Strict
+
+MOST = 2
+"""Changes that are open; the others are counted."""
+Means = Mapping[str, float]
+"""The mean seconds of each level of a group, by its label."""
+
+Becomes = tuple[bool, float, str]
+"""Whether another setting leads, by how much the time or the ratio changes (its logarithm), and the answer in words."""
+
+
+class Change(Strict):
+    """One caveat with which the answer changes."""
+
+    cause: str
+    becomes: str
+
+
+def changes_of(context: Context, first: Answer | Switches, caveats: Sequence[Caveat]) -> list[Change]:
+    """Return the caveats that change a word or the first digit of the answer, those that change a word first."""
+    found = []
+    for caveat in caveats:
+        if isinstance(first, Fastest) and isinstance(caveat, ShortJob):
+            continue  # the time of a longer job is none of this one
+        means = {group.setting: own for group in context.groups if (own := caveat.applied(group))}
+        told = _becomes(context, first, means) if means else None
+        if told:
+            found.append((told[:2], Change(cause=f"{caveat.text()}.", becomes=told[2])))
+    found.sort(key=lambda one: one[0], reverse=True)
+    return [change for _, change in found[:MOST]]
+
+
+def _becomes(context: Context, first: Answer | Switches, means: Mapping[Setting, Means]) -> Becomes | None:
+    """Return what the answer becomes; None where it stays as it is."""
+    if isinstance(first, Fastest):
+        return _leads(context, first, means.get(first.group, {}))
+    if isinstance(first, Ways):
+        return _ways(context, first, means)
+    return _ratios(context, first, means) if isinstance(first, Contrast) else None
+
+
+def _leads(context: Context, first: Fastest, means: Means) -> Becomes | None:
+    fair = {label: seconds for label, seconds in means.items() if label not in first.unfair}
+    if first.machine or not fair:
+        return None
+    best = min(fair, key=fair.__getitem__)
+    change = abs(log(fair[best] / first.time.value))
+    if best != first.level.label:
+        return True, change, f"{capital(context.setting(best))} leads at {short(fair[best])} s."
+    old, new = short(first.time.value), short(fair[best])
+    return (False, change, f"{capital(context.setting(best))} takes {new} s, not {old}.") if old[0] != new[0] else None
+
+
+def _ways(context: Context, first: Ways, means: Mapping[Setting, Means]) -> Becomes | None:
+    times = {way.group: _least(context, way.group, means) or way.seconds for way in first.ways}
+    leader = min(times, key=times.__getitem__)
+    other = first.beside
+    now, before = times[other.group] / times[leader], other.seconds / first.ways[0].seconds
+    change = abs(log(now / before))
+    if leader != first.ways[0].group:
+        return True, change, f"{capital(context.who(leader))} leads at {short(times[leader])} s."
+    new, old = short(now), short(before)
+    return (False, change, f"It is {new} times as fast, not {old}.") if new != old else None
+
+
+def _least(context: Context, setting: Setting, means: Mapping[Setting, Means]) -> float | None:
+    group = context.group(setting)
+    fair = {label: seconds for label, seconds in means.get(setting, {}).items() if group and label not in group.unfair}
+    return min(fair.values(), default=None)
+
+
+def _ratios(context: Context, first: Contrast, means: Mapping[Setting, Means]) -> Becomes | None:
+    """Return the ratio that changes most: its part is that of the ratio of the means."""
+    found = []
+    for one in (first.least, first.most):
+        pair = [_sides(context, first.contrast, side, one, means) for side in (first.slower, first.faster)]
+        if all(pair):
+            (slow, slow_before), (fast, fast_before) = (side for side in pair if side)
+            part = slow / fast * fast_before / slow_before
+            old, new = short(one.ratio.value), short(one.ratio.value * part)
+            words = f"It is {new} times as fast {at_setting(one.at.levels)}".rstrip() + f", not {old}."
+            found += [(False, abs(log(part)), words)] if new != old else []
+    return max(found, default=None)
+
+
+def _sides(
+    context: Context, contrast: str, side: str, ratio: RatioAt, means: Mapping[Setting, Means]
+) -> tuple[float, float] | None:
+    """Return the mean at one side of a ratio as it becomes, and as it is."""
+    wanted = {contrast: side} | {key: str(level) for key, level in ratio.at.levels.items()}
+    for group in context.groups:
+        for level in group.levels:
+            own = {key: str(value) for key, value in level.setting.within(group.setting).levels.items()}
+            if level.time and wanted.items() <= own.items():
+                return means.get(group.setting, {}).get(level.label, level.time.value), level.time.value
+    return None

@@ -1,0 +1,105 @@
+"""The job line: what was trained, on how many images, on which machine, in how many runs, and when."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+
+from study.analysis.words import device_words, listed
+from study.artifacts.plan import Plan
+from study.artifacts.record import Record
+from study.base.durations import quantity
+from study.config.sections import is_own, short_name
+from study.config.settings import get
+from study.config.study import TOTALS_OF_INFERENCE, Study
+
+DEVICE_NAMES = {"cpu": "CPU", "cuda": "GPU"}
+
+
+def job_of(plan: Plan, records: Mapping[str, Record]) -> list[str]:
+    """Return the parts of the job line; what the study varies is in its question and its chart, and not here."""
+    used = [record for record in records.values() if record.outcome == "ok"]
+    return [*filter(None, (_training(plan.study, used), _images(used), *_machines(used), runs_of(plan, records)))] + (
+        _days(list(records.values()))
+    )
+
+
+def _training(study: Study, used: Sequence[Record]) -> str:
+    """Return model, weights and epochs, each where the study does not vary it."""
+    told = []
+    if "model.name" not in study.factors:
+        told.append(model_words(study.model.name))
+    kinds = {record.weights.kind for record in used if record.weights and not is_own(record.settings.model.name)}
+    if len(kinds) == 1:
+        told.append({"random": "random weights"}.get(*kinds, "ImageNet weights"))  # type: ignore[call-overload]
+    if study.total not in TOTALS_OF_INFERENCE and "training.epochs" not in study.factors:
+        epochs = study.training.freeze_epochs + study.training.epochs
+        told.append(f"{'at most ' * bool(study.training.target_accuracy)}{quantity(epochs, 'epoch')}")
+    for key, words in (("training.batch_size", "batch size {}"), ("training.precision", "{}")):
+        level = get(study, key)
+        if key not in study.factors and level != "auto":
+            told.append(words.format(level))
+    return ", ".join(told)
+
+
+def model_words(name: str) -> str:
+    """Return a model's name as people write it: ``ResNet-18``; a user's own by its factory."""
+    found = re.fullmatch(r"resnet(\d+)", name)
+    return f"ResNet-{found[1]}" if found else short_name(name)
+
+
+def _images(used: Sequence[Record]) -> str:
+    """Return number, kind and size of the images that are trained on."""
+    told = []
+    for record in used:
+        if record.data:
+            kind = "generated images" if record.data.generated else "images"
+            told.append(f"{record.data.train_images} {kind} of {record.settings.dataset.image_size} px")
+    return listed(list(dict.fromkeys(told))[:2]) if told else ""
+
+
+def _machines(used: Sequence[Record]) -> list[str]:
+    """Return the device of the GPU runs, and the processor of the CPU runs with its cores."""
+    told: dict[str, None] = {}
+    for record in sorted(used, key=lambda one: one.settings.device != "cuda"):
+        machine = record.machine
+        if machine and record.settings.device == "cuda":
+            told[machine.device_name] = None
+        elif machine:
+            told[f"{processor_words(machine.cpu_name)}, {quantity(machine.cpu_cores or 1, 'core')}"] = None
+    return list(told)
+
+
+def processor_words(name: str) -> str:
+    """Return a processor's name without marks, clock and the word: ``AMD EPYC 7B13``."""
+    name = re.sub(r"\((R|TM)\)|@.*|\b(Processor|CPU)\b|\b\d+-Core\b", " ", name)
+    return " ".join(name.split())
+
+
+def runs_of(plan: Plan, records: Mapping[str, Record]) -> str:
+    """Return the number of runs, of each setting, and of those that failed or that no device is there for."""
+    done = [record for record in records.values() if record.outcome == "ok"]
+    failed = Counter(record.outcome for record in records.values() if record.outcome not in ("ok", "unavailable"))
+    told = [f"{quantity(len(done), 'run')}, {plan.study.runs_a_setting} each" if done else "no run"]
+    why = {"out_of_memory": "out of memory"}
+    told += [f"{count} failed{f': {why[kind]}' if kind in why else ''}" for kind, count in failed.items()]
+    made = {record.settings.device for record in done}
+    away = {run.settings.device for run in plan.runs if run.unavailable} - made
+    told += [f"no {device_words(device)} here" for device in sorted(away)]
+    return "; ".join(told)
+
+
+def _days(records: Sequence[Record]) -> list[str]:
+    """Return the first and the last day of the runs."""
+    days = sorted({day for record in records if (day := _day(record.started))})
+    if not days:
+        return []
+    return [f"{days[0]:%-d %b %Y}" if len(days) == 1 else f"{days[0]:%-d %b} to {days[-1]:%-d %b %Y}"]
+
+
+def _day(started: str) -> date | None:
+    """Return the day of a time, or None for a text that is none: a record may come from anywhere."""
+    try:
+        return datetime.fromisoformat(started).date()
+    except ValueError:
+        return None

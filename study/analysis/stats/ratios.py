@@ -1,0 +1,353 @@
+"""Ratios of times between two levels of a factor: quotients of their means, with the noise of pairs in blocks."""
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+from scipy import special, stats
+
+from study.analysis.stats import machine_change
+from study.analysis.stats.groups import GroupFit
+from study.analysis.stats.log_model import CONFIDENCE, SIGNIFICANCE, LogModel, fit_log_model
+from study.analysis.stats.mixed_model import Array
+from study.analysis.stats.optimum import draws
+from study.analysis.stats.usable import Estimate, estimate, mean_of, place_of, row_settings
+from study.artifacts.setting import Setting
+from study.base.strict import Strict
+from study.config.study import Study, shown
+
+BOOTSTRAP_MINIMUM, BOOTSTRAP_SEED = 8, 20_240_103
+BOOTSTRAP_MEMORY = 2_000_000
+"""Values that are drawn at once."""
+ACCURACY_LIMIT = 0.02
+"""Accuracies that differ by less count as equal: it is the noise of a validation set of some hundred images."""
+
+
+CIRCUMSTANCES: dict[Literal["threads", "workers", "precision", "images"], tuple[str, tuple[str, ...]]] = {
+    "threads": ("threads", ("training.threads",)),
+    "workers": ("workers", ("loader.workers", "loader.kind")),
+    "precision": ("precision", ("training.precision",)),
+    "images": ("images_processed", ()),
+}
+"""Column of the table of timings, and the contrasts that are this difference themselves."""
+
+
+class Difference(Strict):
+    """A circumstance in which the sides of a contrast differ, beside the contrast itself: their ratio holds its part,
+    too."""
+
+    what: Literal["threads", "workers", "precision", "images", "accuracy"]
+    at: Setting = Field(description="Where it is largest; of no factor where it is the same at every setting.")
+    slower: float | str
+    faster: float | str
+
+
+class Ratio(Strict):
+    """The time at one level of the contrast over that at another, everything else equal, paired within blocks."""
+
+    contrast: str = Field(description="Dotted key of the factor whose levels are compared.")
+    at: Setting = Field(description="Levels of the other factors, as far as they differ between the ratios.")
+    x: float | None = Field(description="Level of the curve's factor; null in a study without a curve.")
+    slower: str
+    faster: str
+    ratio: Estimate = Field(description="The quotient of the two means; no bounds where one is not determined.")
+    together: Estimate = Field(
+        description="The same with bounds that hold for all settings of this contrast at once, with 95% probability: "
+        "an extreme of several ratios is read with these."
+    )
+    adjusted: Estimate | None = Field(
+        description="With the machine's change accounted for; null where it did not change, or without bounds above."
+    )
+    follows_machine: bool | None = Field(
+        description="Whether these ratios are shown to follow the reference workload; null where it did not change."
+    )
+    slower_seconds: float = Field(description="Mean time at `slower`, as in its group.")
+    faster_seconds: float = Field(description="Mean time at `faster`, as in its group.")
+    slower_images: float | None = Field(
+        description="Images trained on, mean over the runs of the level; null for inference."
+    )
+    faster_images: float | None
+    slower_accuracy: float | None = Field(description="Mean accuracy, 0 to 1, of the level.")
+    faster_accuracy: float | None
+    bootstrap: Estimate | None = Field(
+        description="Bias-corrected bootstrap over the pairs, beside the t interval; null under 8 pairs, where a "
+        "bootstrap is too narrow."
+    )
+    differs: list[Difference] = Field(
+        description="What else differs between the two. Accuracies count if they differ by 2 points or more, and by "
+        "more than their noise (a t test of the pairs at 5%)."
+    )
+
+
+def ratios_of(study: Study, groups: Sequence[GroupFit], contrast: str) -> list[Ratio]:
+    """Return the time at the contrast's first level over that at each other, for every setting of the others."""
+    sides, keys = sides_of(groups, study, contrast), telling_keys(study, groups, contrast)
+    found: list[Ratio] = []
+    for other in list(sides)[1:]:
+        slower = next(iter(sides))
+        pairs = _pairs(study, sides[slower], sides[other], contrast)
+        if len(pairs):
+            settings = row_settings(study, pairs, keys)
+            found += _ratios(pairs, settings, groups, study, contrast, (slower, other))
+    return sorted(found, key=lambda ratio: (ratio.faster, ratio.x or 0))
+
+
+End = tuple[int, str]
+"""The place of a group among all, and one of its levels."""
+
+
+def quotient_of(groups: Sequence[GroupFit], slower: End, faster: End, y: str, tests: int) -> Estimate:
+    """Return the mean time of one level over that of one of another group, with the noise of their pairs in blocks.
+
+    The other levels of both groups are paired, too, for they tell of the noise. The bounds hold for ``tests`` such
+    quotients at once (Bonferroni). There are none where a mean is not determined, or without replicates.
+    """
+    (first, level), (second, other) = slower, faster
+    # From the level of the second group to that of the first one: the two in question meet.
+    partners = {name: name for name in groups[second].times} | {level: other, other: level}
+    sides = [
+        groups[first].clean.assign(group=first, pair=groups[first].clean["level"]),
+        groups[second].clean.assign(group=second, pair=groups[second].clean["level"].map(partners)),
+    ]
+    pairs = sides[0].merge(sides[1], on=["pair", "session", "session_block"], suffixes=("_a", "_b"))
+    times = groups[first].times[level].value, groups[second].times[other].value
+    if level not in set(pairs["pair"]):
+        return Estimate(value=times[0] / times[1], low=None, high=None)
+    levels, blocks, starts = (pairs[name].tolist() for name in ("pair", "session_block", "session"))
+    paired = fit_log_model((pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist(), levels, blocks, starts)
+    noise = _noise(pairs[pairs["pair"] == level], groups, paired, level)
+    confidence = 1 - (1 - CONFIDENCE) / 2 / tests
+    return _estimate(times, noise, float(special.stdtrit(noise[1], confidence)) if noise else None)
+
+
+def sides_of(groups: Sequence[GroupFit], study: Study, contrast: str) -> dict[str, pd.DataFrame]:
+    """Return the runs that count at each level of the contrast, as the study lists these, with the place of their
+    group; a level without such a run is left out."""
+    sides = {}
+    for name in (str(shown(study, contrast, level)) for level in study.factors[contrast]):
+        parts = [
+            group.clean[group.clean[contrast].astype(str) == name].assign(group=place)
+            for place, group in enumerate(groups)
+        ]
+        if any(map(len, parts)):
+            sides[name] = pd.concat([part for part in parts if len(part)])
+    return sides
+
+
+def telling_keys(study: Study, groups: Sequence[GroupFit], contrast: str) -> list[str]:
+    """Return the factors that tell the ratios apart, the curve's first: one with a single level tells none."""
+    counts = {key: len({level for group in groups for level in group.clean[key].dropna()}) for key in study.compared}
+    varied = [key for key, count in counts.items() if key != contrast and count > 1]
+    return sorted(varied, key=lambda key: key != (study.curve.x if study.curve else None))
+
+
+def _pairs(study: Study, a: pd.DataFrame, b: pd.DataFrame, contrast: str) -> pd.DataFrame:
+    """Return the pairs of runs that differ in the contrast alone and met in one block, in the order of the settings.
+
+    Columns end in ``_a`` and ``_b`` for the runs of the two sides.
+    """
+    others = [key for key in study.compared if key != contrast]
+    twins = ["control"] if "control" in study.factors and contrast != "control" else []
+    pairs = a.merge(b, on=[*others, *twins, "session", "session_block"], suffixes=("_a", "_b"))
+    orders = {key: [shown(study, key, level) for level in study.factors[key]] for key in others}
+    known = [{level: place_of(orders[key], level) for level in pairs[key].unique()} for key in others]
+    columns = [[places[level] for level in pairs[key]] for places, key in zip(known, others, strict=True)]
+    places = list(zip(*columns, strict=True)) if columns else [()] * len(pairs)
+    return pairs.iloc[sorted(range(len(pairs)), key=places.__getitem__)]
+
+
+def _ratios(
+    pairs: pd.DataFrame,
+    settings: list[Setting],
+    groups: Sequence[GroupFit],
+    study: Study,
+    contrast: str,
+    sides: tuple[str, str],
+) -> list[Ratio]:
+    """Return one ratio for each distinct setting; ``settings`` has one entry for each of the ``pairs``."""
+    y, x = study.total, study.curve.x if study.curve else None
+    # Within a block its own factor cancels; what is left is the noise.
+    quotients, blocks = (pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist(), pairs["session_block"].tolist()
+    starts = pairs["session"].tolist()
+    paired = fit_log_model(quotients, settings, blocks, starts)
+    adjusted = _adjusted(pairs, quotients, settings, blocks, starts)
+    parts = {setting: pairs[[other == setting for other in settings]] for setting in dict.fromkeys(settings)}
+    noises = {setting: _noise(at, groups, paired, setting) for setting, at in parts.items()}
+    critical = _critical([noise for noise in noises.values() if noise], paired)
+    found = []
+    for setting, at in parts.items():
+        times = _times(at, groups, y)
+        found.append(
+            Ratio(
+                contrast=contrast,
+                at=setting,
+                x=float(at[x].iloc[0]) if x and x in at else None,
+                slower=sides[0],
+                faster=sides[1],
+                ratio=_estimate(times, noises[setting], None),
+                together=_estimate(times, noises[setting], critical),
+                adjusted=estimate(adjusted.mean(setting))
+                if adjusted and adjusted.spare > 0 and noises[setting]
+                else None,
+                follows_machine=_follows(adjusted),
+                bootstrap=contrast_bootstrap(at[f"{y}_a"] / at[f"{y}_b"]),
+                slower_seconds=times[0],
+                faster_seconds=times[1],
+                differs=_differences(at, setting, contrast, groups),
+                **_work(at, groups),
+            )
+        )
+    return found
+
+
+Noise = tuple[float, float]
+"""The standard error of a log ratio, and its degrees of freedom."""
+
+
+def _ends(at: pd.DataFrame) -> list[End]:
+    """Return the group's place and the level of the two sides of a setting."""
+    return [(int(at[f"group_{side}"].iloc[0]), str(at[f"level_{side}"].iloc[0])) for side in "ab"]
+
+
+def _times(at: pd.DataFrame, groups: Sequence[GroupFit], y: str) -> tuple[float, float]:
+    """Return the two mean times of a setting; those of a null control are the pairs' own, for both are one level."""
+    ends = _ends(at)
+    if ends[0] == ends[1]:
+        a, b = (float(np.exp(np.log(at[f"{y}_{side}"]).mean())) for side in "ab")
+        return a, b
+    first, second = (groups[place].times[level].value for place, level in ends)
+    return first, second
+
+
+def _means(at: pd.DataFrame, groups: Sequence[GroupFit], column: str) -> list[float | None]:
+    """Return the mean of a column on the two sides of a setting, as their levels have it; of a null control, as above.
+
+    A run without a partner in its block is in the mean of its level, too.
+    """
+    ends = _ends(at)
+    if ends[0] == ends[1]:
+        return [mean_of(at, f"{column}_{side}") for side in "ab"]
+    clean = [groups[place].clean for place, _ in ends]
+    return [mean_of(runs[runs["level"] == level], column) for runs, (_, level) in zip(clean, ends, strict=True)]
+
+
+def _noise(at: pd.DataFrame, groups: Sequence[GroupFit], paired: LogModel, setting: Hashable) -> Noise | None:
+    """Return the noise of the log ratio at one setting; None where a mean is not determined, or without replicates.
+
+    Two levels of one group have theirs from the group's model. Those of two groups, whose blocks may shift each by
+    itself, have that of the pairs; with one pair, that of two independent means.
+    """
+    (a, first), (b, second) = ((groups[place], level) for place, level in _ends(at))
+    if first in a.undetermined or second in b.undetermined or a.fits is None or b.fits is None:
+        return None
+    models = a.fits.raw, b.fits.raw
+    if a is b and first != second:
+        weights = models[0].weights(first, second)
+        return (models[0].error(weights), models[0].degrees(weights)) if models[0].spare > 0 else None
+    if len(at) > 1 and paired.spare > 0:
+        weights = paired.weights(setting)
+        return paired.error(weights), paired.degrees(weights)
+    if min(model.spare for model in models) <= 0:
+        return None
+    ends = [(model, model.weights(level)) for model, level in zip(models, (first, second), strict=True)]
+    error = math.hypot(*(model.error(weights) for model, weights in ends))
+    return error, min(model.degrees(weights) for model, weights in ends)
+
+
+def _critical(noises: Sequence[Noise], paired: LogModel) -> float | None:
+    """Return the critical value with which the intervals of all settings hold at once; None for one alone, or none."""
+    if len(noises) < 2:
+        return None
+    degrees = float(np.median([degrees for _, degrees in noises]))
+    if len(noises) == len(paired.levels) and np.diag(paired.covariance).min() > 0:
+        return critical_of(paired.covariance, degrees)
+    share = CONFIDENCE ** (1 / len(noises))  # as if they were independent (Sidak 1967)
+    return float(special.stdtrit(degrees, (1 + share) / 2))
+
+
+def critical_of(covariance: Array, degrees: float) -> float:
+    """Return the 95% quantile of the largest of |t| values of this covariance (k, k), which share their degrees."""
+    errors = np.sqrt(np.diag(covariance))
+    return float(np.quantile(np.abs(draws(covariance / np.outer(errors, errors), degrees)).max(1), CONFIDENCE))
+
+
+def _estimate(times: tuple[float, float], noise: Noise | None, critical: float | None) -> Estimate:
+    value = times[0] / times[1]
+    if noise is None:
+        return Estimate(value=value, low=None, high=None)
+    error, degrees = noise
+    reach = error * (float(special.stdtrit(degrees, (1 + CONFIDENCE) / 2)) if critical is None else critical)
+    return Estimate(value=value, low=value * math.exp(-reach), high=value * math.exp(reach))
+
+
+def _work(at: pd.DataFrame, groups: Sequence[GroupFit]) -> dict[str, Any]:
+    """Return the work that was done on both sides of a ratio."""
+    names = [f"{side}_{what}" for what in ("images", "accuracy") for side in ("slower", "faster")]
+    return dict(zip(names, [*_means(at, groups, "images_processed"), *_means(at, groups, "accuracy")], strict=True))
+
+
+def _differences(at: pd.DataFrame, setting: Setting, contrast: str, groups: Sequence[GroupFit]) -> list[Difference]:
+    """Return in what the runs of pairs differ beside the contrast. What was not measured on both sides is left out."""
+    found = []
+    for what, (column, own) in CIRCUMSTANCES.items():
+        known = at[[f"{column}_a", f"{column}_b"]].dropna()
+        apart = known[known.iloc[:, 0] != known.iloc[:, 1]]
+        if len(apart) and contrast not in own:
+            slower, faster = (_value(apart[name]) for name in apart)
+            found.append(Difference(what=what, at=setting, slower=slower, faster=faster))
+    reached = _means(at, groups, "accuracy")
+    if reached[0] is not None and reached[1] is not None and not _same_accuracy(at):
+        found.append(Difference(what="accuracy", at=setting, slower=reached[0], faster=reached[1]))
+    return found
+
+
+def _value(side: "pd.Series[Any]") -> str | float:
+    """Return the value of one side of pairs, or its smallest and largest in words."""
+    values = sorted(side.unique())
+    if len(values) == 1:
+        return values[0] if isinstance(values[0], str) else float(values[0])
+    return f"{values[0]} to {values[-1]}" if isinstance(values[0], str) else f"{values[0]:.10g} to {values[-1]:.10g}"
+
+
+def _same_accuracy(at: pd.DataFrame) -> bool:
+    gaps = (at["accuracy_a"] - at["accuracy_b"]).dropna()
+    if len(gaps) < 2 or abs(gaps.mean()) < ACCURACY_LIMIT:
+        return True
+    return bool(gaps.std() > 0 and stats.ttest_1samp(gaps, 0).pvalue >= SIGNIFICANCE)
+
+
+def contrast_bootstrap(quotients: "pd.Series[float]") -> Estimate | None:
+    """Return the geometric mean of paired ratios with a BCa interval (Efron 1987); None under 8 pairs or without noise.
+
+    Under 8 it is too narrow: a bootstrap of three replicates covers 73% in place of 95%.
+    """
+    logs = np.log(quotients.to_numpy(float))
+    if len(logs) < BOOTSTRAP_MINIMUM or np.ptp(logs) == 0:
+        return None
+    rng, most = np.random.default_rng(BOOTSTRAP_SEED), max(BOOTSTRAP_MEMORY // len(logs), 1)
+    found = stats.bootstrap((logs,), np.mean, rng=rng, batch=most).confidence_interval
+    return Estimate(value=float(np.exp(logs.mean())), low=float(np.exp(found.low)), high=float(np.exp(found.high)))
+
+
+def _adjusted(
+    pairs: pd.DataFrame,
+    quotients: Sequence[float],
+    levels: Sequence[Hashable],
+    blocks: Sequence[str],
+    starts: Sequence[Hashable],
+) -> LogModel | None:
+    """Return the model of the ratios as if both runs of a pair met the same machine; None where it did not change."""
+    if pairs[["pace_a", "pace_b"]].isna().any(axis=None):
+        return None
+    relative = pairs["pace_a"] / pairs["pace_b"]
+    if max(relative.max(), 1.0) / min(relative.min(), 1.0) < machine_change.CHANGE_LIMIT:
+        return None
+    return fit_log_model(quotients, levels, blocks, starts, relative.tolist(), centred=False)
+
+
+def _follows(adjusted: LogModel | None) -> bool | None:
+    """Return whether the times are shown to follow the reference workload; None where it did not change."""
+    return None if adjusted is None else adjusted.covariate_p is not None and adjusted.covariate_p < SIGNIFICANCE

@@ -1,0 +1,132 @@
+"""The runs that no number has: the reason of each is found once, when the table of timings is built.
+
+Single far runs are excluded by a rule that was declared before any run. The residuals are those of an iterated median
+polish (Tukey 1977) of log seconds by level and block, which a slow run cannot bend. A run is far if its residual
+exceeds both five robust standard deviations and a factor of 1.33. The rule looks at nothing else, and is the same for
+every study.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from study.artifacts.duration import DEVIATIONS, FACTOR, TO_DEVIATION
+from study.artifacts.record_store import Aside
+from study.config.study import Study
+
+FIRST, FAR = "first of its start", "far"
+BY_RULE = FIRST, FAR
+"""The reasons that need the whole table."""
+ASIDE: dict[Aside, str] = {"disturbed": "disturbed", "broken": "broken block"}
+"""The folders of records that were excluded when they were measured, and have rows of their own, with the reason."""
+
+
+def of_planned_runs(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the one row of each planned run: those of the records in the folders ``ASIDE`` are left out."""
+    return frame[~frame["excluded"].isin(ASIDE.values())]
+
+
+def with_exclusions(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with every reason in its column ``excluded``, which is empty for a run that counts.
+
+    To the reasons of single records come two that were declared before any run. Where no warm-up run ran, the first run
+    of each start on each device is excluded, unless no other run of its setting is left; then the runs that are far by
+    the rule of ``far_runs``, within each group of settings that differ in the curve's factor alone. In ``session`` a
+    start that had several machines counts as one on each of them.
+    """
+    frame = frame.assign(session=_starts(frame), excluded=frame["excluded"].astype(object))
+    begun = frame[frame["started"].notna()].sort_values("started", kind="stable")
+    firsts = begun.groupby(["session", "device"], sort=False).head(1)
+    cold = firsts[firsts["excluded"].isna() & (firsts["warmed_up"].astype(str) != "True")]
+    usable = _usable(frame, study)
+    settings = _settings(study, frame)
+    left = Counter(settings[at] for at in usable.index)
+    for at in cold.index:
+        own = int(at in usable.index)
+        if left[settings[at]] > own:
+            frame.loc[[at], "excluded"] = FIRST
+            left[settings[at]] -= own
+    usable = _usable(frame, study)
+    level_keys, group_keys = keys_of(study)
+    for _, rows in usable.groupby(group_keys, sort=False) if group_keys else [("", usable)]:
+        levels = list(rows[level_keys].itertuples(index=False, name=None)) if level_keys else [0] * len(rows)
+        blocks = list(rows[["session", "block"]].itertuples(index=False, name=None))
+        far = far_runs(rows[study.total].tolist(), levels, blocks)
+        frame.loc[rows.index[far], "excluded"] = FAR
+    return frame
+
+
+def _usable(frame: pd.DataFrame, study: Study) -> pd.DataFrame:
+    return frame[frame["excluded"].isna() & (frame["outcome"] == "ok") & frame[study.total].notna()]
+
+
+def _starts(frame: pd.DataFrame) -> pd.Series:
+    """Return the number of the start of each run, where a start on each of several machines has a number of its own.
+
+    Two machines share no state: a difference between them must not count as one between settings.
+    """
+    nodes = frame["node"].fillna("")
+    if (nodes.groupby(frame["session"]).nunique() <= 1).all():
+        return frame["session"]
+    both = pd.Series(list(zip(frame["session"], nodes, strict=True)), index=frame.index).where(frame["session"].notna())
+    numbers = {start: float(number) for number, start in enumerate(sorted(both.dropna().unique()), 1)}
+    return both.map(numbers)
+
+
+def _settings(study: Study, frame: pd.DataFrame) -> dict[Hashable, tuple[str, ...]]:
+    """Return the setting of each run, its levels as text, by the run's place in the index."""
+    columns = [frame[key].astype(str) for key in study.compared]
+    return dict(zip(frame.index, zip(*columns, strict=True) if columns else [()] * len(frame), strict=True))
+
+
+def keys_of(study: Study) -> tuple[list[str], list[str]]:
+    """Return the factors that tell the levels of a group apart, and those that tell the groups apart."""
+    if study.curve:
+        return [study.curve.x], [key for key in study.compared if key != study.curve.x]
+    return [key for key in study.compared if key != "device"], [key for key in study.compared if key == "device"]
+
+
+Array = NDArray[np.float64]
+MOST_PASSES = 50
+
+
+def far_runs(seconds: Sequence[float], levels: Sequence[Hashable], blocks: Sequence[Hashable]) -> NDArray[np.bool_]:
+    """Return for each run whether it is far; all three have one entry for each run.
+
+    A block with fewer than half of the levels, or fewer than three runs, has no effect of its own: its runs would
+    explain each other away. A level with fewer than three runs has no far run.
+    """
+    if not len(seconds):
+        return np.zeros(0, bool)
+    logs = np.log(np.asarray(seconds, float))
+    by_level, by_block = _groups(levels), _groups(blocks)
+    whole = [rows for rows in by_block if len(rows) >= max(3, len(by_level) / 2)]
+    left = _polished(logs, by_level, whole)
+    lost = len(by_level) + max(len(whole) - 1, 0)
+    spare = max(len(logs) - lost, 1)
+    deviation = TO_DEVIATION * float(np.median(np.abs(left))) * np.sqrt(len(logs) / spare)
+    far: NDArray[np.bool_] = np.abs(left) > max(DEVIATIONS * deviation, np.log(FACTOR))
+    counts = Counter(levels)
+    far &= np.array([counts[level] >= 3 for level in levels])
+    return far
+
+
+def _groups(values: Sequence[Hashable]) -> list[NDArray[np.int64]]:
+    rows: dict[Hashable, list[int]] = {}
+    for row, value in enumerate(values):
+        rows.setdefault(value, []).append(row)
+    return [np.array(found) for found in rows.values()]
+
+
+def _polished(logs: Array, by_level: Sequence[NDArray[np.int64]], by_block: Sequence[NDArray[np.int64]]) -> Array:
+    left = logs.copy()
+    for _ in range(MOST_PASSES):
+        before = left.copy()
+        for rows in [*by_level, *by_block]:
+            left[rows] -= np.median(left[rows])
+        if np.allclose(left, before, rtol=0, atol=1e-9):
+            break
+    return left
