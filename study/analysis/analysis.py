@@ -69,7 +69,7 @@ def analyse(
         *contrasts,
         *bottlenecks_of(study, usable_runs(frame, y)),
         *([control_of(control)] if control else []),
-    ] or [NothingSucceeded(group=None)]
+    ] or [NothingSucceeded(group=None, made=bool(frame["session"].notna().any()))]
     caveats = find_caveats(study, frame, fitted, groups, kept)
     return Analysis(
         answer=answer_text(context, answers, switches),

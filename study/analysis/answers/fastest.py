@@ -21,6 +21,7 @@ class NothingSucceeded(Strict):
 
     kind: Literal["nothing_succeeded"] = "nothing_succeeded"
     group: Setting | None = Field(description="Null: in the whole study.")
+    made: bool = Field(description="False where no device was there that could have made a run.")
 
     @property
     def decided(self) -> bool:
@@ -30,7 +31,7 @@ class NothingSucceeded(Strict):
     def text(self, context: Context) -> str:
         """Return the answer in words."""
         where = f" {context.where(self.group)}" if self.group else ""
-        return f"No answer: no run{where.rstrip()} has succeeded."
+        return f"No answer: no run{where.rstrip()} {'has succeeded' if self.made else 'was made'}."
 
 
 class OnlyLevel(Strict):
@@ -181,7 +182,7 @@ def group_answer(group: Group, factor: str | None) -> Fastest | CannotSay | Only
     """Return the fastest level of a group with what can be said of it; ``factor`` is what its levels differ in."""
     timed = [level for level in group.levels if level.time]
     if not timed:
-        return NothingSucceeded(group=group.setting)
+        return NothingSucceeded(group=group.setting, made=True)
     if len(group.levels) == 1 and timed[0].time:
         return _only(group, timed[0], timed[0].time)
     best = next((level for level in timed if level.label == smallest(timed, group.unfair)), None)

@@ -12,7 +12,7 @@ from study.analysis.answers.fastest import CannotSay, Fastest, NothingSucceeded
 from study.analysis.answers.switches import Switches
 from study.analysis.stats.equivalence import MOST_BLOCKS, blocks_to_find
 from study.analysis.table.rows import NOT_YET
-from study.analysis.words import short
+from study.analysis.words import device_words, listed, short
 from study.artifacts.plan import Plan
 from study.base.durations import duration_words, quantity
 from study.base.strict import Strict
@@ -37,6 +37,9 @@ def next_of(
     missing = int((frame["message"] == NOT_YET).sum())
     if missing:
         return Next(title=f"{quantity(missing, 'run')} still to be made", command=plan.start.again(plan.name))
+    if isinstance(first, NothingSucceeded) and not first.made:
+        absent = {device_words(run.settings.device, article=True) for run in plan.runs if run.unavailable}
+        return Next(title=f"measure where {listed(sorted(absent))} is", command=plan.start.again(plan.name))
     if isinstance(first, NothingSucceeded):
         return Next(title="mend what the runs failed of, then", command=f"python -m study retry {plan.name}")
     open_one = next(

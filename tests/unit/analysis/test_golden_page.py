@@ -173,8 +173,8 @@ BOTTLENECK = Bottleneck(
     at=setting(device="cuda"), loader_seconds=5.0, training_seconds=0.5, both_seconds=5.2, limit="loader"
 )
 ANSWERS: list[Answer] = [
-    NothingSucceeded(group=None),
-    NothingSucceeded(group=setting(device="cpu")),
+    NothingSucceeded(group=None, made=True),
+    NothingSucceeded(group=setting(device="cpu"), made=True),
     OnlyLevel(group=setting(device="cuda", precision="fp32"), time=TIME),
     Ways(
         base=setting(device="cuda", loop="fastai"),

@@ -94,7 +94,7 @@ def test_refused_records_are_named_by_file_and_key_and_the_others_are_analysed(
     assert all(
         f"{path.name} does not fit: {key}: " in page for path, key in ((copied, "run"), (edited, "record_sha256"))
     )
-    assert "2 of 4 CPU runs" in page
+    assert "2 of 4 planned runs are there" in page
     assert capsys.readouterr().err == (
         "tiny: 2 records do not fit and are not used; the report says which and why. "
         "To measure again: python -m study retry tiny\n"
@@ -108,7 +108,7 @@ def test_the_page_is_made_if_every_record_is_refused(plan: Plan, files: Results)
     page = analysed(files, figures=True)
     assert "<td>refused</td>" in page
     assert "schema_version: 3 is not allowed: another version of this software wrote the file" in page
-    assert "0 of 4 CPU runs" in page
+    assert "0 of 4 planned runs are there" in page
 
 
 def test_records_without_a_checksum_are_counted(plan: Plan, files: Results) -> None:
