@@ -64,7 +64,7 @@ def analyse(
     context = Context(study, groups)
     answers: list[Answer] = [
         *(found.combination for found in switches if found.combination),
-        *ways_of(study, fitted, groups, context.factor),
+        *(ways_of(study, fitted, groups, context.factor) if not contrasts else []),
         *(group_answer(group, context.factor) for group in groups),
         *contrasts,
         *bottlenecks_of(study, usable_runs(frame, y)),

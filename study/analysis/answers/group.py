@@ -108,6 +108,17 @@ class Group(Strict):
         return self.setting.label
 
 
+def level_with(groups: Sequence[Group], levels: Mapping[str, object]) -> tuple[Group, Level] | None:
+    """Return the first level with a time whose factors have these levels, with its group."""
+    wanted = {key: str(level) for key, level in levels.items()}.items()
+    for group in groups:
+        for level in group.levels:
+            own = {key: str(value) for key, value in level.setting.within(group.setting).levels.items()}
+            if level.time and wanted <= own.items():
+                return group, level
+    return None
+
+
 def group_of(study: Study, group: GroupFit, y: str) -> Group:
     """Return the analysis of one group."""
     x = study.curve.x if study.curve else None

@@ -13,7 +13,7 @@ import pandas as pd
 from pydantic import Field
 from scipy import special
 
-from study.analysis.answers.context import Context, bounds, excludes_one
+from study.analysis.answers.context import Context, bounds, capital, excludes_one
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.log_model import CONFIDENCE, LogModel
 from study.analysis.stats.mixed_model import Array
@@ -119,7 +119,8 @@ class Switches(Strict):
             return f"**No switch** is shown to gain by itself{where}{together}."
         most = max(gains, key=lambda one: one.times_as_fast.value)
         times = most.times_as_fast
-        return f"**{self.label(most)}** buys most{where}, **{short(times.value)} times**{bounds(times)}{together}."
+        gained = f"**{short(times.value)} times**{bounds(times)}"
+        return f"**{capital(self.label(most))}** buys most{where}, {gained}{together}."
 
 
 def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | None:

@@ -74,9 +74,9 @@ class Ways(Strict):
 
 
 def ways_of(study: Study, fitted: Sequence[GroupFit], groups: Sequence[Group], factor: str | None) -> list[Ways]:
-    """Return the fastest level of each group side by side, where no contrast and no switch compares the groups."""
+    """Return the fastest level of each group side by side; nothing where switches compare the groups."""
     bests = {index: group.best for index, group in enumerate(groups) if group.best}
-    if study.contrast or study.effects or len(bests) < 2:
+    if study.effects or len(bests) < 2:
         return []
     first, *others = sorted(bests, key=lambda index: fitted[index].times[bests[index]].value)
 

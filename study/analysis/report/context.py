@@ -18,6 +18,7 @@ from study.analysis.report.drawings import (
     latency_chart,
     main_chart,
     order_chart,
+    pairs_chart,
     phases_chart,
     published_chart,
     ratios_chart,
@@ -79,8 +80,12 @@ def view(
     study = plan.study
     groups = level_rows(study, frame, analysis.groups)
     series = beside(study, frame, plan.beside, means_of(groups)) if plan.beside else []
-    charts = [*switch_charts(analysis), *_present(main_chart(plan, groups, analysis, series))]
     found = verdicts(claims_in(plan.claimed), study, analysis) if plan.claimed else []
+    claimed = next((one.claim.ratio for one in found if one.claim.ratio), None)
+    pairs = pairs_chart(plan, groups, analysis, claimed) if analysis.ratios else None
+    charts = [*switch_charts(analysis), *_present(pairs, main_chart(plan, groups, analysis, series))]
+    if study.total in TOTALS_OF_INFERENCE:
+        charts = [*_present(latency_chart(groups)), *charts]
     progress = progress_of(plan, frame)
     return StudyView(
         name=plan.name,
@@ -93,8 +98,8 @@ def view(
         claims=[claim_row(one) for one in found],
         glossary=glossary(study),
         main=charts[0] if charts else None,
-        why=[*charts[1:], *_present(latency_chart(groups), phases_chart(groups, analysis))],
-        against=_against(analysis, next((one.claim.ratio for one in found if one.claim.ratio), None), series),
+        why=[*charts[1:], *_present(phases_chart(groups, analysis))],
+        against=_against(analysis, claimed, series),
         order=order_chart(plan, groups, analysis),
         life=_life(groups, frame),
         whole_time=life_sentence(frame),

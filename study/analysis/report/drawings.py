@@ -7,22 +7,27 @@ from typing import Literal
 import pandas as pd
 
 from study.analysis.analysis import Analysis
+from study.analysis.answers.context import bounds, capital, excludes_one, inverse
+from study.analysis.answers.contrast import side
 from study.analysis.answers.fastest import level_verdict
-from study.analysis.answers.group import Group, Level
+from study.analysis.answers.group import Group, Level, level_with
+from study.analysis.answers.switches import Effect, Switches
 from study.analysis.figures import order, rows
 from study.analysis.figures.bars import bars_chart
-from study.analysis.figures.marks import Dot, Row
+from study.analysis.figures.marks import Arrow, Dot, Row
 from study.analysis.figures.phases import phases_of
 from study.analysis.figures.rows import RowsChart, rows_chart
 from study.analysis.figures.svg import Chart
 from study.analysis.published.beside import TIMES, Series
 from study.analysis.rows import Levelled, over_means
 from study.analysis.table.exclusions import keys_of
-from study.analysis.words import device_words, place_words, setting_words, short_key
+from study.analysis.words import device_words, place_words, setting_words, short, short_key
 from study.artifacts.plan import Plan
 
 MOST_WITH_ACCURACY = 8
 """Rows of a chart that has the accuracy under each verdict."""
+MOST_PAIRS = 4
+"""Pairs that one chart can show."""
 LOGARITHMIC_FROM = 3
 """Ratios that equal lengths show best."""
 LATENCIES = ["latency_p50_seconds", "latency_p99_seconds"]
@@ -42,12 +47,46 @@ def main_chart(plan: Plan, groups: Levelled, analysis: Analysis, published: Sequ
             found.append(replace(row, claimed=times[0] if times else None))
         shown.append(rows.Group(tuple(found), place_words(group.setting)))
     caption = f"Diamonds are published times ({source.source.short_name}, {source.place})." if source else ""
-    log = any(ratio.ratio.value >= LOGARITHMIC_FROM for ratio in analysis.ratios)
+    log = _far_apart(analysis)
     by = "" if plan.study.effects else ", ".join(map(short_key, keys))
     words = f"Seconds{f' by {by}' if by else ''}{' on a logarithmic axis' if log else ''}"
     key, headings = {"claim": "published, on other hardware"}, (by, "mean", "verdict")
     axis: Literal["linear", "log"] = "log" if log else "linear"
     return rows_chart(RowsChart(tuple(shown), "Every run", words, caption, headings, axis, key=key))
+
+
+def pairs_chart(plan: Plan, groups: Levelled, analysis: Analysis, claimed: float | None) -> Chart | None:
+    """Return the two sides of each ratio of the study's contrast, with an arrow from the slower mean to the faster one.
+
+    A diamond is where the ``claimed`` ratio puts the faster side. None where there are more pairs than can be read.
+    """
+    frames, shown = {group.setting: own for group, own in groups}, []
+    for ratio in analysis.ratios:
+        pair = []
+        for name in (ratio.slower, ratio.faster):
+            if end := level_with(analysis.groups, ratio.at.levels | {ratio.contrast: name}):
+                row = _row(plan, end[1], end[0], frames[end[0].setting], brief=False)
+                pair.append(replace(row, label=capital(side(ratio.contrast, name)), bold=False, look="other"))
+        times = ratio.together
+        if len(pair) == 2 and times.value < 1:
+            pair, times = pair[::-1], inverse(times)
+        if len(pair) < 2 or pair[0].mean is None or len(analysis.ratios) > MOST_PAIRS:
+            return None
+        told = excludes_one(times)
+        claim = pair[0].mean / claimed if claimed and times is ratio.together else None
+        pair[1] = replace(pair[1], claimed=claim, bold=told, look="answer" if told else "other")
+        rowed = tuple(replace(row, verdict=row.under or row.verdict, under="") for row in pair)
+        arrow = Arrow(f"{short(times.value)} times", bounds(times).strip(" ()"))
+        shown.append(rows.Group(rowed, capital(setting_words(ratio.at.levels)), arrow=arrow))
+    axis: Literal["linear", "log"] = "log" if _far_apart(analysis) else "linear"
+    words = f"Seconds{' on a logarithmic axis' if axis == 'log' else ''}. An arrow is the ratio of two means."
+    chart = RowsChart(tuple(shown), "Every run", words, headings=("", "mean", "accuracy"), axis=axis)
+    return rows_chart(chart)
+
+
+def _far_apart(analysis: Analysis) -> bool:
+    """Return whether a ratio of the contrast is so large that equal lengths show it best."""
+    return any(max(ratio.ratio.value, 1 / ratio.ratio.value) >= LOGARITHMIC_FROM for ratio in analysis.ratios)
 
 
 def _row(plan: Plan, level: Level, group: Group, every: pd.DataFrame, brief: bool) -> Row:
@@ -106,7 +145,8 @@ def latency_chart(groups: Levelled) -> Chart | None:
 
 def _ratios(title: str, subtitle: str, groups: Sequence[rows.Group], claim: str = "published") -> Chart | None:
     """Return ratios on a logarithmic axis, with a line at 1."""
-    headings, key = ("", "times", ""), {"mean": "ratio, 95% interval", "bare": "ratio, no interval", "claim": claim}
+    key = {"run": "one pair of settings", "mean": "ratio, 95% interval", "bare": "ratio, no interval", "claim": claim}
+    headings = ("", "times", "")
     return rows_chart(RowsChart(tuple(groups), title, subtitle, headings=headings, axis="ratio", unit="", key=key))
 
 
@@ -138,6 +178,7 @@ def switch_charts(analysis: Analysis) -> list[Chart]:
                 mean=effect.times_as_fast.value,
                 low=effect.times_as_fast.low,
                 high=effect.times_as_fast.high,
+                dots=_pair_dots(analysis, switches, effect),
                 look="answer" if (effect.times_as_fast.low or 0) > 1 else "other",
             )
             for effect in switches.effects
@@ -149,6 +190,17 @@ def switch_charts(analysis: Analysis) -> list[Chart]:
         )
         charts.append(_ratios(title, words, [rows.Group(tuple(shown))]))
     return [chart for chart in charts if chart]
+
+
+def _pair_dots(analysis: Analysis, switches: Switches, effect: Effect) -> tuple[Dot, ...]:
+    """Return a dot for each two settings that differ in the switch alone: times as fast with it as without."""
+    group = next(group for group in analysis.groups if group.setting == switches.group)
+    dots = []
+    for level in group.levels:
+        if level.time and str(level.setting.levels.get(effect.factor)) == effect.base:
+            other = level_with([group], level.setting.levels | {effect.factor: effect.level})
+            dots += [Dot(level.time.value / other[1].time.value)] if other and other[1].time else []
+    return tuple(dots)
 
 
 def published_chart(series: Series) -> Chart | None:

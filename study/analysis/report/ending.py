@@ -29,9 +29,11 @@ def screen_lines(analysis: Analysis) -> list[str]:
     parts = [("answer", analysis.answer.replace("**", "")), ("job", "; ".join(screen.job))]
     if screen.limit:
         parts.append(("limit", f"{screen.limit.phase}: {screen.limit.text[0].lower()}{screen.limit.text[1:]}"))
-    may = " ".join(f"{change.cause.rstrip('.')}: {change.becomes}" for change in screen.changes)
+    may = " ".join(f"{change.cause} {change.becomes}" for change in screen.changes)
     more = len(analysis.warnings) - len(screen.changes)
-    notes = f"{more} {'more ' * bool(may)}note{'s' * (more != 1)}" if more else ""
+    notes = (
+        f"{more} {'more ' * bool(may)}note{'s' * (more != 1)}{'; none changes a verdict' * (not may)}" if more else ""
+    )
     if may or notes:
         parts.append(("may", f"{may} {notes}.".strip() if notes else may))
     if screen.next:

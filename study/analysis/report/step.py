@@ -94,6 +94,7 @@ def _templates() -> Environment:
 
 
 INTERVAL = re.compile(r"(\((?:95%: )?[\d.]+ to [\d.]+\))")
+UNIT = re.compile(r"(?<=\d) (?=(?:s|ms|min|h|px|points|times)\b)")
 
 
 def marked(text: str) -> Markup:
@@ -102,10 +103,15 @@ def marked(text: str) -> Markup:
     return Markup("").join(Markup(tag).format(_muted(part)) for tag, part in parts)  # noqa: S704
 
 
+def unbroken(text: str) -> str:
+    """Return a text whose numbers keep their units in one line."""
+    return UNIT.sub("\N{NO-BREAK SPACE}", text)
+
+
 def _muted(text: str) -> Markup:
     parts = enumerate(INTERVAL.split(text))
     return Markup("").join(
-        Markup('<span class="sure">{}</span>').format(part) if at % 2 else escape(isolate_bidi(part))
+        Markup('<span class="sure">{}</span>').format(part) if at % 2 else escape(isolate_bidi(unbroken(part)))
         for at, part in parts
     )
 
@@ -117,7 +123,7 @@ def content_hash(text: str) -> str:
 
 def prose(text: str) -> Markup:
     """Return a sentence with what stands between backticks as code."""
-    parts = [escape(isolate_bidi(part)) for part in text.split("`")]
+    parts = [escape(isolate_bidi(unbroken(part))) for part in text.split("`")]
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if place % 2 else part for place, part in enumerate(parts)
     )

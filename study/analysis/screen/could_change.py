@@ -7,6 +7,7 @@ from study.analysis.answers.answer import Answer
 from study.analysis.answers.context import Context, capital
 from study.analysis.answers.contrast import Contrast, RatioAt
 from study.analysis.answers.fastest import Fastest
+from study.analysis.answers.group import level_with
 from study.analysis.answers.switches import Switches
 from study.analysis.answers.ways import Ways
 from study.analysis.caveats.caveat import Caveat
@@ -88,7 +89,7 @@ def _ratios(context: Context, first: Contrast, means: Mapping[Setting, Means]) -
     """Return the ratio that changes most: its part is that of the ratio of the means."""
     found = []
     for one in (first.least, first.most):
-        pair = [_sides(context, first.contrast, side, one, means) for side in (first.slower, first.faster)]
+        pair = [_side(context, first.contrast, side, one, means) for side in (first.slower, first.faster)]
         if all(pair):
             (slow, slow_before), (fast, fast_before) = (side for side in pair if side)
             part = slow / fast * fast_before / slow_before
@@ -98,14 +99,12 @@ def _ratios(context: Context, first: Contrast, means: Mapping[Setting, Means]) -
     return max(found, default=None)
 
 
-def _sides(
+def _side(
     context: Context, contrast: str, side: str, ratio: RatioAt, means: Mapping[Setting, Means]
 ) -> tuple[float, float] | None:
     """Return the mean at one side of a ratio as it becomes, and as it is."""
-    wanted = {contrast: side} | {key: str(level) for key, level in ratio.at.levels.items()}
-    for group in context.groups:
-        for level in group.levels:
-            own = {key: str(value) for key, value in level.setting.within(group.setting).levels.items()}
-            if level.time and wanted.items() <= own.items():
-                return means.get(group.setting, {}).get(level.label, level.time.value), level.time.value
-    return None
+    found = level_with(context.groups, ratio.at.levels | {contrast: side})
+    if found is None or found[1].time is None:
+        return None
+    (group, level), now = found, found[1].time.value
+    return means.get(group.setting, {}).get(level.label, now), now

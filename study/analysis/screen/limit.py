@@ -1,6 +1,6 @@
 """What limits the answer's setting: the largest part of its time, beside the setting that it is compared with."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pandas as pd
 from pydantic import Field
@@ -9,7 +9,7 @@ from study.analysis.answers.answer import Answer
 from study.analysis.answers.context import Context, capital
 from study.analysis.answers.contrast import Contrast
 from study.analysis.answers.fastest import Fastest, OnlyLevel
-from study.analysis.answers.group import Group
+from study.analysis.answers.group import level_with
 from study.analysis.answers.switches import Combination, Switches
 from study.analysis.answers.ways import Ways
 from study.analysis.rows import CONSTRUCTION, OTHER, VALIDATION, Levelled, parts_of
@@ -145,18 +145,7 @@ def ends_of(context: Context, first: Answer | Switches) -> list[End]:
         group = context.group(first.group)
         return [(first.group, level.label) for level in group.levels] if group else []
     if isinstance(first, Contrast):
-        return _sides(context.groups, first)
+        sides = (first.faster, first.slower)
+        found = [level_with(context.groups, first.most.at.levels | {first.contrast: side}) for side in sides]
+        return [(end[0].setting, end[1].label) for end in found if end]
     return []
-
-
-def _sides(groups: Sequence[Group], contrast: Contrast) -> list[End]:
-    """Return the two settings of the contrast's largest ratio, the faster first."""
-    key, at = contrast.contrast, contrast.most.at.levels
-    found = []
-    for side in (contrast.faster, contrast.slower):
-        for group in groups:
-            for level in group.levels:
-                levels = group.setting.levels | level.setting.levels
-                if str(levels.get(key)) == side and all(levels.get(name) == value for name, value in at.items()):
-                    found.append((group.setting, level.label))
-    return found

@@ -8,8 +8,10 @@ from pydantic import Field
 
 from study.analysis.answers.answer import Answer
 from study.analysis.answers.context import Context
+from study.analysis.answers.contrast import Contrast, NoRatio
 from study.analysis.answers.fastest import CannotSay, Fastest, NothingSucceeded
 from study.analysis.answers.switches import Switches
+from study.analysis.screen.limit import COMPUTING, START_UP, WAITING, Limit
 from study.analysis.stats.equivalence import MOST_BLOCKS, blocks_to_find
 from study.analysis.table.rows import NOT_YET
 from study.analysis.words import device_words, listed, short
@@ -18,8 +20,10 @@ from study.base.durations import duration_words, quantity
 from study.base.strict import Strict
 
 TIMES_THE_EPOCHS = 3
-RUNS_ON_A_CHANGING_MACHINE = 2
-"""Further replicates where the machine changed by more than the settings differ."""
+LONGEST_SECONDS = 3600.0
+"""A next step that takes longer is offered for fewer settings alone."""
+MORE_RUNS = 2
+"""Further replicates where there is no interval yet, or the machine changed by more than the settings differ."""
 
 
 class Next(Strict):
@@ -31,9 +35,14 @@ class Next(Strict):
 
 
 def next_of(
-    plan: Plan, context: Context, first: Answer | Switches, answers: Sequence[Answer], frame: pd.DataFrame
+    plan: Plan,
+    context: Context,
+    first: Answer | Switches,
+    answers: Sequence[Answer],
+    limit: Limit | None,
+    frame: pd.DataFrame,
 ) -> Next | None:
-    """Return what decides the open part of the answer; None where nothing is open."""
+    """Return what decides the open part of the answer, or else what tests the limit."""
     missing = int((frame["message"] == NOT_YET).sum())
     if missing:
         return Next(title=f"{quantity(missing, 'run')} still to be made", command=plan.start.again(plan.name))
@@ -42,16 +51,36 @@ def next_of(
         return Next(title=f"measure where {listed(sorted(absent))} is", command=plan.start.again(plan.name))
     if isinstance(first, NothingSucceeded):
         return Next(title="mend what the runs failed of, then", command=f"python -m study retry {plan.name}")
+    if isinstance(first, Contrast | NoRatio) and not first.decided:
+        told = isinstance(first, Contrast) and first.most.ratio.low is not None
+        more = plan.study.replicates if told else MORE_RUNS
+        return _replicates(plan, frame, plan.study.replicates + more, "the ratio")
     open_one = next(
         (one for one in (first, *answers) if not one.decided and isinstance(one, Fastest | CannotSay)), None
     )
-    if first.decided and not isinstance(open_one, Fastest):
-        return None
-    if isinstance(open_one, CannotSay):
+    if isinstance(open_one, CannotSay) and not first.decided:
         return _more_runs(plan, open_one, frame)
-    if isinstance(open_one, Fastest):
-        return _machine(plan, frame) if open_one.machine else _tie(plan, context, open_one, frame)
-    return _replicates(plan, frame, 2 * plan.study.replicates, "the ratio")
+    found = None
+    if isinstance(open_one, Fastest) and not isinstance(first, Switches | Contrast):
+        found = _machine(plan, frame) if open_one.machine else _tie(plan, context, open_one, frame)
+    return found or _test_of_limit(plan, limit, frame)
+
+
+def _test_of_limit(plan: Plan, limit: Limit | None, frame: pd.DataFrame) -> Next | None:
+    """Return the start that shows whether the limit is one; None where no setting takes it away."""
+    study, epochs = plan.study, TIMES_THE_EPOCHS * plan.study.training.epochs
+    key, what = "", ""
+    level: object = None
+    if limit and limit.phase == START_UP:
+        key, level, what = "training.epochs", epochs, "the time without most of the start-up"
+    elif limit and limit.phase == WAITING:
+        key, level, what = "loader.kind", "device", "the time without the loader"
+    elif limit and limit.phase == COMPUTING and {run.settings.device for run in plan.runs} == {"cuda"}:
+        key, level, what = "training.precision", "bf16", "the time in bf16"
+    if not key or key in study.factors:
+        return None
+    minutes = duration_words(study.replicates * block_seconds(frame) * (TIMES_THE_EPOCHS if level == epochs else 1))
+    return Next(title=f"{minutes} show {what}", command=plan.start.again(plan.name, overrides={key: level}))
 
 
 def _more_runs(plan: Plan, answer: CannotSay, frame: pd.DataFrame) -> Next:
@@ -64,7 +93,7 @@ def _more_runs(plan: Plan, answer: CannotSay, frame: pd.DataFrame) -> Next:
 
 
 def _machine(plan: Plan, frame: pd.DataFrame) -> Next:
-    more = plan.study.replicates + RUNS_ON_A_CHANGING_MACHINE
+    more = plan.study.replicates + MORE_RUNS
     return _replicates(plan, frame, more, "the machine's part", "Close other programs before.")
 
 
@@ -88,33 +117,27 @@ def _tie(plan: Plan, context: Context, answer: Fastest, frame: pd.DataFrame) -> 
     pair = f"{answer.level.label} against {rival}"
     if blocks is None:
         return Next(title=f"{pair}: too close to tell here", command=None, text=f"It needs over {MOST_BLOCKS} blocks.")
-    there = math.floor(group.sensitivity.blocks)
-    own = frame[frame["run"].isin(_runs(frame, context, answer, [answer.level.label, rival]))]
-    more, each = max(blocks - there, 1), block_seconds(own if len(own) else frame)
+    there, factor = math.floor(group.sensitivity.blocks), context.factor
+    more = max(blocks - there, 1)
     overrides: dict[str, object] = {"replicates": there + more}
-    if context.factor and not plan.study.only and not plan.study.contrast:
-        chosen = [
-            level.setting.levels[context.factor] for level in group.levels if level.label in (answer.level.label, rival)
-        ]
-        overrides = {context.factor: chosen} | overrides
+    ends = [level.setting.levels for level in group.levels if level.label in (answer.level.label, rival)]
+    if factor and factor not in {plan.study.contrast, *(key for entry in plan.study.only for key in entry)}:
+        chosen = [levels[factor] for levels in ends]
+        overrides = {factor: chosen} | overrides
+        frame = frame[frame[factor].astype(str).isin(map(str, chosen))]
+    changes: dict[str, object] = {"overrides": overrides}
+    if len({one.setting.levels.get("device") for one in context.groups}) > 1:
+        changes = {"devices": [group.setting.levels["device"]]} | changes
+        frame = frame[frame["device"] == group.setting.levels["device"]]
+    each = block_seconds(frame)
+    if more * each > LONGEST_SECONDS and len(overrides) == 1:
+        return None
     return Next(
         title=f"{duration_words(more * each)} decide {pair}",
-        command=plan.start.again(plan.name, overrides=overrides),
+        command=plan.start.again(plan.name, **changes),
         text=f"{quantity(more, 'more block')}, {duration_words(each)} each: 4 of 5 such studies settle it, if the "
         f"{short(100 * (ratio - 1))}% is real.",
     )
-
-
-def _runs(frame: pd.DataFrame, context: Context, answer: Fastest, labels: Sequence[str]) -> list[str]:
-    """Return the names of the runs of some levels of the answer's group."""
-    factor = context.factor
-    if factor is None:
-        return []
-    levels = [str(level.setting.levels[factor]) for label in labels if (level := context.level(answer.group, label))]
-    rows = frame[frame[factor].astype(str).isin(levels)]
-    for key, own in answer.group.levels.items():
-        rows = rows[rows[key].astype(str) == str(own)] if key in rows else rows
-    return [str(name) for name in rows["run"]]
 
 
 def block_seconds(frame: pd.DataFrame) -> float:

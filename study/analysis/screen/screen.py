@@ -39,9 +39,10 @@ def screen_of(
 ) -> Screen:
     """Return the first screen of a study."""
     first = first_answer(plan.study, answers, switches)
+    limit = limit_of(context, first, level_rows(plan.study, frame, context.groups), plan.study.total)
     return Screen(
         job=job_of(plan, records),
-        limit=limit_of(context, first, level_rows(plan.study, frame, context.groups), plan.study.total),
+        limit=limit,
         changes=changes_of(context, first, caveats),
-        next=next_of(plan, context, first, answers, frame),
+        next=next_of(plan, context, first, answers, limit, frame),
     )
