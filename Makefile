@@ -122,8 +122,7 @@ define recompute
 scratch=$$(mktemp -d); results=$$scratch/results; $(VENV) -m study unbundle $$folder/results.zip $$results; \
   for plan in $$results/*/plan.json; do \
     study=$${plan%/plan.json}; \
-    $(VENV) -m study timings $$plan --records $$study/records --telemetry $$study/telemetry --output $$study/timings.csv; \
-    $(VENV) -m study fit $$plan $$study/timings.csv --output $$study/fit.json; \
+    $(VENV) -m study analyse $$(basename $$study) --results $$results; rm -r $$study/figures; \
   done; \
   $(VENV) -m study bundle --results $$results --output $$folder/results.zip; \
   $(VENV) -m study report --results $$folder/results.zip --output $$folder/report.html; rm -r $$scratch

@@ -25,6 +25,8 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from study.analysis.result import result_of
+from study.artifacts.layout import Results
 from study.artifacts.prepared import read_manifest
 from study.artifacts.telemetry import read_parquet
 from study.artifacts.unbundle import METADATA, unpack
@@ -219,43 +221,30 @@ def pictures(tree: Any, folder: Path) -> None:
     read_earlier(path)
 
 
-def _one_run(folder: Path) -> tuple[Path, Path, Path]:
-    """Write the plan of one run of the example into ``folder``, and return its plan, record and samples."""
+def _one_run(results: Path) -> tuple[Path, Path]:
+    """Write the plan of one run of the example into a folder of results, and return its record and its samples."""
     plan = json.loads((EXAMPLE / "plan.json").read_text(encoding="utf-8"))
     plan["runs"] = [run for run in plan["runs"] if run["settings"]["device"] == "cuda"][:1]
-    name = f"{plan['runs'][0]['name']}.{plan['runs'][0]['key']}"
+    folder, name = results / EXAMPLE.name, f"{plan['runs'][0]['name']}.{plan['runs'][0]['key']}"
     for part in ("records", "telemetry"):
-        (folder / part).mkdir(exist_ok=True)
+        (folder / part).mkdir(parents=True, exist_ok=True)
     (folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
     record, samples = folder / "records" / f"{name}.json", folder / "telemetry" / f"{name}.parquet"
     record.write_bytes((EXAMPLE / "records" / record.name).read_bytes())
     samples.write_bytes((EXAMPLE / "telemetry" / samples.name).read_bytes())
-    return folder / "plan.json", record, samples
-
-
-FITTED: set[str] = set()
-"""Checksums of the tables that were fitted: most cases are refused, and leave the same one."""
-
-
-def _table_of(plan: Path) -> None:
-    folder = plan.parent
-    where = ["--records", str(folder / "records"), "--telemetry", str(folder / "telemetry")]
-    table = folder / "timings.csv"
-    if said(["timings", str(plan), *where, "--output", str(table)]) == 0 and (made := file_sha256(table)) not in FITTED:
-        FITTED.add(made)
-        said(["fit", str(plan), str(table), "--output", str(folder / "fit.json")])
+    return record, samples
 
 
 def record(tree: Any, folder: Path) -> None:
-    """Make and fit the table of a run with this record."""
-    plan, path, _ = _one_run(folder)
+    """Analyse a run with this record."""
+    path, _ = _one_run(folder)
     path.write_text(json.dumps(tree), encoding="utf-8")
-    _table_of(plan)
+    result_of(Results(folder), EXAMPLE.name)
 
 
 def telemetry(change: "bytes | tuple[str, Any]", folder: Path) -> None:
-    """Make and fit the table of a run with these samples: other bytes, or another column. The record names them."""
-    plan, record, samples = _one_run(folder)
+    """Analyse a run with these samples: other bytes, or another column. The record names them."""
+    record, samples = _one_run(folder)
     if isinstance(change, bytes):
         samples.write_bytes(change)
     else:
@@ -265,7 +254,7 @@ def telemetry(change: "bytes | tuple[str, Any]", folder: Path) -> None:
         frame.drop(columns=[column] if value is None else []).to_parquet(samples, engine="pyarrow", index=False)
     named = json.loads(record.read_text(encoding="utf-8")) | {"telemetry_sha256": file_sha256(samples)}
     record.write_text(json.dumps(named), encoding="utf-8")
-    _table_of(plan)
+    result_of(Results(folder), EXAMPLE.name)
 
 
 def table(case: tuple[list[list[str]], list[str]], folder: Path) -> None:

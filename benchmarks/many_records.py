@@ -1,6 +1,6 @@
 """What the analysis costs with many records: seconds and memory of each step, and how they grow.
 
-``python -m benchmarks.many_records [--runs 100 1000 10000] [--sizes 5] [--loops 2] [--steps timings fit]`` makes
+``python -m benchmarks.many_records [--runs 100 1000 10000] [--sizes 5] [--loops 2] [--steps analyse]`` makes
 results folders from the records and the telemetry of the committed example, each record valid and with its own
 checksum, and runs the steps one after another, each in a process of its own, as the pipeline does. A size of the study
 is levels times replicates: 1000 runs are 5 batch sizes, 2 loops and 100 replicates.
@@ -40,7 +40,7 @@ EXAMPLE = results_of("example-h200")
 NAME, LOOPS = "batch-size", ("fastai", "torch")
 BLOCKS_A_START = 10
 SMALLEST_BATCH, LARGEST_BATCH = 16, 256
-STEPS = ("timings", "fit", "figures", "report")
+STEPS = ("analyse", "report")
 
 
 @dataclass(frozen=True)
@@ -154,14 +154,10 @@ def _scaled(value: Any, factor: float, key: str = "") -> Any:
 def commands(root: Path, study: str) -> dict[str, list[str]]:
     """Return the command of each step, as the workflow's rules have them."""
     files = Results(root)
-    plan, timings, fit, figures = files.plan(study), files.timings(study), files.fit(study), files.figures(study)
-    kept = ["--records", files.records(study), "--telemetry", files.telemetry_folder(study)]
     return {
         name: [sys.executable, "-m", "study", name, *map(str, rest)]
         for name, rest in {
-            "timings": [plan, *kept, "--output", timings],
-            "fit": [plan, timings, "--output", fit],
-            "figures": [plan, timings, fit, *kept, "--output", figures],
+            "analyse": [study, "--results", root],
             "report": ["--from-tables", study, "--results", root, "--output", files.report],
         }.items()
     }
@@ -185,7 +181,7 @@ def costs(plan: Plan, root: Path, steps: Sequence[str]) -> Iterator[tuple[str, C
     for name, command in commands(root, plan.name).items():
         if name in steps:
             yield name, cost(command)
-        if name == "timings":
+        if name == "analyse":
             outcomes = pd.read_csv(Results(root).timings(plan.name), usecols=["outcome"])["outcome"]
             if (outcomes != "ok").any() or len(outcomes) != len(plan.runs):
                 raise SystemExit(f"{len(plan.runs)} records, but the table has {outcomes.value_counts().to_dict()}")

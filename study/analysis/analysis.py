@@ -86,5 +86,5 @@ def analyse(
 
 
 def read_analysis(path: Path) -> Analysis:
-    """Return the analysis that the fit step wrote. Raise :class:`StudyError` if there is none."""
-    return Analysis.read(path, "make it with: python -m study fit")
+    """Return the analysis that the step ``analyse`` wrote. Raise :class:`StudyError` if there is none."""
+    return Analysis.read(path, "make it with: python -m study analyse")

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from study.analysis.analysis import Analysis, analyse
+from study.analysis.analysis import Analysis
 from study.analysis.answers.any_table import as_text, checked_table, fit_table
 from study.analysis.answers.context import Context
 from study.analysis.answers.curve import CurveFit
@@ -19,8 +19,8 @@ from study.analysis.figures.files import drawn, use_style
 from study.analysis.figures.style import Drawn
 from study.analysis.published.claims import claims_in
 from study.analysis.published.measured import verdicts
+from study.analysis.result import StudyResult, result_of
 from study.analysis.stats.optimum import Optimum
-from study.analysis.table.files import read_table, read_warm_up_runs
 from study.analysis.wording.claims import claim_text
 from study.analysis.wording.sources import citation
 from study.artifacts.checked import Records, read_records
@@ -105,7 +105,7 @@ class StudyResults:
         >>> times = open("docs/example-h200/results.zip")["batch-size"].timings()
         >>> fastest = times.groupby("training.batch_size")["fit_seconds"].min()
         """
-        return self._timings.copy()
+        return self._result.frame.copy()
 
     def records(self) -> dict[str, Record]:
         """Return the record of each run that has one, by the run's name: the raw samples, and what measured them.
@@ -126,7 +126,7 @@ class StudyResults:
         cuda, fastai 64
         cuda, torch 32
         """
-        return self._analysis
+        return self._result.analysis
 
     def plan(self) -> Plan:
         """Return what was planned: the study as its file says it, and its runs in their order.
@@ -138,14 +138,14 @@ class StudyResults:
 
     def answer(self) -> list[str]:
         """Return the statements of the report's answer, as sentences, that which the question asks for first."""
-        analysis = self._analysis
+        analysis = self.analysis()
         context = Context(self._plan.study, analysis.groups)
         told = [analysis.answer, *(answer.text(context) for answer in analysis.answers)]
         return [text.replace("**", "") for text in dict.fromkeys(told)]
 
     def caveats(self) -> list[str]:
         """Return what a reader must know before believing the numbers, the most important first."""
-        return [caveat.text() for caveat in self._analysis.warnings]
+        return [caveat.text() for caveat in self.analysis().warnings]
 
     def claims(self) -> list["PublishedClaim"]:
         """Return the published claims of the study's document, each beside what was measured here.
@@ -159,7 +159,7 @@ class StudyResults:
         return [
             PublishedClaim(
                 words=claim.published,
-                here=[claim_text(one) for one in verdicts([claim], self._plan.study, self._analysis)],
+                here=[claim_text(one) for one in verdicts([claim], self._plan.study, self._result.analysis)],
                 source=citation(claim.source, claim.place),
             )
             for claim in claims
@@ -193,19 +193,14 @@ class StudyResults:
         return read_records(self._plan, self._files.records(self.name))
 
     @cached_property
-    def _timings(self) -> pd.DataFrame:
-        return read_table(self._plan, self._files.records(self.name), self._files.telemetry_folder(self.name))[0]
-
-    @cached_property
-    def _analysis(self) -> Analysis:
-        return analyse(self._plan, self._timings, self._records, read_warm_up_runs(self._files.root))
+    def _result(self) -> StudyResult:
+        return result_of(self._files, self.name)
 
     @cached_property
     def _figures(self) -> dict[str, Drawn]:
         with rc_context():
             use_style()
-            records = self._files.records(self.name)
-            return drawn(self._plan, self._timings, self._analysis, records, records.parent / "telemetry")
+            return drawn(self._result, self._files.telemetry_folder(self.name))
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,28 @@
-"""The step ``fit``: a plan and its ``timings.csv`` in, ``fit.json`` out."""
+"""The step ``analyse``: a study's plan, records and samples in; its table, its analysis and its figures out."""
 
-from pathlib import Path
-
-from study.analysis.analysis import analyse
-from study.analysis.table.files import read_timings, read_warm_up_runs
-from study.artifacts.checked import read_records
-from study.artifacts.plan import read_plan
+from study.analysis.figures.files import drawn, use_style
+from study.analysis.figures.step import save
+from study.analysis.result import result_of
+from study.analysis.table.files import write_csv
+from study.artifacts.layout import Results
 from study.base.files import write_whole
 
 
-def write_fit(plan: Path, timings: Path, output: Path) -> None:
-    """Write the analysis of the study of ``plan``. The file gets a new time even if nothing changed."""
-    planned = read_plan(plan)
-    records = read_records(planned, plan.parent / "records", steps=False)
-    found = analyse(planned, read_timings(timings, planned), records, read_warm_up_runs(plan.parent.parent))
-    write_whole(output, found.model_dump_json(indent=1))
+def write_analysis(name: str, files: Results) -> str | None:
+    """Write what follows from the records of the study ``name``. Each file gets a new time even if nothing changed.
+
+    Return a line about the records that do not fit; None without any.
+    """
+    use_style()
+    result = result_of(files, name)
+    write_csv(result.frame, files.timings(name))
+    write_whole(files.fit(name), result.analysis.model_dump_json(indent=1))
+    save(drawn(result, files.telemetry_folder(name)), files.figures(name))
+    refused = len(result.records.refused) + len(result.records.refused_aside)
+    if not refused:
+        return None
+    these = "record does not fit and is" if refused == 1 else "records do not fit and are"
+    return (
+        f"{name}: {refused} {these} not used; the report says which and why. "
+        f"To measure again: python -m study retry {name}"
+    )

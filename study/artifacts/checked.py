@@ -65,29 +65,30 @@ class Records:
     refused_aside: dict[str, str] = field(default_factory=dict)
     """The reason by the file, e.g. ``broken/bs4-cpu-r1.0a1b2c3d.json``."""
 
+    def add(self, one: Fitting | Refused, steps: bool = True) -> None:
+        """Take a record, or the reason why it is refused; without ``steps`` the record loses them."""
+        if isinstance(one, Refused):
+            refused, name = (self.refused_aside, f"{one.folder}/{one.path.name}")
+            if not one.folder:
+                refused, name = self.refused, one.run.name
+            refused[name] = one.reason
+            return
+        kept = one if steps else replace(one, record=_without_steps(one.record))
+        if kept.folder:
+            self.aside.append(kept)
+        else:
+            self.included[kept.run.name] = kept.record
+
 
 def read_records(plan: Plan, folder: Path, steps: bool = True) -> Records:
     """Return the records in ``folder`` of the planned runs that have one, those in its folders included.
 
     The pipeline makes all records first; by hand a part of them can be analysed, too. Without ``steps`` the records
-    lose their steps once they are checked: these are most of what a record takes in memory. Raise :class:`StudyError`
-    if there is no such folder, although the plan has runs that can be made.
+    lose their steps once they are checked: these are most of what a record takes in memory.
     """
     records = Records()
     for one in each_record(plan, folder):
-        if isinstance(one, Refused):
-            refused, name = (
-                (records.refused_aside, f"{one.folder}/{one.path.name}")
-                if one.folder
-                else (records.refused, one.run.name)
-            )
-            refused[name] = one.reason
-        else:
-            kept = one if steps else replace(one, record=_without_steps(one.record))
-            if kept.folder:
-                records.aside.append(kept)
-            else:
-                records.included[kept.run.name] = kept.record
+        records.add(one, steps)
     return records
 
 
@@ -99,11 +100,9 @@ def _without_steps(record: Record) -> Record:
 def each_record(plan: Plan, folder: Path) -> Iterator[Fitting | Refused]:
     """Yield the file of each planned run that has one, read and checked, and then those in the folders beside.
 
-    The former are in the plan's order, the latter in the order of execution. Raise :class:`StudyError` as
-    :func:`read_records` does.
+    The former are in the plan's order, the latter in the order of execution. There are none in a folder that is not
+    there: a study that has not begun.
     """
-    if not folder.is_dir() and any(not run.unavailable for run in plan.runs):
-        raise StudyError(f"{folder}: no such folder of records")
     for run in plan.runs:
         if os.path.lexists(folder / run.file):
             yield _checked(plan, run, folder / run.file, None)

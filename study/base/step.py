@@ -16,7 +16,7 @@ from study.base.processes import die_with_parent
 FORK_SERVERS = "STUDY_FORK_SERVERS"
 """Variable that tells the process id of a start, the checksum of its code, and then ``NAME=ADDRESS`` for each of its
 fork servers, all with spaces between them; without it every process starts from nothing."""
-ANALYSIS = ("timings", "fit", "figures", "report", "answer")
+ANALYSIS = ("analyse", "report", "answer")
 """The steps that the fork server of the analysis forks; another one forks the rest."""
 
 

@@ -1,13 +1,8 @@
 """What the rules of the workflow call: one verb for each step."""
 
 import argparse
-from pathlib import Path
 
-from study.verbs.declare import LOG, PLAN, RESULTS, argument, free, not_ahead, verb
-
-TIMINGS = argument("timings", type=Path, help="a study's timings.csv")
-RECORDS = argument("--records", type=Path, required=True, metavar="FOLDER", help="folder of the study's records")
-TELEMETRY = argument("--telemetry", type=Path, required=True, metavar="FOLDER", help="folder of the runs' samples")
+from study.verbs.declare import LOG, PLAN, RESULTS, argument, not_ahead, verb
 
 
 @verb(PLAN, argument("image", help="name of the image in the plan: cpu, cuda"), RESULTS, LOG)
@@ -74,33 +69,11 @@ def run(options: argparse.Namespace) -> str | None:
     return measure(options.plan, options.run, options.results, options.log, options.counter)
 
 
-@verb(
-    PLAN,
-    RECORDS,
-    TELEMETRY,
-    argument("--output", type=free, required=True, metavar="FILE", help="CSV file to write"),
-    LOG,
-)
-def timings(options: argparse.Namespace) -> str | None:
-    """Gather the records of a plan into one table."""
-    not_ahead(options.plan.parent)
-    from study.analysis.table.files import write_timings
+@verb(argument("study", help="name of a study with a plan"), RESULTS, LOG)
+def analyse(options: argparse.Namespace) -> str | None:
+    """Write the table, the analysis and the figures of a study from its records."""
+    from study.analysis.step import write_analysis
+    from study.artifacts.layout import Results
 
-    return write_timings(options.plan, options.records, options.telemetry, options.output)
-
-
-@verb(
-    PLAN,
-    TIMINGS,
-    argument("fit", type=Path, help="a study's fit.json"),
-    RECORDS,
-    TELEMETRY,
-    argument("--output", type=Path, required=True, metavar="FOLDER", help="folder of the figures"),
-    LOG,
-)
-def figures(options: argparse.Namespace) -> None:
-    """Draw the figures of a study as SVG and PNG."""
-    from study.analysis.figures.step import write_figures
-
-    not_ahead(options.plan.parent)
-    write_figures(options.plan, options.timings, options.fit, options.records, options.telemetry, options.output)
+    not_ahead(options.results / options.study)
+    return write_analysis(options.study, Results(options.results))

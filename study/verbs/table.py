@@ -6,7 +6,7 @@ from study.verbs.declare import Verb
 
 SHOWN = dict.fromkeys(("start", "plan", "report", "answer", "retry", "fit"), "study.verbs.user")
 """What a user types. The help shows these, and says what each does."""
-HIDDEN = dict.fromkeys(("image", "dataset", "weights", "run", "timings", "figures"), "study.verbs.steps")
+HIDDEN = dict.fromkeys(("image", "dataset", "weights", "run", "analyse"), "study.verbs.steps")
 HIDDEN |= dict.fromkeys(("engine", "archive", "schema"), "study.verbs.upkeep")
 """What the workflow and the Makefile call."""
 EXTRAS = dict.fromkeys(("compare", "gate"), "study_extras.compare.verbs")

@@ -117,34 +117,21 @@ def retry(options: argparse.Namespace) -> None:
 
 
 @verb(
-    argument("plan", type=Path, help="a study's plan.json, or any CSV file"),
-    argument("timings", type=Path, nargs="?", help="a study's timings.csv; not given with a CSV file"),
+    argument("table", type=Path, help="any CSV file"),
     argument("--x", default="batch_size", help="column on the horizontal axis (default: batch_size)"),
     argument("--y", default="seconds", help="column of times in seconds (default: seconds)"),
     argument("--block", help="column that names rows measured together, such as a replicate"),
     argument("--session", help="column that names the start in which a row was measured; its blocks are its own"),
-    argument("--output", type=free, metavar="FILE", help="JSON file to write; required for a study"),
-    LOG,
+    argument("--output", type=free, metavar="FILE", help="JSON file to write"),
 )
 def fit(options: argparse.Namespace) -> None:
-    """Fit laws to the times of a study (PLAN TIMINGS) or of any table (FILE.csv --x --y)."""
-    if options.timings is None:
-        return _fit_table(options)
-    if options.output is None:
-        raise StudyError("--output: missing: name the file to write")
-    from study.analysis.step import write_fit
-
-    not_ahead(options.plan.parent)
-    write_fit(options.plan, options.timings, options.output)
-
-
-def _fit_table(options: argparse.Namespace) -> None:
+    """Fit laws to the times of any table."""
     from study.analysis.answers.any_table import as_json, as_text, checked_table, fit_table
     from study.analysis.table.any_csv import read_csv
     from study.base.files import write_if_changed
 
     columns = (options.x, options.y, options.block, options.session)
-    curve, optimum = fit_table(checked_table(read_csv(options.plan), *columns, options.plan.name, "--"))
+    curve, optimum = fit_table(checked_table(read_csv(options.table), *columns, options.table.name, "--"))
     print_lines(as_text(curve, optimum, options.x))
     if options.output:
         write_if_changed(options.output, json.dumps(as_json(curve, optimum), indent=1, allow_nan=False))

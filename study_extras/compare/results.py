@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from study.analysis.stats.usable import place_of, usable_runs
-from study.analysis.table.files import read_all, read_table
+from study.analysis.table.files import read_table
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan
 from study.artifacts.record import Record
@@ -132,11 +132,11 @@ def _names(folders: Sequence[Path]) -> list[str]:
 def _read(name: str, study: str, folder: Path) -> _Result:
     files = Results(folder)
     plan = read_plan(files.plan(study))
-    frame = read_table(plan, files.records(study), files.telemetry_folder(study))[0]
+    frame, found = read_table(plan, files.records(study), files.telemetry_folder(study))
     runs = usable_runs(frame, plan.study.total)
     if runs.empty:
         raise StudyError(f"{study}: {name} has no run that counts")
-    records = {run: record for run, record in read_all(plan, files.records(study)).items() if run in set(runs["run"])}
+    records = {run: record for run, record in found.included.items() if run in set(runs["run"])}
     works = {run: _work(record) for run, record in records.items()}
     return _Result(name, plan, runs.assign(seconds=runs[plan.study.total]), works, records)
 

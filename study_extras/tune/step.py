@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import yaml
 
-from study.analysis.analysis import analyse
 from study.analysis.now import report_now
+from study.analysis.result import result_of
 from study.analysis.stats.groups import GroupFit, groups_of
 from study.analysis.stats.log_model import Interval, fit_log_model
-from study.analysis.table.files import read_timings
 from study.artifacts.layout import Results
-from study.artifacts.plan import Plan, read_plan
+from study.artifacts.plan import Plan
 from study.base import devices, strict_yaml
 from study.base.errors import StudyError
 from study.base.files import write_whole
@@ -89,15 +87,15 @@ class _Course:
     def measure(self, tried: Sequence[Levels], runs: Mapping[Setting, int], within: float) -> dict[Setting, Standing]:
         """Make the runs of these settings, and return what is known of each that has a successful one."""
         self.write(tried, runs)
-        target = Results(RESULTS).fit(self.name)
+        target = Results(RESULTS).measured(self.name)
         start = [sys.executable, "-m", "study", "start", "--", "--cores", "1", str(target)]
         given = [f"studies=[{self.name}]", f"time_budget_minutes={within / 60:.2f}"]
         if subprocess.run([*start, "--config", *given], check=False).returncode:
             raise StudyError("tune: the start did not end well; what it measured is kept")
-        plan, frame = self.read()
-        places = _places(plan, tried)
-        (group,) = groups_of(plan.study, frame)
-        (told,) = analyse(plan, frame).groups
+        result = result_of(Results(RESULTS), self.name)
+        places = _places(result.plan, tried)
+        (group,) = groups_of(result.plan.study, result.frame)
+        (told,) = result.analysis.groups
         labels = {str(row.level): places[str(row.run)] for row in group.part.itertuples()}
         return {
             labels[level.label]: Standing(
@@ -123,15 +121,10 @@ class _Course:
         told = f"# Written by `python -m study tune {self.name.removesuffix('-tuned')}`: every setting with its runs.\n"
         write_whole(self.file, told + yaml.safe_dump(study, sort_keys=False, width=120))
 
-    def read(self) -> tuple[Plan, pd.DataFrame]:
-        """Return the plan and the marked table of the last start."""
-        files = Results(RESULTS)
-        plan = read_plan(files.plan(self.name))
-        return plan, read_timings(files.timings(self.name), plan)
-
     def pair(self, tried: Sequence[Levels], winner: Setting, raced: int) -> words.Pair | None:
         """Return how the baseline and the winner compare in the blocks after the race; None where they cannot be."""
-        plan, frame = self.read()
+        result = result_of(Results(RESULTS), self.name)
+        plan, frame = result.plan, result.frame
         places = _places(plan, tried)
         rows = frame[frame["excluded"].isna() & (frame["outcome"] == "ok") & (frame["block"] > raced)]
         rows = rows.assign(place=[places[name] for name in rows["run"]])

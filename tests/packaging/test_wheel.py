@@ -117,12 +117,7 @@ print(json.dumps([study.__file__, results.studies, len(one.timings()), len(one.r
 
 
 def test_the_command_makes_a_report_from_records_anywhere(installed: Path, results: Path, tmp_path: Path) -> None:
-    folder = results / "speedup"
-    plan, timings, fit, figures = (str(folder / name) for name in ("plan.json", "timings.csv", "fit.json", "figures"))
-    samples = ["--records", str(folder / "records"), "--telemetry", str(folder / "telemetry")]
-    say(installed, tmp_path, "timings", plan, *samples, "--output", timings)
-    say(installed, tmp_path, "fit", plan, timings, "--output", fit)
-    say(installed, tmp_path, "figures", plan, timings, fit, *samples, "--output", figures)
+    say(installed, tmp_path, "analyse", "speedup", "--results", str(results))
     say(installed, tmp_path, "report", "--from-tables", "speedup", "--results", str(results), "--output", "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "17.5" in page  # CPU over GPU, as the README quotes it

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from study.analysis.figures.step import save
 from study.artifacts.layout import Results
 from study.artifacts.plan import write_plans
+from study.base.errors import StudyError
 from study.cli import main, step
 from study.host.plan.fork_servers import STEPS
 from study.schema import generated_files
@@ -120,7 +122,6 @@ def spelt(text: str, names: Mapping[str, object]) -> str:
 
 
 EXAMPLE = results_of("example-h200")
-FOLDERS = "--records RECORDS --telemetry TELEMETRY"
 FILES = ["gone", "folder", "empty", "text", "bytes", "null", "list", "object", "deep", "samples", "below/a/file"]
 """Things in the place of a file that a verb reads."""
 NAMES = ["nope", "", ".", "..", "../x", "a/b", "/a/b", "x" * 300, "a\nb", "$(x)", "é", "\udcff"]
@@ -130,39 +131,18 @@ READERS = ("report", "blog", "bundle")
 WRONG: dict[str, tuple[list[str], list[str]]] = {
     "a plan": (
         [
-            f"timings WRONG {FOLDERS} {OUT}",
-            f"fit WRONG TIMINGS {OUT}",
-            f"figures WRONG TIMINGS FIT {FOLDERS} {OUT}",
             *(f"{verb} WRONG cpu" for verb in STEP_VERBS),
         ],
         [*FILES, "FIT"],
     ),
-    "a table of timings": (
-        [f"fit PLAN WRONG {OUT}", f"figures PLAN WRONG FIT {FOLDERS} {OUT}"],
-        [*FILES, "FIT", "TABLE", "OTHER/timings.csv"],
-    ),
-    "a fit": ([f"figures PLAN TIMINGS WRONG {FOLDERS} {OUT}"], [*FILES, "PLAN"]),
     "a table": (["fit WRONG"], [*FILES, "FIT"]),
-    "a folder of records": (
-        [
-            f"{verb} --records WRONG --telemetry TELEMETRY {OUT}"
-            for verb in ("timings PLAN", "figures PLAN TIMINGS FIT")
-        ],
-        ["gone", "empty", "below/a/file"],
-    ),
-    "a file to write": (
-        [f"{verb} --output WRONG" for verb in (f"timings PLAN {FOLDERS}", "fit PLAN TIMINGS", "fit TABLE")],
-        ["folder", "pipe", "empty/x", "x" * 300],
-    ),
-    "a folder to write": (
-        [f"figures PLAN TIMINGS FIT {FOLDERS} --output WRONG"],
-        ["folder", "empty", "pipe", "empty/x", "x" * 300],
-    ),
+    "a file to write": (["fit TABLE --output WRONG"], ["folder", "pipe", "empty/x", "x" * 300]),
     "a study with results": (
         [
             *(f"{verb} WRONG {OUT}" for verb in (*READERS, "report --from-tables")),
             "retry WRONG",
             "retry WRONG --weights",
+            "analyse WRONG",
         ],
         [*NAMES, "half", "damaged"],
     ),
@@ -194,8 +174,8 @@ WRONG: dict[str, tuple[list[str], list[str]]] = {
     "a value for Snakemake": (["engine -- --config container=WRONG", "engine -- --config overrides=WRONG"], NAMES[:1]),
     "nothing": (
         [
-            *("", "timings", "fit", "blog", "bundle", "unbundle", "archive cuda"),
-            *("figures PLAN", "fit PLAN TIMINGS", f"report {OUT}", "report --from-tables"),
+            *("", "analyse", "fit", "blog", "bundle", "unbundle", "archive cuda"),
+            *(f"report {OUT}", "report --from-tables"),
         ],
         [""],
     ),
@@ -231,10 +211,7 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {
         "HERE": here,
         "PLAN": study / "plan.json",
-        "TIMINGS": study / "timings.csv",
         "FIT": study / "fit.json",
-        "RECORDS": study / "records",
-        "TELEMETRY": study / "telemetry",
         "OTHER": EXAMPLE / "batch-size",
         "TINY": Results(results).plan("tiny"),
         "TABLE": here / "table.csv",
@@ -320,7 +297,7 @@ def test_no_file_that_a_verb_writes_replaces_a_measurement(
 ) -> None:
     measured = next((EXAMPLE / "speedup" / kind).glob("*.*"))
     copy = Path(shutil.copy(measured, tmp_path))
-    for words in (["timings", "plan.json"], ["fit", "plan.json", "timings.csv"], ["report"]):
+    for words in (["fit", "times.csv"] if option == "--output" else ["analyse", "tiny"], ["report"]):
         with pytest.raises(SystemExit) as end:
             main([*words, option, str(copy)])
         assert end.value.code == 2
@@ -355,30 +332,21 @@ def test_nothing_is_installed_without_a_checksum(name: str) -> None:
     assert all("--require-hashes" in command for command in installed), installed
 
 
-def figures(study: Path, output: Path) -> int:
-    """Draw the figures of a study that has its tables; the exit code."""
-    files = [str(study / name) for name in ("plan.json", "timings.csv", "fit.json")]
-    folders = ["--records", str(study / "records"), "--telemetry", str(study / "telemetry")]
-    return main(["figures", *files, *folders, "--output", str(output)])
-
-
-def test_figures_have_rooflines_and_telemetry_wherever_they_are_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_figures_have_rooflines_and_telemetry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda *arguments, **options: None)
-    assert figures(EXAMPLE / "speedup", tmp_path / "elsewhere") == 0
-    drawn = {figure["name"] for figure in json.loads((tmp_path / "elsewhere" / "index.json").read_text())}
+    results = shutil.copytree(EXAMPLE / "speedup", tmp_path / "speedup").parent
+    assert main(["analyse", "speedup", "--results", str(results)]) == 0
+    drawn = {figure["name"] for figure in json.loads((results / "speedup" / "figures" / "index.json").read_text())}
     of_devices = {f"{figure}_{device}" for figure in ("roofline", "telemetry") for device in ("cpu", "cuda")}
     assert {name.removesuffix("_fp32") for name in drawn} == {"phases"} | of_devices
 
 
-def test_figures_replace_no_records_and_no_decisions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    study = shutil.copytree(EXAMPLE / "batch-size", tmp_path / "batch-size")
-    before = {path: path.read_bytes() for path in study.rglob("*") if path.is_file()}
-    for name in ("records", "telemetry", "weights"):
-        assert figures(study, study / name) == 1
-        assert "cannot be replaced by figures" in capsys.readouterr().err
-    assert {path: path.read_bytes() for path in study.rglob("*") if path.is_file()} == before
+def test_figures_replace_nothing_but_figures(tmp_path: Path) -> None:
+    (tmp_path / "records").mkdir()
+    (tmp_path / "records" / "one.json").write_text("{}")
+    with pytest.raises(StudyError, match="cannot be replaced by figures: it holds one"):
+        save({}, tmp_path / "records")
+    assert (tmp_path / "records" / "one.json").read_text() == "{}"
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])

@@ -7,6 +7,7 @@ import signal
 import pandas as pd
 import pytest
 
+from study.analysis.analysis import read_analysis
 from study.artifacts.record import Record, sealed
 from study.artifacts.record_store import read_record
 from study.config.study import Evidence
@@ -78,7 +79,7 @@ class TestABlockIsMadeWholeOrNotBegun:
         assert (shared.root / "results/tiny/records/broken" / lost).read_bytes() == kept
         assert "A start was broken off in block 2: 1 record is kept and not counted." in shared.page()
         table = timings(shared)
-        assert table["excluded"].fillna("").tolist() == [*[""] * 4, "broken block"]
+        assert table["excluded"].fillna("").tolist() == ["first of its start", *[""] * 3, "broken block"]
         assert table["warmed_up"].tolist() == [False, False, True, True, False]
 
     def test_the_warm_up_run_is_recorded_and_no_number_depends_on_it(self, shared: Checkout) -> None:
@@ -88,12 +89,13 @@ class TestABlockIsMadeWholeOrNotBegun:
         assert (warm_up_run.outcome, warm_up_run.settings.device, warm_up_run.session) == ("ok", "cpu", 3)
         assert warm_up_run.measurement
         assert f"1 run, one at each start on each device, of {warm_up_run.process_seconds:.1f} s" in shared.page()
-        numbers = [results / "tiny" / name for name in ("timings.csv", "fit.json")]
-        before = [path.read_bytes() for path in numbers]
-        for file in (*(results / "warm_up_runs").iterdir(), *numbers, results / "report.html"):
+        table, fit = (results / "tiny" / name for name in ("timings.csv", "fit.json"))
+        before = table.read_bytes(), read_analysis(fit)
+        for file in (*(results / "warm_up_runs").iterdir(), table, fit, results / "report.html"):
             file.unlink()
         said = shared.good(TWO, "warm_up_run=true")
-        assert [path.read_bytes() for path in numbers] == before
+        assert table.read_bytes() == before[0]
+        assert read_analysis(fit).model_copy(update={"about": before[1].about}) == before[1]
         assert "warm-up run on" not in said  # a start that measures nothing makes none
         assert not list((results / "warm_up_runs").iterdir())
         assert "Warm-up runs" not in shared.page()

@@ -17,9 +17,7 @@ from tests.workflow.conftest import Checkout, copy_checkout
 pytestmark = pytest.mark.thorough
 
 STEPS = {
-    "timings": "study.analysis.table.files",
-    "fit": "study.analysis.step",
-    "figures": "study.analysis.figures.step",
+    "analyse": "study.analysis.step",
     "report": "study.analysis.report.step",
 }
 """The rules of the analysis, in their order, with their modules."""
@@ -52,7 +50,7 @@ def first_step(file: str) -> str | None:
     if file.endswith(".py"):
         name = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         return next((step for step, modules in NEEDED.items() if name in modules), None)
-    return "figures" if file.endswith(".csv") else "report"  # else the page's fork servers
+    return "analyse" if file.endswith(".csv") else "report"  # else the page's fork servers
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ rule report:
         fits=expand("results/{study}/fit.json", study=STUDIES),
         figures=expand("results/{study}/figures", study=STUDIES),
         plans=expand("results/{study}/plan.json", study=STUDIES),
-        measured=expand("results/{study}/.measured", study=STUDIES),
         code=code("study.analysis.report.step"),
     output:
         report(

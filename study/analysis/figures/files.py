@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 import seaborn as sns
 
-from study.analysis.analysis import Analysis
 from study.analysis.figures import (
     batch_size_performance,
     phases,
@@ -16,10 +15,11 @@ from study.analysis.figures import (
     utilisation,
 )
 from study.analysis.figures.style import COLOURS, PALETTE, Drawn
+from study.analysis.result import StudyResult
 from study.analysis.stats.usable import counted, with_true_shares
 from study.analysis.table.rows import ceilings_of
 from study.analysis.words import short_key
-from study.artifacts.checked import read_records, read_samples
+from study.artifacts.checked import read_samples
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.base.errors import StudyError
@@ -44,16 +44,13 @@ def use_style() -> None:
     sns.set_theme(context="notebook", style="whitegrid", palette=list(COLOURS), rc=whole | sizes | colours | spines)
 
 
-def drawn(plan: Plan, frame: pd.DataFrame, analysis: Analysis, records: Path, telemetry: Path) -> dict[str, Drawn]:
-    """Return every figure that the study has, by name, in the order of the report.
-
-    ``records`` and ``telemetry`` are the folders of the records and of their telemetry.
-    """
+def drawn(result: StudyResult, telemetry: Path) -> dict[str, Drawn]:
+    """Return every figure that a study has, by name, in the order of the report; ``telemetry`` holds its samples."""
+    plan, frame, analysis, found = result.plan, result.frame, result.analysis, result.records.included
     counts = counted(frame)
     # The first shows single runs: the records that were excluded, too.
     figures = [("batch_size_performance", batch_size_performance.draw(plan, frame, analysis))]
     figures.append(("phases", phases.draw(plan, counts, analysis)))
-    found = read_records(plan, records, steps=False).included
     figures += _rooflines(plan, with_true_shares(counts), found) + _telemetry(plan, counts, found, telemetry)
     return {name: figure for name, figure in figures if figure}
 

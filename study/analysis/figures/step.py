@@ -1,4 +1,4 @@
-"""The step ``figures``: a plan, its table, its analysis, its records and telemetry in, a folder of figures out."""
+"""Figures as files: each as SVG and PNG, and the list of them."""
 
 import json
 import shutil
@@ -7,11 +7,7 @@ from pathlib import Path
 
 from matplotlib import rc_context
 
-from study.analysis.analysis import read_analysis
-from study.analysis.figures.files import drawn, use_style
 from study.analysis.figures.style import Drawn
-from study.analysis.table.files import read_timings
-from study.artifacts.plan import read_plan
 from study.base.errors import StudyError
 from study.base.files import room_for
 
@@ -20,16 +16,7 @@ KINDS = (".svg", ".png", ".snakemake_timestamp")
 """Endings of the files in a folder of figures beside its index; the last is Snakemake's own file."""
 
 
-def write_figures(
-    plan: Path, timings: Path, fit: Path, records: Path, telemetry: Path, output: Path, *, svg: bool = True
-) -> None:
-    """Draw what the study of ``plan`` has figures for into the folder ``output``; without ``svg`` as PNG alone."""
-    use_style()
-    planned = read_plan(plan)
-    save(drawn(planned, read_timings(timings, planned), read_analysis(fit), records, telemetry), output, svg)
-
-
-def save(figures: dict[str, Drawn], folder: Path, svg: bool = True) -> None:
+def save(figures: dict[str, Drawn], folder: Path) -> None:
     """Save figures by name as SVG and PNG, and list them in ``index.json``; the folder appears whole or not at all.
 
     Raise :class:`StudyError` if ``folder`` holds other files: it is replaced as a whole.
@@ -42,21 +29,20 @@ def save(figures: dict[str, Drawn], folder: Path, svg: bool = True) -> None:
         temporary = Path(tempfile.mkdtemp(prefix=".figures-", dir=folder.parent))
         try:
             temporary.chmod(0o755)
-            _save(figures, temporary, svg)
+            _save(figures, temporary)
             shutil.rmtree(folder, ignore_errors=True)
             temporary.rename(folder)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _save(figures: dict[str, Drawn], folder: Path, svg: bool) -> None:
+def _save(figures: dict[str, Drawn], folder: Path) -> None:
     index = []
     for name, figure in figures.items():
-        if svg:
-            figure.figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
-            # It has its place: a second search takes as long as the drawing, and "none" would leave one that is empty.
-            with rc_context({"figure.constrained_layout.use": False}):
-                figure.figure.set_layout_engine(None)
+        figure.figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+        # It has its place: a second search takes as long as the drawing, and "none" would leave one that is empty.
+        with rc_context({"figure.constrained_layout.use": False}):
+            figure.figure.set_layout_engine(None)
         figure.figure.savefig(folder / f"{name}.png", dpi=160)
         index.append({"name": name, "title": figure.title, "caption": figure.caption, "alt": figure.alt})
     (folder / INDEX).write_text(json.dumps(index, indent=1, ensure_ascii=False), encoding="utf-8")

@@ -5,6 +5,7 @@ import functools
 import hashlib
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -12,13 +13,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from pydantic import TypeAdapter, ValidationError
 
-from study.analysis.analysis import read_analysis
 from study.analysis.answers.step_model import step_intervals, step_sentence
 from study.analysis.figures.style import NIGHT, PALETTE
 from study.analysis.progress import progress_sentence
 from study.analysis.report.context import StudyView, view
 from study.analysis.report.tables import level_row, resources, sensitivity_words
-from study.analysis.table.files import read_timings
+from study.analysis.result import StudyResult, kept_result
 from study.analysis.wording.sources import document
 from study.analysis.words import (
     bytes_words,
@@ -31,7 +31,6 @@ from study.analysis.words import (
     setting_words,
 )
 from study.artifacts.layout import Results
-from study.artifacts.plan import read_plan
 from study.base.errors import StudyError
 from study.base.files import write_whole
 from study.base.strict import Strict
@@ -49,9 +48,14 @@ class Listed(Strict):
 LISTED = TypeAdapter(list[Listed])
 
 
-def render(studies: list[str], results: Path, output: Path, linked: Path | None = None) -> None:
-    """Write the report on ``studies`` to ``output``, in one piece; its links lead to ``linked``, else ``results``."""
-    views = [_read(name, results, linked or results, output.parent) for name in studies]
+def render(studies: list[str], results: Path, output: Path) -> None:
+    """Write the report on ``studies`` to ``output`` from their tables and analyses in the folder ``results``."""
+    write_page([kept_result(Results(results), name) for name in studies], results, output)
+
+
+def write_page(found: Sequence[StudyResult], linked: Path, output: Path) -> None:
+    """Write the report on some studies to ``output``, in one piece; its links lead to the folder ``linked``."""
+    views = [_view(one, linked, output.parent) for one in found]
     template = _templates().get_template
     text = template("report.html.j2").render(
         studies=views,
@@ -139,18 +143,12 @@ def _finalize(value: object) -> object:
     return isolate_bidi(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _read(name: str, results: Path, linked: Path, page: Path) -> StudyView:
-    """Return one study of ``results`` for a page in the folder ``page``, with links to the files in ``linked``."""
-    files = Results(results)
-    plan = read_plan(files.plan(name))
+def _view(result: StudyResult, linked: Path, page: Path) -> StudyView:
+    """Return one study for a page in the folder ``page``, with links to the files in ``linked``."""
+    name = result.plan.name
     folder = quote(os.path.relpath(linked / name, page))
-    return view(
-        plan,
-        read_timings(files.timings(name), plan),
-        read_analysis(files.fit(name)),
-        _pictures(Results(linked).figures(name), folder),
-        folder,
-    )
+    pictures = _pictures(Results(linked).figures(name), folder)
+    return view(result.plan, result.frame, result.analysis, pictures, folder)
 
 
 def _pictures(pictures: Path, folder: str) -> list[dict[str, str]]:
@@ -162,5 +160,5 @@ def _pictures(pictures: Path, folder: str) -> list[dict[str, str]]:
     try:
         listed = LISTED.validate_json(index.read_bytes())
     except ValidationError:
-        raise StudyError(f"{index}: not a valid list of figures; make it with: python -m study figures") from None
+        raise StudyError(f"{index}: not a valid list of figures; make it with: python -m study analyse") from None
     return [picture.model_dump() | {"address": f"{folder}/figures/{quote(picture.name)}.png"} for picture in listed]

@@ -1,4 +1,4 @@
-"""What the table is made of, the table as a file, and the step ``timings`` that writes it."""
+"""What the table is made of, and the table as a file."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -10,10 +10,10 @@ from study.analysis.table import telemetry as telemetry_table
 from study.analysis.table.any_csv import LARGEST
 from study.analysis.table.exclusions import ASIDE
 from study.analysis.table.rows import KEYS, Sampled, Values, ceilings_of, table_of, values_of
-from study.artifacts.checked import Refused, each_record, read_records, read_samples
+from study.artifacts.checked import Records, Refused, each_record, read_samples
 from study.artifacts.layout import Results
 from study.artifacts.machine import Ceilings
-from study.artifacts.plan import Plan, read_plan
+from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.record_store import read_record
 from study.artifacts.run import Run
@@ -27,23 +27,18 @@ PARSER: dict[str, Any] = {} if pd.__version__ >= "3.1" else {"float_precision": 
 """What makes pandas read each number to its last bit: before 3.1 it missed that in two of five unless it was asked."""
 
 
-def read_all(plan: Plan, folder: Path) -> dict[str, Record]:
-    """Return the record in ``folder`` of each run that has one that fits, by the run's name."""
-    return read_records(plan, folder).included
+def read_table(plan: Plan, records: Path, telemetry: Path) -> tuple[pd.DataFrame, Records]:
+    """Return the table of timings from the folders of a plan's records and of their samples, and the records.
 
-
-def read_table(plan: Plan, records: Path, telemetry: Path) -> tuple[pd.DataFrame, int]:
-    """Return the table of timings from the folders of a plan's records and of their samples.
-
-    Each record is let go once its row is known. The number is that of the records that do not fit.
+    Each record is let go once its row is known: those that are returned are without their steps.
     """
+    kept = Records()
     counted: dict[str, Values] = {}
     aside: list[tuple[Run, Values]] = []
     ceilings: dict[tuple[str, str], Ceilings] = {}
-    refused = 0
     for found in each_record(plan, records):
+        kept.add(found, steps=False)
         if isinstance(found, Refused):
-            refused += 1
             if found.folder is None:
                 counted[found.run.name] = {"outcome": "refused", "message": found.reason}
             continue
@@ -54,7 +49,7 @@ def read_table(plan: Plan, records: Path, telemetry: Path) -> tuple[pd.DataFrame
         else:
             counted[found.run.name] = values
             ceilings |= ceilings_of([found.record])
-    return table_of(plan, counted, aside, ceilings), refused
+    return table_of(plan, counted, aside, ceilings), kept
 
 
 def read_warm_up_runs(results: Path) -> list[Record]:
@@ -146,20 +141,3 @@ def _check_kind(frame: pd.DataFrame, name: str, study: Study) -> None:
                     f"{name}: not the table of this plan: {key} {level} is not planned; allowed: "
                     f"{', '.join(sorted(planned))}"
                 )
-
-
-def write_timings(plan: Path, records: Path, telemetry: Path, output: Path) -> str | None:
-    """Write the table of the runs of ``plan`` from the folders of its records and their telemetry.
-
-    Return a line about the records that do not fit; None without any.
-    """
-    planned = read_plan(plan)
-    frame, refused = read_table(planned, records, telemetry)
-    write_csv(frame, output)
-    if not refused:
-        return None
-    these = "record does not fit and is" if refused == 1 else "records do not fit and are"
-    return (
-        f"{planned.name}: {refused} {these} not used; the report says which and why. "
-        f"To measure again: python -m study retry {planned.name}"
-    )

@@ -29,13 +29,7 @@ from study.host.forked import JOB_MODULE, kind_of
 WAITING = 64
 """Requests that may wait at a fork server."""
 STEPS = ["study.cli", "study.host.steps.launch", "study.host.steps.prepare"]
-ANALYSIS = [
-    "study.cli",
-    "study.analysis.table.files",
-    "study.analysis.step",
-    "study.analysis.figures.step",
-    "study.analysis.report.step",
-]
+ANALYSIS = ["study.cli", "study.analysis.step", "study.analysis.report.step"]
 
 
 def start_fork_servers(plans: Sequence[Plan], pending: Sequence[tuple[str, str]], results: Results) -> None:

@@ -22,6 +22,7 @@ from study.analysis.table import files as table_files
 from study.analysis.table import rows
 from study.analysis.table.exclusions import FIRST
 from study.analysis.words import listed, number
+from study.artifacts.checked import read_records
 from study.artifacts.plan import Plan, read_plan
 from study.artifacts.samples import PHASES
 from study.base.files import ROOT
@@ -179,7 +180,7 @@ def test_the_page_quotes_the_first_runs_of_fresh_machines(plan: Plan, frame: pd.
 def test_the_readme_quotes_the_speedup_with_its_times(readme: str) -> None:
     analysis = read_analysis(EXAMPLE / "speedup" / "fit.json")
     plan = read_plan(EXAMPLE / "speedup" / "plan.json")
-    records = table_files.read_all(plan, EXAMPLE / "speedup" / "records")
+    records = read_records(plan, EXAMPLE / "speedup" / "records").included
     found = analysis_of(plan.study, rows.table(plan, records)).ratios
     assert len(found) == 2
     for ratio, written in zip(found, analysis.ratios, strict=True):

@@ -8,8 +8,10 @@ import pytest
 from study.analysis.caveats.runs import BrokenBlocks, DisturbedRuns
 from study.analysis.figures.files import drawn
 from study.analysis.report.context import view
-from study.analysis.table.files import read_all, read_csv, read_table, write_csv
+from study.analysis.result import StudyResult
+from study.analysis.table.files import read_csv, read_table, write_csv
 from study.analysis.table.rows import table
+from study.artifacts.checked import read_records
 from study.artifacts.machine import Observed
 from study.artifacts.plan import Plan
 from study.artifacts.record_store import free_aside, move_aside
@@ -52,7 +54,7 @@ def folder(plan: Plan, tmp_path: Path) -> Path:
 
 
 def test_the_table_has_a_row_for_each_record_that_was_excluded_and_no_number_has_it(plan: Plan, folder: Path) -> None:
-    counts = table(plan, read_all(plan, folder))
+    counts = table(plan, read_records(plan, folder).included)
     every = read_table(plan, folder, folder.parent / "telemetry")[0]
     extra = every[len(counts) :]
     assert every[: len(counts)]["excluded"].isna().all()
@@ -93,7 +95,7 @@ def test_the_table_reads_back_as_it_was_written_and_one_of_an_earlier_version_to
 def test_the_figures_of_single_runs_draw_them_apart_and_the_page_marks_them(plan: Plan, folder: Path) -> None:
     every = read_table(plan, folder, folder.parent / "telemetry")[0]
     analysis = analysis_of(plan.study, every)
-    figures = drawn(plan, every, analysis, folder, folder.parent / "telemetry")
+    figures = drawn(StudyResult(plan, every, analysis), folder.parent / "telemetry")
     _, told = figures["batch_size_performance"].figure.axes[1].get_legend_handles_labels()
     assert "excluded, in no number" in told
     shown = view(plan, every, analysis, [])

@@ -5,8 +5,8 @@ Other tests check values and kinds. After a change of words, write the page agai
     python -m tests.unit.analysis.test_golden_page
 """
 
-import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import groupby
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Literal, get_args
 
 import pytest
 
-from study.analysis.analysis import Analysis, analyse
+from study.analysis.analysis import Analysis
 from study.analysis.answers.answer import Answer
 from study.analysis.answers.bottleneck import Bottleneck
 from study.analysis.answers.context import Context
@@ -47,15 +47,14 @@ from study.analysis.caveats.runs import BrokenBlocks, DisturbedRuns, ExcludedRun
 from study.analysis.caveats.steps import AboveCeiling, FewSteps, NeverSteady, SlowSteps, WideSpread
 from study.analysis.caveats.work import DecodedBefore, ShortJob, UnequalCircumstances, UnequalWork, WaitsForData
 from study.analysis.report.ending import screen_lines
-from study.analysis.report.step import render
+from study.analysis.report.step import write_page
+from study.analysis.result import result_of
 from study.analysis.stats.equivalence import Sensitivity
 from study.analysis.stats.fits import Bounds
 from study.analysis.stats.ratios import Difference
 from study.analysis.stats.usable import Estimate
 from study.analysis.table.exclusions import FAR, FIRST
-from study.analysis.table.files import read_all, read_csv, write_csv
-from study.analysis.table.rows import table
-from study.artifacts.checked import Records
+from study.artifacts.layout import Results
 from study.artifacts.machine import Machine
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import DataUsed, Record
@@ -354,18 +353,12 @@ def page(results: Path) -> str:
     """The words of the report, a line for each element."""
     plan = planned()
     folder = results / plan.name
-    records = {run.name: recorded(plan, number) for number, run in enumerate(plan.runs)}
     write_plans([plan], results)
-    for run in plan.runs:
-        write_new(folder / "records" / run.file, records[run.name].model_dump_json())
-    write_csv(table(plan, read_all(plan, folder / "records")), folder / "timings.csv")
-    analysis = with_every_finding(
-        analyse(plan, read_csv(folder / "timings.csv", plan.study), Records(included=records))
-    )
-    (folder / "fit.json").write_text(analysis.model_dump_json())
-    (folder / "figures").mkdir()
-    (folder / "figures" / "index.json").write_text(json.dumps([]))
-    render([plan.name], results, results / "report.html")
+    for number, run in enumerate(plan.runs):
+        write_new(folder / "records" / run.file, recorded(plan, number).model_dump_json())
+    found = result_of(Results(results), plan.name)
+    analysis = with_every_finding(found.analysis)
+    write_page([replace(found, analysis=analysis)], results, results / "report.html")
     context = Context(plan.study, analysis.groups)
     told = ["# Every answer", *(answer.text(context) for answer in ANSWERS)]
     told += ["# Every verdict on a curve", *(verdict.text() for verdict in VERDICTS), "# The terminal"]

@@ -3,7 +3,7 @@
 import gc
 import io
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,10 @@ import pandas as pd
 import pytest
 
 from study.analysis.analysis import Analysis
-from study.analysis.figures.step import write_figures
 from study.analysis.report.step import render
 from study.analysis.stats.mixed_model import fit_mixed
-from study.analysis.step import write_fit
-from study.analysis.table.files import read_table, write_timings
+from study.analysis.step import write_analysis
+from study.analysis.table.files import read_table
 from study.analysis.table.rows import values_of
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
@@ -77,25 +76,17 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
     yield counts
 
 
-def test_each_step_opens_each_record_and_its_samples_once_at_most(
+def test_the_analysis_opens_each_record_once_and_the_page_none(
     plan: Plan, files: Results, opened: Counter[str]
 ) -> None:
     name = plan.name
-    paths = files.plan(name), files.timings(name), files.fit(name)
-    kept = files.records(name), files.telemetry_folder(name)
-    records, samples = {run.file for run in plan.runs}, {run.telemetry_file for run in plan.runs}
-    steps: list[tuple[Callable[[], object], set[str]]] = [
-        (lambda: write_timings(paths[0], *kept, paths[1]), records | samples),
-        (lambda: write_fit(*paths), records),
-        (lambda: write_figures(*paths, *kept, files.figures(name)), records | samples),
-        (lambda: render([name], files.root, files.report), set()),
-    ]
-    for step, expected in steps:
-        opened.clear()
-        step()
-        assert {file: count for file, count in opened.items() if file in records | samples} == dict.fromkeys(
-            expected, 1
-        )
+    records, samples = [run.file for run in plan.runs], [run.telemetry_file for run in plan.runs]
+    write_analysis(name, files)
+    assert [opened[file] for file in records] == [1] * len(records)
+    assert [opened[file] for file in samples] == [2] * len(samples)  # a figure shows them one by one
+    opened.clear()
+    render([name], files.root, files.report)
+    assert not opened.keys() & {*records, *samples}
 
 
 def test_the_table_lets_each_record_go_before_it_reads_the_next(
@@ -104,15 +95,21 @@ def test_the_table_lets_each_record_go_before_it_reads_the_next(
     alive: list[int] = []
 
     def watched(record: Record, *rest: Any) -> Any:
-        alive.append(sum(isinstance(one, Record) for one in gc.get_objects()))
+        alive.append(_with_steps())
         return values_of(record, *rest)
 
     monkeypatch.setattr("study.analysis.table.files.values_of", watched)
     gc.collect()
-    before = sum(isinstance(one, Record) for one in gc.get_objects())
-    frame, refused = read_table(plan, files.records(plan.name), files.telemetry_folder(plan.name))
-    assert (len(frame), len(alive), refused) == (6, 6, 0)
+    before = _with_steps()
+    frame, records = read_table(plan, files.records(plan.name), files.telemetry_folder(plan.name))
+    assert (len(frame), len(alive), len(records.included), records.refused) == (6, 6, 6, {})
     assert max(alive) <= before + 2
+
+
+def _with_steps() -> int:
+    """The number of records in memory that have their steps."""
+    records = [one for one in gc.get_objects() if isinstance(one, Record)]
+    return sum(bool(one.measurement and one.measurement.steps) for one in records)
 
 
 def test_records_without_steps_are_checked_as_the_others_are(plan: Plan, files: Results) -> None:

@@ -48,13 +48,8 @@ def test_a_study_that_is_not_whole_is_rendered_and_says_first_how_far_it_is(
 
 
 def test_a_whole_study_has_the_page_of_the_pipeline(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plan = begun(tmp_path, 9)
-    study = Results(tmp_path)
-    folders = ["--records", str(study.records("tiny")), "--telemetry", str(study.telemetry_folder("tiny"))]
-    files = [str(path) for path in (study.plan(plan.name), study.timings("tiny"), study.fit("tiny"))]
-    assert main(["timings", files[0], *folders, "--output", files[1]]) == 0
-    assert main(["fit", *files[:2], "--output", files[2]]) == 0
-    assert main(["figures", *files, *folders, "--output", str(study.figures("tiny"))]) == 0
+    begun(tmp_path, 9)
+    assert main(["analyse", "tiny", "--results", str(tmp_path)]) == 0
     whole, now = tmp_path / "whole.html", tmp_path / "now.html"
     assert main(["report", "--from-tables", "tiny", "--results", str(tmp_path), "--output", str(whole)]) == 0
     assert main(["report", "tiny", "--results", str(tmp_path), "--output", str(now)]) == 0

@@ -47,22 +47,15 @@ def files(plan: Plan, tmp_path: Path) -> Results:
 
 def verbs(files: Results) -> dict[str, list[str]]:
     """Every verb of the analysis of the study with its arguments."""
-    plan, timings, fit = (str(path("tiny")) for path in (files.plan, files.timings, files.fit))
-    folders = ["--records", str(files.records("tiny")), "--telemetry", str(files.telemetry_folder("tiny"))]
     return {
-        "timings": ["timings", plan, *folders, "--output", timings],
-        "fit": ["fit", plan, timings, "--output", fit],
-        "figures": ["figures", plan, timings, fit, *folders, "--output", str(files.figures("tiny"))],
+        "analyse": ["analyse", "tiny", "--results", str(files.root)],
         "report": ["report", "--from-tables", "tiny", "--results", str(files.root), "--output", str(files.report)],
     }
 
 
-def analysed(files: Results, figures: bool = False) -> str:
+def analysed(files: Results) -> str:
     """The page that every verb made, each with exit code 0."""
-    if not figures:
-        files.figures("tiny").mkdir()
-        (files.figures("tiny") / "index.json").write_text("[]")
-    assert [main(verb) for name, verb in verbs(files).items() if name != "figures" or figures] == [0] * (3 + figures)
+    assert [main(verb) for verb in verbs(files).values()] == [0, 0]
     return files.report.read_text(encoding="utf-8")
 
 
@@ -82,7 +75,7 @@ def test_refused_records_are_named_by_file_and_key_and_the_others_are_analysed(
     copied.write_bytes(files.record("tiny", plan.runs[3].file).read_bytes())
     edited.write_text(edited.read_text().replace('"fit_seconds": 1.01', '"fit_seconds": 0.101'))
     before = {path: path.read_bytes() for path in files.records("tiny").iterdir()}
-    page = analysed(files, figures=True)
+    page = analysed(files)
     table = read_csv(files.timings("tiny"), plan.study)
     assert table["outcome"].tolist() == ["refused", "refused", "ok", "ok"]
     assert table["fit_seconds"].dropna().tolist() == [1.02, 1.03]
@@ -105,7 +98,7 @@ def test_refused_records_are_named_by_file_and_key_and_the_others_are_analysed(
 def test_the_page_is_made_if_every_record_is_refused(plan: Plan, files: Results) -> None:
     for path in files.records("tiny").iterdir():
         path.write_text(json.dumps(json.loads(path.read_text()) | {"schema_version": 3}))
-    page = analysed(files, figures=True)
+    page = analysed(files)
     assert "<td>refused</td>" in page
     assert "schema_version: 3 is not allowed: another version of this software wrote the file" in page
     assert "0 of 4 planned runs are there" in page
@@ -159,7 +152,7 @@ def test_a_run_whose_samples_do_not_fit_keeps_its_times_alone(
 def test_the_telemetry_figure_leaves_out_samples_that_do_not_fit(plan: Plan, files: Results) -> None:
     for run in plan.runs:
         files.telemetry("tiny", run.file).write_bytes(b"")
-    analysed(files, figures=True)
+    analysed(files)
     names = [figure["name"] for figure in json.loads((files.figures("tiny") / "index.json").read_text())]
     assert "phases" in names and "telemetry_cpu" not in names
 

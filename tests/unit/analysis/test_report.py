@@ -6,21 +6,23 @@ import numpy as np
 import pytest
 
 from study.analysis.about.epochs import epochs_of
-from study.analysis.analysis import Analysis, analyse
+from study.analysis.analysis import Analysis, read_analysis
 from study.analysis.answers.law import Drifted, NoDifference
 from study.analysis.caveats.machine import SeparateStarts, SeveralStarts
 from study.analysis.caveats.runs import ExcludedRuns, Unsuccessful
 from study.analysis.caveats.steps import WideSpread
 from study.analysis.figures.files import drawn
-from study.analysis.figures.step import write_figures
 from study.analysis.figures.style import Drawn
 from study.analysis.report.drawings import ratios_chart
-from study.analysis.report.step import breakable, content_hash, marked, render
+from study.analysis.report.step import breakable, content_hash, marked, render, write_page
 from study.analysis.report.tables import resources
+from study.analysis.result import result_of
+from study.analysis.step import write_analysis
 from study.analysis.table.exclusions import FAR
-from study.analysis.table.files import read_all, read_csv, write_csv
+from study.analysis.table.files import read_csv, write_csv
 from study.analysis.table.rows import table
 from study.artifacts.checked import read_records
+from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.published import all_published
 from study.base.files import write_new
@@ -54,21 +56,17 @@ def analysed(
 
 def finish(plan: Plan, results: Path, figures: bool = False) -> Analysis:
     """All that follows from the records that are there. ``figures``: whether they are drawn, which takes longest."""
-    folder = results / plan.name
+    files = Results(results)
     write_plans([plan], results)
-    records = read_records(plan, folder / "records")
-    write_csv(table(plan, records.included), folder / "timings.csv")
-    analysis = analyse(plan, read_csv(folder / "timings.csv", plan.study), records)
-    (folder / "fit.json").write_text(analysis.model_dump_json())
     if figures:
-        write_figures(
-            *(folder / name for name in ("plan.json", "timings.csv", "fit.json", "records", "telemetry", "figures"))
-        )
-    else:
-        (folder / "figures").mkdir(exist_ok=True)
-        (folder / "figures" / "index.json").write_text("[]")
-    render([plan.name], results, results / "report.html")
-    return analysis
+        write_analysis(plan.name, files)
+        render([plan.name], results, files.report)
+        return read_analysis(files.fit(plan.name))
+    result = result_of(files, plan.name)
+    write_csv(result.frame, files.timings(plan.name))
+    files.fit(plan.name).write_text(result.analysis.model_dump_json())
+    write_page([result], results, files.report)
+    return result.analysis
 
 
 def with_gpu(plan: Plan) -> Plan:
@@ -212,11 +210,10 @@ def test_one_quantity_has_one_number_on_the_page_and_in_its_pictures(tmp_path: P
     for place, run in enumerate(plan.runs):
         record = make_record(plan, place, fit_seconds=SCALES[run.settings.training.batch_size] * times[run.block - 1])
         write_new(tmp_path / "tiny" / "records" / run.file, record.model_dump_json())
-    analysis = finish(plan, tmp_path)
+    finish(plan, tmp_path)
     geometric, arithmetic = float(np.exp(np.log(times).mean())), float(np.mean(times))
     page = Page(tmp_path / "report.html").text.partition("Cost, diagnostics")[0]
-    frame = read_csv(tmp_path / "tiny" / "timings.csv", plan.study)
-    pictures = drawn(plan, frame, analysis, tmp_path / "tiny" / "records", tmp_path / "tiny" / "telemetry")
+    pictures = drawn(result_of(Results(tmp_path), "tiny"), tmp_path / "tiny" / "telemetry")
     told = {"page": page} | {name: words_of(pictures[name]) for name in ("batch_size_performance", "phases")}
     for name, text in told.items():
         for scale in SCALES.values():
@@ -349,7 +346,7 @@ def test_speedup_pairs_within_blocks(tmp_path: Path) -> None:
     for number, run in enumerate(plan.runs):
         base = (6.0 if run.settings.device == "cpu" else 2.0) * 3.0 ** (run.block % 2) * rng.normal(1, 0.01)
         write_new(results / run.file, make_record(plan, number, fit_seconds=base).model_dump_json())
-    analysis = analysis_of(plan.study, table(plan, read_all(plan, results)))
+    analysis = analysis_of(plan.study, table(plan, read_records(plan, results).included))
     for ratio in analysis.ratios:
         assert ratio.ratio.low is not None
         assert ratio.ratio.high is not None
@@ -385,7 +382,7 @@ def test_records_of_a_device_that_is_away_stay_in_the_report(tmp_path: Path) -> 
     plan = tiny_plan(factors=FACTORS, replicates=3, contrast="device")
     here = with_gpu(plan)
     analysed(here, tmp_path)
-    frame = table(plan, read_all(plan, tmp_path / "tiny" / "records"))
+    frame = table(plan, read_records(plan, tmp_path / "tiny" / "records").included)
     assert set(frame["outcome"]) == {"ok"}
     assert len(analysis_of(plan.study, frame).ratios) == 3
 
@@ -396,7 +393,7 @@ def test_a_contrast_of_one_level_each_has_an_interval(tmp_path: Path) -> None:
     for number, run in enumerate(plan.runs):
         base = (6.0 if run.settings.device == "cpu" else 2.0) * (1 + run.block / 100) * (1 + number / 1000)
         write_new(folder / run.file, make_record(plan, number, fit_seconds=base).model_dump_json())
-    analysis = analysis_of(plan.study, table(plan, read_all(plan, folder)))
+    analysis = analysis_of(plan.study, table(plan, read_records(plan, folder).included))
     (ratio,) = analysis.ratios
     assert ratio.ratio.low is not None
     assert 2.9 < ratio.ratio.low < 3 < (ratio.ratio.high or 0) < 3.1
@@ -424,7 +421,7 @@ def test_levels_measured_in_starts_of_their_own_are_warned_of(tmp_path: Path) ->
     for number, run in enumerate(plan.runs):
         session = 2 if run.setting.levels["training.batch_size"] == 8 else 1
         write_new(folder / run.file, make_record(plan, number, session=session).model_dump_json())
-    warnings = analysis_of(plan.study, table(plan, read_all(plan, folder))).warnings
+    warnings = analysis_of(plan.study, table(plan, read_records(plan, folder).included)).warnings
     (found,) = only(SeparateStarts, warnings)
     assert found.factor == "training.batch_size"
     assert sorted(sorted(levels) for levels in found.sets) == [["2", "4"], ["8"]]
@@ -471,7 +468,7 @@ def test_warnings_stand_beside_the_number(tmp_path: Path) -> None:
         seconds = {(4, 2): 5.0, (2, 1): 1.25}.get((run.settings.training.batch_size, run.block), 1.0)
         record = make_record(plan, number, fit_seconds=seconds, session=run.block)
         write_new(folder / run.file, record.model_dump_json())
-    warnings = analysis_of(plan.study, table(plan, read_all(plan, folder))).warnings
+    warnings = analysis_of(plan.study, table(plan, read_records(plan, folder).included)).warnings
     (spread,), (aside,) = only(WideSpread, warnings), only(ExcludedRuns, warnings)
     assert [one.setting.label for one in spread.spreads] == ["cpu, 2"]
     assert [(one.setting.label, one.reason, one.seconds) for one in aside.runs] == [("4", FAR, 5.0)]

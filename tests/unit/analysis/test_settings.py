@@ -6,9 +6,10 @@ from study.analysis.analysis import Analysis
 from study.analysis.answers.fastest import Fastest
 from study.analysis.answers.switches import Combination
 from study.analysis.answers.ways import Ways
+from study.analysis.result import result_of
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
-from study.base.files import write_new
+from study.base.files import write_new, write_whole
 from study.cli import main
 from tests.unit.artifacts.test_records import make_record
 from tests.unit.artifacts.test_setting import DROP, ODD, PATH, SIZE, odd_plan
@@ -21,11 +22,8 @@ def reported(plan: Plan, results: Path) -> tuple[Analysis, str]:
     for number, run in enumerate(plan.runs):
         record = make_record(plan, number, fit_seconds=1.0 + shorts.index(run.setting.short) + 0.01 * run.block)
         write_new(files.record(plan.name, run.file), record.model_dump_json())
-    files.telemetry_folder(plan.name).mkdir()
-    planned, timings, fit = (str(path(plan.name)) for path in (files.plan, files.timings, files.fit))
-    folders = ["--records", str(files.records(plan.name)), "--telemetry", str(files.telemetry_folder(plan.name))]
-    assert main(["timings", planned, *folders, "--output", timings]) == 0
-    assert main(["fit", planned, timings, "--output", fit]) == 0
+    result = result_of(files, plan.name)
+    write_whole(files.fit(plan.name), result.analysis.model_dump_json())
     assert main(["report", "--results", str(results)]) == 0
     return Analysis.of_file(files.fit(plan.name)), files.report.read_text(encoding="utf-8")
 

@@ -28,7 +28,7 @@ LAYOUT = {
         FILES.log("images", "{image}"),
         FILES.log("{study}", "weights", "{weights}"),
         FILES.log("{study}", "{run}.{key}"),
-        *(FILES.log("{study}", step) for step in ("measured", "timings", "fit", "figures")),
+        *(FILES.log("{study}", step) for step in ("measured", "analyse")),
         FILES.log("report"),
     )
 }

@@ -18,8 +18,8 @@ import torch
 import yaml as pyyaml
 from torch.utils.data import BatchSampler
 
-from study.analysis.table import files as table_files
 from study.analysis.table import rows
+from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan
 from study.artifacts.prepared import Weights
@@ -251,7 +251,7 @@ class TestSeeds:
     def test_the_committed_examples_keep_theirs(self, study: str) -> None:
         folder = results_of("example-h200") / study
         plan = read_plan(folder / "plan.json")
-        kept = {name: record.seed for name, record in table_files.read_all(plan, folder / "records").items()}
+        kept = {name: record.seed for name, record in read_records(plan, folder / "records").included.items()}
         assert kept
         assert kept.items() <= self.seeds(plan).items()
 
