@@ -37,7 +37,7 @@ from study.config.load import read_selection, read_study
 from study.config.settings import setting_keys
 from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.make import make_plan
-from study.verbs.table import VERBS, load
+from study.verbs.declare import VERBS, load
 from study_extras.search.manifest import read_earlier
 from tests.examples import results_of
 

@@ -25,7 +25,7 @@ from study.base import devices
 from study.base.devices import usable_cpus
 from study.config.study import Evidence, Study
 from study.host.engine.engine_choice import EngineChoice
-from study.host.plan.fork_servers import start_fork_servers
+from study.host.fork_servers import start_fork_servers
 from study.host.plan.make import make_plan
 from study.host.steps.attempt import attempt
 from study.host.steps.prepare import make_dataset, prepare_weights

@@ -8,8 +8,7 @@ from typing import NoReturn
 
 from study.base.errors import INTERRUPTED, StudyError
 from study.base.processes import end_when_told
-from study.verbs.declare import say
-from study.verbs.table import EXTRAS, SHOWN, VERBS, load
+from study.verbs.declare import EXTRAS, SHOWN, VERBS, load, say
 
 
 def main(arguments: Sequence[str] | None = None, prog: str = "study") -> int:

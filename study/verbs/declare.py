@@ -1,4 +1,7 @@
-"""How a verb is declared: a function, its arguments, and the arguments that several verbs share."""
+"""How a verb is declared, what several verbs share, and the table of all: each with the module that declares it.
+
+The modules are named as text, so that nothing is imported for another verb.
+"""
 
 import argparse
 import sys
@@ -6,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -80,3 +84,25 @@ def not_ahead(*folders: Path) -> None:
 
     names = ("plan.json", ".measured", "timings.csv", "fit.json", "figures", "stamps/*")
     set_back(file for folder in folders for name in names for file in folder.glob(name))
+
+
+SHOWN = dict.fromkeys(("start", "plan", "report", "answer", "retry", "fit"), "study.verbs.user")
+"""What a user types. The help shows these, and says what each does."""
+HIDDEN = dict.fromkeys(
+    ("image", "dataset", "weights", "run", "analyse", "engine", "archive", "schema"), "study.verbs.steps"
+)
+"""What the workflow and the Makefile call."""
+EXTRAS = dict.fromkeys(("compare", "gate"), "study_extras.compare.verbs")
+EXTRAS |= {"tune": "study_extras.tune.verbs"}
+EXTRAS |= dict.fromkeys(("bundle", "unbundle"), "study_extras.bundle.verbs")
+EXTRAS |= {"claims": "study_extras.claims.verbs"}
+EXTRAS |= {"search": "study_extras.search.verbs"}
+"""What packages beside the core offer. The help names these; the core imports none of them."""
+VERBS = SHOWN | HIDDEN | EXTRAS
+
+
+def load(name: str) -> Verb:
+    """Return the verb of this name. Its module is imported now, and no other verb's."""
+    found = getattr(import_module(VERBS[name]), name)
+    assert isinstance(found, Verb)
+    return found

@@ -71,7 +71,7 @@ def report(options: argparse.Namespace) -> None:
             raise StudyError("studies: missing; --from-tables needs the names of the studies")
         not_ahead(options.results, *(options.results / name for name in options.studies))
         return render(options.studies, options.results, output)
-    from study.analysis.now import report_now
+    from study.analysis.report.step import report_now
     from study.artifacts.unbundle import as_folders, folder_of
 
     tell = partial(say, log=options.log)

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from study.analysis.now import report_now
+from study.analysis.report.step import report_now
 from study.analysis.result import result_of
 from study.analysis.stats.groups import GroupFit, groups_of
 from study.analysis.stats.log_model import Interval, fit_log_model

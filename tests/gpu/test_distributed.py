@@ -14,7 +14,7 @@ from study.artifacts.record import Record
 from study.artifacts.samples import Measurement
 from study.artifacts.session import Session
 from study.base.step import FORK_SERVERS
-from study.host.plan.fork_servers import start_fork_servers
+from study.host.fork_servers import start_fork_servers
 from study.host.steps import launch
 from tests.conftest import MNIST_CNN
 from tests.gpu.conftest import GPUS, NEEDS_GPU

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from study.analysis.figures.step import save
+from study.analysis.step import save
 from study.artifacts.layout import Results
 from study.artifacts.plan import write_plans
 from study.base.errors import StudyError
 from study.cli import main, step
-from study.host.plan.fork_servers import STEPS
+from study.host.fork_servers import STEPS
 from study.schema import generated_files
-from study.verbs.table import EXTRAS, SHOWN, VERBS, load
+from study.verbs.declare import EXTRAS, SHOWN, VERBS, load
 from tests.conftest import ROOT, tiny_plan
 from tests.examples import results_of
 
@@ -32,10 +32,10 @@ def test_what_a_run_waits_for_imports_neither_torch_nor_pandas(modules: list[str
 
 
 def test_a_verb_imports_no_module_of_another() -> None:
-    code = "import sys; from study.verbs.table import load; load('retry'); print(*sys.modules)"
+    code = "import sys; from study.verbs.declare import load; load('retry'); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     declared = {name for name in done.stdout.split() if name.startswith("study.verbs.") or "study_extras" in name}
-    assert declared == {"study.verbs.declare", "study.verbs.table", "study.verbs.user"}
+    assert declared == {"study.verbs.declare", "study.verbs.user"}
 
 
 def test_the_help_shows_nine_verbs_at_most_and_names_the_extras(capsys: pytest.CaptureFixture[str]) -> None:

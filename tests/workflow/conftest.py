@@ -23,7 +23,7 @@ import yaml
 from study.artifacts.record import Record
 from study.base.fork_server import Request, answer_of, ask
 from study.base.step import FORK_SERVERS, addresses
-from study.host.plan.fork_servers import can_fork
+from study.host.fork_servers import can_fork
 from tests.conftest import ROOT, study_values
 
 FOLDERS = ("config", "docker", "profiles", "replications", "study", "study_extras", "workflow")
@@ -80,7 +80,7 @@ import os, sys, time
 from pathlib import Path
 from study.artifacts.layout import Results
 from study.base.step import FORK_SERVERS
-from study.host.plan.fork_servers import start_fork_server, start_fork_servers
+from study.host.fork_servers import start_fork_server, start_fork_servers
 from tests.conftest import tiny_plan
 
 plan, results = tiny_plan(), Results(Path(sys.argv[1]))

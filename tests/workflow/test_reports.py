@@ -57,8 +57,8 @@ class TestReportsOfAFinishedStudy:
             assert listed
             for figure in listed:
                 one = results[f"results/{study}/figures/{figure['name']}.svg"]
-                assert one["labels"] == {"study": study, "figure": figure["title"]}
-                assert text_of(one["caption"]).startswith(figure["caption"])
+                assert one["labels"] == {"study": study, "figure": figure["name"]}
+                assert f"of the study {study} among its numbers" in text_of(one["caption"])
                 assert f"{figure['name']}.svg" in held
         assert not re.search(r"""<(script|link|img)[^>]*(src|href)=["']https?:""", shown)
         after = {path: path.stat().st_mtime_ns for path in (finished.root / "results").rglob("*") if path.is_file()}

@@ -15,12 +15,10 @@ rule analyse:
             patterns=["{figure}.svg"],
             caption="../report/figures.rst",
             category="{study}",
-            labels=lambda wc: {"study": wc.study, "figure": figures_of(wc.study).title(wc.figure)},
+            labels={"study": "{study}", "figure": "{figure}"},
         ),
     log:
         "results/logs/{study}/analyse.log",
     localrule: True
-    params:
-        listed=lambda wc: figures_of(wc.study),
     shell:
         "exec python -m study.base.step analyse {wildcards.study:q} --log {log:q}"

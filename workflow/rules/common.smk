@@ -7,7 +7,7 @@ from pathlib import Path
 from snakemake.settings.types import DeploymentMethod
 from study.base.errors import StudyError
 from study.base.imports import closure
-from study.host.plan.terminal import Figures, end_steps_at_once
+from study.host.plan.terminal import end_steps_at_once
 from study.host.plan.configuration import study_folders
 from study.host.plan.workflow import joined, start, use_this_checkout
 
@@ -69,11 +69,6 @@ def known(function):
     """Return a function of a run that keeps its parameters: at each call Snakemake asks for them two or three times."""
     function.__signature__ = signature(function)
     return function
-
-
-def figures_of(study):
-    """Return the titles and captions of a study's figures, for Snakemake's own report."""
-    return Figures(FLOW.results.figures(study))
 
 
 def requested(name):

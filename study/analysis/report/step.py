@@ -1,11 +1,15 @@
-"""The step ``report``: one self-contained page about every selected study."""
+"""One self-contained page about some studies: the step ``report``, and the page of what the records give at any time.
+
+The latter writes nothing else that belongs to the workflow, so that the next start makes its own from the whole.
+"""
 
 import base64
 import functools
 import hashlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,10 +19,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from study.analysis.answers.step_model import step_intervals, step_sentence
 from study.analysis.figures.style import NIGHT, PALETTE
-from study.analysis.progress import progress_sentence
+from study.analysis.progress import missing_sentence, progress_of, progress_sentence
 from study.analysis.report.context import StudyView, view
 from study.analysis.report.tables import level_row, resources, sensitivity_words
-from study.analysis.result import StudyResult, kept_result
+from study.analysis.result import StudyResult, kept_result, result_of
 from study.analysis.wording.sources import document
 from study.analysis.words import (
     bytes_words,
@@ -31,6 +35,7 @@ from study.analysis.words import (
     setting_words,
 )
 from study.artifacts.layout import Results
+from study.artifacts.plan import selected
 from study.base.errors import StudyError
 from study.base.files import write_whole
 from study.base.strict import Strict
@@ -46,11 +51,50 @@ class Listed(Strict):
 
 
 LISTED = TypeAdapter(list[Listed])
+SECOND = 10**9
+"""Nanoseconds."""
 
 
 def render(studies: list[str], results: Path, output: Path) -> None:
     """Write the report on ``studies`` to ``output`` from their tables and analyses in the folder ``results``."""
     write_page([kept_result(Results(results), name) for name in studies], results, output)
+
+
+def report_now(
+    studies: Sequence[str], results: Path, output: Path, say: Callable[[str], None], linked: Path | None = None
+) -> None:
+    """Write a page about ``studies`` (by default those selected) to ``output`` from the records that are there.
+
+    Its links lead to ``linked``, else ``results``. ``say`` gets the lines for the terminal: first how far the studies
+    are. A study without a plan is left out with a line. Raise :class:`StudyError` if no study has a record.
+    """
+    files = Results(results)
+    found: list[StudyResult] = []
+    refused: dict[str, str] = {}
+    for name in dict.fromkeys(studies or selected(results)):
+        try:
+            found.append(result_of(files, name))
+        except StudyError as error:
+            refused[name] = str(error)
+    if not found:
+        raise StudyError("; ".join(refused.values()))
+    progress = [progress_of(one.plan, one.frame) for one in found]
+    gaps = [f"{one.study}: {missing}" for one in progress if (missing := missing_sentence(one))]
+    left_out = [f"{name} is left out: {reason}" for name, reason in refused.items()]
+    if not any(one.there or one.refused for one in progress):
+        raise StudyError(f"results: no run is there yet. {' '.join([*gaps, *left_out])}")
+    for line in (progress_sentence(progress), *gaps, *left_out):
+        say(line)
+    write_page(found, linked or results, output)
+    if output.resolve() == files.report.resolve():
+        _make_older(output, files.selection)
+
+
+def _make_older(page: Path, selection: Path) -> None:
+    """Give the page an earlier time than what the workflow's own page depends on, so that the next start makes it."""
+    with suppress(FileNotFoundError):
+        before = selection.stat().st_mtime_ns - SECOND
+        os.utime(page, ns=(before, before))
 
 
 def write_page(found: Sequence[StudyResult], linked: Path, output: Path) -> None:

@@ -1,20 +1,16 @@
-"""What Snakemake says and does for a start: its words on the terminal, Ctrl-C, and the captions of its own report.
+"""What Snakemake says and does for a start: its words on the terminal, and Ctrl-C.
 
 The terminal is ours: Snakemake's own words go to its log, and only its warnings and errors are shown. Ctrl-C and
 SIGTERM end the steps at once: Snakemake alone would wait for the run that is at work.
 """
 
-import json
 import logging
-import re
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
@@ -151,34 +147,3 @@ def _end_steps() -> None:
     """Send SIGTERM to each step: it ends its own processes, and leaves nothing."""
     for child in psutil.Process().children():
         child.terminate()
-
-
-@dataclass(frozen=True, repr=False)
-class Figures:
-    """The figures in the folder of a study, which are read when they are asked for: once they are there."""
-
-    folder: Path
-
-    def __repr__(self) -> str:  # Snakemake's report shows it beside each figure
-        return f"{self.folder.name}/index.json"
-
-    def title(self, name: str) -> str:
-        """Return the title of a figure; its name, if none is listed."""
-        return self._listed.get(name, {}).get("title", name)
-
-    def caption(self, name: str) -> str:
-        """Return the caption of a figure as one line of reStructuredText that shows it as it is."""
-        return as_rst(self._listed.get(name, {}).get("caption", name))
-
-    @cached_property
-    def _listed(self) -> dict[str, dict[str, str]]:
-        try:
-            listed = json.loads((self.folder / "index.json").read_text(encoding="utf-8"))
-            return {figure["name"]: {key: str(figure[key]) for key in ("title", "caption")} for figure in listed}
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):  # still to be made, or to be made again
-            return {}
-
-
-def as_rst(text: str) -> str:
-    """Return one line of reStructuredText that shows ``text`` as it is."""
-    return re.sub(r"([^\w\s]|_)", r"\\\1", " ".join(text.split()))

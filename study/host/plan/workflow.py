@@ -25,9 +25,9 @@ from study.config.settings import Settings
 from study.host.allocation import requested_resources
 from study.host.engine import lifetime
 from study.host.engine.engine_choice import DEVICES, EngineChoice, choose_engine
+from study.host.fork_servers import start_fork_servers
 from study.host.plan import blocks, forecast, process_count
 from study.host.plan.checks import check_images, check_limits, check_training_stack, forget_damaged, forget_images
-from study.host.plan.fork_servers import start_fork_servers
 from study.host.plan.make import plan_all, read_all
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from study.host.engine.container import environment
 from study.host.engine.engine_choice import engine
 from study.host.engine.lifetime import End, timed_out
 from study.host.engine.mounts import check_visible
-from study.host.forked import begin, fork_server_of
+from study.host.fork_servers import begin, fork_server_of
 from study.host.steps.in_image import (
     Task,
     arguments,

@@ -7,7 +7,7 @@ import pytest
 
 from study.analysis.figures import roofline
 from study.analysis.figures.files import use_style
-from study.analysis.figures.step import save
+from study.analysis.step import save
 from study.analysis.words import number
 from study.artifacts.machine import Ceiling, Ceilings
 

@@ -16,7 +16,7 @@ import pytest
 
 from study.base import step
 from study.base.fork_server import Answer, Request, answer_of, ask
-from study.host.plan.fork_servers import listen
+from study.host.fork_servers import listen
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has sockets with names and pidfd")

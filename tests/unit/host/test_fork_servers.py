@@ -13,7 +13,7 @@ import pytest
 from study.artifacts.layout import Results
 from study.base.files import package_sha256
 from study.base.step import FORK_SERVERS
-from study.host.plan.fork_servers import can_fork, start_fork_servers
+from study.host.fork_servers import can_fork, start_fork_servers
 from tests.conftest import ROOT
 
 
@@ -38,7 +38,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from study.artifacts.layout import Results
-from study.host.plan.fork_servers import start_fork_servers
+from study.host.fork_servers import start_fork_servers
 
 start_fork_servers([], [], Results(Path(sys.argv[1])))
 os.kill(os.getpid(), signal.SIGKILL)
@@ -61,7 +61,7 @@ def test_a_start_that_is_killed_before_its_fork_servers_have_begun_leaves_none(t
 def test_a_start_takes_the_fork_servers_that_it_is_told_of_only_if_they_are_there_and_serve_its_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("study.host.plan.fork_servers.start_fork_server", lambda *_: None)
+    monkeypatch.setattr("study.host.fork_servers.start_fork_server", lambda *_: None)
     gone = subprocess.Popen(["true"])
     gone.wait()
     code = package_sha256()

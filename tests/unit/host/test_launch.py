@@ -21,7 +21,7 @@ from study.base.privacy import node
 from study.base.step import FORK_SERVERS
 from study.cli import main
 from study.host.engine import container
-from study.host.plan.fork_servers import can_fork
+from study.host.fork_servers import can_fork
 from study.host.steps import attempt, launch, watch
 from study.host.steps.machine_lock import alone_on_this_machine
 from tests.conftest import tiny_plan

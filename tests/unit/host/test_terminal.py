@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from docutils.core import publish_parts  # type: ignore[import-untyped]
 from snakemake.logging import DefaultFilter, DefaultFormatter
 from snakemake.settings.enums import Quietness
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from study.host.plan.terminal import Figures, as_rst, quieten, tell_answer
+from study.host.plan.terminal import quieten, tell_answer
 
 QUIET = {Quietness.RULES, Quietness.PROGRESS}
 
@@ -71,35 +70,6 @@ def test_a_start_whose_output_nobody_reads_ends_as_any_other(monkeypatch: pytest
     monkeypatch.setattr(sys, "stdout", Closed() if gone else None)
     tell_answer()
     assert asked == [[sys.executable, "-m", "study.base.step", "answer"]]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Time, T0 + A/b: *not* **bold**, `code`_, |substituted|, a_ link_ and http://a.example",
-        ".. raw:: html <script>alert(1)</script>",
-        "- no list", "1. no list", "back\\slash __anonymous__",
-    ],
-)  # fmt: skip
-def test_a_caption_is_shown_as_it_is(text: str) -> None:
-    parts = publish_parts(as_rst(text), writer_name="html", settings_overrides={"report_level": 1, "halt_level": 1})
-    shown = parts["body"].replace("&lt;", "<").replace("&gt;", ">").strip()
-    assert shown == f"<p>{text}</p>"
-
-
-@pytest.mark.parametrize("text", [None, "[" * 100_000, "{}", "[1]", '[{"name": "law"}]', "\0"])
-def test_a_figure_that_no_list_or_a_damaged_one_names_has_its_name(tmp_path: Path, text: str | None) -> None:
-    if text is not None:
-        (tmp_path / "index.json").write_text(text)
-    figures = Figures(tmp_path)
-    assert (figures.title("law"), figures.caption("law")) == ("law", "law")
-
-
-def test_a_listed_figure_has_its_title_and_caption(tmp_path: Path) -> None:
-    (tmp_path / "index.json").write_text('[{"name": "law", "title": "A law", "caption": "a  b", "alt": ""}]')
-    figures = Figures(tmp_path)
-    assert (figures.title("law"), figures.caption("law")) == ("A law", "a b")
-    assert repr(figures) == f"{tmp_path.name}/index.json"
 
 
 HELD = """

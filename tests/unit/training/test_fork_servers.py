@@ -13,8 +13,7 @@ from study.base.devices import usable_cpus
 from study.base.step import FORK_SERVERS
 from study.config.settings import Settings
 from study.host.engine import container
-from study.host.forked import JOB_MODULE, Forked, fork_server_of, main_of
-from study.host.plan.fork_servers import can_fork, start_fork_servers
+from study.host.fork_servers import JOB_MODULE, Forked, can_fork, fork_server_of, main_of, start_fork_servers
 from study.training import forked, job
 from tests.conftest import tiny_plan
 from tests.unit.training.forks import said_by_forks
