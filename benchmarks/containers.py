@@ -21,8 +21,8 @@ from scipy import stats
 
 from study.config.settings import Settings
 from study.host.engine import lifetime
+from study.host.engine.container import code_mount
 from study.host.engine.engine_choice import engine
-from study.host.engine.mounts import code_mount
 
 ROOT = Path(__file__).parent.parent
 STEP = """

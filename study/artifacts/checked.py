@@ -14,10 +14,9 @@ from typing import Any
 
 import pandas as pd
 
-from study.artifacts.duration import is_readable
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
-from study.artifacts.record_store import Aside
+from study.artifacts.record_store import Aside, is_readable
 from study.artifacts.run import Run
 from study.artifacts.samples import Measurement
 from study.artifacts.setting import cut_paths

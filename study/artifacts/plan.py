@@ -1,16 +1,16 @@
-"""A study and its runs in their order: the file `plan.json`."""
+"""A study, its runs in their order, and the command of the start that planned them: the file `plan.json`."""
 
 import json
 import re
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from study.artifacts.command import Command
 from study.artifacts.layout import Results
 from study.artifacts.prepared import ImageRequest
 from study.artifacts.published import Published
@@ -21,6 +21,43 @@ from study.base.files import write_if_changed
 from study.base.strict import Strict, Versioned
 from study.config.settings import get
 from study.config.study import Study
+
+PLAIN = re.compile(r"[A-Za-z_][\w./-]*")
+"""A word that YAML reads as text without quotes."""
+NO_TEXT = {"null", "true", "false", "yes", "no", "on", "off", "none"}
+
+
+class Command(Strict):
+    """What a start was called with, but for the names of its studies."""
+
+    program: Literal["snakemake", "make"] = "snakemake"
+    config: dict[str, Any] = Field({}, description="Keys of `config/config.yaml` that are not at their defaults.")
+
+    def again(self, study: str, **changes: Any) -> str:
+        """Return the command for one study; ``changes`` replace or add keys, overrides are added to those given.
+
+        It can be typed in bash and in zsh.
+        """
+        overrides = {**self.config.get("overrides", {}), **changes.pop("overrides", {})}
+        config = {**self.config, **changes} | ({"overrides": overrides} if overrides else {})
+        config.pop("overrides", None) if not overrides else None
+        words = [f"studies=[{study}]", *(f"{key}={flow(value)}" for key, value in config.items())]
+        told = " ".join(map(shlex.quote, words))
+        if self.program == "make" and not re.search(r'["$`\\]', told):
+            return f'make study ARGS="--config {told}"'
+        return f"snakemake --cores 1 --config {told}"
+
+
+def flow(value: Any) -> str:
+    """Return a value as YAML on one line, which Snakemake's ``--config`` reads."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key}: {flow(one)}' for key, one in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(flow, value))}]"
+    if isinstance(value, str) and PLAIN.fullmatch(value) and value.lower() not in NO_TEXT:
+        return value
+    return json.dumps(value)
+
 
 SHARED_WORK = {"training.strategy", "training.processes"}
 """Factors that distribute the work among processes without changing the work itself."""

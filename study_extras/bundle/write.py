@@ -10,10 +10,10 @@ from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from study import __version__
-from study.artifacts.duration import Took, is_readable, took
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan, selected
 from study.artifacts.record import Record
+from study.artifacts.record_store import Took, is_readable, took
 from study.artifacts.unbundle import FILES, KINDS, METADATA, RULES, WORKFLOW, Say, kind_of, say_names
 from study.base.errors import StudyError
 from study.base.files import whole

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from study.artifacts.prepared import Image, read_image
-from study.host.engine import client
+from study.host.engine import base
 from study.host.engine.engine_choice import engine
 from tests.conftest import ROOT
 from tests.workflow.conftest import Checkout, copy_checkout
@@ -112,7 +112,7 @@ def anothers(built: Built) -> Iterator[Checkout]:
 
 def left_over() -> list[str]:
     """Names of the containers of any launcher, running or not."""
-    listed = client.ask("docker", "ps", "--all", "--filter", "label=study.launcher", "--format", "{{.Names}}")
+    listed = base.ask("docker", "ps", "--all", "--filter", "label=study.launcher", "--format", "{{.Names}}")
     return listed.split()
 
 

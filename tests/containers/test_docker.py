@@ -28,11 +28,11 @@ from study.base.errors import StudyError
 from study.base.files import ROOT, file_sha256
 from study.base.step import FORK_SERVERS
 from study.config.settings import Settings
-from study.host.engine import base, client, container, lifetime
+from study.host.engine import base, container, lifetime
 from study.host.engine.base import Engine
+from study.host.engine.container import code_mount
 from study.host.engine.docker import Docker
 from study.host.engine.engine_choice import EngineChoice
-from study.host.engine.mounts import code_mount
 from study.training.models.build import backbone
 from tests.conftest import MNIST_CNN, TRANSFER, UNWATCHED, plan_at, write_photos
 from tests.containers.conftest import Built, left_over, scratch_folders
@@ -301,7 +301,7 @@ class TestTheImageRule:
     @pytest.fixture(autouse=True, scope="class")
     def _short(self, built: Built, contained: Checkout) -> None:
         for part in ("cpu", "gpu"):
-            client.ask("docker", "tag", built.cpu.id, f"study-test:{part}")
+            base.ask("docker", "tag", built.cpu.id, f"study-test:{part}")
         text = "ARG BASE_IMAGE=study-test:cpu\nFROM ${BASE_IMAGE} AS cpu\nFROM ${BASE_IMAGE} AS gpu\n"
         (contained.root / "docker" / "Dockerfile").write_text(text, encoding="utf-8")
         # The worker's fork servers would build from the file in their own checkout.
@@ -336,13 +336,13 @@ class TestTheImageRule:
         dockerfile.write_text(text.replace("AS cpu\n", "AS cpu\nLABEL planted=1\n"), encoding="utf-8")
         contained.good("container=auto", FAST, extra=RECORDS)
         image, records = json.loads(path.read_text()), contained.records()
-        client.ask("docker", "rmi", "--force", image["id"])
+        base.ask("docker", "rmi", "--force", image["id"])
         contained.good("container=auto", "overrides={training.batch_size: [4, 8], curve: null}", extra=RECORDS)
         assert records.items() < contained.records().items()
         assert json.loads(path.read_text())["request"] == image["request"]
 
     def test_a_build_that_fails_is_one_line_with_what_to_do_and_leaves_no_container(self, contained: Checkout) -> None:
-        before = client.ask("docker", "ps", "--all", "--quiet")
+        before = base.ask("docker", "ps", "--all", "--quiet")
         dockerfile = contained.root / "docker/Dockerfile"
         text = dockerfile.read_text(encoding="utf-8")
         dockerfile.write_text(text.replace("AS cpu\n", "AS cpu\nRUN echo no such package >&2; exit 7\n"))
@@ -350,7 +350,7 @@ class TestTheImageRule:
         dockerfile.write_text(text, encoding="utf-8")
         assert "image cpu: the build failed" in error
         assert "container=none" in error
-        assert client.ask("docker", "ps", "--all", "--quiet") == before
+        assert base.ask("docker", "ps", "--all", "--quiet") == before
 
     def test_a_prebuilt_image_that_cannot_run_the_code_is_one_line(self, built: Built, contained: Checkout) -> None:
         assert "images.cpu" in refusal(contained, "container=docker", f"images={{cpu: {built.base}}}", FAST)
@@ -364,7 +364,7 @@ class TestTheImageRule:
         (tmp_path / "python").chmod(0o755)
         small = "study-test:small"
         (tmp_path / "Dockerfile").write_text(f"FROM {built.base}\nCOPY python /usr/local/bin/python\nWORKDIR /work\n")
-        client.ask("docker", "build", "--tag", small, str(tmp_path))
+        base.ask("docker", "build", "--tag", small, str(tmp_path))
         path = contained.root / "results/images/cpu.json"
 
         def bring(image: str) -> Image:
@@ -375,12 +375,12 @@ class TestTheImageRule:
 
         first = bring(small)
         contained.python("study", "archive", "cpu").check_returncode()
-        client.ask("docker", "rmi", "--force", first.id)
+        base.ask("docker", "rmi", "--force", first.id)
         archive = tmp_path / "an, archive: 1.tar"
         (contained.root / "results/images/cpu.tar").rename(archive)
         again = bring(str(archive))
         assert (again.id, again.request.kind) == (first.id, "archive")
-        client.ask("docker", "rmi", "--force", first.id)
+        base.ask("docker", "rmi", "--force", first.id)
 
 
 class TestWhatCannotServe:
@@ -584,7 +584,7 @@ class TestEnds:
         with self.hanging(built, contained, 5) as process:
             process.kill()
         running = ("docker", "ps", "--quiet", "--filter", "label=study.launcher")
-        wait_for(lambda: not client.ask(*running).split(), 60)  # nothing measures on unseen
+        wait_for(lambda: not base.ask(*running).split(), 60)  # nothing measures on unseen
         assert self.finished(built, contained, 5).outcome == "ok"
 
     def test_the_launcher_is_killed(self, built: Built, contained: Checkout) -> None:
@@ -622,7 +622,7 @@ class TestEnds:
         self, built: Built, contained: Checkout, level: int, command: list[str], message: str
     ) -> None:
         with self.hanging(built, contained, level):
-            client.ask("docker", *command, container.NAME)
+            base.ask("docker", *command, container.NAME)
         record = self.finished(built, contained, level)
         assert (record.outcome, record.message) == ("failed", message)
 
@@ -635,7 +635,7 @@ class TestEnds:
     def test_a_container_of_that_name_that_is_not_ours_is_left_alone_and_said(
         self, built: Built, contained: Checkout, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
-        client.ask("docker", "create", "--name", container.NAME, built.base, "true")
+        base.ask("docker", "create", "--name", container.NAME, built.base, "true")
         monkeypatch.setattr(lifetime, "CONFLICTS", 2)
         try:
             with pytest.raises(StudyError, match=r"a container study-measures exists .*docker rm --force"):
@@ -650,7 +650,7 @@ class TestEnds:
         """One that runs, of a launcher that lives: this very process. It ends once it was seen."""
         label = f"{container.LAUNCHER}={base.launcher_label()}"
         line = ["run", "--detach", "--name", container.NAME, "--label", label, built.base, "sleep", "3600"]
-        identifier = client.ask("docker", *line).strip()
+        identifier = base.ask("docker", *line).strip()
         look = base.remove_orphans
 
         def look_and_end(engine: Engine) -> list[str]:
@@ -745,7 +745,7 @@ def test_compose_runs_the_whole_pipeline_inside_one_image_and_its_results_belong
 ) -> None:
     checkout = copy_checkout(tmp_path / "a copy")
     compose = ["docker", "compose"] if _answers("docker", "compose", "version") else ["docker-compose"]
-    client.ask("docker", "tag", built.cpu.id, "study:cpu")
+    base.ask("docker", "tag", built.cpu.id, "study:cpu")
     if os.getuid() == 0:  # the checkout of a user who is not root
         for path in [checkout.root, *checkout.root.rglob("*")]:
             os.chown(path, 1234, 1234)

@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from study.artifacts.duration import DEVIATIONS, FACTOR, TO_DEVIATION
-from study.artifacts.record_store import Aside
+from study.artifacts.record_store import DEVIATIONS, FACTOR, TO_DEVIATION, Aside
 from study.config.study import Study
 
 FIRST, FAR = "first of its start", "far"

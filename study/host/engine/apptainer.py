@@ -9,8 +9,7 @@ from study.artifacts.layout import Results
 from study.artifacts.prepared import Image, ImageRequest
 from study.base.errors import StudyError
 from study.base.files import file_sha256, whole
-from study.host.engine.base import Engine
-from study.host.engine.client import BUILD_SECONDS, State, StoredImage, Trouble, last_words
+from study.host.engine.base import BUILD_SECONDS, Engine, State, StoredImage, Trouble, last_words
 from study.host.engine.container import SCRATCH, UNPRIVILEGED, WORK, Box, Mount, limits, mounts, pairs
 from study.host.supervise import execute
 

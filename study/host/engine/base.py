@@ -1,20 +1,86 @@
-"""What every container engine can be told and asked, and the removal of containers whose launcher is gone.
-
-Each engine is one class.
+"""What every container engine can be told and asked, the values that its answers become, and the removal of containers
+whose launcher is gone. Each engine is one class.
 """
 
 import os
 import re
 import shutil
+import subprocess
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, TextIO
 
 from study.artifacts.prepared import Image, ImageRequest
 from study.base.errors import StudyError
-from study.host.engine.client import ANSWER_SECONDS, State, StoredImage, Trouble, ask
 from study.host.engine.container import LAUNCHER, USER, WORK, Box
+
+ANSWER_SECONDS = 30
+PULL_SECONDS = 600
+LOAD_SECONDS = 3600
+BUILD_SECONDS = 7200
+
+
+@dataclass(frozen=True)
+class StoredImage:
+    """An image that the engine has. ``run_as`` is the name by which it runs; ``digest`` its checksum in a registry."""
+
+    id: str
+    run_as: str
+    digest: str | None = None
+    created: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class State:
+    """A container and its state, as its engine describes them."""
+
+    name: str
+    labels: Mapping[str, str]
+    running: bool
+    started: bool
+    exit_code: int
+    oom_killed: bool
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """The reason why something cannot be used.
+
+    ``detail`` is the engine's own message. It may name hosts, so records must not hold it.
+    """
+
+    reason: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.reason} ({self.detail})" if self.detail else self.reason
+
+
+def ask(program: str, *arguments: str, seconds: float = ANSWER_SECONDS) -> str:
+    """Return the program's standard output. Raise :class:`StudyError` if it fails or gives no answer in ``seconds``."""
+    try:
+        done = subprocess.run(
+            [program, *arguments], capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL
+        )
+    except FileNotFoundError:
+        raise StudyError(f"{program} is not installed") from None
+    except OSError as error:
+        raise StudyError(f"{program} cannot be started ({error.strerror})") from None
+    except subprocess.TimeoutExpired:
+        raise StudyError(f"`{program} {arguments[0]}`: no answer within {seconds:.0f} s") from None
+    if done.returncode:
+        raise StudyError(f"`{program} {arguments[0]}`: {last_words(done.stderr or done.stdout)}")
+    return done.stdout
+
+
+def last_words(text: str | Sequence[str]) -> str:
+    """Return the line of a program's output that names its error: the last with such a word, else the last line."""
+    lines = [line.strip() for line in (text.splitlines() if isinstance(text, str) else text) if line.strip()]
+    telling = [line for line in lines if re.search(r"error|cannot|denied|no such|not found", line, re.IGNORECASE)]
+    return ([*lines, *telling] or ["no message"])[-1]
 
 
 class Engine(ABC):

@@ -8,9 +8,9 @@ from study.artifacts.prepared import Image, ImageRequest, read_image
 from study.base.errors import StudyError
 from study.base.strict import Strict
 from study.config.sections import Device
-from study.host.engine import client, lifetime
+from study.host.engine import base, lifetime
 from study.host.engine.base import Engine
-from study.host.engine.mounts import code_mount
+from study.host.engine.container import code_mount
 
 LOCK_LABEL = "study.lock-sha256"
 WITHOUT_GPU = (
@@ -90,7 +90,7 @@ def _try(engine: Engine, run_as: str, results: Path, log: TextIO, device: Device
     try:
         seen = Seen.model_validate(json.loads(next(line for line in reversed(said) if line.startswith("{"))))
     except (StopIteration, ValueError):
-        said_last = end.trouble or client.last_words(said)
+        said_last = end.trouble or base.last_words(said)
         raise StudyError(f"images.{device}: the image cannot run the training code: {said_last}") from None
     if gpu and seen.gpu_trouble:
         raise StudyError(f"images.{device}: in the image torch finds no GPU: {seen.gpu_trouble}; {WITHOUT_GPU}")

@@ -18,8 +18,16 @@ from study.artifacts.prepared import Image, ImageRequest
 from study.base import checkout
 from study.base.errors import StudyError
 from study.base.files import ROOT, file_sha256, whole
-from study.host.engine.base import Engine
-from study.host.engine.client import BUILD_SECONDS, LOAD_SECONDS, PULL_SECONDS, State, StoredImage, Trouble, last_words
+from study.host.engine.base import (
+    BUILD_SECONDS,
+    LOAD_SECONDS,
+    PULL_SECONDS,
+    Engine,
+    State,
+    StoredImage,
+    Trouble,
+    last_words,
+)
 from study.host.engine.container import (
     HOST,
     PROXIES,

@@ -11,8 +11,7 @@ from study.config.sections import Device
 from study.config.selection import Selection
 from study.host.engine import container
 from study.host.engine.apptainer import Apptainer
-from study.host.engine.base import Engine
-from study.host.engine.client import Trouble
+from study.host.engine.base import Engine, Trouble
 from study.host.engine.docker import Docker, Podman
 from study.host.engine.request import identified, request
 

@@ -23,11 +23,10 @@ from study.base.privacy import node
 from study.base.processes import oom_kills
 from study.config.sections import Limits
 from study.config.settings import Settings
-from study.host.engine import base, client, container
+from study.host.engine import base, container
 from study.host.engine.base import Engine
-from study.host.engine.container import Box, Mount, shared_memory_bytes
+from study.host.engine.container import Box, Mount, check_readable, shared_memory_bytes
 from study.host.engine.engine_choice import ENGINES
-from study.host.engine.mounts import check_readable
 from study.host.supervise import Ended, execute
 
 SCRATCH_PREFIX = f".scratch-{node()}-"
@@ -184,7 +183,7 @@ def _end(engine: Engine, identity: str, ended: Ended, timeout_seconds: float | N
         return End(ended.code, False, timed_out(timeout_seconds))
     if not engine.keeps_containers:
         return End(ended.code, kernel_killed and ended.code in KILLED)
-    said, trouble = client.last_words(ended.tail), engine.why_not()
+    said, trouble = base.last_words(ended.tail), engine.why_not()
     if not identity:
         raise StudyError(f"{engine.name} made no container: {trouble or said}")
     if trouble:

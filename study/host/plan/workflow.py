@@ -26,7 +26,7 @@ from study.host.allocation import requested_resources
 from study.host.engine import lifetime
 from study.host.engine.engine_choice import DEVICES, EngineChoice, choose_engine
 from study.host.fork_servers import start_fork_servers
-from study.host.plan import blocks, forecast, process_count
+from study.host.plan import forecast, process_count
 from study.host.plan.checks import check_images, check_limits, check_training_stack, forget_damaged, forget_images
 from study.host.plan.make import plan_all, read_all
 
@@ -276,7 +276,7 @@ def start(
             for plan in plans:
                 layout.records(plan.name).mkdir(parents=True, exist_ok=True)
                 remove_deferred_stamps(plan.name, layout)
-                blocks.exclude_broken_blocks(plan.name, layout)
+                forecast.exclude_broken_blocks(plan.name, layout)
         for plan in plans:
             restamp(plan.name, [run.file for run in plan.runs], layout)
     except OSError as error:
@@ -296,7 +296,7 @@ def start(
     told = forecast.describe(plans, pending, known, selection.time_budget_minutes, layout)
     print("\n".join(map(printable, told)), file=sys.stderr, flush=True)
     for plan in plans:
-        blocks.note(plan, pending[plan.name], selection, began, layout, known[plan.name])
+        forecast.note(plan, pending[plan.name], selection, began, layout, known[plan.name])
     return flow, lock
 
 

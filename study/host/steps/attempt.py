@@ -32,13 +32,13 @@ from study.base.privacy import node
 from study.base.processes import oom_kills_of_the_group
 from study.host.allocation import allocation, nodes_of
 from study.host.engine import bring, container, lifetime
+from study.host.engine.container import run_mounts, settings_inside
 from study.host.engine.engine_choice import engine
 from study.host.engine.lifetime import End
-from study.host.engine.mounts import run_mounts, settings_inside
 from study.host.fork_servers import JOB_MODULE, Forked, begin, fork_server_of, main_of
 from study.host.steps import watch
 from study.host.steps.left import discard_odd, result_of
-from study.host.steps.machine_lock import alone_on_this_machine
+from study.host.steps.watch import alone_on_this_machine
 from study.host.supervise import supervise
 
 TIMES = "times"

@@ -5,10 +5,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from study.artifacts.duration import expected_seconds
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, Selected
-from study.artifacts.record_store import read_record
+from study.artifacts.record_store import expected_seconds, read_record
 from study.artifacts.run import Run
 from study.artifacts.session import Session, SessionBlock, read_session, stamp_as_deferred, write_session
 from study.base.durations import duration_words, quantity

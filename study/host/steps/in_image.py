@@ -21,10 +21,9 @@ from study.artifacts.run import Run
 from study.base.errors import StudyError
 from study.config.sections import Limits, is_own
 from study.host.engine import container, lifetime
-from study.host.engine.container import PROXIES, Mount
+from study.host.engine.container import PROXIES, Mount, code_mount, own_mounts, settings_inside
 from study.host.engine.engine_choice import engine
 from study.host.engine.lifetime import End
-from study.host.engine.mounts import code_mount, own_mounts, settings_inside
 from study.host.steps.left import take, without_result
 
 CACHE = "/cache"

@@ -24,10 +24,9 @@ from study.config.settings import Settings
 from study.data.preflight import check_batch_size
 from study.data.sources import inspect, source_of
 from study.host.engine import bring
-from study.host.engine.container import environment
+from study.host.engine.container import check_visible, environment
 from study.host.engine.engine_choice import engine
 from study.host.engine.lifetime import End, timed_out
-from study.host.engine.mounts import check_visible
 from study.host.fork_servers import begin, fork_server_of
 from study.host.steps.in_image import (
     Task,

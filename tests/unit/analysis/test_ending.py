@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from study.artifacts.command import Command
+from study.artifacts.plan import Command
 from study.cli import main
 from tests.examples import results_of
 from tests.unit.test_documents import MEANT_BY_A_SHELL

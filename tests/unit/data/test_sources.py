@@ -19,7 +19,7 @@ from study.config.sections import Dataset
 from study.data.decode import decode
 from study.data.sources import SOURCES, DatasetInfo, Source, inspect, name_of, open_set, source_of, with_effect
 from study.data.splits import item_of
-from study.host.engine.mounts import run_mounts
+from study.host.engine.container import run_mounts
 from study.host.steps import in_image
 from tests.conftest import tiny_plan
 from tests.errors import refused

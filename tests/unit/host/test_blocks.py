@@ -12,7 +12,7 @@ from study.artifacts.session import Session, read_session, remove_deferred_stamp
 from study.base.errors import StudyError
 from study.base.files import write_new
 from study.config.selection import Selection
-from study.host.plan import blocks
+from study.host.plan import forecast
 from study.host.steps import attempt, budget, launch
 from tests.conftest import tiny_plan
 from tests.unit.artifacts.test_records import make_record
@@ -28,9 +28,9 @@ def planned(**changes: object) -> Plan:
 def begin(plan: Plan, files: Results, **changes: object) -> Session:
     """What a start does before its first run."""
     remove_deferred_stamps(plan.name, files)
-    blocks.exclude_broken_blocks(plan.name, files)
+    forecast.exclude_broken_blocks(plan.name, files)
     pending = [run for run in plan.runs if not files.record(plan.name, run.file).exists()]
-    blocks.note(plan, pending, SELECTION.model_copy(update=changes), time.time(), files)
+    forecast.note(plan, pending, SELECTION.model_copy(update=changes), time.time(), files)
     session = read_session(files.session(plan.name))
     assert session
     return session
@@ -180,5 +180,5 @@ def test_a_start_that_names_a_file_elsewhere_is_refused_and_moves_nothing(tmp_pa
     path = files.session("tiny")
     path.write_text(path.read_text().replace(plan.runs[0].file, "../../../precious.json"))
     with pytest.raises(StudyError, match=r"session.json: not a valid session: blocks.*precious.json' is not allowed"):
-        blocks.exclude_broken_blocks(plan.name, files)
+        forecast.exclude_broken_blocks(plan.name, files)
     assert precious.exists()

@@ -13,10 +13,9 @@ from study.config import own_model
 from study.config.load import read_selection
 from study.config.selection import Selection
 from study.config.settings import Settings
-from study.host.engine import client, container, engine_choice
-from study.host.engine.container import Box, Mount
+from study.host.engine import base, container, engine_choice
+from study.host.engine.container import Box, Mount, check_readable, check_visible, own_mounts, settings_inside
 from study.host.engine.engine_choice import ENGINES, EngineChoice, engine
-from study.host.engine.mounts import check_readable, check_visible, own_mounts, settings_inside
 from study.host.engine.request import DOCKERFILE, base_of, request
 from study.host.plan import checks
 from tests.conftest import ROOT, plan_at, tiny_plan
@@ -368,6 +367,6 @@ def test_a_changed_dockerfile_asks_for_another_image(tmp_path: Path, monkeypatch
 
 def test_the_line_that_tells_of_an_error_is_found() -> None:
     said = "docker: Error response from daemon: no such thing.\nSee 'docker run --help'.\n"
-    assert client.last_words(said) == "docker: Error response from daemon: no such thing."
-    assert client.last_words("one\ntwo\n") == "two"
-    assert client.last_words("") == "no message"
+    assert base.last_words(said) == "docker: Error response from daemon: no such thing."
+    assert base.last_words("one\ntwo\n") == "two"
+    assert base.last_words("") == "no message"

@@ -11,8 +11,7 @@ from study.artifacts.prepared import Image, ImageRequest
 from study.base.errors import StudyError
 from study.host import supervise
 from study.host.engine import base, bring, container, lifetime
-from study.host.engine.base import Engine
-from study.host.engine.client import StoredImage, Trouble
+from study.host.engine.base import Engine, StoredImage, Trouble
 from study.host.engine.container import LAUNCHER
 from study.host.engine.docker import Docker, Podman
 from study.host.engine.engine_choice import ENGINES, engine

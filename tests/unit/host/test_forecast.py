@@ -4,18 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from study.artifacts.duration import expected_seconds
 from study.artifacts.layout import Results
 from study.artifacts.machine import Observed
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.prepared import ImageRequest
 from study.artifacts.record import Record
+from study.artifacts.record_store import expected_seconds
 from study.artifacts.samples import ReferenceWorkload
 from study.artifacts.session import Session, SessionBlock, read_session, write_session
 from study.base.durations import duration_words
 from study.base.files import write_new
 from study.host.plan import forecast
-from study.host.steps import budget, launch, siblings
+from study.host.steps import budget, launch
 from tests.conftest import tiny_plan
 from tests.unit.artifacts.test_records import make_record, write_records
 
@@ -187,7 +187,7 @@ def test_a_run_far_from_its_siblings_is_marked_with_the_part_that_took_longer_an
     record: Record, others: list[Record], told: str
 ) -> None:
     siblings_are = "others" if len(others) > 1 else "the other"
-    found = siblings.check_outlier(record, others)
+    found = launch.check_outlier(record, others)
     assert found == f"OUTLIER among its siblings ({siblings_are} 2.00 s): {told}"
 
 
@@ -202,15 +202,15 @@ def test_a_run_far_from_its_siblings_is_marked_with_the_part_that_took_longer_an
     ],
 )
 def test_a_run_like_its_siblings_or_without_any_is_not_marked(record: Record, others: list[Record]) -> None:
-    assert siblings.check_outlier(record, others) is None
+    assert launch.check_outlier(record, others) is None
 
 
 def test_siblings_are_the_runs_of_the_same_setting_that_succeeded_in_other_blocks(tmp_path: Path) -> None:
     plan, files = planned(), Results(tmp_path)
     write_records(plan, files.records("tiny"), ["ok"] * 5 + ["failed"])
     run = plan.runs[0]
-    found = {record.run for record in siblings.siblings(plan, run, files)}
+    found = {record.run for record in launch.siblings(plan, run, files)}
     like = {other.name for other in plan.runs[1:5] if other.setting.levels == run.setting.levels}
     assert found == like
     files.record("tiny", next(other.file for other in plan.runs if other.name in like)).write_text("{}")
-    assert len(siblings.siblings(plan, run, files)) == len(like) - 1
+    assert len(launch.siblings(plan, run, files)) == len(like) - 1

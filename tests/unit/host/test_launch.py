@@ -23,7 +23,7 @@ from study.cli import main
 from study.host.engine import container
 from study.host.fork_servers import can_fork
 from study.host.steps import attempt, launch, watch
-from study.host.steps.machine_lock import alone_on_this_machine
+from study.host.steps.watch import alone_on_this_machine
 from tests.conftest import tiny_plan
 from tests.unit.artifacts.test_records import make_record
 from tests.unit.base.test_fork_server import ForkServer

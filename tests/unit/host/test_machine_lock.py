@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from study.base.errors import StudyError
-from study.host.steps.machine_lock import alone_on_this_machine
+from study.host.steps.watch import alone_on_this_machine
 from tests.conftest import ROOT
 
 HOLD = """
 import sys
-from study.host.steps.machine_lock import alone_on_this_machine
+from study.host.steps.watch import alone_on_this_machine
 with alone_on_this_machine("other, run 3 of 4"):
     print("held", flush=True)
     sys.stdin.read()

@@ -24,7 +24,7 @@ from study.config.study import Study
 from study.host.allocation import MARGIN_SECONDS, allocation, end_of_allocation, nodes_of, requested_resources
 from study.host.engine import lifetime
 from study.host.engine.engine_choice import EngineChoice
-from study.host.plan import blocks
+from study.host.plan import forecast
 from study.host.plan.make import make_plan
 from study.host.plan.workflow import joined, plans_for
 from tests.conftest import ROOT, SLURM_PLUGIN, study_values, tiny_plan
@@ -152,7 +152,7 @@ def test_the_cpus_of_a_run_are_not_judged_by_the_machine_of_the_start(engines: P
 def test_a_job_reads_the_plans_of_its_start_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan, files = planned(["fast", "slow"]), Results(tmp_path)
     write_plans([plan], tmp_path)
-    blocks.note(plan, plan.runs, SELECTION, time.time(), files)
+    forecast.note(plan, plan.runs, SELECTION, time.time(), files)
     before = sorted(tmp_path.rglob("*"))
     monkeypatch.setenv(FORK_SERVERS, "1 code steps=/of/another/machine")
     flow = joined({"studies": ["tiny"], "machines": {"fast": {"constraint": "a100", "slurm_extra": "-w x"}}}, tmp_path)
@@ -303,7 +303,7 @@ def test_an_allocation_that_ends_is_a_time_budget(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("SLURM_JOB_END_TIME", str(int(began + 600)))
     plan, files = tiny_plan(), Results(tmp_path)
     for budget, expected in ((None, int(began + 600) - MARGIN_SECONDS), (2.0, began + 120), (60.0, None)):
-        blocks.note(plan, plan.runs, SELECTION.model_copy(update={"time_budget_minutes": budget}), began, files)
+        forecast.note(plan, plan.runs, SELECTION.model_copy(update={"time_budget_minutes": budget}), began, files)
         session = read_session(files.session("tiny"))
         assert session
         assert session.deadline == (expected or int(began + 600) - MARGIN_SECONDS)
