@@ -23,6 +23,7 @@ from study.analysis.rows import Levelled, over_means
 from study.analysis.table.exclusions import keys_of
 from study.analysis.words import device_words, place_words, setting_words, short, short_key
 from study.artifacts.plan import Plan
+from study.config.study import Study, shown
 
 MOST_WITH_ACCURACY = 8
 """Rows of a chart that has the accuracy under each verdict."""
@@ -33,34 +34,36 @@ LOGARITHMIC_FROM = 3
 LATENCIES = ["latency_p50_seconds", "latency_p99_seconds"]
 
 
-def main_chart(plan: Plan, groups: Levelled, analysis: Analysis, published: Sequence[Series]) -> Chart | None:
+def main_chart(
+    plan: Plan, groups: Levelled, analysis: Analysis, published: Sequence[Series], title: str
+) -> Chart | None:
     """Return every run of every group, beside the published times except at a reduced size, which does less work."""
     source, keys = None if plan.study.full else _published_times(published, analysis), keys_of(plan.study)[0]
     beside = [(one.label, one.ours, one.published) for one in source.rows if one.ours] if source else []
     many = sum(len(group.levels) for group in analysis.groups) > MOST_WITH_ACCURACY
-    shown = []
+    drawn = []
     for group, own in groups:
         found = []
         for level in group.levels:
             times = [time for label, ours, time in beside if (label, ours) == (level.label, level.time)]
             row = _row(plan, level, group, own, many)
             found.append(replace(row, claimed=times[0] if times else None))
-        shown.append(rows.Group(tuple(found), place_words(group.setting)))
+        drawn.append(rows.Group(tuple(found), place_words(group.setting)))
     caption = f"Diamonds are published times ({source.source.short_name}, {source.place})." if source else ""
     log = _far_apart(analysis)
     by = "" if plan.study.effects else ", ".join(map(short_key, keys))
     words = f"Seconds{f' by {by}' if by else ''}{' on a logarithmic axis' if log else ''}"
     key, headings = {"claim": "published, on other hardware"}, (by, "mean", "verdict")
     axis: Literal["linear", "log"] = "log" if log else "linear"
-    return rows_chart(RowsChart(tuple(shown), "Every run", words, caption, headings, axis, key=key))
+    return rows_chart(RowsChart(tuple(drawn), title, words, caption, headings, axis, key=key))
 
 
-def pairs_chart(plan: Plan, groups: Levelled, analysis: Analysis, claimed: float | None) -> Chart | None:
+def pairs_chart(plan: Plan, groups: Levelled, analysis: Analysis, claimed: float | None, title: str) -> Chart | None:
     """Return the two sides of each ratio of the study's contrast, with an arrow from the slower mean to the faster one.
 
     A diamond is where the ``claimed`` ratio puts the faster side. None where there are more pairs than can be read.
     """
-    frames, shown = {group.setting: own for group, own in groups}, []
+    frames, drawn = {group.setting: own for group, own in groups}, []
     for ratio in analysis.ratios:
         pair = []
         for name in (ratio.slower, ratio.faster):
@@ -77,10 +80,10 @@ def pairs_chart(plan: Plan, groups: Levelled, analysis: Analysis, claimed: float
         pair[1] = replace(pair[1], claimed=claim, bold=told, look="answer" if told else "other")
         rowed = tuple(replace(row, verdict=row.under or row.verdict, under="") for row in pair)
         arrow = Arrow(f"{short(times.value)} times", bounds(times).strip(" ()"))
-        shown.append(rows.Group(rowed, capital(setting_words(ratio.at.levels)), arrow=arrow))
+        drawn.append(rows.Group(rowed, capital(setting_words(ratio.at.levels)), arrow=arrow))
     axis: Literal["linear", "log"] = "log" if _far_apart(analysis) else "linear"
     words = f"Seconds{' on a logarithmic axis' if axis == 'log' else ''}. An arrow is the ratio of two means."
-    chart = RowsChart(tuple(shown), "Every run", words, headings=("", "mean", "accuracy"), axis=axis)
+    chart = RowsChart(tuple(drawn), title, words, headings=("", "mean", ""), axis=axis)
     return rows_chart(chart)
 
 
@@ -132,15 +135,15 @@ def phases_chart(groups: Levelled, analysis: Analysis) -> Chart | None:
 
 def latency_chart(groups: Levelled) -> Chart | None:
     """Return the median and the 99th percentile of a batch's time, each the median over the runs; None without any."""
-    shown = []
+    drawn = []
     for group, own in groups:
         known = own[(own["outcome"] == "ok") & own["excluded"].isna()].dropna(subset=LATENCIES)
         medians = 1000 * known.groupby("level", sort=False)[LATENCIES].median()
         told = [Row(str(label), mean=float(p50), tail=float(p99)) for label, p50, p99 in medians.itertuples()]
-        shown += [rows.Group(tuple(told), place_words(group.setting))] if told else []
+        drawn += [rows.Group(tuple(told), place_words(group.setting))] if told else []
     words = "Milliseconds that a batch takes: the median, and the slowest of 100"
     key, headings = {"bare": "median"}, ("", "median", "")
-    return rows_chart(RowsChart(tuple(shown), "Latency", words, headings=headings, unit=" ms", key=key))
+    return rows_chart(RowsChart(tuple(drawn), "Latency", words, headings=headings, unit=" ms", key=key))
 
 
 def _ratios(title: str, subtitle: str, groups: Sequence[rows.Group], claim: str = "published") -> Chart | None:
@@ -152,7 +155,7 @@ def _ratios(title: str, subtitle: str, groups: Sequence[rows.Group], claim: str 
 
 def ratios_chart(analysis: Analysis, claimed: float | None) -> Chart | None:
     """Return the ratios of the study's contrast, beside the claimed one."""
-    shown = [
+    drawn = [
         Row(
             setting_words(ratio.at.levels) or f"{device_words(ratio.slower)} over {device_words(ratio.faster)}",
             mean=ratio.ratio.value,
@@ -163,22 +166,22 @@ def ratios_chart(analysis: Analysis, claimed: float | None) -> Chart | None:
         for ratio in analysis.ratios
     ]
     words = "Ratios of times, paired within blocks, on a logarithmic axis"
-    words += "" if any(row.low is not None for row in shown) else "; too few clean runs for an interval"
+    words += "" if any(row.low is not None for row in drawn) else "; too few clean runs for an interval"
     title = "The ratios, and the published claim" if claimed else "The ratios"
-    return _ratios(title, words, [rows.Group(tuple(shown))], "the published claim")
+    return _ratios(title, words, [rows.Group(tuple(drawn))], "the published claim")
 
 
-def switch_charts(analysis: Analysis) -> list[Chart]:
+def switch_charts(study: Study, analysis: Analysis) -> list[Chart]:
     """Return what each switch buys in each group, as times as fast."""
     charts = []
     for switches in analysis.switches:
-        shown = [
+        told = [
             Row(
                 switches.label(effect),
                 mean=effect.times_as_fast.value,
                 low=effect.times_as_fast.low,
                 high=effect.times_as_fast.high,
-                dots=_pair_dots(analysis, switches, effect),
+                dots=_pair_dots(study, analysis, switches, effect),
                 look="answer" if (effect.times_as_fast.low or 0) > 1 else "other",
             )
             for effect in switches.effects
@@ -188,17 +191,19 @@ def switch_charts(analysis: Analysis) -> list[Chart]:
             "Times as fast as with the first level of the switch, on a logarithmic axis: the mean over all settings of "
             "the other switches. The 95% intervals hold for all switches at once."
         )
-        charts.append(_ratios(title, words, [rows.Group(tuple(shown))]))
+        told.sort(key=lambda row: row.mean or 0.0, reverse=True)
+        charts.append(_ratios(title, words, [rows.Group(tuple(told))]))
     return [chart for chart in charts if chart]
 
 
-def _pair_dots(analysis: Analysis, switches: Switches, effect: Effect) -> tuple[Dot, ...]:
+def _pair_dots(study: Study, analysis: Analysis, switches: Switches, effect: Effect) -> tuple[Dot, ...]:
     """Return a dot for each two settings that differ in the switch alone: times as fast with it as without."""
     group = next(group for group in analysis.groups if group.setting == switches.group)
-    dots = []
+    key, dots = effect.factor, []
+    by_name = {str(shown(study, key, level)): level for level in study.factors[key]}
     for level in group.levels:
-        if level.time and str(level.setting.levels.get(effect.factor)) == effect.base:
-            other = level_with([group], level.setting.levels | {effect.factor: effect.level})
+        if level.time and level.setting.levels.get(key) == by_name[effect.base]:
+            other = level_with([group], level.setting.levels | {key: by_name[effect.level]})
             dots += [Dot(level.time.value / other[1].time.value)] if other and other[1].time else []
     return tuple(dots)
 
@@ -208,14 +213,14 @@ def published_chart(series: Series) -> Chart | None:
     known = [(row, row.ours_ratio) for row in series.rows if row.ours_ratio]
     if series.metric not in TIMES or series.base is None or len(known) < 2:
         return None
-    shown = [
+    drawn = [
         Row(row.label, mean=ratio.value, low=ratio.low, high=ratio.high, claimed=row.published_ratio)
         for row, ratio in known
     ]
     base = f"{series.setting} {series.base}" if series.base.isdecimal() else series.base
     title = f"{series.words.removesuffix(' (s)').capitalize()} relative to {base}"
     title += f", {series.ours_with}" if series.ours_with else ""
-    return _ratios(title, "The same ratio here and as it was published", [rows.Group(tuple(shown))])
+    return _ratios(title, "The same ratio here and as it was published", [rows.Group(tuple(drawn))])
 
 
 def order_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | None:

@@ -6,8 +6,11 @@ import pandas as pd
 from pydantic import Field
 
 from study.analysis.answers.answer import Answer, first_answer
-from study.analysis.answers.context import Context
+from study.analysis.answers.context import Context, capital
+from study.analysis.answers.contrast import Contrast, side
+from study.analysis.answers.fastest import Fastest
 from study.analysis.answers.switches import Switches
+from study.analysis.answers.ways import Ways
 from study.analysis.caveats.caveat import Caveat
 from study.analysis.rows import level_rows
 from study.analysis.screen.could_change import Change, changes_of
@@ -23,6 +26,7 @@ class Screen(Strict):
     """What a study's first screen says beside its answer, its claims and its chart."""
 
     job: list[str]
+    chart: str = Field(description="What the runs of the main chart show at 95%.")
     limit: Limit | None
     changes: list[Change] = Field(description="What could change the answer, at most two.")
     next: Next | None = Field(description="Null where nothing is open.")
@@ -42,7 +46,23 @@ def screen_of(
     limit = limit_of(context, first, level_rows(plan.study, frame, context.groups), plan.study.total)
     return Screen(
         job=job_of(plan, records),
+        chart=_shown(context, first),
         limit=limit,
         changes=changes_of(context, first, caveats),
         next=next_of(plan, context, first, answers, limit, frame),
     )
+
+
+def _shown(context: Context, first: Answer | Switches) -> str:
+    """Return what the runs show at 95%, as the title of their chart."""
+    if isinstance(first, Ways) and first.decided:
+        others = context.who(first.beside.group) if len(first.ways) == 2 else "every other way"
+        return f"{capital(context.who(first.ways[0].group))} is faster than {others}"
+    if isinstance(first, Fastest) and first.slower and not first.machine:
+        return f"{capital(context.setting(first.level.label))} is faster than {context.settings(first.slower)}"
+    if isinstance(first, Contrast) and first.decided:
+        names = [side(first.contrast, level) for level in (first.slower, first.faster)]
+        if (first.least.ratio.value < 1) == (first.most.ratio.value < 1):
+            slower, faster = names if first.least.ratio.value > 1 else names[::-1]
+            return f"{capital(faster)} is faster than {slower}{' at every setting' * (first.least != first.most)}"
+    return "Every run"
