@@ -34,16 +34,19 @@ def first_answer(study: Study, answers: Sequence[Answer], switches: Sequence[Swi
     """Return the statement that the study's question asks for.
 
     A contrast asks for the ratio, effects for what each switch buys, several ways for the fastest of them, a loader
-    run alone for what limits the run, and all others for the fastest setting.
+    run alone for what limits the run, a null control by itself for the noise, and all others for the fastest setting.
     """
     if study.effects and switches and any(one.effects for one in switches):
         return switches[0]
-    kinds: tuple[type, ...] = (Ways,)
+    kinds: list[type] = [Ways]
     if study.contrast:
-        kinds = (Contrast, NoRatio)
-    elif "alone" in study.factors.get("loader.kind", []):
-        kinds = (Bottleneck,)
-    return next((answer for answer in answers if isinstance(answer, kinds)), answers[0])
+        kinds = [Contrast, NoRatio, Ways]
+    if "alone" in study.factors.get("loader.kind", []):
+        kinds = [Bottleneck, *kinds]
+    if study.null_control and set(study.compared) <= {"device"}:
+        kinds = [NullControl]
+    found = (answer for kind in kinds for answer in answers if isinstance(answer, kind))
+    return next(found, answers[0])
 
 
 def answer_text(context: Context, answers: Sequence[Answer], switches: Sequence[Switches]) -> str:

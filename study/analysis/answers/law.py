@@ -6,7 +6,7 @@ from pydantic import Field
 
 from study.analysis.stats.fits import Bounds
 from study.analysis.stats.optimum import label
-from study.analysis.words import coefficients, interval, number
+from study.analysis.words import coefficients, interval, number, three_digits
 from study.base.strict import Strict
 
 LAWS = {
@@ -217,3 +217,15 @@ class Noise(Strict):
             return f"Noise is taken as the same share of every time; the runs do not contradict it (p = {self.p:.2g})."
         more, less = ("long", "short") if self.way == "grows" else ("short", "long")
         return f"{more.capitalize()} times spread more than {less} ones (p = {self.p:.2g}); the laws take it as equal."
+
+
+def law_words(verdict: Verdict, x: str) -> str:
+    """Return a law that beats a constant in words: ``14.2 s + 380 s / batch size``; nothing without one."""
+    if not isinstance(verdict, PowerLaw | OtherLaw):
+        return ""
+    known = {name: three_digits(value) for name, value in verdict.coefficients.items()}
+    misses = verdict.misses if isinstance(verdict, OtherLaw) else None
+    within = f", but for {100 * misses:.2g}% at most" if misses else ""
+    if isinstance(verdict, PowerLaw):
+        return f"{known['Tmin']} s + {known['c']} s / {x}^{known['alpha']}"
+    return f"{known['T0']} s + {known['A']} s / {x}{within}" if verdict.law == "inverse" else ""

@@ -81,10 +81,9 @@ def view(
     groups = level_rows(study, frame, analysis.groups)
     series = beside(study, frame, plan.beside, means_of(groups)) if plan.beside else []
     found = verdicts(claims_in(plan.claimed), study, analysis) if plan.claimed else []
-    title = analysis.screen.chart
     claimed = next((one.claim.ratio for one in found if one.claim.ratio), None)
-    pairs = pairs_chart(plan, groups, analysis, claimed, title) if analysis.ratios else None
-    charts = [*switch_charts(study, analysis), *_present(pairs, main_chart(plan, groups, analysis, series, title))]
+    pairs = pairs_chart(plan, groups, analysis, claimed) if analysis.ratios else None
+    charts = [*switch_charts(study, analysis), *_present(pairs, main_chart(plan, groups, analysis, series))]
     if study.total in TOTALS_OF_INFERENCE:
         charts = [*_present(latency_chart(groups)), *charts]
     progress = progress_of(plan, frame)

@@ -11,6 +11,7 @@ from study.analysis.answers.context import bounds, capital, excludes_one, invers
 from study.analysis.answers.contrast import side
 from study.analysis.answers.fastest import level_verdict
 from study.analysis.answers.group import Group, Level, level_with
+from study.analysis.answers.law import law_words
 from study.analysis.answers.switches import Effect, Switches
 from study.analysis.figures import order, rows
 from study.analysis.figures.bars import bars_chart
@@ -27,6 +28,7 @@ from study.config.study import Study, shown
 
 MOST_WITH_ACCURACY = 8
 """Rows of a chart that has the accuracy under each verdict."""
+MOST_LAWS = 2
 MOST_PAIRS = 4
 """Pairs that one chart can show."""
 LOGARITHMIC_FROM = 3
@@ -34,9 +36,7 @@ LOGARITHMIC_FROM = 3
 LATENCIES = ["latency_p50_seconds", "latency_p99_seconds"]
 
 
-def main_chart(
-    plan: Plan, groups: Levelled, analysis: Analysis, published: Sequence[Series], title: str
-) -> Chart | None:
+def main_chart(plan: Plan, groups: Levelled, analysis: Analysis, published: Sequence[Series]) -> Chart | None:
     """Return every run of every group, beside the published times except at a reduced size, which does less work."""
     source, keys = None if plan.study.full else _published_times(published, analysis), keys_of(plan.study)[0]
     beside = [(one.label, one.ours, one.published) for one in source.rows if one.ours] if source else []
@@ -49,16 +49,17 @@ def main_chart(
             row = _row(plan, level, group, own, many)
             found.append(replace(row, claimed=times[0] if times else None))
         drawn.append(rows.Group(tuple(found), place_words(group.setting)))
-    caption = f"Diamonds are published times ({source.source.short_name}, {source.place})." if source else ""
+    caption = f"Diamonds are published times ({source.source.short_name}, {source.place}). " if source else ""
+    caption += _laws(analysis, plan.study)
     log = _far_apart(analysis)
     by = "" if plan.study.effects else ", ".join(map(short_key, keys))
     words = f"Seconds{f' by {by}' if by else ''}{' on a logarithmic axis' if log else ''}"
     key, headings = {"claim": "published, on other hardware"}, (by, "mean", "verdict")
     axis: Literal["linear", "log"] = "log" if log else "linear"
-    return rows_chart(RowsChart(tuple(drawn), title, words, caption, headings, axis, key=key))
+    return rows_chart(RowsChart(tuple(drawn), analysis.screen.chart, words, caption, headings, axis, key=key))
 
 
-def pairs_chart(plan: Plan, groups: Levelled, analysis: Analysis, claimed: float | None, title: str) -> Chart | None:
+def pairs_chart(plan: Plan, groups: Levelled, analysis: Analysis, claimed: float | None) -> Chart | None:
     """Return the two sides of each ratio of the study's contrast, with an arrow from the slower mean to the faster one.
 
     A diamond is where the ``claimed`` ratio puts the faster side. None where there are more pairs than can be read.
@@ -83,8 +84,20 @@ def pairs_chart(plan: Plan, groups: Levelled, analysis: Analysis, claimed: float
         drawn.append(rows.Group(rowed, capital(setting_words(ratio.at.levels)), arrow=arrow))
     axis: Literal["linear", "log"] = "log" if _far_apart(analysis) else "linear"
     words = f"Seconds{' on a logarithmic axis' if axis == 'log' else ''}. An arrow is the ratio of two means."
-    chart = RowsChart(tuple(drawn), title, words, headings=("", "mean", ""), axis=axis)
+    chart = RowsChart(tuple(drawn), analysis.screen.chart, words, headings=("", "mean", ""), axis=axis)
     return rows_chart(chart)
+
+
+def _laws(analysis: Analysis, study: Study) -> str:
+    """Return the law of each group's times that has one, as an end of the caption."""
+    if study.curve is None:
+        return ""
+    known = [
+        (group, law_words(group.curve.verdict, short_key(study.curve.x))) for group in analysis.groups if group.curve
+    ]
+    several = len(analysis.groups) > 1
+    told = [f"{f'{place_words(group.setting)}: ' * several}{law}." for group, law in known if law]
+    return " ".join(told[:MOST_LAWS])
 
 
 def _far_apart(analysis: Analysis) -> bool:

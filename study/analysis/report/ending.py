@@ -30,7 +30,7 @@ def screen_lines(analysis: Analysis) -> list[str]:
     if screen.limit:
         parts.append(("limit", f"{screen.limit.phase}: {screen.limit.text[0].lower()}{screen.limit.text[1:]}"))
     may = " ".join(f"{change.cause} {change.becomes}" for change in screen.changes)
-    more = len(analysis.warnings) - len(screen.changes)
+    more = screen.other_notes
     notes = (
         f"{more} {'more ' * bool(may)}note{'s' * (more != 1)}{'; none changes a verdict' * (not may)}" if more else ""
     )

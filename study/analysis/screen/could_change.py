@@ -11,9 +11,11 @@ from study.analysis.answers.group import level_with
 from study.analysis.answers.switches import Switches
 from study.analysis.answers.ways import Ways
 from study.analysis.caveats.caveat import Caveat
+from study.analysis.caveats.runs import Unsuccessful
 from study.analysis.caveats.work import ShortJob
 from study.analysis.words import at_setting, short
 from study.artifacts.setting import Setting
+from study.base.durations import quantity
 from study.base.strict import Strict
 
 MOST = 2
@@ -43,7 +45,16 @@ def changes_of(context: Context, first: Answer | Switches, caveats: Sequence[Cav
         if told:
             found.append((told[:2], Change(cause=f"{caveat.text()}.", becomes=told[2])))
     found.sort(key=lambda one: one[0], reverse=True)
-    return [change for _, change in found[:MOST]]
+    return [*_missing(context, first, caveats), *(change for _, change in found)][:MOST]
+
+
+def _missing(context: Context, first: Answer | Switches, caveats: Sequence[Caveat]) -> list[Change]:
+    """Return the settings without a run that counts, which could have been the fastest."""
+    failed = sum(len(caveat.runs) for caveat in caveats if isinstance(caveat, Unsuccessful))
+    if not isinstance(first, Fastest) or not first.missing or not failed:
+        return []
+    cause = f"{quantity(failed, 'run')} failed, and none of {context.settings(first.missing)} counts."
+    return [Change(cause=cause, becomes="It could be the fastest." if len(first.missing) == 1 else "Each could lead.")]
 
 
 def _becomes(context: Context, first: Answer | Switches, means: Mapping[Setting, Means]) -> Becomes | None:

@@ -37,7 +37,7 @@ def _training(study: Study, used: Sequence[Record]) -> str:
         told.append(f"{'at most ' * bool(study.training.target_accuracy)}{quantity(epochs, 'epoch')}")
     for key, words in (("training.batch_size", "batch size {}"), ("training.precision", "{}")):
         level = get(study, key)
-        if key not in study.factors and level != "auto":
+        if key not in study.factors and level not in ("auto", "fp32"):
             told.append(words.format(level))
     return ", ".join(told)
 
@@ -66,7 +66,9 @@ def _machines(used: Sequence[Record]) -> list[str]:
         if machine and record.settings.device == "cuda":
             told[machine.device_name] = None
         elif machine:
-            told[f"{processor_words(machine.cpu_name)}, {quantity(machine.cpu_cores or 1, 'core')}"] = None
+            name, cores = processor_words(machine.cpu_name), machine.cpu_cores or 1
+            brief = f"{cores} {name.partition(' ')[2] or name} core{'s' * (cores != 1)}"
+            told[brief if told else f"{name}, {quantity(cores, 'core')}"] = None
     return list(told)
 
 
@@ -80,7 +82,13 @@ def runs_of(plan: Plan, records: Mapping[str, Record]) -> str:
     """Return the number of runs, of each setting, and of those that failed or that no device is there for."""
     done = [record for record in records.values() if record.outcome == "ok"]
     failed = Counter(record.outcome for record in records.values() if record.outcome not in ("ok", "unavailable"))
-    told = [f"{quantity(len(done), 'run')}, {plan.study.runs_a_setting} each" if done else "no run"]
+    planned = sum(not run.unavailable for run in plan.runs)
+    if not done:
+        told = ["no run"]
+    elif len(records) < planned:
+        told = [f"{len(done)} of {planned} runs"]
+    else:
+        told = [f"{quantity(len(done), 'run')}, {plan.study.runs_a_setting} each"]
     why = {"out_of_memory": "out of memory"}
     told += [f"{count} failed{f': {why[kind]}' if kind in why else ''}" for kind, count in failed.items()]
     made = {record.settings.device for record in done}

@@ -47,7 +47,7 @@ def next_of(
     if missing:
         return Next(title=f"{quantity(missing, 'run')} still to be made", command=plan.start.again(plan.name))
     if isinstance(first, NothingSucceeded) and not first.made:
-        absent = {device_words(run.settings.device, article=True) for run in plan.runs if run.unavailable}
+        absent = {f"a {device_words(run.settings.device)}" for run in plan.runs if run.unavailable}
         return Next(title=f"measure where {listed(sorted(absent))} is", command=plan.start.again(plan.name))
     if isinstance(first, NothingSucceeded):
         return Next(title="mend what the runs failed of, then", command=f"python -m study retry {plan.name}")
@@ -72,7 +72,7 @@ def _test_of_limit(plan: Plan, limit: Limit | None, frame: pd.DataFrame) -> Next
     key, what = "", ""
     level: object = None
     if limit and limit.phase == START_UP:
-        key, level, what = "training.epochs", epochs, "the time without most of the start-up"
+        key, level, what = "training.epochs", epochs, f"a job of {epochs} epochs"
     elif limit and limit.phase == WAITING:
         key, level, what = "loader.kind", "device", "the time without the loader"
     elif limit and limit.phase == COMPUTING and {run.settings.device for run in plan.runs} == {"cuda"}:

@@ -29,6 +29,7 @@ class Screen(Strict):
     chart: str = Field(description="What the runs of the main chart show at 95%.")
     limit: Limit | None
     changes: list[Change] = Field(description="What could change the answer, at most two.")
+    other_notes: int = Field(description="Notes that change no verdict, and are counted.")
     next: Next | None = Field(description="Null where nothing is open.")
 
 
@@ -44,11 +45,13 @@ def screen_of(
     """Return the first screen of a study."""
     first = first_answer(plan.study, answers, switches)
     limit = limit_of(context, first, level_rows(plan.study, frame, context.groups), plan.study.total)
+    changes = changes_of(context, first, caveats)
     return Screen(
         job=job_of(plan, records),
         chart=_shown(context, first),
         limit=limit,
-        changes=changes_of(context, first, caveats),
+        changes=changes,
+        other_notes=len(caveats) - len(changes),
         next=next_of(plan, context, first, answers, limit, frame),
     )
 

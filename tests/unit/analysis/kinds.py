@@ -1,0 +1,152 @@
+"""A small study of every kind, with planted times, whose first screens are looked at and counted.
+
+    python -m tests.unit.analysis.kinds FOLDER
+
+writes FOLDER/<kind>/report.html for each.
+"""
+
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from study.analysis.report.step import render
+from study.artifacts.plan import Plan
+from study.artifacts.record import Record
+from study.artifacts.run import Run
+from study.base.files import write_new
+from tests.conftest import tiny_plan
+from tests.unit.analysis.test_report import finish, with_gpu
+from tests.unit.artifacts.test_records import make_record
+
+BOTH = ["cpu", "cuda"]
+SIZES = [16, 32, 64, 128]
+RESNET = {"name": "resnet18", "weights": "none"}
+DATA = {"source": "generated", "images": 640, "image_size": 32}
+Time = Callable[[Run], float]
+
+
+def _size(run: Run) -> int:
+    return run.settings.training.batch_size
+
+
+def _level(run: Run, key: str) -> object:
+    return run.setting.levels.get(key)
+
+
+KINDS: dict[str, tuple[dict[str, Any], Time]] = {
+    "curve": ({"factors": {"device": ["cpu"], "training.batch_size": SIZES}}, lambda run: 14.2 + 380 / _size(run)),
+    "tie": ({"factors": {"device": ["cpu"], "training.batch_size": SIZES}}, lambda run: 20 if _size(run) < 64 else 10),
+    "contrast": (
+        {"factors": {"device": BOTH, "loader.kind": ["workers", "device"]}, "contrast": "device", "curve": None},
+        lambda run: 38.0 if run.settings.device == "cpu" else 2.4 if run.settings.loader.kind == "device" else 6.4,
+    ),
+    "ways": (
+        {
+            "factors": {"device": ["cuda"], "training.loop": ["fastai", "torch"], "training.batch_size": SIZES},
+            "loader": {"kind": "workers"},
+        },
+        lambda run: (9.0 if run.settings.training.loop == "fastai" else 6.0) + 40 / _size(run),
+    ),
+    "factorial": (
+        {
+            "factors": {
+                "device": ["cuda"],
+                "training.precision": ["auto", "bf16"],
+                "training.memory_format": ["contiguous", "channels_last"],
+                "loader.kind": ["workers", "device"],
+            },
+            "effects": True,
+            "curve": None,
+        },
+        lambda run: (
+            8.0
+            / (5.9 if run.settings.loader.kind == "device" else 1)
+            / (1.3 if _level(run, "training.memory_format") == "channels_last" else 1)
+            * (1.05 if _level(run, "training.precision") == "bf16" else 1)
+        ),
+    ),
+    "bottleneck": (
+        {
+            "factors": {"device": ["cpu"], "loader.kind": ["workers", "alone", "device"]},
+            "contrast": "loader.kind",
+            "curve": None,
+        },
+        lambda run: {"workers": 9.0, "alone": 8.0, "device": 3.0}[run.settings.loader.kind],
+    ),
+    "null control": (
+        {"factors": {"device": ["cpu"]}, "null_control": True, "curve": None, "replicates": 6},
+        lambda run: 7.0,
+    ),
+    "no answer": ({"factors": {"device": ["cpu"], "training.batch_size": SIZES}, "replicates": 1}, lambda run: 9.0),
+    "failed": ({"factors": {"device": ["cpu"], "training.batch_size": SIZES}}, lambda run: 14.2 + 380 / _size(run)),
+    "nothing": ({"factors": {"device": ["cpu"], "training.batch_size": SIZES}}, lambda run: 1.0),
+    "absent": ({"factors": {"device": ["cuda"], "training.batch_size": SIZES}}, lambda run: 1.0),
+    "begun": (
+        {"factors": {"device": BOTH, "training.batch_size": SIZES}, "contrast": "device", "replicates": 4},
+        lambda run: (20.0 if run.settings.device == "cpu" else 2.0) + 40 / _size(run),
+    ),
+}
+"""What each study changes, and the seconds of a run before the noise."""
+NOISE = {"tie": 0.25}
+
+
+def _outcome(kind: str, run: Run) -> str:
+    if kind == "failed" and _size(run) == 128:
+        return "out_of_memory"
+    return "failed" if kind == "nothing" else "ok"
+
+
+def plan_of(kind: str) -> Plan:
+    """The plan of a kind's study, whose runs a machine with a GPU can make."""
+    changes, _ = KINDS[kind]
+    asked = f"How long does it take, in a study of the kind {kind}?"
+    plan = tiny_plan(
+        **{"title": kind.capitalize(), "question": asked, "model": RESNET, "replicates": 3, "dataset": DATA} | changes
+    )
+    return plan if kind == "absent" else with_gpu(plan)
+
+
+def measured(kind: str, results: Path) -> Plan:
+    """Write the records of a kind's study and all that follows from them, with its page."""
+    plan, rng = plan_of(kind), np.random.default_rng(3)
+    _, seconds = KINDS[kind]
+    for number, run in enumerate(plan.runs):
+        if not run.unavailable and not (kind == "begun" and run.block > 2):
+            noise = math.exp(rng.normal(0, NOISE.get(kind, 0.01)))
+            record = make_record(plan, number, _outcome(kind, run), seconds(run) * noise)
+            write_new(results / plan.name / "records" / run.file, learned(record).model_dump_json())
+    finish(plan, results)
+    return plan
+
+
+def learned(record: Record) -> Record:
+    """The record, whose network learned, and whose parts add up to its time."""
+    if record.measurement is None:
+        return record
+    whole = record.measurement.fit_seconds
+    epochs = [one.model_copy(update={"accuracy": 0.97, "train_seconds": 0.9 * whole, "valid_seconds": 0.1 * whole})
+              for one in record.measurement.epochs]  # fmt: skip
+    steps = [
+        step.model_copy(
+            update={"forward_seconds": 0.1 * whole, "backward_seconds": 0.2 * whole, "data_wait_seconds": 0.1 * whole}
+        )
+        for step in record.measurement.steps
+    ]
+    measurement = record.measurement.model_copy(update={"epochs": epochs, "steps": steps})
+    return record.model_copy(update={"measurement": measurement})
+
+
+def main() -> None:
+    """Write the page of every kind."""
+    for kind in KINDS:
+        folder = Path(sys.argv[1]) / kind.replace(" ", "-")
+        plan = measured(kind, folder)
+        render([plan.name], folder, folder / "report.html")
+
+
+if __name__ == "__main__":
+    main()

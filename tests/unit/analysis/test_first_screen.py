@@ -1,0 +1,72 @@
+"""The first screen of every kind of study: its order, and the most words of each of its elements."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from study.analysis.report.context import StudyView, view
+from study.analysis.report.ending import screen_lines
+from study.analysis.result import result_of
+from study.artifacts.layout import Results
+from tests.conftest import ROOT
+from tests.examples import results_of
+from tests.unit.analysis.kinds import KINDS, measured
+
+EXAMPLES = {"example-h200": ("batch-size", "speedup"), "example-ways": ("ways",), "example-switches": ("switches-gpu",)}
+STUDIES = sorted([*ROOT.glob("config/studies/*.yaml"), *ROOT.glob("replications/*/studies/*.yaml")])
+MOST = {
+    "question": 22, "answer": 32, "job": 26, "claim": 12, "measured": 18, "source": 32, "chart": 12, "caption": 40,
+    "limit": 28, "change": 30, "next": 8, "text": 30,
+}  # fmt: skip
+"""Words of each element, by the style guide."""
+
+
+def words(view: StudyView) -> Iterator[tuple[str, str]]:
+    """Each element of a first screen by its name."""
+    screen = view.screen
+    yield "answer", view.answer.replace("**", "")
+    yield "job", " ".join(screen.job)
+    for row in view.claims:
+        yield from (("claim", row.claim), ("measured", row.measured), ("source", row.source))
+    if view.main:
+        yield from (("chart", view.main.title), ("caption", view.main.caption))
+    if screen.limit:
+        yield "limit", f"What limits it: {screen.limit.phase}. {screen.limit.text}"
+    for change in screen.changes:
+        yield "change", f"{change.cause} {change.becomes}"
+    if screen.next:
+        yield from (("next", screen.next.title), ("text", screen.next.text))
+
+
+def check(results: Path, study: str) -> None:
+    """Hold the limits of words, and that the terminal says what the page says."""
+    result = result_of(Results(results), study)
+    found = list(words(view(result.plan, result.frame, result.analysis, [])))
+    long = {f"{name}: {text}" for name, text in found if len(text.split()) > MOST[name]}
+    assert not long
+    terminal = " ".join(screen_lines(result.analysis))
+    for name, text in found:
+        if name in ("answer", "change", "next"):
+            assert text in terminal
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_element_of_a_first_screen_is_longer_than_the_style_guide_allows(kind: str, tmp_path: Path) -> None:
+    check(tmp_path, measured(kind, tmp_path).name)
+
+
+@pytest.mark.parametrize(("example", "study"), [(name, one) for name, studies in EXAMPLES.items() for one in studies])
+def test_nor_is_one_of_the_first_screens_of_the_examples(example: str, study: str) -> None:
+    check(results_of(example), study)
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted([*ROOT.glob("config/studies/*.yaml"), *ROOT.glob("replications/*/studies/*.yaml")]),
+    ids=lambda path: path.stem,
+)
+def test_the_question_of_a_study_is_one_short_sentence(path: Path) -> None:
+    values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert len(f"{values['title']} {values['question']}".split()) <= MOST["question"]
