@@ -23,7 +23,7 @@ from study.analysis.result import StudyResult, result_of
 from study.analysis.stats.optimum import Optimum
 from study.analysis.wording.claims import claim_text
 from study.analysis.wording.sources import citation
-from study.artifacts.checked import Records, read_records
+from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan
 from study.artifacts.record import Record
@@ -95,7 +95,7 @@ class StudyResults:
         self._files = files
 
     def __repr__(self) -> str:
-        return f"<results of {self.name}: {len(self._records.included)} of {len(self._plan.runs)} runs>"
+        return f"<results of {self.name}: {len(self._result.records.included)} of {len(self._plan.runs)} runs>"
 
     def timings(self) -> pd.DataFrame:
         """Return the table of timings: one row per planned run, and one per record that was excluded.
@@ -116,7 +116,7 @@ class StudyResults:
         >>> record.outcome, record.settings.training.batch_size
         ('ok', 64)
         """
-        return dict(self._records.included)
+        return read_records(self._plan, self._files.records(self.name)).included
 
     def analysis(self) -> Analysis:
         """Return what the report says of the study: means with intervals, the laws, what may be the fastest.
@@ -187,10 +187,6 @@ class StudyResults:
     @cached_property
     def _plan(self) -> Plan:
         return read_plan(self._files.plan(self.name))
-
-    @cached_property
-    def _records(self) -> Records:
-        return read_records(self._plan, self._files.records(self.name))
 
     @cached_property
     def _result(self) -> StudyResult:

@@ -1,14 +1,14 @@
 """How far a study is: which of its planned runs have a record, and that in words, which a report says first."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
 from study.analysis.table.exclusions import of_planned_runs
-from study.analysis.words import agreeing, listed
+from study.analysis.words import agreeing
 from study.artifacts.plan import Plan
+from study.base.durations import quantity
 
 
 @dataclass(frozen=True)
@@ -20,10 +20,8 @@ class Progress:
     """Runs that this machine can make, and those whose record is there although their device is absent."""
     there: int
     """Planned runs with a record that fits, whatever its outcome."""
-    missing: dict[int, tuple[int, int]]
-    """Missing and planned runs of each block that lacks some, by the block's number."""
-    settings: list[str]
-    """Short names of the settings without any run that is there, in the planned order."""
+    first_block: int | None
+    """The first block that lacks a run; None where none is missing."""
     refused: int = 0
     """Missing runs whose record is damaged or does not fit."""
 
@@ -39,20 +37,13 @@ def progress_of(plan: Plan, frame: pd.DataFrame) -> Progress:
     made, refused = set(rows["run"][rows["session"].notna()]), set(rows["run"][rows["outcome"] == "refused"])
     planned = [run for run in plan.runs if not run.unavailable or run.name in made]
     missing = [run for run in planned if run.name not in made]
-    sizes, gaps = (Counter(run.block for run in runs) for runs in (planned, missing))
-    begun = {run.setting.short for run in planned if run.name in made}
     return Progress(
         study=plan.name,
         planned=len(planned),
         there=len(planned) - len(missing),
-        missing={block: (gaps[block], sizes[block]) for block in sorted(gaps)},
-        settings=[name for name in dict.fromkeys(run.setting.short for run in planned) if name not in begun],
+        first_block=min((run.block for run in missing), default=None),
         refused=sum(run.name in refused for run in missing),
     )
-
-
-FEW = 4
-"""Settings up to this number are named, more are counted."""
 
 
 def progress_sentence(studies: Sequence[Progress]) -> str:
@@ -69,26 +60,11 @@ def missing_sentence(progress: Progress) -> str | None:
     """Return which runs of a study are missing; None where it is whole."""
     if progress.whole:
         return None
-    if not progress.there:
-        told = [f"Missing: all {progress.planned} runs."]
-    else:
-        told = [f"Missing: {listed(_blocks(progress))}."]
-        few = list(progress.settings)
-        few = [*few[:FEW], f"{len(few) - FEW} more"] if len(few) > FEW + 1 else few
-        told += [f"No run yet: {listed(few)}."] if few else []
+    gap = progress.planned - progress.there
+    told = [f"Missing: {quantity(gap, 'run')}, the first in block {progress.first_block}."]
     if progress.refused:
         told.append(
             f"{progress.refused} of the missing {agreeing(progress.refused, 'has a record', 'have records')} "
             "that cannot be used."
         )
     return " ".join(told)
-
-
-def _blocks(progress: Progress) -> list[str]:
-    parts = [
-        f"{gaps} of the {planned} runs of block {block}"
-        for block, (gaps, planned) in progress.missing.items()
-        if gaps < planned
-    ]
-    empty = [str(block) for block, (gaps, planned) in progress.missing.items() if gaps == planned]
-    return parts + ([f"all runs of block{'s' * (len(empty) > 1)} {listed(empty)}"] if empty else [])

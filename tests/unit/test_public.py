@@ -15,7 +15,7 @@ import study
 import study.analysis.interface
 from study.analysis.analysis import analyse, read_analysis
 from study.analysis.figures.files import use_style
-from study.analysis.table.files import read_csv, read_warm_up_runs, write_csv
+from study.analysis.table.files import read_timings, read_warm_up_runs, write_csv
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import read_plan
@@ -70,7 +70,7 @@ def test_table_and_analysis_are_those_of_the_pipeline_which_passes_them_in_files
     opened, files = study.open(EXAMPLE)[name], Results(EXAMPLE)
     plan = read_plan(files.plan(name))
     write_csv(opened.timings(), tmp_path / "timings.csv")
-    passed = read_csv(tmp_path / "timings.csv", plan.study)
+    passed = read_timings(tmp_path / "timings.csv", plan)
     pd.testing.assert_frame_equal(opened.timings(), passed, rtol=1e-9)
     records = read_records(plan, files.records(name))
     assert opened.analysis() == analyse(plan, passed, records, read_warm_up_runs(EXAMPLE))

@@ -21,8 +21,8 @@ from study.artifacts.samples import Measurement
 from study.artifacts.timing import Timing, dtype, kind
 from study.base.errors import StudyError
 from study.base.files import check_plain, write_whole
-from study.config.study import Study, shown
 
+MAKE = "python -m study analyse"
 PARSER: dict[str, Any] = {} if pd.__version__ >= "3.1" else {"float_precision": "round_trip"}
 """What makes pandas read each number to its last bit: before 3.1 it missed that in two of five unless it was asked."""
 
@@ -94,50 +94,23 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
 
 
 def read_timings(path: Path, plan: Plan) -> pd.DataFrame:
-    """Return the table of timings of ``plan`` in ``path``. Raise :class:`StudyError` if it is that of another study."""
-    frame = read_csv(path, plan.study)
-    for name in frame.loc[frame["study"] != plan.name, "study"]:
-        raise StudyError(f"{path.name}: the table of study {name!r} is not allowed with the plan of {plan.name!r}")
-    return frame
+    """Return the table of timings of ``plan`` in ``path``, with the columns and types of :func:`table`.
 
-
-def read_csv(path: Path, study: Study) -> pd.DataFrame:
-    """Return the table of timings in ``path``: one row per run, the columns and types of :func:`table`.
-
-    Factor levels that are text stay text, also ``NA`` and ``001``. Raise :class:`StudyError` for a file that is no such
-    table.
+    Factor levels that are text stay text, also ``NA`` and ``001``. Raise :class:`StudyError` for another study's table.
     """
-    text = [key for key, levels in study.factors.items() if any(isinstance(level, str) for level in levels)]
+    text = [key for key, levels in plan.study.factors.items() if any(isinstance(level, str) for level in levels)]
     types: dict[str, Any] = dict.fromkeys(text, str) | {name: dtype(name) for name in Timing.model_fields}
     try:
         check_plain(path, LARGEST)
-    except StudyError as error:
-        raise StudyError(f"{path.name}: cannot be read as a table ({error})") from None
-    try:
         frame: pd.DataFrame = pd.read_csv(
             path, dtype=types, keep_default_na=False, na_values=[""], compression=None, **PARSER
         )
-    except (OSError, ValueError) as error:
-        raise StudyError(f"{path.name}: cannot be read as a table ({error.__class__.__name__})") from None
-    _check_kind(frame, path.name, study)
-    # A table of an earlier version lacks columns: what it did not know is empty.
-    optional = (name for name, field in Timing.model_fields.items() if not field.is_required())
-    empty = {name: pd.Series(index=frame.index, dtype=dtype(name)) for name in optional if name not in frame}
-    # The copy has one block for each type: the reader leaves a hundred.
-    return pd.concat([frame, pd.DataFrame(empty)], axis=1).copy()
-
-
-def _check_kind(frame: pd.DataFrame, name: str, study: Study) -> None:
-    """Raise :class:`StudyError` if a table lacks a column that each table has, or holds a level that is not planned."""
-    required = [column for column, field in Timing.model_fields.items() if field.is_required()]
-    for column in (*required, *KEYS, *study.factors):
+    except (StudyError, OSError, ValueError) as error:
+        why = error if isinstance(error, StudyError) else error.__class__.__name__
+        raise StudyError(f"{path.name}: cannot be read as a table ({why}); make it with: {MAKE}") from None
+    for column in ("study", *KEYS, *plan.study.factors, *Timing.model_fields):
         if column not in frame:
-            raise StudyError(f"{name}: not the table of this plan: it has no column {column!r}")
-    for key, levels in study.factors.items():
-        planned = {str(shown(study, key, level)) for level in levels}
-        for level in frame[key].unique():
-            if str(level) not in planned and level not in levels:
-                raise StudyError(
-                    f"{name}: not the table of this plan: {key} {level} is not planned; allowed: "
-                    f"{', '.join(sorted(planned))}"
-                )
+            raise StudyError(f"{path.name}: it has no column {column!r}; make it with: {MAKE}")
+    for name in frame.loc[frame["study"] != plan.name, "study"]:
+        raise StudyError(f"{path.name}: the table of study {name!r} is not allowed with the plan of {plan.name!r}")
+    return frame.copy()  # in one block for each type: the reader leaves a hundred

@@ -261,9 +261,6 @@ def start(
     lock: FileLock | None = None
     try:
         results.mkdir(parents=True, exist_ok=True)
-        probe = results / f".probe-{os.getpid()}"
-        probe.write_text("")
-        probe.unlink()
         if read_only:
             write_plans(plans, results, only_missing=True)
         else:

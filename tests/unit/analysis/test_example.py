@@ -75,7 +75,7 @@ def levels(analysis: Analysis) -> Iterator[tuple[str, Level]]:
 
 
 def test_the_table_and_the_analysis_follow_from_the_records(plan: Plan, frame: pd.DataFrame) -> None:
-    kept = table_files.read_csv(FOLDER / "timings.csv", plan.study)
+    kept = table_files.read_timings(FOLDER / "timings.csv", plan)
     same = ["run", "fit_seconds", "session", "excluded"]
     pd.testing.assert_frame_equal(frame[same], kept[same])
     found, written = (

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from study.analysis.progress import missing_sentence, progress_of, progress_sentence
+from study.analysis.progress import progress_of
 from study.analysis.table.rows import table
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
@@ -38,7 +38,7 @@ def test_a_study_that_is_not_whole_is_rendered_and_says_first_how_far_it_is(
     assert main(["report", "--results", str(tmp_path)]) == 0
     first, gaps, last = capsys.readouterr().err.splitlines()
     assert first == "4 of 9 planned runs are there: this is no final report."
-    assert gaps.startswith("tiny: Missing: 2 of the 3 runs of block 2 and all runs of block 3.")
+    assert gaps == "tiny: Missing: 5 runs, the first in block 2."
     assert last == f"the report: {tmp_path / 'report.html'}"
     page = Page(tmp_path / "report.html")
     assert page.text.index(first) < page.text.index("Every run")
@@ -74,7 +74,7 @@ def test_a_study_without_a_plan_is_one_line_and_one_that_has_not_begun_is_render
     assert main(["report", "gone", "tiny", "other", "--results", str(tmp_path)]) == 0
     said = capsys.readouterr().err.splitlines()
     assert said[0] == "4 of 18 planned runs are there: this is no final report."
-    assert "other: Missing: all 9 runs." in said
+    assert "other: Missing: 9 runs, the first in block 1." in said
     (line,) = [line for line in said if line.startswith("gone is left out: ")]
     assert "gone/plan.json: cannot be read (No such file or directory)" in line
     page = Page(tmp_path / "report.html")
@@ -94,7 +94,7 @@ def test_no_record_at_all_is_one_line_and_no_page(tmp_path: Path, capsys: pytest
     begun(tmp_path, 0)
     assert main(["report", "--results", str(tmp_path)]) == 1
     error = capsys.readouterr().err
-    assert error == "error: results: no run is there yet. tiny: Missing: all 9 runs.\n"
+    assert error == "error: results: no run is there yet. tiny: Missing: 9 runs, the first in block 1.\n"
     assert not (tmp_path / "report.html").exists()
 
 
@@ -126,17 +126,3 @@ def test_runs_that_this_machine_cannot_make_are_not_missing() -> None:
     absent = next(run.name for run in plan.runs if run.unavailable)
     more = progress_of(plan, table(plan, made | {absent: every[absent]}))
     assert more.planned == len(made) + 1  # its record came from another machine
-
-
-def test_what_is_missing_is_said_by_block_and_by_setting() -> None:
-    plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [2, 4, 8]}, replicates=2)
-    number = next(at for at, run in enumerate(plan.runs) if run.name == "bs2-cpu-r1")
-    frame = table(plan, {"bs2-cpu-r1": make_record(plan, number)})
-    frame.loc[frame["run"] == "bs4-cpu-r1", "outcome"] = "refused"
-    progress = progress_of(plan, frame)
-    assert missing_sentence(progress) == (
-        "Missing: 2 of the 3 runs of block 1 and all runs of block 2. "
-        + f"No run yet: {' and '.join(progress.settings)}. 1 of the missing has a record that cannot be used."
-    )
-    assert set(progress.settings) == {"bs4-cpu", "bs8-cpu"}
-    assert progress_sentence([progress, progress]) == "2 of 12 planned runs are there: this is no final report."

@@ -10,7 +10,7 @@ import pytest
 
 from study.analysis.analysis import read_analysis
 from study.analysis.caveats.runs import Refused
-from study.analysis.table.files import read_csv
+from study.analysis.table.files import read_timings
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import sealed
@@ -63,7 +63,7 @@ def test_a_whole_folder_refuses_nothing(plan: Plan, files: Results) -> None:
     page = analysed(files)
     assert "does not fit" not in page
     assert "checksum of their own" not in page
-    assert read_csv(files.timings("tiny"), plan.study)["cpu_percent"].tolist() == [
+    assert read_timings(files.timings("tiny"), plan)["cpu_percent"].tolist() == [
         (100.0 + number + 100.5 + number) / 2 for number in range(4)
     ]
 
@@ -76,7 +76,7 @@ def test_refused_records_are_named_by_file_and_key_and_the_others_are_analysed(
     edited.write_text(edited.read_text().replace('"fit_seconds": 1.01', '"fit_seconds": 0.101'))
     before = {path: path.read_bytes() for path in files.records("tiny").iterdir()}
     page = analysed(files)
-    table = read_csv(files.timings("tiny"), plan.study)
+    table = read_timings(files.timings("tiny"), plan)
     assert table["outcome"].tolist() == ["refused", "refused", "ok", "ok"]
     assert table["fit_seconds"].dropna().tolist() == [1.02, 1.03]
     caveats = only(Refused, read_analysis(files.fit("tiny")).warnings)
@@ -140,7 +140,7 @@ def test_a_run_whose_samples_do_not_fit_keeps_its_times_alone(
     path = files.telemetry("tiny", plan.runs[0].file)
     damage(path)
     page = analysed(files)
-    table = read_csv(files.timings("tiny"), plan.study)
+    table = read_timings(files.timings("tiny"), plan)
     assert table["outcome"].tolist() == ["ok"] * 4
     assert table["cpu_percent"].isna().tolist() == [True, False, False, False]
     (caveat,) = only(Refused, read_analysis(files.fit("tiny")).warnings)

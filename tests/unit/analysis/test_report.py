@@ -19,7 +19,7 @@ from study.analysis.report.tables import resources
 from study.analysis.result import result_of
 from study.analysis.step import write_analysis
 from study.analysis.table.exclusions import FAR
-from study.analysis.table.files import read_csv, write_csv
+from study.analysis.table.files import read_timings, write_csv
 from study.analysis.table.rows import table
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
@@ -329,7 +329,7 @@ def test_what_many_processes_share_is_told_and_nothing_of_it_where_one_trains(tm
     plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4, 8]})
     analysed(plan, tmp_path)
     assert "processes that train" not in (tmp_path / "report.html").read_text(encoding="utf-8")
-    frame = read_csv(tmp_path / "tiny" / "timings.csv", plan.study)
+    frame = read_timings(tmp_path / "tiny" / "timings.csv", plan)
     frame = frame.assign(replicas=2, global_batch_size=8, replica_batch_size=4, peak_all_device_allocated_bytes=2**30)
     (group,) = analysis_of(plan.study, frame).groups
     told = {resource.words: resource.show(group.levels[0].resources[resource.key]) for resource in resources(group)}

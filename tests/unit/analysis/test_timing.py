@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from study.analysis.report.tables import SHOW
-from study.analysis.table.files import read_csv, write_csv
+from study.analysis.table.files import read_timings, write_csv
 from study.analysis.table.rows import table, table_of, values_of
 from study.artifacts import timing
 from study.artifacts.plan import Plan
@@ -54,7 +54,7 @@ def test_every_column_is_there_in_one_order_and_type_whatever_was_measured(
 def test_a_table_is_read_as_it_was_written(tmp_path: Path, outcomes: dict[int, str]) -> None:
     plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4], "model.name": ["resnet18", "resnet34"]})
     frame = written(plan, tmp_path / "t.csv", outcomes)
-    pd.testing.assert_frame_equal(read_csv(tmp_path / "t.csv", plan.study), frame)
+    pd.testing.assert_frame_equal(read_timings(tmp_path / "t.csv", plan), frame)
 
 
 def test_factors_follow_what_the_plan_says_of_a_run(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_the_time_to_a_target_is_a_column_that_is_empty_where_it_was_missed(
     plan = tiny_plan()
     record = with_measured(make_record(plan), target=target)
     write_csv(table(plan, {record.run: record}), tmp_path / "t.csv")
-    row = read_csv(tmp_path / "t.csv", plan.study).iloc[0]
+    row = read_timings(tmp_path / "t.csv", plan).iloc[0]
     names = ("reached_target", "target_epochs", "target_seconds")
     assert {name: row[name] for name in names if not pd.isna(row[name])} == columns
 
