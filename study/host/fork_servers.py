@@ -35,8 +35,6 @@ STEPS = ["study.cli", "study.host.steps.launch", "study.host.steps.prepare"]
 ANALYSIS = ["study.cli", "study.analysis.step", "study.analysis.report.step"]
 JOB_MODULE = "study.training.job"
 """The module of a run's process."""
-RANKS_MODULE = "study.training.forked"
-"""The module of the process of a run of several processes, if a fork server forks it."""
 
 
 def start_fork_servers(plans: Sequence[Plan], pending: Sequence[tuple[str, str]], results: Results) -> None:
@@ -201,7 +199,7 @@ def fork_server_of(settings: Settings) -> str | None:
 
 def main_of(settings: Settings) -> str:
     """Return the function that a fork server calls for such a run."""
-    return f"{JOB_MODULE if settings.training.strategy == 'single' else RANKS_MODULE}:main"
+    return f"{JOB_MODULE}:{'main' if settings.training.strategy == 'single' else 'main_with_ranks'}"
 
 
 def begin(

@@ -19,19 +19,18 @@ from study.artifacts.samples import Measurement, ReferenceWorkload
 from study.base.privacy import anonymous
 from study.config.settings import Settings
 from study.training.common import Inputs, checked_inputs, failed, leave, loop_of, prepare, seed_everything
-from study.training.instruments import reference_workload
-from study.training.instruments.ceilings import measure_ceilings
+from study.training.instruments.ceilings import first_use, measure_ceilings, repetitions
 from study.training.instruments.clock import Stopwatch
 from study.training.instruments.machine import check_packages, describe, fp32_in_use, gpu_trouble, has_tf32, set_fp32
 from study.training.instruments.sampler import sampling
 from study.training.loops.replicas import Replicas
 
 if TYPE_CHECKING:
-    from study.training.distributed.ranks import Waiting
+    from study.training.distributed.agent import Launcher
 
 
 def made_ready(
-    job: Job, inputs: Inputs, job_file: Path, scratch: Path, launchers: "Sequence[Waiting]"
+    job: Job, inputs: Inputs, job_file: Path, scratch: Path, launchers: "Sequence[Launcher]"
 ) -> Callable[[], Measurement]:
     """Return the prepared training of this run: in this process, or in those that torch's launcher starts."""
     settings = job.run.settings
@@ -44,7 +43,7 @@ def made_ready(
 
 
 def execute(
-    job: Job, job_file: Path = Path("job.json"), scratch: Path = Path(), launchers: "Sequence[Waiting]" = ()
+    job: Job, job_file: Path = Path("job.json"), scratch: Path = Path(), launchers: "Sequence[Launcher]" = ()
 ) -> JobResult:
     """Train, and return every possible outcome as a result. Ranks leave their files in ``scratch``.
 
@@ -68,11 +67,13 @@ def execute(
         set_fp32(settings.training.precision)
         watch.mark("inputs")
         # Outside every timed region, and before the window of peak memory opens.
-        first_use = reference_workload.first_use(device)
+        first_use_seconds = first_use(device)
         watch.mark("device_start")
         if job.reference_workload:
             before, host_before = _reference_times(device)
-            measured = ReferenceWorkload(first_use_seconds=first_use, before=before, host_before=host_before, after=[])
+            measured = ReferenceWorkload(
+                first_use_seconds=first_use_seconds, before=before, host_before=host_before, after=[]
+            )
         watch.mark("instruments")
         measurement = train()
         watch.mark("training")
@@ -108,8 +109,8 @@ def _no_device(settings: Settings) -> str | None:
 
 def _reference_times(device: torch.device) -> tuple[list[float], list[float]]:
     """Return the reference workload's seconds of the device, and of the CPUs beside it if it is a GPU."""
-    host = reference_workload.repetitions(torch.device("cpu")) if device.type != "cpu" else []
-    return reference_workload.repetitions(device), host
+    host = repetitions(torch.device("cpu")) if device.type != "cpu" else []
+    return repetitions(device), host
 
 
 def _machine(job: Job) -> Machine | None:
@@ -125,7 +126,7 @@ def compile_afresh(folder: Path) -> None:
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
 
 
-def main(job_file: str, scratch: str, launchers: "Sequence[Waiting]" = ()) -> None:
+def main(job_file: str, scratch: str, launchers: "Sequence[Launcher]" = ()) -> None:
     """Execute the job file, and leave the result in ``scratch`` in one piece."""
     job = Job.model_validate_json(Path(job_file).read_text(encoding="utf-8"))
     compile_afresh(Path(scratch) / "compiled")
@@ -137,6 +138,19 @@ def main(job_file: str, scratch: str, launchers: "Sequence[Waiting]" = ()) -> No
         # The result is safe by now: a failure here costs only the ceilings.
         ceilings = measure_ceilings(torch.device(settings.device), settings.training.precision)
         leave(ceilings, Path(scratch) / CEILINGS)
+
+
+def main_with_ranks(job_file: str, scratch: str) -> None:
+    """Do what :func:`main` does for a run of several processes, in a process that a fork server has forked.
+
+    First of all a launcher is forked for each node: a process in which CUDA or OpenMP's threads have started cannot
+    fork one in which they work. Nodes on other machines have none here: what starts their launchers is a command.
+    """
+    from study.training.distributed.agent import Launcher
+
+    order = Job.model_validate_json(Path(job_file).read_text(encoding="utf-8"))
+    launchers = [] if order.nodes else [Launcher() for _ in range(order.run.settings.training.nodes)]
+    main(job_file, scratch, launchers)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from study.base.files import PACKAGE
-from study.base.imports import outside
-from study.base.packages import distributions, versions
+from study.base.imports import distributions, outside, versions
 from study.config import own_model
 from study.config.settings import Settings, decisive, loops
 

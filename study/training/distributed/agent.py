@@ -6,10 +6,13 @@ Here the report is a file.
 """
 
 import json
+import multiprocessing
 import os
 import socket
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import psutil
@@ -18,7 +21,7 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from torch.numa.binding import AffinityMode, NumaOptions
 
-from study.base.processes import die_with
+from study.base.processes import die_with, name_process
 from study.training.distributed.ranks import NOBODY, report_file
 
 MEET_SECONDS = 120
@@ -89,6 +92,55 @@ def main(
         report_file(Path(scratch), node).write_text(json.dumps(codes), encoding="ascii")
         return 1
     return 0
+
+
+class Launcher:
+    """A node's launcher that a run's process has forked, and that waits. It is used as :class:`subprocess.Popen` is.
+
+    It forks its ranks in turn: none of these processes imports torch again.
+    """
+
+    def __init__(self) -> None:
+        reading, self._orders = multiprocessing.Pipe(duplex=False)
+        self._process = multiprocessing.get_context("fork").Process(target=_wait, args=(reading, os.getpid()))
+        self._process.start()
+        reading.close()
+
+    def begin(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+        """Have it start its ranks in this environment."""
+        self._orders.send((list(arguments), dict(environment)))
+
+    def poll(self) -> int | None:
+        """Return the exit code, negative for a signal; None before the end."""
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return the exit code. Raise :class:`subprocess.TimeoutExpired` if there is none after ``timeout`` seconds."""
+        self._process.join(timeout)
+        if self._process.exitcode is None:
+            raise subprocess.TimeoutExpired("launcher", timeout or 0.0)
+        return self._process.exitcode
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+        self._process.terminate()
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+        self._process.kill()
+
+
+def _wait(orders: Connection, parent: int) -> None:
+    """Wait for the order, start the ranks, and end with the launcher's exit code."""
+    die_with(parent)
+    from study.training.distributed import rank  # what starts from nothing has no use for it
+
+    name_process("study-agent")
+    arguments, environment = orders.recv()
+    os.environ.clear()
+    os.environ.update(environment)
+    job_file, scratch, node, nodes, processes, endpoint = arguments
+    sys.exit(main(job_file, scratch, int(node), int(nodes), int(processes), endpoint, rank.forked))
 
 
 if __name__ == "__main__":

@@ -7,17 +7,20 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Union
 
 from study.artifacts.record import JobResult
 from study.artifacts.run import Node
 from study.artifacts.samples import Measurement
 from study.base.errors import StudyError
 from study.config.settings import Settings
+
+if TYPE_CHECKING:
+    from study.training.distributed.agent import Launcher
 
 LAST_WORDS_SECONDS = 10.0
 """Seconds that the other agents may continue once one has failed: they report what they saw, and end their ranks."""
@@ -29,27 +32,8 @@ NOBODY = "0"
 SCHEDULERS = ("SLURM_", "SRUN_", "SBATCH_")
 
 
-class Agent(Protocol):
-    """A launcher at work, as :class:`subprocess.Popen` shows a process."""
-
-    def poll(self) -> int | None:
-        """Return the exit code, negative for a signal; None before the end."""
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Return the exit code. Raise :class:`subprocess.TimeoutExpired` if there is none after ``timeout`` seconds."""
-
-    def terminate(self) -> None:
-        """Send SIGTERM."""
-
-    def kill(self) -> None:
-        """Send SIGKILL."""
-
-
-class Waiting(Agent, Protocol):
-    """A launcher that does nothing yet."""
-
-    def begin(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
-        """Have it start its ranks in this environment."""
+Agent = Union["subprocess.Popen[bytes]", "Launcher"]
+"""A launcher at work."""
 
 
 class RankFailed(StudyError):
@@ -71,7 +55,7 @@ def report_file(scratch: Path, node: int) -> Path:
 
 
 def train_ranks(
-    job_file: Path, scratch: Path, settings: Settings, on: Sequence[Node] = (), waiting: Sequence[Waiting] = ()
+    job_file: Path, scratch: Path, settings: Settings, on: Sequence[Node] = (), waiting: Sequence["Launcher"] = ()
 ) -> Measurement:
     """Have every rank train, and return the first rank's measurement with the replica of each.
 
@@ -91,7 +75,7 @@ def train_ranks(
 
 @contextmanager
 def _started(
-    job_file: Path, scratch: Path, nodes: int, count: int, on: Sequence[Node], waiting: Sequence[Waiting]
+    job_file: Path, scratch: Path, nodes: int, count: int, on: Sequence[Node], waiting: Sequence["Launcher"]
 ) -> Iterator[list[Agent]]:
     """Yield the running agents; at the end no agent, and so no rank, is left."""
     endpoint, agents = f"{on[0].address if on else LOOPBACK}:{_free_port()}", []
@@ -111,7 +95,7 @@ def _started(
             agent.wait()
 
 
-def _begun(agent: Waiting, arguments: Sequence[str], on: Sequence[Node]) -> Agent:
+def _begun(agent: "Launcher", arguments: Sequence[str], on: Sequence[Node]) -> Agent:
     """Return a launcher that waited, at work."""
     agent.begin(arguments, _environment(on))
     return agent

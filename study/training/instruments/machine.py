@@ -21,8 +21,7 @@ from study.artifacts.samples import Memory
 from study.base.devices import nvml_handle
 from study.base.errors import StudyError
 from study.base.files import PACKAGE
-from study.base.imports import outside
-from study.base.packages import PYTHON, distributions, version, versions
+from study.base.imports import PYTHON, distributions, outside, version, versions
 from study.config.sections import Precision
 
 CPUFREQ = Path("/sys/devices/system/cpu/cpu0/cpufreq")

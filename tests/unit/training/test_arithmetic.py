@@ -11,9 +11,9 @@ from torch import nn
 from study.analysis.figures import roofline
 from study.analysis.figures.style import Drawn
 from study.artifacts.machine import Ceiling, Ceilings
-from study.artifacts.samples import Flops
+from study.artifacts.samples import WARM_UP_REPETITIONS, Flops
 from study.training.instruments import ceilings as measured_ceilings
-from study.training.instruments.ceilings import measure_ceilings
+from study.training.instruments.ceilings import REPETITIONS, measure_ceilings, repetitions
 from study.training.instruments.clock import HostClock
 from study.training.instruments.flops import flops_of_step
 from study.training.loops.torch.loop import layer_groups, set_frozen
@@ -228,3 +228,12 @@ for tf32 in (True, False):
         "tf32 ieee ieee True True",
         "bf16 ieee ieee False True",
     ]
+
+
+def test_the_reference_workload_changes_no_generator_and_no_setting() -> None:
+    before, threads = torch.get_rng_state(), torch.get_num_threads()
+    seconds = repetitions(torch.device("cpu"))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.get_num_threads() == threads
+    assert len(seconds) == WARM_UP_REPETITIONS + REPETITIONS["cpu"]
+    assert min(seconds) > 0

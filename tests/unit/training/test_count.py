@@ -8,9 +8,8 @@ import fastai.data.load
 import pytest
 
 from study.base.errors import StudyError
-from study.training.loops.image_count import ImageCount
 from study.training.loops.loaders import MicroBatches
-from study.training.loops.replicas import Replicas, steps_of_epoch
+from study.training.loops.replicas import ImageCount, Replicas, steps_of_epoch
 from study.training.loops.torch import loop as torch_loop
 from tests.unit.training.gloo_ranks import LOOPS
 from tests.unit.training.test_loops import make_job, tiny_run

@@ -316,7 +316,7 @@ def curve(measured: Measurement) -> list[float | None]:
     return [loss for epoch in measured.epochs for loss in (epoch.train_loss, epoch.loss_sum, epoch.valid_loss)]
 
 
-FORKED = "import sys\nfrom study.training import forked\nforked.main(*sys.argv[1:])"
+FORKED = "import sys\nfrom study.training import job\njob.main_with_ranks(*sys.argv[1:])"
 MODEL = """
 import os, signal, time
 from pathlib import Path

@@ -14,11 +14,11 @@ from study.base.step import FORK_SERVERS
 from study.config.settings import Settings
 from study.host.engine import container
 from study.host.fork_servers import JOB_MODULE, Forked, can_fork, fork_server_of, main_of, start_fork_servers
-from study.training import forked, job
+from study.training import job
 from tests.conftest import tiny_plan
 from tests.unit.training.forks import said_by_forks
 
-MODULES = ("loops.torch.loop", "loops.inference.loop", "loops.loader_alone.loop", "forked")
+MODULES = ("loops.torch.loop", "loops.inference.loop", "loops.loader_alone.loop", "distributed.agent")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has fork servers")
@@ -34,7 +34,8 @@ def test_a_fork_server_of_runs_has_one_thread_and_has_started_no_gpu() -> None:
 
 
 @pytest.mark.parametrize(
-    ("strategy", "main"), [("single", job.main), ("ddp", forked.main), ("ddp_two_nodes", forked.main)]
+    ("strategy", "main"),
+    [("single", job.main), ("ddp", job.main_with_ranks), ("ddp_two_nodes", job.main_with_ranks)],
 )
 def test_what_a_fork_server_calls_forks_ranks_where_a_run_has_some(strategy: str, main: object) -> None:
     settings = Settings.model_validate({"training": {"strategy": strategy, "processes": 2}})

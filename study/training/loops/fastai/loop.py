@@ -51,8 +51,8 @@ from study.training.loops.contract import (
     target_of,
 )
 from study.training.loops.fastai.replicas import Together, replica_loader
-from study.training.loops.image_count import count_for, own_account
 from study.training.loops.loaders import workers_of
+from study.training.loops.replicas import count_for, own_account
 from study.training.models import build as models
 
 ProgressCallback  # noqa: B018 - importing it is what makes a script's Learner show its bar, as `vision.all` does
@@ -66,7 +66,7 @@ class Measure(Callback):
     def __init__(self, job: TrainingJob) -> None:
         self.job = job
         self.recorder = StepRecorder(clock_for(job.device))
-        self.count = count_for(job)
+        self.count = count_for(job.settings, len(job.images.train), job.replicas)
         self.stages = stage_names(job.settings)
         self.reached: list[Reached] = []
         self.losses: Losses = []

@@ -27,8 +27,8 @@ from study.training.loops.contract import (
     validates,
 )
 from study.training.loops.decoding import difference_from_pillow
-from study.training.loops.image_count import count_for, own_account
 from study.training.loops.loaders import Loaders, make_loaders
+from study.training.loops.replicas import count_for, own_account
 from study.training.loops.schedule import EPSILON, MOMENTUM, SQUARE_MOMENTUM, WEIGHT_DECAY, Stage, stages
 from study.training.loops.torch.batch import Batch, Captured, Eager
 from study.training.models import build as models
@@ -68,7 +68,7 @@ class Trainer:
         mean, std = models.normalisation(name, channels)
         self.mean, self.std = (torch.tensor(values, device=device).view(1, -1, 1, 1) for values in (mean, std))
         self.total_steps = loaders.train_steps * len(stage_names(settings))
-        self.count = count_for(job)
+        self.count = count_for(job.settings, len(job.images.train), job.replicas)
         self.done = 0
 
     def make_work(self) -> Eager | Captured:
