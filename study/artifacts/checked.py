@@ -1,7 +1,6 @@
 """The records and samples of a plan, each checked against it: what does not fit is refused with a reason.
 
-A record holds every step of its run. :func:`each_record` therefore yields one record at a time, and
-:func:`read_records` can leave the steps out.
+A record holds every step of its run. :func:`each_record` therefore yields one record at a time.
 """
 
 import hashlib
@@ -64,36 +63,32 @@ class Records:
     refused_aside: dict[str, str] = field(default_factory=dict)
     """The reason by the file, e.g. ``broken/bs4-cpu-r1.0a1b2c3d.json``."""
 
-    def add(self, one: Fitting | Refused, steps: bool = True) -> None:
-        """Take a record, or the reason why it is refused; without ``steps`` the record loses them."""
-        if isinstance(one, Refused):
-            refused, name = (self.refused_aside, f"{one.folder}/{one.path.name}")
-            if not one.folder:
-                refused, name = self.refused, one.run.name
-            refused[name] = one.reason
-            return
-        kept = one if steps else replace(one, record=_without_steps(one.record))
-        if kept.folder:
-            self.aside.append(kept)
+    def add(self, one: Fitting | Refused) -> None:
+        """Take a record, or the reason why it is refused."""
+        if isinstance(one, Fitting) and one.folder:
+            self.aside.append(one)
+        elif isinstance(one, Fitting):
+            self.included[one.run.name] = one.record
+        elif one.folder:
+            self.refused_aside[f"{one.folder}/{one.path.name}"] = one.reason
         else:
-            self.included[kept.run.name] = kept.record
+            self.refused[one.run.name] = one.reason
 
 
-def read_records(plan: Plan, folder: Path, steps: bool = True) -> Records:
-    """Return the records in ``folder`` of the planned runs that have one, those in its folders included.
-
-    The pipeline makes all records first; by hand a part of them can be analysed, too. Without ``steps`` the records
-    lose their steps once they are checked: these are most of what a record takes in memory.
-    """
+def read_records(plan: Plan, folder: Path) -> Records:
+    """Return the records in ``folder`` of the planned runs that have one, those in its folders included."""
     records = Records()
     for one in each_record(plan, folder):
-        records.add(one, steps)
+        records.add(one)
     return records
 
 
-def _without_steps(record: Record) -> Record:
-    measured = record.measurement
-    return record.model_copy(update={"measurement": measured.model_copy(update={"steps": []})}) if measured else record
+def without_steps(one: Fitting) -> Fitting:
+    """Return a record without its steps, which are most of what it takes in memory."""
+    if not one.record.measurement:
+        return one
+    measured = one.record.measurement.model_copy(update={"steps": []})
+    return replace(one, record=one.record.model_copy(update={"measurement": measured}))
 
 
 def each_record(plan: Plan, folder: Path) -> Iterator[Fitting | Refused]:

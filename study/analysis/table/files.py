@@ -10,7 +10,7 @@ from study.analysis.table import telemetry as telemetry_table
 from study.analysis.table.any_csv import LARGEST
 from study.analysis.table.exclusions import ASIDE
 from study.analysis.table.rows import KEYS, Sampled, Values, ceilings_of, table_of, values_of
-from study.artifacts.checked import Records, Refused, each_record, read_samples
+from study.artifacts.checked import Records, Refused, each_record, read_samples, without_steps
 from study.artifacts.layout import Results
 from study.artifacts.machine import Ceilings
 from study.artifacts.plan import Plan
@@ -37,11 +37,12 @@ def read_table(plan: Plan, records: Path, telemetry: Path) -> tuple[pd.DataFrame
     aside: list[tuple[Run, Values]] = []
     ceilings: dict[tuple[str, str], Ceilings] = {}
     for found in each_record(plan, records):
-        kept.add(found, steps=False)
         if isinstance(found, Refused):
+            kept.add(found)
             if found.folder is None:
                 counted[found.run.name] = {"outcome": "refused", "message": found.reason}
             continue
+        kept.add(without_steps(found))
         samples = telemetry / (found.folder or "") / f"{found.path.stem}.parquet"
         values = values_of(found.record, summary_of(found.record, samples))
         if found.folder:

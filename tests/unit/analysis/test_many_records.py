@@ -16,7 +16,6 @@ from study.analysis.stats.mixed_model import fit_mixed
 from study.analysis.step import write_analysis
 from study.analysis.table.files import read_table
 from study.analysis.table.rows import values_of
-from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import Record, sealed
@@ -110,19 +109,6 @@ def _with_steps() -> int:
     """The number of records in memory that have their steps."""
     records = [one for one in gc.get_objects() if isinstance(one, Record)]
     return sum(bool(one.measurement and one.measurement.steps) for one in records)
-
-
-def test_records_without_steps_are_checked_as_the_others_are(plan: Plan, files: Results) -> None:
-    folder = files.records(plan.name)
-    path = folder / plan.runs[0].file
-    path.write_text(path.read_text().replace('"warm_up":true', '"warm_up":false'))
-    whole, light = read_records(plan, folder), read_records(plan, folder, steps=False)
-    assert list(light.refused) == list(whole.refused) == [plan.runs[0].name]
-    assert light.refused[plan.runs[0].name].startswith("record_sha256")
-    for name, record in whole.included.items():
-        assert record.measurement is not None
-        measured = record.measurement.model_copy(update={"steps": []})
-        assert light.included[name] == record.model_copy(update={"measurement": measured})
 
 
 def analysed(plan: Plan, root: Path) -> tuple[pd.DataFrame, Analysis]:
