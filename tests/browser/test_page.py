@@ -27,32 +27,20 @@ def test_the_page_asks_for_nothing_does_not_scroll_sideways_and_has_no_small_tex
     assert probe(page, "smallTexts(10)") == []
 
 
-@pytest.mark.parametrize(("width", "least"), [(1280, 200), (375, 340)])
-def test_the_overview_is_seen_whole_and_gives_its_questions_room(
-    page: Page, show: Show, width: int, least: int
-) -> None:
-    show("thirteen", width)
-    table = "document.querySelector('.overview')"
-    assert page.evaluate(f"{table}.scrollWidth <= {table}.parentElement.clientWidth")
-    assert page.evaluate(f"{table}.tBodies[0].rows[0].cells[0].clientWidth") >= least
-
-
 @pytest.mark.parametrize(("width", "height"), [(1280, 900), (375, 667)])
-def test_the_first_screen_of_two_studies_says_what_becomes_of_each_claim(
+def test_the_first_screen_of_two_studies_has_the_answer_of_each_and_what_becomes_of_each_claim(
     page: Page, show: Show, width: int, height: int
 ) -> None:
     show("example", width, height, unfold="")
     lines = page.evaluate(
-        "[...document.querySelectorAll('.claims li')].map(e => [e.innerText, e.getBoundingClientRect().bottom])"
+        "[...document.querySelectorAll('.overview li')].map(e => [e.innerText, e.getBoundingClientRect().bottom])"
     )
     told, ends = zip(*lines, strict=True)
-    assert ["64 is the optimum" in told[0], "9.97 times" in told[1]] == [True, True]
-    assert [line.split()[0] for line in told] == ["=", "?"]
+    assert len(told) == 2
+    assert all(re.search("holds|contradicted|not decided", one) for one in told)
     assert max(ends) < height
-    assert page.evaluate(
-        "[...document.querySelectorAll('.claims a')].map(link =>"
-        "document.getElementById(link.hash.slice(1)).querySelector('.told').innerText)"
-    ) == page.evaluate("[...document.querySelectorAll('.claims b')].map(told => told.innerText)")
+    answers = "[...document.querySelectorAll('{} .answer')].map(e => e.innerText)"
+    assert page.evaluate(answers.format(".overview")) == page.evaluate(answers.format("article"))
 
 
 def test_the_first_column_stays_where_a_table_scrolls_on_a_phone_and_accuracy_is_seen_beside_it(
@@ -64,7 +52,7 @@ def test_the_first_column_stays_where_a_table_scrolls_on_a_phone_and_accuracy_is
     assert sum(box["accuracy"] is True for box in boxes) >= 3  # of every run of both studies, and of the ratios
     outside = "[...document.querySelectorAll('table')].filter(one => !one.closest('.scroll'))"
     assert page.evaluate(f"{outside}.filter(one => one.scrollWidth > innerWidth - 32).length") == 0
-    assert page.evaluate(f"{outside}.every(one => one.className === 'levels')")
+    assert page.evaluate(f"{outside}.every(one => ['levels', 'claim'].includes(one.className))")
 
 
 @pytest.mark.parametrize("name", ["example", "switches"])
@@ -97,28 +85,6 @@ def test_the_numbers_of_the_first_epoch_are_seen_on_a_phone(page: Page, show: Sh
     assert page.evaluate(f"Math.max(...{cells}.map(cell => cell.getBoundingClientRect().right))") < 375 - 16
     groups = "[...document.querySelectorAll('.scroll[aria-label^=\"Epoch\"] tr.group')].map(row => row.innerText)"
     assert len(set(page.evaluate(groups))) == len(page.evaluate(groups)) > 10
-
-
-@pytest.mark.parametrize("name", ["example", "thirteen", "switches"])
-@pytest.mark.parametrize("width", [1280, 768, 375])
-def test_no_card_stands_alone_beside_an_empty_row(page: Page, show: Show, name: str, width: int) -> None:
-    show(name, width)
-    rows = page.evaluate(
-        "[...document.querySelectorAll('.cards')].map(list =>"
-        "Object.values(Object.groupBy([...list.children], card => card.offsetTop)).map(row =>"
-        "list.getBoundingClientRect().right - row.at(-1).getBoundingClientRect().right))"
-    )
-    assert len(rows) > 0
-    assert all(abs(rest) < 1 for row in rows for rest in row)
-
-
-@pytest.mark.parametrize("name", ["example", "thirteen"])
-def test_every_link_of_the_navigation_is_seen_on_a_phone(page: Page, show: Show, name: str) -> None:
-    show(name, **PHONE)
-    links = "[...document.querySelectorAll('nav a')].map(link => link.getBoundingClientRect())"
-    assert page.evaluate(f"Math.max(...{links}.map(box => box.right))") <= 375 - 16
-    page.evaluate("scrollTo(0, 3000)")  # many lines of links would hide what is read
-    assert page.evaluate(f"Math.max(...{links}.map(box => box.bottom))") < 0
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -188,7 +154,7 @@ def test_the_page_reads_without_its_script(page: Page, bare: Page, show: Show, n
 def test_a_link_to_what_is_folded_opens_it_with_and_without_the_script(page: Page, bare: Page, show: Show) -> None:
     bare.open(show("example", unfold=""))
     for one in (page, bare):
-        for part in ("batch-size-runs", "speedup-facts"):
-            assert not one.evaluate(f"document.getElementById({part!r}).checkVisibility()")
-            one.click(f"document.querySelector('a[href=\"#{part}\"]')")
-            assert one.until(f"document.getElementById({part!r}).checkVisibility()")
+        notes = "document.getElementById('batch-size-notes')"
+        assert not one.evaluate(f"{notes}.checkVisibility()")
+        one.click("document.querySelector('a[href=\"#batch-size-notes\"]')")
+        assert one.until(f"{notes}.checkVisibility()")
