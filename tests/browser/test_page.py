@@ -39,7 +39,7 @@ def test_the_first_screen_of_two_studies_has_the_answer_of_each_and_what_becomes
     assert len(told) == 2
     assert all(re.search("holds|contradicted|not decided", one) for one in told)
     assert max(ends) < height
-    answers = "[...document.querySelectorAll('{} .answer')].map(e => e.innerText)"
+    answers = "[...document.querySelectorAll('{} p.answer')].map(e => e.innerText)"
     assert page.evaluate(answers.format(".overview")) == page.evaluate(answers.format("article"))
 
 
