@@ -63,8 +63,10 @@ def test_the_table_has_a_row_for_each_record_that_was_excluded_and_no_number_has
     assert extra["others_cpu_percent"].dropna().tolist() == [55.0, 55.0]
     assert every["disturbed"].notna().sum() == 3
     with_them, without = analysis_of(plan.study, every), analysis_of(plan.study, counts)
-    hidden: dict[str, object] = {"warnings": []}
-    assert with_them.model_copy(update=hidden) == without.model_copy(update=hidden)
+    numbers = [
+        found.model_dump(exclude={"warnings": True, "screen": {"other_notes"}}) for found in (with_them, without)
+    ]
+    assert numbers[0] == numbers[1]
     rest = [caveat for caveat in with_them.warnings if not isinstance(caveat, (DisturbedRuns, BrokenBlocks))]
     assert rest == [caveat for caveat in without.warnings if not isinstance(caveat, DisturbedRuns)]
 
