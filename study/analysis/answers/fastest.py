@@ -175,7 +175,7 @@ class Fastest(Strict):
             return ""
         (least, label), (most, other) = min(known), max(known)
         told = f"; {context.setting(label)} takes **{short(least / self.time.value)} times as long**"
-        return told if other == label else f"{told}, {other} {short(most / self.time.value)} times"
+        return told if other == label else f"{told}, and {other} {short(most / self.time.value)} times"
 
 
 def group_answer(group: Group, factor: str | None) -> Fastest | CannotSay | OnlyLevel | NothingSucceeded:
