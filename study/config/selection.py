@@ -85,7 +85,7 @@ class Selection(Declared):
         ge=0,
         le=MOST_SECONDS // 60,
         description="Time of a start, in minutes. It begins no block of runs that it cannot end within this time, "
-        "judged by the longest earlier run of each setting; the next start makes what is left. 0: measure nothing, "
+        "judged by the earlier runs of each setting; the next start makes what is left. 0: measure nothing, "
         "and report what is there. none: no limit.",
     )
     overrides: dict[str, Any] = Field(

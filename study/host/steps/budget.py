@@ -1,13 +1,12 @@
 """The time of a start: it begins no block that its budget does not let it end, and tells how long it will take."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, Selected
-from study.artifacts.record_store import expected_seconds, read_record
+from study.artifacts.record_store import expected_seconds
 from study.artifacts.run import Run
 from study.artifacts.session import Session, SessionBlock, read_session, stamp_as_deferred, write_session
 from study.base.durations import duration_words, quantity
@@ -25,7 +24,7 @@ def is_deferred(plan: Plan, run: Run, session: Session, files: Results) -> tuple
         return False, None
     text = None
     if not block.deferred:
-        seconds = _seconds(plan, block, _longest(files.records(plan.name)))
+        seconds = _seconds(block, session)
         if time.time() + seconds <= session.deadline:
             return False, None
         text = _defer(plan, block, seconds, session, files)
@@ -49,25 +48,14 @@ def _defer(plan: Plan, block: SessionBlock, seconds: float, session: Session, fi
     return f"time budget: {needs}: {runs} run(s) of {plan.name} in {len(rest)} block(s) are left for the next start"
 
 
-def _seconds(plan: Plan, block: SessionBlock, longest: Mapping[str, float]) -> float:
-    """Return the seconds that a block is expected to take: the longest earlier run of each setting.
+def _seconds(block: SessionBlock, session: Session) -> float:
+    """Return the seconds that a block is expected to take.
 
     A setting that was never measured counts as the longest of all. Where nothing was measured it is 0: the first block
     is begun, and the others are judged by it.
     """
-    names = [run.setting.short for run in plan.runs if run.file in block.records]
-    return sum(longest.get(name, max(longest.values())) for name in names) if longest else 0.0
-
-
-def _longest(records: Path) -> dict[str, float]:
-    """Return the longest process of each setting among the records in a folder, in seconds."""
-    found: dict[str, float] = {}
-    for path in records.glob("*.json"):
-        with suppress(StudyError):  # a damaged record tells no time, and stops no start
-            record = read_record(path)
-            name = record.setting.short
-            found[name] = max(record.process_seconds, found.get(name, 0.0))
-    return found
+    known = session.expected
+    return sum(known.get(key, max(known.values())) for key in block.records.values()) if known else 0.0
 
 
 def with_block_ended(session: Session, block: SessionBlock, study: str, files: Results) -> Session:

@@ -30,7 +30,9 @@ def begin(plan: Plan, files: Results, **changes: object) -> Session:
     remove_deferred_stamps(plan.name, files)
     forecast.exclude_broken_blocks(plan.name, files)
     pending = [run for run in plan.runs if not files.record(plan.name, run.file).exists()]
-    forecast.note(plan, pending, SELECTION.model_copy(update=changes), time.time(), files)
+    forecast.note(
+        plan, pending, SELECTION.model_copy(update=changes), time.time(), files, forecast.known_seconds(plan, files)
+    )
     session = read_session(files.session(plan.name))
     assert session
     return session
@@ -116,7 +118,7 @@ def test_a_start_killed_between_the_last_record_and_its_note_has_ended_its_block
     assert len(made(plan, files)) == 3
 
 
-def test_a_budget_begins_no_block_that_it_cannot_end_by_the_longest_earlier_runs(tmp_path: Path) -> None:
+def test_a_budget_begins_no_block_that_it_cannot_end_by_the_earlier_runs(tmp_path: Path) -> None:
     plan, files = planned(), Results(tmp_path)
     session = begin(plan, files, time_budget_minutes=1.0)
     assert budget.is_deferred(plan, plan.runs[0], session, files) == (
@@ -125,17 +127,18 @@ def test_a_budget_begins_no_block_that_it_cannot_end_by_the_longest_earlier_runs
     )  # nothing is known: the first is begun
     make(plan, files, session, 1, seconds=15.0)
     make(plan, files, session, 2, seconds=25.0)
+    session = read_session(files.session("tiny")) or Session()
     left, told = budget.is_deferred(plan, plan.runs[3], session, files)
     assert left
     assert told == (
-        "time budget: block 2 would take about 65 s: 6 run(s) of tiny in 2 block(s) are left for the next start"
+        "time budget: block 2 would take about 185 s: 6 run(s) of tiny in 2 block(s) are left for the next start"
     )
     session = read_session(files.session("tiny")) or Session()
     assert [budget.is_deferred(plan, run, session, files) for run in plan.runs[4:]] == [(True, None)] * 5
     restamp("tiny", [run.file for run in plan.runs], files)  # a dry run beside it
     assert all(files.stamp("tiny", run.file).exists() for run in plan.runs)
     assert len(made(plan, files)) == 3
-    again = begin(plan, files, time_budget_minutes=2.0)
+    again = begin(plan, files, time_budget_minutes=4.0)
     assert [len(block.records) for block in again.blocks] == [3, 3]
     assert broken(files) == []
     assert budget.is_deferred(plan, plan.runs[3], again, files) == (False, None)
@@ -168,6 +171,7 @@ def test_a_damaged_record_tells_a_budget_no_time_and_stops_no_start(tmp_path: Pa
     make(plan, files, session, 1, seconds=15.0)
     make(plan, files, session, 2, seconds=25.0)
     files.record("tiny", plan.runs[0].file).write_text("{")
+    session = begin(plan, files, time_budget_minutes=1.0)
     left, told = budget.is_deferred(plan, plan.runs[3], session, files)
     assert left and told and "block 2 would take about" in told
 
