@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 from study.analysis.result import result_of
 from study.artifacts.layout import Results
 from study.artifacts.prepared import read_manifest
-from study.artifacts.telemetry import read_parquet
+from study.artifacts.telemetry import from_parquet
 from study.artifacts.unbundle import METADATA, unpack
 from study.base.errors import StudyError
 from study.base.files import ROOT, file_sha256, remove_tree
@@ -249,7 +249,7 @@ def telemetry(change: "bytes | tuple[str, Any]", folder: Path) -> None:
         samples.write_bytes(change)
     else:
         column, value = change
-        frame = read_parquet(samples)
+        frame = from_parquet(samples.read_bytes())
         frame[column] = pd.Series([value] * len(frame), dtype=object if isinstance(value, str) else None)
         frame.drop(columns=[column] if value is None else []).to_parquet(samples, engine="pyarrow", index=False)
     named = json.loads(record.read_text(encoding="utf-8")) | {"telemetry_sha256": file_sha256(samples)}

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import count, pairwise
@@ -63,21 +63,6 @@ def session_of(path: Path) -> int:
         return 0
     match = SESSION.search(path.read_text(encoding="utf-8", errors="replace"))
     return int(match.group(1)) if match else 0
-
-
-def retire(folder: Path, chosen: Callable[[Record], bool], read: Callable[[Path], Record] = read_record) -> list[str]:
-    """Move the chosen records to ``superseded``, so that their runs are made again, and return their names.
-
-    A record that ``read`` refuses is of no use to an analysis and is moved with them.
-    """
-    paths = []
-    for path in sorted(folder.glob("*.json")):
-        try:
-            if chosen(read(path)):
-                paths.append(path)
-        except StudyError:
-            paths.append(path)
-    return [move_aside(path, "superseded").name for path in paths]
 
 
 def free_aside(record: Path, folder: Aside) -> tuple[Path, Path]:

@@ -67,19 +67,11 @@ LARGEST_VALUE = 1e18
 """No sample is larger: bytes and bits of a device are far below."""
 
 
-def read_parquet(path: Path) -> "pd.DataFrame":
-    """Return the samples (columns ``COLUMNS``, float64) in a file of :func:`write_parquet`.
+def from_parquet(content: bytes) -> "pd.DataFrame":
+    """Return the samples (columns ``COLUMNS``, float64) in the content of a file of :func:`write_parquet`.
 
     Raise :class:`StudyError` if they cannot be read.
     """
-    try:
-        return from_parquet(path.read_bytes())
-    except OSError as error:
-        raise StudyError(f"they cannot be read ({type(error).__name__})") from None
-
-
-def from_parquet(content: bytes) -> "pd.DataFrame":
-    """Return the samples in the content of a file, as :func:`read_parquet` does."""
     import pandas as pd
     from pyarrow import BufferReader
     from pyarrow.parquet import ParquetFile

@@ -67,7 +67,7 @@ class Trace:
 def draw(samples: Iterable[Samples], device: str, factor: str) -> Drawn | None:
     """Return a panel for each level, in the order in which they appear; None where no run has both values.
 
-    ``samples`` yields for each run its level and its samples as :func:`study.artifacts.telemetry.read_parquet` returns
+    ``samples`` yields for each run its level and its samples as :func:`study.artifacts.telemetry.from_parquet` returns
     them; ``factor`` says what the levels are.
     """
     source, levels = SOURCES[device], dict[str, list[Trace]]()

@@ -9,7 +9,7 @@ from study.artifacts.layout import Results
 from study.artifacts.prepared import Image, ImageRequest
 from study.base.errors import StudyError
 from study.base.files import file_sha256, whole
-from study.host.engine.base import BUILD_SECONDS, Engine, State, StoredImage, Trouble, last_words
+from study.host.engine.base import BUILD_SECONDS, Engine, StoredImage, Trouble, last_words
 from study.host.engine.container import SCRATCH, UNPRIVILEGED, WORK, Box, Mount, limits, mounts, pairs
 from study.host.supervise import execute
 
@@ -46,10 +46,6 @@ class Apptainer(Engine):
     def version(self) -> str:
         """Return the version of apptainer."""
         return self.ask("--version").strip().removeprefix("apptainer version ")
-
-    def gpu_trouble(self) -> Trouble | None:
-        """Return None: only a start shows whether the GPU can be given."""
-        return None
 
     def image(self, reference: str) -> StoredImage | None:
         """Return the image in the file ``reference``. It runs by its path."""
@@ -91,14 +87,3 @@ class Apptainer(Engine):
     def save(self, image: Image, target: Path) -> None:
         """Raise :class:`StudyError`: the image is a file that travels as it is."""
         raise StudyError(f"apptainer's image is already a file: {Path(image.run_as).name} in results/images")
-
-    def containers(self, label: str) -> list[str]:
-        """Return none: a container ends with its launcher."""
-        return []
-
-    def state(self, identity: str) -> State | None:
-        """Return None: a container has no state beside its process."""
-        return None
-
-    def remove(self, identity: str) -> None:
-        """Do nothing: a container ends with its launcher."""

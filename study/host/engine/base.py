@@ -143,9 +143,9 @@ class Engine(ABC):
         """Return whether the caller is root inside, while other users inside are unknown here."""
         return False
 
-    @abstractmethod
     def gpu_trouble(self) -> Trouble | None:
         """Return the reason why a container cannot be given a GPU, as far as known before one starts, or None."""
+        return None
 
     @abstractmethod
     def image(self, reference: str) -> StoredImage | None:
@@ -174,16 +174,17 @@ class Engine(ABC):
     def save(self, image: Image, target: Path) -> None:
         """Write the image to ``target`` as an archive, which the key ``images`` takes on another machine."""
 
-    @abstractmethod
+    # What an engine that keeps no containers need not say: they end with their launcher.
+
     def containers(self, label: str) -> list[str]:
         """Return the ids of the containers with ``label``, running or not."""
+        return []
 
-    @abstractmethod
     def state(self, identity: str) -> State | None:
         """Return the state of a container. None if there is none, or if the engine does not answer."""
+        return None
 
-    @abstractmethod
-    def remove(self, identity: str) -> None:
+    def remove(self, identity: str) -> None:  # noqa: B027 - nothing to do by default
         """Stop and remove a container, if it exists and the engine answers."""
 
 

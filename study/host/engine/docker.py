@@ -18,6 +18,7 @@ from study.artifacts.prepared import Image, ImageRequest
 from study.base import checkout
 from study.base.errors import StudyError
 from study.base.files import ROOT, file_sha256, whole
+from study.config.sections import Device
 from study.host.engine.base import (
     BUILD_SECONDS,
     LOAD_SECONDS,
@@ -43,11 +44,23 @@ from study.host.engine.container import (
     mounts,
     pairs,
 )
-from study.host.engine.request import DOCKERFILE, INSTALLER, LOCK, TARGETS, base_of
 from study.host.supervise import execute
 
+DOCKERFILE = ROOT / "docker" / "Dockerfile"
+LOCK = ROOT / "requirements.lock"
+INSTALLER = ROOT / "requirements-uv.lock"
+"""The lock of what installs the other. It changes nothing of what is installed, so it is in no key."""
+TARGETS: dict[Device, str] = {"cpu": "cpu", "cuda": "gpu"}
 CERTIFICATES = ROOT / "docker" / "certificates"
 GPU_TOOLS = ("nvidia-container-runtime-hook", "nvidia-container-cli", "nvidia-ctk", "nvidia-container-toolkit")
+
+
+def base_of(dockerfile: str) -> str:
+    """Return the default base image in the text of a Dockerfile. Raise :class:`StudyError` if it names none."""
+    found = re.search(r"^ARG BASE_IMAGE=(\S+)", dockerfile, re.MULTILINE)
+    if not found:
+        raise StudyError("docker/Dockerfile: names no base image: ARG BASE_IMAGE=... is missing")
+    return found.group(1)
 
 
 @contextmanager

@@ -1,19 +1,22 @@
-"""The container engines by name, and the place where runs execute: an engine that can be used, or the host, and why."""
+"""The place where runs execute: an engine that can be used, or the host, and why; and the image of each device, built
+from our Dockerfile or named.
+"""
 
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from study.artifacts.prepared import ImageRequest
 from study.base import devices
 from study.base.errors import StudyError
+from study.base.files import digest, file_sha256, stat_of
 from study.config.sections import Device
 from study.config.selection import Selection
 from study.host.engine import container
 from study.host.engine.apptainer import Apptainer
 from study.host.engine.base import Engine, Trouble
-from study.host.engine.docker import Docker, Podman
-from study.host.engine.request import identified, request
+from study.host.engine.docker import DOCKERFILE, LOCK, TARGETS, Docker, Podman, base_of
 
 ENGINES: dict[str, Engine] = {engine.name: engine for engine in (Docker(), Podman(), Apptainer())}
 
@@ -23,6 +26,9 @@ def engine(name: str) -> Engine:
     if name not in ENGINES:
         raise StudyError(key="container", value=name, allowed=ENGINES)
     return ENGINES[name]
+
+
+ARCHIVES = (".tar", ".tar.gz", ".tgz", ".sif")
 
 
 @dataclass(frozen=True)
@@ -74,3 +80,51 @@ def _needed(selection: Selection) -> list[Device]:
     """Return the selected devices that this machine has."""
     asked = DEVICES if selection.devices == "auto" else tuple(selection.devices)
     return [device for device in asked if devices.absent(device) is None]
+
+
+def request(selection: Selection, device: Device) -> ImageRequest:
+    """Return the image that ``device`` needs under a selection. Raise :class:`StudyError` for a missing archive."""
+    given = getattr(selection.images, device)
+    if given is None:
+        return _built(device, selection.base_image or base_of(DOCKERFILE.read_text(encoding="utf-8")), None)
+    return named(given, device, f"images.{device}", None)
+
+
+def named(given: str, device: Device, key: str, base_image: str | None) -> ImageRequest:
+    """Return the image that ``key`` names for ``device``: an archive, a reference, or a lock from which it is built.
+
+    ``base_image`` is that of the device's own image, where it is built here. Raise :class:`StudyError` for a file that
+    is not there.
+    """
+    path = Path(given).expanduser()
+    if path.suffix == LOCK.suffix and path.is_file():
+        return _built(device, base_image or base_of(DOCKERFILE.read_text(encoding="utf-8")), path)
+    if path.is_file():
+        full, identity = str(path.resolve()), digest(stat_of(path)[:2])  # a copy has another time
+        return ImageRequest(device=device, kind="archive", reference=full, base_image=None, identity=identity)
+    if given.endswith((*ARCHIVES, LOCK.suffix)) or given.startswith(("/", "./", "../", "~")):
+        allowed = "an archive, a lock, a reference"
+        raise StudyError(key=key, value=given, why="no such file", allowed=allowed)
+    return ImageRequest(device=device, kind="reference", reference=given, base_image=None, identity=digest(given))
+
+
+def identified(wanted: ImageRequest, engine: Engine) -> ImageRequest:
+    """Return the request with the image's own checksum in place of its name, which another image may have one day.
+
+    The name stays where it holds a checksum, and where the engine does not have the image.
+    """
+    stored = engine.image(wanted.reference) if wanted.kind == "reference" and "@" not in wanted.reference else None
+    return wanted.model_copy(update={"identity": digest(stored.digest or stored.id)}) if stored else wanted
+
+
+def _built(device: Device, base: str, lock: Path | None) -> ImageRequest:
+    """Return the image that is built from a base and a lock; None for the project's own lock."""
+    identity = digest({"dockerfile": file_sha256(DOCKERFILE), "lock": file_sha256(lock or LOCK), "base": base})
+    return ImageRequest(
+        device=device,
+        kind="built",
+        reference=f"study:{TARGETS[device]}-{identity}",
+        base_image=base,
+        lock=str(lock.resolve()) if lock else None,
+        identity=identity,
+    )

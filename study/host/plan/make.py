@@ -23,8 +23,7 @@ from study.config.selection import Selection
 from study.config.settings import Settings, get, with_values
 from study.config.study import Study
 from study.data import preflight, sources
-from study.host.engine.engine_choice import EngineChoice
-from study.host.engine.request import named
+from study.host.engine.engine_choice import EngineChoice, named
 from study.host.plan import keys, process_count
 
 Key = TypeVar("Key", bound=Hashable)

@@ -5,10 +5,9 @@ The data are checked a second time once every image was opened, and the step of 
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
 
 from filelock import FileLock
 
@@ -105,15 +104,6 @@ def make_dataset(plan: Plan, dataset_id: str, results: Path) -> Manifest:
     return manifest
 
 
-class Decide(Protocol):
-    """The training side's ``study.training.models.pretrained.decide``, which the host side does not import."""
-
-    def __call__(
-        self, name: str, requested: str, seed: int, hub: Path, *, classes: int, channels: int, image_size: int | None
-    ) -> Weights:
-        """Return the source of the weights of the model ``name``."""
-
-
 def prepare_weights(plan_file: Path, weights: str, results: Path, log: Path | None) -> str:
     """Have the decision ``weights`` of the plan made in a process of its own, and return a line about it.
 
@@ -151,30 +141,29 @@ def _decided_on_the_host(task: Task, plan_file: Path, results: Path, log: Path, 
         raise StudyError(failure(End(ended.code, False, trouble), ended.tail))
 
 
-def decide_weights(plan_file: Path, weights: str, results: Path, decide: Decide) -> None:
-    """Make the decision ``weights`` of the plan in this process, and write it."""
+def decide_weights(plan_file: Path, weights: str, results: Path, decide: Callable[..., Weights]) -> None:
+    """Make the decision ``weights`` of the plan in this process, and write it.
+
+    ``decide`` is the training side's :func:`study.training.models.pretrained.decide`, which this side does not import.
+    """
     plan, files = read_plan(plan_file), Results(results)
-    run = _smallest(plan, weights)
-    decision = _decided(decide, run.settings, files.hub)
+    settings = _smallest(plan, weights).settings
+    model, images = settings.model, settings.dataset
+    decision = decide(
+        model.name,
+        model.weights,
+        settings.seed,
+        files.hub,
+        classes=inspect(images).classes,
+        channels=images.channels,
+        image_size=images.image_size,
+    )
     write_if_changed(files.weights(plan.name, weights), decision.model_dump_json(indent=1))
 
 
 def _smallest(plan: Plan, weights: str) -> Run:
     """Return the run with the smallest images: a network may be too deep for those."""
     return min(plan.runs_with("weights", weights), key=lambda run: run.settings.dataset.image_size)
-
-
-def _decided(decide: Decide, settings: Settings, hub: Path) -> Weights:
-    model, images = settings.model, settings.dataset
-    return decide(
-        model.name,
-        model.weights,
-        settings.seed,
-        hub,
-        classes=inspect(images).classes,
-        channels=images.channels,
-        image_size=images.image_size,
-    )
 
 
 def prepare_image(plan_file: Path, name: str, results: Path, log: Path | None) -> str:

@@ -9,7 +9,7 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import read_earlier
 from study.artifacts.prepared import fell_back, read_weights
 from study.artifacts.record import Record
-from study.artifacts.record_store import move_aside, read_record, refuse_older, retire
+from study.artifacts.record_store import move_aside, read_record, refuse_older
 from study.base.errors import StudyError
 from study.host.plan.workflow import lock_results
 
@@ -17,7 +17,7 @@ from study.host.plan.workflow import lock_results
 def retry_outcomes(study: str, results: Path, outcomes: Collection[str]) -> list[str]:
     """Move the records of ``study`` with one of these outcomes aside, and return the names of the moved files."""
     with _locked(study, results) as files:
-        return retire(files.records(study), lambda record: record.outcome in outcomes, _reader(study, files))
+        return _retired(study, files, lambda record: record.outcome in outcomes)
 
 
 def retry_weights(study: str, results: Path) -> list[str]:
@@ -26,11 +26,7 @@ def retry_weights(study: str, results: Path) -> list[str]:
     Return the names of the moved files.
     """
     with _locked(study, results) as files:
-        followed = retire(
-            files.records(study),
-            lambda record: record.weights is not None and fell_back(record.weights),
-            _reader(study, files),
-        )
+        followed = _retired(study, files, lambda record: record.weights is not None and fell_back(record.weights))
         made = [path for path in sorted(files.decisions(study).glob("*.json")) if _fell_back(path)]
         return followed + [move_aside(path, "superseded").name for path in made]
 
@@ -43,11 +39,25 @@ def _fell_back(decision: Path) -> bool:
         return True
 
 
-def _reader(study: str, files: Results) -> Callable[[Path], Record]:
-    """Return the reader of a record of ``study``: checked against the last plan, if that has its run."""
+def _retired(study: str, files: Results, chosen: Callable[[Record], bool]) -> list[str]:
+    """Move the chosen records to ``superseded``, so that their runs are made again, and return their names.
+
+    A record that cannot be read, or does not fit the last plan that has its run, is of no use to an analysis and is
+    moved with them.
+    """
     plan = read_earlier([study], files.root).get(study)
     runs = {run.file: run for run in plan.runs} if plan else {}
-    return lambda path: read_fitting(plan, runs[path.name], path) if plan and path.name in runs else read_record(path)
+
+    def wanted(path: Path) -> bool:
+        try:
+            return chosen(
+                read_fitting(plan, runs[path.name], path) if plan and path.name in runs else read_record(path)
+            )
+        except StudyError:
+            return True
+
+    paths = [path for path in sorted(files.records(study).glob("*.json")) if wanted(path)]
+    return [move_aside(path, "superseded").name for path in paths]
 
 
 @contextmanager

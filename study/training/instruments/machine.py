@@ -24,6 +24,7 @@ from study.base.files import PACKAGE
 from study.base.imports import PYTHON, distributions, outside, version, versions
 from study.config.sections import Precision
 
+CPUINFO = Path("/proc/cpuinfo")
 CPUFREQ = Path("/sys/devices/system/cpu/cpu0/cpufreq")
 UNITS = {"avx2", "avx512f", "avx512_bf16", "avx512_vnni", "amx_bf16", "amx_int8"}
 """Flags of units that decide how fast a precision is on a CPU."""
@@ -36,9 +37,10 @@ def describe(device: str, packages: Iterable[str] = ()) -> Machine:
 
     ``packages`` are those whose versions it tells beside those of the main ones.
     """
-    flags, names = cpu_flags(), dict.fromkeys([*MAIN, *packages])
+    told, names = of_the_first_cpu("flags"), dict.fromkeys([*MAIN, *packages])
+    flags = None if told is None else set(told.split())
     common = {
-        "cpu_name": cpu_name(),
+        "cpu_name": of_the_first_cpu("model name") or platform.processor() or platform.machine(),
         "cpu_cores": psutil.cpu_count(logical=False),
         "cpu_threads": psutil.cpu_count() or 1,
         "cpu_max_mhz": cpu_max_mhz(),
@@ -47,7 +49,7 @@ def describe(device: str, packages: Iterable[str] = ()) -> Machine:
         "virtualised": None if flags is None else "hypervisor" in flags,
         "memory_bytes": psutil.virtual_memory().total,
         "system": f"{platform.system()} {platform.machine()}",
-        "python": python(),
+        "python": platform.python_version(),
         "libraries": {name: installed for name in names if name != PYTHON and (installed := version(name))},
     }
     if device != "cuda":
@@ -64,11 +66,6 @@ def describe(device: str, packages: Iterable[str] = ()) -> Machine:
         }
         | device_limits()
     )
-
-
-def python() -> str:
-    """Return the version of the interpreter."""
-    return ".".join(map(str, sys.version_info[:3]))
 
 
 def check_packages(wanted: Mapping[str, str]) -> None:
@@ -98,15 +95,12 @@ def gpu_trouble() -> str | None:
     return "no CUDA device is visible"
 
 
-def cpu_name() -> str:
-    """Return the processor's model, as the kernel names it."""
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
+def of_the_first_cpu(key: str) -> str | None:
+    """Return what the kernel tells of the first CPU under a key; None if it tells nothing (only x86 has flags)."""
+    with suppress(OSError):
+        lines = (line.partition(":") for line in CPUINFO.read_text().splitlines())
+        return next((value.strip() for name, _, value in lines if name.strip() == key), None)
+    return None
 
 
 def read_line(path: Path) -> str | None:
@@ -121,15 +115,6 @@ def cpu_max_mhz() -> float | None:
     """Return the highest clock of the first CPU in MHz, or None if the kernel does not say."""
     khz = read_line(CPUFREQ / "cpuinfo_max_freq")
     return int(khz) / 1000 if khz and khz.isdigit() else None
-
-
-def cpu_flags(cpuinfo: Path = Path("/proc/cpuinfo")) -> set[str] | None:
-    """Return the flags of the first CPU; None where the kernel lists none (only x86 has them)."""
-    try:
-        line = next(line for line in cpuinfo.read_text().splitlines() if line.startswith("flags"))
-    except (OSError, StopIteration):
-        return None
-    return set(line.partition(":")[2].split())
 
 
 def device_limits() -> dict[str, float | int | None]:
@@ -225,4 +210,4 @@ def peak(device: torch.device) -> Memory:
 
 if __name__ == "__main__":
     packages = versions(distributions(outside(PACKAGE.glob("training/**/*.py"))))
-    print(json.dumps({"python": python(), "libraries": packages, "gpu_trouble": gpu_trouble()}))
+    print(json.dumps({"python": platform.python_version(), "libraries": packages, "gpu_trouble": gpu_trouble()}))

@@ -1,11 +1,10 @@
 """Telemetry of one run: a separate process that samples the machine while another trains.
 
-``python -m study.training.instruments.sampler FILE --watch PID --gpus COUNT`` appends one line of CSV per
-sample. It is a process, not a thread, because a training loop that holds the interpreter would starve a thread of
-exactly the samples that matter. Every line is written when it is taken, so samples survive when the sampler is killed.
+``python -m study.training.instruments.sampler FILE PID GPUS`` appends one line of CSV per sample. It is a process and
+no thread, because a training loop that holds the interpreter would starve a thread of exactly the samples that matter.
+Every line is written when it is taken, so samples survive when the sampler is killed.
 """
 
-import argparse
 import functools
 import importlib
 import operator
@@ -308,8 +307,7 @@ def sampling(path: Path, gpus: int) -> Iterator[None]:
     Sampling never makes a run fail: if no sampler can be started, the run continues without telemetry. Call it from the
     main thread: the kernel treats the end of the thread that started a process as the end of the parent.
     """
-    command = [sys.executable, "-m", "study.training.instruments.sampler", str(path)]
-    command += ["--watch", str(os.getpid()), "--gpus", str(gpus)]
+    command = [sys.executable, "-m", "study.training.instruments.sampler", str(path), str(os.getpid()), str(gpus)]
     quiet = subprocess.DEVNULL
     process = None
     with suppress(Exception):
@@ -331,16 +329,6 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
         process.wait(STOP_SECONDS)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Watch the process that the command line names."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("path", type=Path)
-    parser.add_argument("--watch", type=int, required=True, metavar="PID")
-    parser.add_argument("--gpus", type=int, required=True, metavar="COUNT")
-    options = parser.parse_args(arguments)
-    with suppress(psutil.NoSuchProcess):  # gone before the first sample
-        watch(options.path, options.watch, options.gpus)
-
-
 if __name__ == "__main__":
-    main()
+    with suppress(psutil.NoSuchProcess):  # gone before the first sample
+        watch(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import nn
@@ -21,7 +21,6 @@ from study.config import own_model
 from study.config.sections import is_own
 from study.training.models.build import State, body_sha256, body_state, build, shapes
 
-Shapes = dict[str, list[int]] | None
 DOWNLOAD_TIMEOUT_SECONDS = 20
 TENSORS_ALONE = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
 """torch's variable by which a file is read as tensors alone, whatever its reader asks for."""
@@ -69,20 +68,32 @@ def decide(
     # An unknown name is a separate error, not a failed download.
     with opening_its_own_files_alone(name) if is_own(name) else nullcontext():
         model = build(name, classes=classes, channels=channels, image_size=image_size, seed=seed, state=state)
-    body, parameters = body_sha256(body_state(model, name)), shapes(model) if is_own(name) else None
-    if path:
-        return _from_file(name, path.name, "file", path, body, "a weights file was given", parameters)
+    body = body_sha256(body_state(model, name))
+    random = Weights(
+        model=name,
+        requested=path.name if path else requested,
+        kind="random",
+        file=None,
+        sha256=None,
+        body_sha256=body,
+        reason="random weights were asked for",
+        parameters=shapes(model) if is_own(name) else None,
+    )
     if requested == "none":
-        return _random(name, requested, body, "random weights were asked for", parameters)
+        return random
+    if path:
+        given = {"kind": "file", "file": path.name, "sha256": file_sha256(path), "reason": "a weights file was given"}
+        return random.model_copy(update=given)
     try:
         path = fetch_imagenet(name, hub)
         state = imagenet_model(name, hub).state_dict()
     except (OSError, RuntimeError, ValueError) as error:
         message = str(getattr(error, "reason", None) or error).strip() or error.__class__.__name__
-        reason = anonymous(message.splitlines()[0])
-        return _random(name, requested, body, f"ImageNet weights are not available: {reason}")
+        reason = f"ImageNet weights are not available: {anonymous(message.splitlines()[0])}"
+        return random.model_copy(update={"reason": reason})
     body = body_sha256(body_state(build(name, classes=classes, seed=seed, state=state), name))
-    return _from_file(name, requested, "imagenet", path, body, "torchvision's ImageNet weights")
+    found = {"kind": "imagenet", "file": path.name, "sha256": file_sha256(path), "body_sha256": body}
+    return random.model_copy(update=found | {"reason": "torchvision's ImageNet weights"})
 
 
 def imagenet_model(name: str, hub: Path) -> nn.Module:
@@ -105,40 +116,6 @@ def imagenet_model(name: str, hub: Path) -> nn.Module:
         if forced is not None:
             os.environ[TENSORS_ALONE] = forced
     return model
-
-
-def _random(name: str, requested: str, body: str, reason: str, parameters: Shapes = None) -> Weights:
-    return Weights(
-        model=name,
-        requested=requested,
-        kind="random",
-        file=None,
-        sha256=None,
-        body_sha256=body,
-        reason=reason,
-        parameters=parameters,
-    )
-
-
-def _from_file(
-    name: str,
-    requested: str,
-    kind: Literal["imagenet", "file"],
-    path: Path,
-    body: str,
-    reason: str,
-    parameters: Shapes = None,
-) -> Weights:
-    return Weights(
-        model=name,
-        requested=requested,
-        kind=kind,
-        file=path.name,
-        sha256=file_sha256(path),
-        body_sha256=body,
-        reason=reason,
-        parameters=parameters,
-    )
 
 
 def fetch_imagenet(name: str, hub: Path) -> Path:

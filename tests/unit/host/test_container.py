@@ -15,8 +15,8 @@ from study.config.selection import Selection
 from study.config.settings import Settings
 from study.host.engine import base, container, engine_choice
 from study.host.engine.container import Box, Mount, check_readable, check_visible, own_mounts, settings_inside
-from study.host.engine.engine_choice import ENGINES, EngineChoice, engine
-from study.host.engine.request import DOCKERFILE, base_of, request
+from study.host.engine.docker import DOCKERFILE, base_of
+from study.host.engine.engine_choice import ENGINES, EngineChoice, engine, request
 from study.host.plan import checks
 from tests.conftest import ROOT, plan_at, tiny_plan
 from tests.errors import refused
@@ -359,7 +359,7 @@ def test_a_changed_dockerfile_asks_for_another_image(tmp_path: Path, monkeypatch
     before = request(Selection(), "cpu")
     changed = tmp_path / "Dockerfile"
     changed.write_text(DOCKERFILE.read_text(encoding="utf-8") + "# changed\n", encoding="utf-8")
-    monkeypatch.setattr("study.host.engine.request.DOCKERFILE", changed)
+    monkeypatch.setattr("study.host.engine.engine_choice.DOCKERFILE", changed)
     after = request(Selection(), "cpu")
     assert before.reference != after.reference
     assert request(Selection(), "cuda").identity == after.identity  # the same bytes for both devices

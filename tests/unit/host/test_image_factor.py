@@ -8,8 +8,7 @@ import pytest
 from study.artifacts.plan import Plan
 from study.artifacts.record import without_paths
 from study.config.selection import Selection
-from study.host.engine.engine_choice import DEVICES, EngineChoice
-from study.host.engine.request import request
+from study.host.engine.engine_choice import DEVICES, EngineChoice, request
 from tests.conftest import plan_at
 from tests.errors import refused
 

@@ -17,7 +17,7 @@ import pytest
 
 from study.analysis.table.telemetry import Energy, summarise, throttle_words
 from study.artifacts import telemetry
-from study.artifacts.telemetry import read_parquet, read_samples, write_parquet
+from study.artifacts.telemetry import from_parquet, read_samples, write_parquet
 from study.artifacts.telemetry_columns import COLUMNS
 from study.base.errors import StudyError
 from study.training.instruments import sampler as sampler_module
@@ -64,7 +64,7 @@ def started(*words: str) -> Iterator["subprocess.Popen[str]"]:
 
 
 def sampler(path: Path, pid: int) -> AbstractContextManager["subprocess.Popen[str]"]:
-    return started("-m", "study.training.instruments.sampler", str(path), "--watch", str(pid), "--gpus", "0")
+    return started("-m", "study.training.instruments.sampler", str(path), str(pid), "0")
 
 
 def at_least(path: Path, samples: int) -> bool:
@@ -389,7 +389,7 @@ def test_parquet_holds_the_same_samples_and_leaves_nothing_beside(tmp_path: Path
     path = tmp_path / "telemetry" / "run.parquet"
     write_parquet(samples, path)
     write_parquet(samples, path)
-    pd.testing.assert_frame_equal(read_parquet(path), samples)
+    pd.testing.assert_frame_equal(from_parquet(path.read_bytes()), samples)
     assert list(path.parent.iterdir()) == [path]
 
 
@@ -401,7 +401,7 @@ def test_more_samples_than_a_sampler_takes_are_none(tmp_path: Path, monkeypatch:
     write_parquet(frame([1.0, 2.0, 3.0]), tmp_path / "run.parquet")
     monkeypatch.setattr(telemetry, "MOST_SAMPLES", 2)
     with pytest.raises(StudyError, match="there are more than 2"):
-        read_parquet(tmp_path / "run.parquet")
+        from_parquet((tmp_path / "run.parquet").read_bytes())
 
 
 def test_a_summary_takes_means_and_peaks_of_its_window_alone() -> None:

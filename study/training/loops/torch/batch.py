@@ -107,10 +107,7 @@ class Captured:
         """Give the parameters the gradients that the batch's graphs write, or none if they are not recorded yet."""
         if self.owner is not batch:
             self.owner = batch
-            for parameter, gradient in zip(
-                self.parameters, batch.gradients or [None] * len(self.parameters), strict=True
-            ):
-                parameter.grad = gradient
+            self._set_gradients(batch.gradients or [None] * len(self.parameters))
 
     def _set_gradients(self, gradients: Sequence[torch.Tensor | None]) -> None:
         for parameter, gradient in zip(self.parameters, gradients, strict=True):
