@@ -15,11 +15,11 @@ describes both.
 
 TYPE_CHECKING = False  # typing's own is not imported: it would take longer than all the rest
 if TYPE_CHECKING:
-    from study.analysis.interface import Fit, PublishedClaim, ResultsFolder, StudyResults, fit, open
+    from study.analysis.interface import ClaimRow, Fit, ResultsFolder, StudyResults, fit, open
     from study.base.errors import StudyError
 
 __version__ = "0.1.0"
-__all__ = ["Fit", "PublishedClaim", "ResultsFolder", "StudyError", "StudyResults", "fit", "open"]
+__all__ = ["ClaimRow", "Fit", "ResultsFolder", "StudyError", "StudyResults", "fit", "open"]
 
 
 def __getattr__(name: str) -> object:

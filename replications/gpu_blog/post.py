@@ -41,8 +41,7 @@ def write_post(results: Path, output: Path, studies: Sequence[str] = ()) -> Path
             front=_front(parts, date, [shown for own in pictures.values() for shown in own]),
             parts=parts,
             pictures=pictures,
-            claims={claim.words: claim for part in parts for claim in part.claims()}.values(),
-            here={claim.words: " ".join(_said(parts, claim.words)) for part in parts for claim in part.claims()},
+            claims=[row for part in parts for row in part.claims()],
         )
     )
     target = output / f"{date:%Y-%m-%d}-{'-'.join(part.name for part in parts)[:LONGEST]}.md"
@@ -89,10 +88,6 @@ def _front(parts: Sequence[study.StudyResults], date: datetime, pictures: Sequen
     if images:
         values["image"] = str(images[0])
     return Markup(front_matter(date, values))  # noqa: S704 - it escapes by itself
-
-
-def _said(parts: Sequence[study.StudyResults], words: str) -> list[str]:
-    return [said for part in parts for claim in part.claims() if claim.words == words for said in claim.here]
 
 
 def _environment() -> Environment:

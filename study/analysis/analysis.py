@@ -9,6 +9,8 @@ from pydantic import Field
 from study.analysis.about.about import About, about
 from study.analysis.answers.answer import Answer, answer_text
 from study.analysis.answers.bottleneck import bottlenecks_of
+from study.analysis.answers.claim import ClaimRow, Judge
+from study.analysis.answers.compared import Measured
 from study.analysis.answers.context import Context
 from study.analysis.answers.contrast import contrasts_of
 from study.analysis.answers.fastest import NothingSucceeded, group_answer
@@ -42,6 +44,7 @@ class Analysis(Versioned):
     switches: list[Switches] = Field(default=[], description="What each factor buys; empty without `effects`.")
     answers: list[Answer] = Field(description="Every statement of the answer, as values.")
     warnings: list[Caveat] = Field(description="What a reader must know before believing the numbers.")
+    claims: list[ClaimRow] = Field(default=[], description="The study's claims beside what was measured.")
     about: About = Field(About(), description="What was run on what.")
 
 
@@ -81,6 +84,7 @@ def analyse(
         switches=switches,
         answers=answers,
         warnings=caveats,
+        claims=Judge(Measured(study, fitted, groups, ratios)).rows(),
         about=about(plan, frame, kept, warm_up_runs),
     )
 

@@ -13,16 +13,13 @@ from matplotlib.figure import Figure
 
 from study.analysis.analysis import Analysis
 from study.analysis.answers.any_table import as_text, checked_table, fit_table
+from study.analysis.answers.claim import ClaimRow as ClaimRow
 from study.analysis.answers.context import Context
 from study.analysis.answers.curve import CurveFit
 from study.analysis.figures.files import drawn, use_style
 from study.analysis.figures.style import Drawn
-from study.analysis.published.claims import claims_in
-from study.analysis.published.measured import verdicts
 from study.analysis.result import StudyResult, result_of
 from study.analysis.stats.optimum import Optimum
-from study.analysis.wording.claims import claim_text
-from study.analysis.wording.sources import citation
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan
@@ -147,23 +144,15 @@ class StudyResults:
         """Return what a reader must know before believing the numbers, the most important first."""
         return [caveat.text() for caveat in self.analysis().warnings]
 
-    def claims(self) -> list["PublishedClaim"]:
-        """Return the published claims of the study's document, each beside what was measured here.
+    def claims(self) -> list[ClaimRow]:
+        """Return the claims of the study, each beside what was measured here, with the word of the report.
 
-        >>> for claim in open("docs/example-h200/results.zip")["speedup"].claims():
-        ...     print(claim.words)
-        Batch size 64 is the optimum; the others reach 63.3% to 76% of its speed
-        The GPU is 9.97 times as fast as the CPU
+        >>> for row in open("docs/example-h200/results.zip")["speedup"].claims():
+        ...     print(f"{row.word}: {row.claim}")
+        not decided: The GPU is 9.97 times as fast as the CPU
+        not decided: The GPU is 9.97 times as fast as the CPU
         """
-        claims = claims_in(self._plan.claimed) if self._plan.claimed else []
-        return [
-            PublishedClaim(
-                words=claim.published,
-                here=[claim_text(one) for one in verdicts([claim], self._plan.study, self._result.analysis)],
-                source=citation(claim.source, claim.place),
-            )
-            for claim in claims
-        ]
+        return list(self.analysis().claims)
 
     def figures(self) -> dict[str, Drawn]:
         """Return every figure of the report by name, with its title, its caption, and a text for who cannot see it.
@@ -197,18 +186,6 @@ class StudyResults:
         with rc_context():
             use_style()
             return drawn(self._result, self._files.telemetry_folder(self.name))
-
-
-@dataclass(frozen=True)
-class PublishedClaim:
-    """A published claim beside what was measured here, in words."""
-
-    words: str
-    """The claim."""
-    here: list[str]
-    """What this study says of it; empty where it cannot speak to it."""
-    source: str
-    """The document, and the place in it."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from study.analysis.answers.group import Group
-from study.analysis.stats.usable import Estimate, counted, row_settings
+from study.analysis.stats.usable import counted, row_settings
 from study.analysis.table.exclusions import keys_of
 from study.artifacts.samples import PHASES
 from study.config.study import Study
@@ -31,16 +31,6 @@ def level_rows(study: Study, frame: pd.DataFrame, groups: Sequence[Group]) -> Le
         (group, rows.assign(level=[one.label for one in row_settings(study, rows, keys)]))
         for group, rows in group_rows(study, frame, groups)
     ]
-
-
-def means_of(groups: Levelled) -> dict[frozenset[str], Estimate]:
-    """Return the mean of each level by the names of the runs that count in it."""
-    found: dict[frozenset[str], Estimate] = {}
-    for group, rows in groups:
-        count = counted(rows)
-        runs = {level: set(part) for level, part in count[count["outcome"] == "ok"].groupby("level")["run"]}
-        found |= {frozenset(runs[one.label]): one.time for one in group.levels if one.time and one.label in runs}
-    return found
 
 
 def over_means(groups: Levelled, y: str) -> pd.DataFrame:

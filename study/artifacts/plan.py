@@ -13,7 +13,6 @@ from pydantic import Field, model_validator
 
 from study.artifacts.layout import Results
 from study.artifacts.prepared import ImageRequest
-from study.artifacts.published import Published
 from study.artifacts.run import Run
 from study.artifacts.setting import name_of
 from study.base.errors import StudyError, ValueRefused
@@ -86,9 +85,6 @@ class Plan(Versioned):
     start: Command = Field(
         Command(), description="What the start that made the plan was called with, to print it again with one change."
     )
-    published: dict[str, Published] = Field(
-        {}, description="The printed figures of the replications that the study names as `published` or `claims_of`."
-    )
 
     @model_validator(mode="after")
     def _names_stay_in_the_results(self) -> Self:
@@ -99,16 +95,6 @@ class Plan(Versioned):
             if not FILE_NAME.fullmatch(name):
                 raise ValueRefused(key=key, value=name, allowed="letters, digits, dots, _ and -, as in a file")
         return self
-
-    @property
-    def beside(self) -> Published | None:
-        """The printed figures to show beside the runs."""
-        return self.published.get(self.study.published or "")
-
-    @property
-    def claimed(self) -> Published | None:
-        """The printed figures whose claims are compared with what is measured."""
-        return self.published.get(self.study.claims_of or self.study.published or "")
 
     def preparing_image(self) -> str | None:
         """Return the name of the image that prepares data and weights: that of a run which can be made here, since the

@@ -8,10 +8,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from study.base import strict_yaml
-from study.base.errors import StudyError
+from study.base.errors import StudyError, ValueRefused
 from study.base.strict import explain
+from study.config.claims import check_claims
 from study.config.selection import Selection
-from study.config.settings import Settings, setting_keys, with_values
+from study.config.settings import Settings, get, setting_keys, with_values
 from study.config.study import Study, StudyFile
 
 RESERVED = ("data", "images", "logs", "weights")
@@ -67,6 +68,7 @@ def study_file(name: str, folders: Sequence[Path]) -> Path:
 def read_study(name: str, folders: Sequence[Path], selection: Selection) -> Study:
     """Return the study ``name``, with the devices and overrides of ``selection`` applied: see :func:`study_file`."""
     values = strict_yaml.read_mapping(study_file(name, folders))
+    given = values.get("factors") or {}
     source = f"study {name}"
     overrides, full = _plain(selection), {}
     reduced = values.get("reduced") or {}
@@ -78,7 +80,25 @@ def read_study(name: str, folders: Sequence[Path], selection: Selection) -> Stud
         declared = StudyFile.model_validate(values)
     except ValidationError as error:
         raise explain(error, StudyFile, source) from None
+    _check_claims(declared, given, source)
     return Study.model_validate(declared.model_dump() | {"full": full})
+
+
+def _check_claims(declared: StudyFile, given: Any, source: str) -> None:
+    """Raise :class:`StudyError` if a claim names a level that is neither the study's now nor one that its file gives:
+    a start may leave levels out, and the claims about them stay.
+    """
+    written = given if isinstance(given, dict) else {}
+
+    def levels_of(key: str) -> list[Any]:
+        return [*dict.fromkeys([*declared.factors.get(key, []), *written.get(key, [])])] or [get(declared, key)]
+
+    try:
+        check_claims(declared.claims, setting_keys(), levels_of)
+    except ValueRefused as error:
+        raise StudyError(
+            source=source, key=error.key, value=error.value, why=error.why, allowed=error.allowed
+        ) from None
 
 
 def _at(values: dict[str, Any], key: str) -> Any:

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from study.base.errors import ValueRefused
 from study.base.strict import Declared
+from study.config.claims import Claim
 from study.config.sections import short_name
 from study.config.settings import Keys, setting_keys
 
@@ -129,14 +130,8 @@ class StudyFile(Keys):
         "two CPU cores.",
     )
     evidence: Evidence = Field(default_factory=lambda: Evidence.model_validate({}))
-    published: str | None = Field(
-        None,
-        description="Name of a folder in `replications`: the figures of its `published.csv` are shown beside the runs.",
-    )
-    claims_of: str | None = Field(
-        None,
-        description="Name of the replication whose claims are compared with what is measured here. none: that of "
-        "`published`.",
+    claims: list[Claim] = Field(
+        default_factory=list, description="What somebody claims, to be compared with what is measured here."
     )
 
     @property

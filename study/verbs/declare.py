@@ -95,7 +95,6 @@ HIDDEN = dict.fromkeys(
 EXTRAS = dict.fromkeys(("compare", "gate"), "study_extras.compare.verbs")
 EXTRAS |= {"tune": "study_extras.tune.verbs"}
 EXTRAS |= dict.fromkeys(("bundle", "unbundle"), "study_extras.bundle.verbs")
-EXTRAS |= {"claims": "study_extras.claims.verbs"}
 EXTRAS |= {"search": "study_extras.search.verbs"}
 """What packages beside the core offer. The help names these; the core imports none of them."""
 VERBS = SHOWN | HIDDEN | EXTRAS

@@ -28,9 +28,8 @@ from study_extras.tune import words
 from study_extras.tune.race import Race, Setting, Standing
 from study_extras.tune.space import Levels, Space, space_of
 
-ITS_OWN = ("factors", "only", "null_control", "replicates", "curve", "time", "effects", "contrast", "reduced")
-"""Keys of a study that its race does not take over, beside what it is compared with."""
-PUBLISHED = ("published", "claims_of")
+ITS_OWN = ("factors", "only", "null_control", "replicates", "curve", "time", "effects", "contrast", "reduced", "claims")
+"""Keys of a study that its race does not take over."""
 LEAST_MINUTES = 0.5
 RESULTS = Path("results")
 """Where Snakemake leaves them, in the folder of the start."""
@@ -110,7 +109,7 @@ class _Course:
     def write(self, tried: Sequence[Levels], runs: Mapping[Setting, int]) -> None:
         """Write the study's file."""
         many = [key for key, levels in self.space.factors.items() if len(levels) > 1]
-        own = {key: value for key, value in self.values.items() if key not in (*ITS_OWN, *PUBLISHED)}
+        own = {key: value for key, value in self.values.items() if key not in ITS_OWN}
         study = own | {
             "title": f"{own['title']}, tuned",
             "question": "Which settings train this network fastest on this machine?",

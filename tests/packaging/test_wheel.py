@@ -125,13 +125,6 @@ def test_the_command_makes_a_report_from_records_anywhere(installed: Path, resul
     assert "<style>" in page
 
 
-def test_the_claims_are_those_of_the_documents_that_lie_here(installed: Path, tmp_path: Path) -> None:
-    done = execute(installed, [str(installed / "bin" / "study"), "claims"], tmp_path)
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
-    shutil.copytree(ROOT / "replications" / "gpu_blog", tmp_path / "replications" / "gpu_blog")
-    assert "gpu_blog: Batch size 64 is the optimum" in say(installed, tmp_path, "claims")
-
-
 def test_the_command_reads_any_table_and_moves_records_aside(installed: Path, results: Path, tmp_path: Path) -> None:
     (tmp_path / "blog.csv").write_text("batch_size,seconds\n16,9.44\n32,10.50\n64,7.18\n128,10.52\n256,11.35\n")
     assert "no law fits better than a constant" in say(installed, tmp_path, "fit", "blog.csv")

@@ -160,20 +160,14 @@ def test_a_setting_that_did_not_learn_is_no_candidate_in_the_post(seen: Read) ->
     ]  # fmt: skip
 
 
-def test_each_published_claim_stands_beside_what_was_measured(seen: Read) -> None:
+def test_each_claim_stands_beside_what_was_measured_with_its_word(seen: Read) -> None:
     (rows,) = seen.table("Claim", "Measured here")
-    claims = {claim.words: claim for claim in study.open(EXAMPLE)["batch-size"].claims()}
-    assert len(rows) == 2
-    assert {row["Claim"] for row in rows} == set(claims)
-    for row in rows:
-        assert row["Source"] == claims[row["Claim"]].source
-    measured = {row["Claim"]: row["Measured here"] for row in rows}
-    (ratio,) = [said for claim, said in measured.items() if "9.97" in claim]
-    (optimum,) = [said for claim, said in measured.items() if "64" in claim]
-    for found in study.open(EXAMPLE)["speedup"].analysis().ratios:
-        assert number(found.ratio.value) in ratio
-    for group in study.open(EXAMPLE)["batch-size"].analysis().groups:
-        assert all(level in optimum for level in group.indistinguishable)
+    claims = [row for name in ("batch-size", "speedup") for row in study.open(EXAMPLE)[name].claims()]
+    assert [row["Claim"] for row in rows] == [claim.claim for claim in claims]
+    assert [row["Measured here"] for row in rows] == [claim.measured for claim in claims]
+    assert [row["Verdict"].partition(":")[0] for row in rows] == [
+        "not decided", "contradicted", "not decided", "not decided",
+    ]  # fmt: skip
 
 
 def test_the_post_copies_no_sentence_of_the_blog(post: Path) -> None:

@@ -1,24 +1,25 @@
-"""What the published documents print, and a user's own replication."""
+"""What the published documents print, and what their studies claim."""
 
 import csv
 import re
-import shutil
-from pathlib import Path
 
 import pytest
 
-from study.analysis.published.claims import claims_in
-from study.analysis.wording.sources import citation, document, place_words
-from study.artifacts.published import all_published, published_by, read_published
-from study.base.errors import StudyError
+import study
+from replications.published import beside, documents, main
 from study.base.files import ROOT
-from study.cli import main
 from study.config.load import read_selection, read_study
+from study.config.study import Study
 from study.host.plan.configuration import study_folders
-from tests.conftest import tiny_plan
+from tests.examples import results_of
 
-PUBLISHED = {one.name: one for one in all_published()}
+PUBLISHED = {one.name: one for one in documents()}
 SHARED = ROOT.parent / "shared" / "published"
+STUDIES = sorted((ROOT / "replications").glob("*/studies/*.yaml"))
+
+
+def named(name: str) -> Study:
+    return read_study(name, study_folders(), read_selection({"studies": [name]}))
 
 
 def test_every_document_names_its_title_and_its_kind() -> None:
@@ -26,7 +27,7 @@ def test_every_document_names_its_title_and_its_kind() -> None:
     for one in PUBLISHED.values():
         assert {figure.source for figure in one.figures} == set(one.sources)
         for source in one.sources.values():
-            assert source.title and source.short_name and source.kind
+            assert source["title"] and source["short_name"] and source["kind"]
 
 
 def test_the_facts_are_those_of_the_shared_list() -> None:
@@ -35,9 +36,9 @@ def test_the_facts_are_those_of_the_shared_list() -> None:
     sources = [source for one in PUBLISHED.values() for source in one.sources.values()]
     with (SHARED / "sources.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            (ours,) = [source for source in sources if source.short_name == row["short_name"]]
+            (ours,) = [source for source in sources if source["short_name"] == row["short_name"]]
             for key in ("title", "kind", "date", "address", "note"):
-                assert (getattr(ours, key) or "") == row[key]
+                assert (ours.get(key) or "") == row[key]
     values = sorted(figure.value for one in PUBLISHED.values() for figure in one.figures)
     with (SHARED / "published.csv").open(encoding="utf-8", newline="") as file:
         assert values == sorted(float(row["value"]) for row in csv.DictReader(file) if row["value"])
@@ -46,107 +47,51 @@ def test_the_facts_are_those_of_the_shared_list() -> None:
 def test_no_field_but_an_address_can_hold_a_persons_account_or_number() -> None:
     for one in PUBLISHED.values():
         for source in one.sources.values():
-            for key, value in source.model_dump(exclude={"dataset"}).items():
-                if key != "address":
+            for key, value in source.items():
+                if key not in ("address", "dataset"):
                     assert "@" not in str(value)
                     assert not re.search(r"\d{7,}", str(value))
-            assert not source.address or re.fullmatch(r"https://[\w./-]+", source.address)
-
-
-def test_the_figure_that_the_blog_shows_is_the_blogs() -> None:
-    post, figure = PUBLISHED["gpu_blog"].sources.values()
-    assert (figure.title, figure.address, figure.date) == (post.title, post.address, post.date)
-
-
-def test_a_citation_names_the_document_the_place_and_the_address() -> None:
-    (claim,) = [claim for claim in claims_in(PUBLISHED["gpu_blog"]) if claim.ratio == 9.97]
-    assert citation(claim.source, claim.place) == (
-        "the blog: GPU Acceleration: Unravelling Deep Learning Performance Gains (blog post, 2025-04-16), the text, "
-        "line 18 of published.csv; https://github.com/Zyzzbarth333/elec4630-blog"
-    )
-
-
-def test_a_document_without_date_or_address_says_neither() -> None:
-    lab = PUBLISHED["gpu_lab"].sources["report_b"]
-    assert document(lab) == "GPU lab (report B): Lab parts 1 to 5: training on CPU and GPU (student's lab report)"
-    assert citation(lab, "part 2").endswith("(student's lab report), part 2; no address is known")
-
-
-def test_places_are_named_once_with_every_line() -> None:
-    assert place_words(["table", "table", "part 2"], [3, 5, 9]) == (
-        "the table and part 2, lines 3, 5 and 9 of published.csv"
-    )
-    assert place_words(["log"]) == "the printed log"
-
-
-def test_a_plan_holds_the_figures_that_name_its_study_and_a_study_that_none_names_gets_all() -> None:
-    lab = PUBLISHED["gpu_lab"]
-    workers = published_by("published", "gpu_lab", "lab-workers")
-    assert {figure.study for figure in workers.figures} == {"lab-workers"}
-    assert published_by("published", "gpu_lab", "mine") == lab
-    plan = tiny_plan(published="gpu_blog", claims_of="gpu_lab")
-    assert plan.beside == PUBLISHED["gpu_blog"]
-    assert plan.claimed == lab
-    assert type(plan).of_text(plan.model_dump_json()) == plan
+            assert not source.get("address") or re.fullmatch(r"https://[\w./-]+", source["address"])
 
 
 def test_every_condition_is_a_level_that_a_study_of_the_replication_can_have() -> None:
     for name, one in PUBLISHED.items():
-        studies = [path.stem for path in (ROOT / "replications" / name / "studies").glob("*.yaml")]
-        assert {figure.study for figure in one.figures} - {None} <= set(studies)
+        studies = [path.stem for path in STUDIES if path.parent.parent.name == name]
+        assert {figure.study for figure in one.figures} - {""} <= set(studies)
         for figure in one.figures:
             assert figure.at.get("device", "cpu") in ("cpu", "cuda")
             assert figure.at.get("training.strategy", "single") in ("single", "ddp", "ddp_two_nodes")
             assert type(figure.at.get("training.batch_size", 1)) is int
 
 
-def test_an_installed_package_without_a_checkout_says_that_it_has_no_document(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("study.base.checkout.ROOT", tmp_path)
-    assert main(["claims"]) == 1
-    assert capsys.readouterr().err.startswith("error: claims: there is no folder replications")
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_a_studys_claims_are_the_printed_numbers_of_its_own_document(path: object) -> None:
+    """A ratio of 1 is a sentence of the lab, and no printed number."""
+    (path,) = [one for one in STUDIES if one == path]
+    document = PUBLISHED[path.parent.parent.name]
+    printed = {(figure.metric, figure.value) for figure in document.figures}
+    for claim in named(path.stem).claims:
+        assert claim.source.title in {source["title"] for source in document.sources.values()}
+        assert claim.ratio in (None, 1) or ("speedup", claim.ratio) in printed
+        assert all(("relative_performance", share.percent) in printed for share in claim.shares)
 
 
-def test_a_replication_that_is_not_there_is_named_with_those_that_are() -> None:
-    with pytest.raises(StudyError) as refused:
-        tiny_plan(published="gpu_blogg")
-    assert (refused.value.key, refused.value.value) == ("published", "gpu_blogg")
-    assert "gpu_blog" in refused.value.allowed
+def test_every_printed_ratio_and_share_is_claimed_by_a_study() -> None:
+    claims = [claim for path in STUDIES for claim in named(path.stem).claims]
+    claimed = {claim.ratio for claim in claims} | {share.percent for claim in claims for share in claim.shares} | {100}
+    metrics = ("speedup", "relative_performance")
+    assert {figure.value for one in PUBLISHED.values() for figure in one.figures if figure.metric in metrics} <= claimed
 
 
-@pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A replication of a user's own in the folder where he starts."""
-    monkeypatch.chdir(tmp_path)
-    folder = shutil.copytree(ROOT / "replications" / "cifar10_project", tmp_path / "replications" / "mine")
-    (folder / "studies" / "cifar10-cnn.yaml").rename(folder / "studies" / "cifar10-mine.yaml")
-    return folder
-
-
-def test_a_users_own_replication_is_found_beside_those_of_the_checkout(own: Path) -> None:
-    assert read_study("cifar10-mine", study_folders(), read_selection({})).published == "cifar10_project"
-    assert read_study("lab-device", study_folders(), read_selection({})).published == "gpu_lab"
-    assert {one.name for one in all_published()} == {*PUBLISHED, "mine"}
-    assert tiny_plan(published="mine").beside is not None
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "key", "value"),
-    [
-        ("training.batch_size", "training.batchsize", "training.batchsize", None),
-        ("report,log,cpu", "reports,log,cpu", "source", "reports"),
-        ("290.67", "fast", "value", "fast"),
-    ],
-)
-def test_a_broken_file_is_one_line_with_its_place(
-    own: Path, before: str, after: str, key: str, value: str | None
-) -> None:
-    file = own / "published.csv"
-    file.write_text(file.read_text(encoding="utf-8").replace(before, after), encoding="utf-8")
-    with pytest.raises(StudyError) as refused:
-        read_published(own)
-    assert refused.value.source.startswith("mine/published.csv")
-    assert refused.value.key == key
-    assert value is None or refused.value.value == value
+def test_a_printed_time_stands_beside_the_mean_of_its_setting(capsys: pytest.CaptureFixture[str]) -> None:
+    results = results_of("example-h200")
+    part = study.open(results)["batch-size"]
+    rows = [row.strip("| ").split(" | ") for row in beside(PUBLISHED["gpu_blog"], part)][2:]
+    assert len(rows) == 10  # five in its table and five in its figure, of stock fastai alone
+    level = next(one for one in part.analysis().groups[0].levels if one.label == "64")
+    assert level.time is not None
+    assert ["table", "cuda, fastai, 64", "7.18", f"{level.time.value:.3g}"] in [row[:4] for row in rows]
+    assert main([str(results), "batch-size"]) == 0
+    assert "| 7.18 |" in capsys.readouterr().out
+    assert main([str(results), "none"]) == 1
+    assert main([]) == 2

@@ -1,14 +1,12 @@
 """Epoch by epoch: times and losses as medians over the runs of a setting, accuracy as the mean, as everywhere."""
 
-import re
 from collections.abc import Collection, Mapping
 from statistics import fmean, median
 
 from pydantic import Field
 
-from study.analysis.words import device_words, number, setting_words
+from study.analysis.words import number, setting_words
 from study.artifacts.plan import Plan
-from study.artifacts.published import Published
 from study.artifacts.record import Record
 from study.artifacts.samples import Epoch
 from study.base.strict import Strict
@@ -29,8 +27,6 @@ class EpochGroup(Strict):
     rows: list[EpochRow]
 
 
-PUBLISHED = {"time": "training (s)", "loss_sum": "training loss, sum over steps"}
-"""Quantities of an epoch in ``published.csv``, by the end of the metric's name."""
 QUANTITIES = (
     ("training (s)", "train_seconds"),
     ("validation (s)", "valid_seconds"),
@@ -42,18 +38,16 @@ QUANTITIES = (
 
 
 def epochs_of(plan: Plan, records: Mapping[str, Record], counted: Collection[str]) -> list[EpochGroup]:
-    """Return our epochs, and those that the document beside the study prints, each with a cell for every epoch.
+    """Return the quantities of each setting, each with a cell for every epoch.
 
     ``counted`` are the names of the runs that count.
     """
     if plan.study.total in TOTALS_OF_INFERENCE:
         return []
     ours = _ours(plan, {name: records[name] for name in records if name in counted})
-    theirs = _published(plan.beside) if ours and plan.beside else {}
-    groups = ours | theirs
-    longest = max((len(cells) for rows in groups.values() for cells in rows.values()), default=0)
+    longest = max((len(cells) for rows in ours.values() for cells in rows.values()), default=0)
     found = []
-    for setting, rows in groups.items():
+    for setting, rows in ours.items():
         told = [EpochRow(quantity=name, cells=cells + [None] * (longest - len(cells))) for name, cells in rows.items()]
         found.append(EpochGroup(setting=setting, rows=told))
     return found
@@ -74,21 +68,6 @@ def _ours(plan: Plan, records: Mapping[str, Record]) -> Cells:
             cells = [_cell(name, [value for value in column if value is not None]) for column in columns]
             if any(cells):
                 found.setdefault(setting, {})[words] = cells
-    return found
-
-
-def _published(published: Published) -> Cells:
-    """Return the quantities of a document that prints its epochs, by each of its machines."""
-    printed: dict[tuple[str, str, str], dict[int, float]] = {}
-    for figure in published.figures:
-        epoch = re.fullmatch(r"epoch_(\d+)_(\w+)", figure.metric)
-        if epoch and epoch[2] in PUBLISHED:
-            where = figure.hardware or device_words(str(figure.at.get("device", "")))
-            printed.setdefault((figure.source, where, epoch[2]), {})[int(epoch[1])] = figure.value
-    found: Cells = {}
-    for (source, where, kind), values in printed.items():
-        cells = [number(values[epoch]) if epoch in values else None for epoch in range(1, max(values) + 1)]
-        found.setdefault(f"published ({published.sources[source].short_name}): {where}", {})[PUBLISHED[kind]] = cells
     return found
 
 

@@ -1,6 +1,5 @@
 """The content of the page on one study, as values for the template."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,23 +10,18 @@ from study.analysis.about.facts import glossary
 from study.analysis.analysis import Analysis
 from study.analysis.figures.svg import Chart
 from study.analysis.progress import Progress, missing_sentence, progress_of, progress_sentence
-from study.analysis.published.beside import Series, beside
-from study.analysis.published.claims import claims_in
-from study.analysis.published.measured import verdicts
 from study.analysis.report.drawings import (
     latency_chart,
     main_chart,
     order_chart,
     pairs_chart,
     phases_chart,
-    published_chart,
     ratios_chart,
     switch_charts,
 )
 from study.analysis.report.life import life_chart, life_sentence, with_gaps
-from study.analysis.rows import Levelled, level_rows, means_of
+from study.analysis.rows import Levelled, level_rows
 from study.analysis.screen.screen import Screen
-from study.analysis.wording.claims import ClaimRow, claim_row
 from study.analysis.words import short_key, total_words
 from study.artifacts.plan import Plan
 from study.config.study import TOTALS_OF_INFERENCE
@@ -45,7 +39,6 @@ class StudyView:
     progress: Progress
     unfinished: list[str]
     """How far the study is, which comes first; nothing where every planned run is there."""
-    claims: list[ClaimRow]
     glossary: list[tuple[str, str]]
     """What each factor of the study is, where a setting is named by several levels."""
     main: Chart | None
@@ -62,7 +55,6 @@ class StudyView:
     facts: list[tuple[str, str]]
     epochs: list[EpochGroup]
     runs: list[dict[str, Any]]
-    beside: list[Series]
     pictures: list[dict[str, str]]
     """Title, caption and address of each picture of the study's folder."""
     folder: str
@@ -79,11 +71,8 @@ def view(
     """Return all values that the template shows on one study."""
     study = plan.study
     groups = level_rows(study, frame, analysis.groups)
-    series = beside(study, frame, plan.beside, means_of(groups)) if plan.beside else []
-    found = verdicts(claims_in(plan.claimed), study, analysis) if plan.claimed else []
-    claimed = next((one.claim.ratio for one in found if one.claim.ratio), None)
-    pairs = pairs_chart(plan, groups, analysis, claimed) if analysis.ratios else None
-    charts = [*switch_charts(study, analysis), *_present(pairs, main_chart(plan, groups, analysis, series))]
+    pairs = pairs_chart(plan, groups, analysis) if analysis.ratios else None
+    charts = [*switch_charts(study, analysis), *_present(pairs, main_chart(plan, groups, analysis))]
     if study.total in TOTALS_OF_INFERENCE:
         charts = [*_present(latency_chart(groups)), *charts]
     progress = progress_of(plan, frame)
@@ -95,11 +84,10 @@ def view(
         screen=analysis.screen,
         progress=progress,
         unfinished=[f"{progress_sentence([progress])} {missing}"] if (missing := missing_sentence(progress)) else [],
-        claims=[claim_row(one) for one in found],
         glossary=glossary(study),
         main=charts[0] if charts else None,
         why=[*charts[1:], *_present(phases_chart(groups, analysis))],
-        against=_against(analysis, claimed, series),
+        against=_present(ratios_chart(analysis)),
         order=order_chart(plan, groups, analysis),
         life=_life(groups, frame),
         whole_time=life_sentence(frame),
@@ -112,16 +100,9 @@ def view(
         facts=list(analysis.about.facts.items()),
         epochs=analysis.about.epochs,
         runs=_runs(plan, frame, analysis.y),
-        beside=series,
         pictures=pictures,
         folder=folder,
     )
-
-
-def _against(analysis: Analysis, claimed: float | None, series: Sequence[Series]) -> list[Chart]:
-    """Return the ratios of the study's contrast with the claimed one, and the published ratios beside ours."""
-    beside = _present(*(published_chart(one) for one in series))
-    return _present(ratios_chart(analysis, claimed), *beside[:1])
 
 
 def _life(groups: Levelled, frame: pd.DataFrame) -> Chart | None:

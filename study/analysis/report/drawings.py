@@ -19,7 +19,6 @@ from study.analysis.figures.marks import Arrow, Dot, Row
 from study.analysis.figures.phases import phases_of
 from study.analysis.figures.rows import RowsChart, rows_chart
 from study.analysis.figures.svg import Chart
-from study.analysis.published.beside import TIMES, Series
 from study.analysis.rows import Levelled, over_means
 from study.analysis.table.exclusions import keys_of
 from study.analysis.words import device_words, place_words, setting_words, short, short_key
@@ -36,49 +35,48 @@ LOGARITHMIC_FROM = 3
 LATENCIES = ["latency_p50_seconds", "latency_p99_seconds"]
 
 
-def main_chart(plan: Plan, groups: Levelled, analysis: Analysis, published: Sequence[Series]) -> Chart | None:
-    """Return every run of every group, beside the published times except at a reduced size, which does less work."""
-    source, keys = None if plan.study.full else _published_times(published, analysis), keys_of(plan.study)[0]
-    beside = [(one.label, one.ours, one.published) for one in source.rows if one.ours] if source else []
+def main_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | None:
+    """Return every run of every group, with what the claims say of it."""
+    keys = keys_of(plan.study)[0]
+    claimed = _claimed(analysis)
     many = sum(len(group.levels) for group in analysis.groups) > MOST_WITH_ACCURACY
     drawn = []
     for group, own in groups:
         found = []
         for level in group.levels:
-            times = [time for label, ours, time in beside if (label, ours) == (level.label, level.time)]
             row = _row(plan, level, group, own, many)
-            found.append(replace(row, claimed=times[0] if times else None))
+            found.append(replace(row, claimed=claimed.get((group.label, level.label))))
         drawn.append(rows.Group(tuple(found), place_words(group.setting)))
-    caption = f"Diamonds are published times ({source.source.short_name}, {source.place}). " if source else ""
-    caption += _laws(analysis, plan.study)
+    caption = _laws(analysis, plan.study)
     log = _far_apart(analysis)
     by = "" if plan.study.effects else ", ".join(map(short_key, keys))
     words = f"Seconds{f' by {by}' if by else ''}{' on a logarithmic axis' if log else ''}"
-    key, headings = {"claim": "published, on other hardware"}, (by, "mean", "verdict")
+    headings = (by, "mean", "verdict")
     axis: Literal["linear", "log"] = "log" if log else "linear"
-    return rows_chart(RowsChart(tuple(drawn), analysis.screen.chart, words, caption, headings, axis, key=key))
+    return rows_chart(RowsChart(tuple(drawn), analysis.screen.chart, words, caption, headings, axis))
 
 
-def pairs_chart(plan: Plan, groups: Levelled, analysis: Analysis, claimed: float | None) -> Chart | None:
+def pairs_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | None:
     """Return the two sides of each ratio of the study's contrast, with an arrow from the slower mean to the faster one.
 
-    A diamond is where the ``claimed`` ratio puts the faster side. None where there are more pairs than can be read.
+    A diamond is where a claim puts a side. None where there are more pairs than can be read.
     """
-    frames, drawn = {group.setting: own for group, own in groups}, []
+    frames, claimed = {group.setting: own for group, own in groups}, _claimed(analysis)
+    drawn = []
     for ratio in analysis.ratios:
         pair = []
         for name in (ratio.slower, ratio.faster):
             if end := level_with(analysis.groups, ratio.at.levels | {ratio.contrast: name}):
                 row = _row(plan, end[1], end[0], frames[end[0].setting], brief=False)
-                pair.append(replace(row, label=capital(side(ratio.contrast, name)), bold=False, look="other"))
+                claim, words = claimed.get((end[0].label, end[1].label)), capital(side(ratio.contrast, name))
+                pair.append(replace(row, label=words, bold=False, look="other", claimed=claim))
         times = ratio.together
         if len(pair) == 2 and times.value < 1:
             pair, times = pair[::-1], inverse(times)
         if len(pair) < 2 or pair[0].mean is None or len(analysis.ratios) > MOST_PAIRS:
             return None
         told = excludes_one(times)
-        claim = pair[0].mean / claimed if claimed and times is ratio.together else None
-        pair[1] = replace(pair[1], claimed=claim, bold=told, look="answer" if told else "other")
+        pair[1] = replace(pair[1], bold=told, look="answer" if told else "other")
         rowed = tuple(replace(row, verdict=row.under or row.verdict, under="") for row in pair)
         arrow = Arrow(f"{short(times.value)} times", bounds(times).strip(" ()"))
         drawn.append(rows.Group(rowed, capital(setting_words(ratio.at.levels)), arrow=arrow))
@@ -86,6 +84,11 @@ def pairs_chart(plan: Plan, groups: Levelled, analysis: Analysis, claimed: float
     words = f"Seconds{' on a logarithmic axis' if axis == 'log' else ''}. An arrow is the ratio of two means."
     chart = RowsChart(tuple(drawn), analysis.screen.chart, words, headings=("", "mean", ""), axis=axis)
     return rows_chart(chart)
+
+
+def _claimed(analysis: Analysis) -> dict[tuple[str, str], float]:
+    """Return the seconds at which a claim puts a level, the first claim's, by the labels of its group and of itself."""
+    return {(mark.group, mark.level): mark.seconds for claim in analysis.claims[::-1] for mark in claim.marks}
 
 
 def _laws(analysis: Analysis, study: Study) -> str:
@@ -131,16 +134,6 @@ def _row(plan: Plan, level: Level, group: Group, every: pd.DataFrame, brief: boo
     )
 
 
-def _published_times(published: Sequence[Series], analysis: Analysis) -> Series | None:
-    """Return the first published table of times that stands beside the mean of a level; None without one.
-
-    A document may print the same times again, in a figure.
-    """
-    means = [(level.label, level.time) for group in analysis.groups for level in group.levels if level.time]
-    of_time = [series for series in published if series.metric == "fit_time"]
-    return next((one for one in of_time if any((row.label, row.ours) in means for row in one.rows)), None)
-
-
 def phases_chart(groups: Levelled, analysis: Analysis) -> Chart | None:
     """Return the parts of the training time of each level over its runs that count."""
     return bars_chart(phases_of(groups, analysis))
@@ -159,15 +152,21 @@ def latency_chart(groups: Levelled) -> Chart | None:
     return rows_chart(RowsChart(tuple(drawn), "Latency", words, headings=headings, unit=" ms", key=key))
 
 
-def _ratios(title: str, subtitle: str, groups: Sequence[rows.Group], claim: str = "published") -> Chart | None:
+def _ratios(title: str, subtitle: str, groups: Sequence[rows.Group]) -> Chart | None:
     """Return ratios on a logarithmic axis, with a line at 1."""
-    key = {"run": "one pair of settings", "mean": "ratio, 95% interval", "bare": "ratio, no interval", "claim": claim}
+    key = {
+        "run": "one pair of settings",
+        "mean": "ratio, 95% interval",
+        "bare": "ratio, no interval",
+        "claim": "the claim",
+    }
     headings = ("", "times", "")
     return rows_chart(RowsChart(tuple(groups), title, subtitle, headings=headings, axis="ratio", unit="", key=key))
 
 
-def ratios_chart(analysis: Analysis, claimed: float | None) -> Chart | None:
-    """Return the ratios of the study's contrast, beside the claimed one."""
+def ratios_chart(analysis: Analysis) -> Chart | None:
+    """Return the ratios of the study's contrast, beside the first that is claimed."""
+    claimed = next((one.claimed for one in analysis.claims if one.kind == "ratio"), None)
     drawn = [
         Row(
             setting_words(ratio.at.levels) or f"{device_words(ratio.slower)} over {device_words(ratio.faster)}",
@@ -180,8 +179,7 @@ def ratios_chart(analysis: Analysis, claimed: float | None) -> Chart | None:
     ]
     words = "Ratios of times, paired within blocks, on a logarithmic axis"
     words += "" if any(row.low is not None for row in drawn) else "; too few clean runs for an interval"
-    title = "The ratios, and the published claim" if claimed else "The ratios"
-    return _ratios(title, words, [rows.Group(tuple(drawn))], "the published claim")
+    return _ratios("The ratios, and the claim" if claimed else "The ratios", words, [rows.Group(tuple(drawn))])
 
 
 def switch_charts(study: Study, analysis: Analysis) -> list[Chart]:
@@ -219,21 +217,6 @@ def _pair_dots(study: Study, analysis: Analysis, switches: Switches, effect: Eff
             other = level_with([group], level.setting.levels | {key: by_name[effect.level]})
             dots += [Dot(level.time.value / other[1].time.value)] if other and other[1].time else []
     return tuple(dots)
-
-
-def published_chart(series: Series) -> Chart | None:
-    """Return the published ratios of a table beside ours; None where it has no ratio or nothing was measured."""
-    known = [(row, row.ours_ratio) for row in series.rows if row.ours_ratio]
-    if series.metric not in TIMES or series.base is None or len(known) < 2:
-        return None
-    drawn = [
-        Row(row.label, mean=ratio.value, low=ratio.low, high=ratio.high, claimed=row.published_ratio)
-        for row, ratio in known
-    ]
-    base = f"{series.setting} {series.base}" if series.base.isdecimal() else series.base
-    title = f"{series.words.removesuffix(' (s)').capitalize()} relative to {base}"
-    title += f", {series.ours_with}" if series.ours_with else ""
-    return _ratios(title, "The same ratio here and as it was published", [rows.Group(tuple(drawn))])
 
 
 def order_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | None:

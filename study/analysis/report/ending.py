@@ -27,6 +27,9 @@ def screen_lines(analysis: Analysis) -> list[str]:
     """Return one study's first screen, each line with its name before it."""
     screen = analysis.screen
     parts = [("answer", analysis.answer.replace("**", "")), ("job", "; ".join(screen.job))]
+    for row, before in zip(analysis.claims, [None, *analysis.claims], strict=False):
+        claim = "the same" if before and before.claim == row.claim else f'"{row.claim}"'
+        parts.append(("claim", f"{row.word}: {claim}. {row.measured}{f': {row.note}' if row.note else ''}"))
     if screen.limit:
         parts.append(("limit", f"{screen.limit.phase}: {screen.limit.text[0].lower()}{screen.limit.text[1:]}"))
     may = " ".join(f"{change.cause} {change.becomes}" for change in screen.changes)

@@ -23,7 +23,6 @@ from study.analysis.progress import missing_sentence, progress_of, progress_sent
 from study.analysis.report.context import StudyView, view
 from study.analysis.report.tables import level_row, resources, sensitivity_words
 from study.analysis.result import StudyResult, kept_result, result_of
-from study.analysis.wording.sources import document
 from study.analysis.words import (
     bytes_words,
     coefficients,
@@ -135,7 +134,6 @@ def _templates() -> Environment:
     environment.filters |= {
         "prose": prose,
         "breakable": breakable,
-        "document": document,
         "sha256": content_hash,
     }
     return environment

@@ -13,6 +13,7 @@ from pydantic import Field
 from scipy import special, stats
 
 from study.analysis.stats.log_model import SIGNIFICANCE
+from study.analysis.stats.usable import Estimate
 from study.base.strict import Strict
 
 FEW_RUNS = 3
@@ -76,6 +77,17 @@ def learning_of(
         learned = {"learned": True, "unclear": None}.get(reason, False)
         found[level] = Learning(learned=learned, reason=reason, accuracy=means[level], runs=len(values))
     return found
+
+
+def accuracy_of(accuracies: Sequence[float]) -> Estimate | None:
+    """Return the mean accuracy of some runs with a t interval; no interval below three runs, or where all are equal."""
+    if not len(accuracies):
+        return None
+    mean, runs = fmean(accuracies), len(accuracies)
+    spread = float(np.std(accuracies, ddof=1)) if runs >= FEW_RUNS else 0.0
+    reach = float(special.stdtrit(runs - 1, 1 - SIGNIFICANCE / 2)) * spread / runs**0.5 if spread else None
+    low, high = (None, None) if reach is None else (mean - reach, mean + reach)
+    return Estimate(value=mean, low=low, high=high)
 
 
 def _against_chance(

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 from study.artifacts.plan import Plan
 from study.artifacts.prepared import ImageRequest
-from study.artifacts.published import Published, published_by
 from study.artifacts.run import Run, image_name
 from study.artifacts.setting import Setting, settings_of, slug
 from study.base.errors import StudyError
@@ -80,15 +79,8 @@ def make_plan(
         engine=choice.engine,
         engine_reason=choice.reason,
         images=shared.images,
-        published=_published(name, study),
         packages=shared.packages,
     )
-
-
-def _published(name: str, study: Study) -> dict[str, Published]:
-    """Return the printed figures that concern the study, by the replications that it names."""
-    named = {"published": study.published, "claims_of": study.claims_of}
-    return {document: published_by(key, document, name) for key, document in named.items() if document}
 
 
 def _combinations(name: str, study: Study) -> Iterator[tuple[Settings, int]]:

@@ -10,9 +10,8 @@ from study.analysis.figures.order import Executed, order_chart
 from study.analysis.figures.rows import Group, RowsChart, rows_chart
 from study.analysis.figures.style import canvas, letters, plot, ticks
 from study.analysis.figures.svg import Chart, inline
-from study.analysis.published.beside import beside
 from study.analysis.report.drawings import main_chart
-from study.analysis.rows import level_rows, means_of
+from study.analysis.rows import level_rows
 from study.analysis.table.rows import table
 from tests.unit.analysis.planted import analysis_of
 from tests.unit.analysis.test_golden_page import planned, recorded
@@ -151,20 +150,13 @@ def test_the_order_of_execution_marks_each_new_start() -> None:
     assert order_chart(runs[:2]) is None
 
 
-def test_the_main_chart_has_the_first_published_times_beside_the_settings_that_they_are_of() -> None:
-    """The document prints them twice, in a table and in a figure, and of a GPU alone."""
+def test_the_main_chart_has_a_diamond_where_a_claim_puts_a_setting() -> None:
+    """The claim says what four sizes reach on a GPU, so the CPU's rows have none."""
     plan = planned()
     frame = table(plan, {run.name: recorded(plan, at) for at, run in enumerate(plan.runs)})
-    analysis = analysis_of(plan.study, frame)
-    groups = level_rows(plan.study, frame, analysis.groups)
-    assert plan.beside is not None
-    series = beside(plan.study, frame, plan.beside, means_of(groups))
-    assert [one.table for one in series if one.metric == "fit_time"] == ["table", "figure"]
-    chart = main_chart(plan, groups, analysis, series)
-    assert chart is not None
-    assert len(places(chart.wide, "claim")) + len(places(chart.wide, "beyond contra")) == 4  # of a GPU alone
-    assert "Diamonds are published times (the blog, the table)." in chart.caption
-    reduced = plan.model_copy(update={"study": plan.study.model_copy(update={"full": {"training.epochs": 3}})})
-    less = main_chart(reduced, groups, analysis, series)
-    assert less is not None
-    assert "published" not in less.caption + "".join(told for _, told in less.key)
+    for full, diamonds in (({}, 4), ({"training.epochs": 3}, 0)):
+        study = plan.study.model_copy(update={"full": full})
+        analysis = analysis_of(study, frame)
+        chart = main_chart(plan, level_rows(study, frame, analysis.groups), analysis)
+        assert chart is not None
+        assert len(places(chart.wide, "claim")) + len(places(chart.wide, "beyond contra")) == diamonds

@@ -28,7 +28,7 @@ def words(view: StudyView) -> Iterator[tuple[str, str]]:
     screen = view.screen
     yield "answer", view.answer.replace("**", "")
     yield "job", " ".join(screen.job)
-    for row in view.claims:
+    for row in view.analysis.claims:
         yield from (("claim", row.claim), ("measured", row.measured), ("source", row.source))
     if view.main:
         yield from (("chart", view.main.title), ("caption", view.main.caption))
@@ -48,7 +48,7 @@ def check(results: Path, study: str) -> None:
     assert not long
     terminal = " ".join(screen_lines(result.analysis))
     for name, text in found:
-        if name in ("answer", "change", "next"):
+        if name in ("answer", "claim", "measured", "change", "next"):
             assert text in terminal
 
 

@@ -305,11 +305,26 @@ SEEN = [
 ]
 
 
+SOURCE = {
+    "title": "A blog", "kind": "blog post", "date": "2025-04-16", "hardware": "a small GPU", "runs": "one run each",
+    "address": "https://a.example/blog",
+}  # fmt: skip
+CLAIMS = [
+    {"claim": "Batch size 128 is the fastest", "best": {BATCH: 128}, "at": {"device": "cuda"}, "source": SOURCE},
+    {"claim": "The others reach 50% to 90% of its speed", "shares": [{"setting": {BATCH: 16}, "percent": 50},
+     {"setting": {BATCH: 32}, "percent": 90}, {"setting": {BATCH: 64}, "percent": 60}], "of": {BATCH: 128},
+     "at": {"device": "cuda"}, "source": SOURCE},
+    {"claim": "The GPU is 12 times as fast as the CPU", "ratio": 12, "slower": {"device": "cpu"},
+     "faster": {"device": "cuda"}, "at": {BATCH: 64}, "source": SOURCE | {"differs": "The data were photographs."}},
+    {"claim": "It trains in 7 s", "seconds": 7, "at": {"device": "cuda", BATCH: 128}, "source": SOURCE},
+]  # fmt: skip
+
+
 def planned() -> Plan:
-    """Four batch sizes on two devices, beside a published document."""
+    """Four batch sizes on two devices, with a claim of each kind that has a row of its own."""
     factors = {"device": ["cpu", "cuda"], BATCH: [16, 32, 64, 128]}
     data = {"source": "generated", "images": 200, "image_size": 40}
-    values = TRANSFER | {"dataset": data, "factors": factors, "contrast": "device", "published": "gpu_blog"}
+    values = TRANSFER | {"dataset": data, "factors": factors, "contrast": "device", "claims": CLAIMS}
     return with_gpu(tiny_plan(**values, replicates=3))
 
 

@@ -24,7 +24,6 @@ from study.analysis.table.rows import table
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
-from study.artifacts.published import all_published
 from study.base.files import write_new
 from tests.conftest import ROOT, tiny_plan, write_photos
 from tests.examples import results_of
@@ -97,8 +96,7 @@ def test_the_report_is_one_file_that_asks_the_network_for_nothing(tmp_path: Path
     assert "@import" not in text
     assert "url(" not in text
     links = [str(attributes["href"]) for tag, attributes in page.tags if tag == "a"]
-    documents = {source.address for one in all_published() for source in one.sources.values() if source.address}
-    files = [link for link in links if not link.startswith("#") and link not in documents]
+    files = [link for link in links if not link.startswith("#")]
     assert all(link.startswith("tiny/") and (tmp_path / link).exists() for link in files)
     policy = next(str(tag["content"]) for name, tag in page.tags if name == "meta" and "http-equiv" in tag)
     own = {name: re.search(f"<{name}>(.*?)</{name}>", text, re.DOTALL) for name in ("style", "script")}
@@ -128,10 +126,11 @@ def test_every_link_within_the_page_leads_to_a_part_of_it(tmp_path: Path) -> Non
 def test_the_claims_come_before_the_chart_and_before_all_that_is_folded(tmp_path: Path) -> None:
     """Six loaders are six answers."""
     factors = {"device": ["cuda"], "loader.workers": [0, 1, 2, 3, 4, 5, 6], "training.batch_size": [8, 16]}
-    analysed(with_gpu(tiny_plan(factors=factors, replicates=3, published="gpu_blog")), tmp_path)
+    claim = {"claim": "Batch size 16 is best", "best": {"training.batch_size": 16}, "source": {"title": "A report"}}
+    analysed(with_gpu(tiny_plan(factors=factors, replicates=3, claims=[claim])), tmp_path)
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
-    claim, chart, folded = (text.index(part) for part in ("atch size 64 is the ", "<figure>", "<details"))
-    assert claim < chart < folded
+    row, chart, folded = (text.index(part) for part in ("Batch size 16 is best", "<figure>", "<details"))
+    assert row < chart < folded
 
 
 def test_a_list_of_all_studies_gives_the_answer_of_each_and_the_screen_counts_the_notes_that_are_folded(
@@ -304,21 +303,6 @@ def test_the_report_shows_parameters_and_every_epochs_time_and_losses(tmp_path: 
     assert "training loss, sum over steps 1298 674" in eight
 
 
-def test_the_losses_that_a_document_printed_stand_among_ours_epoch_by_epoch(tmp_path: Path) -> None:
-    plan = tiny_plan(factors={"device": ["cpu"], "training.batch_size": [4, 8]}, published="cifar10_project")
-    analysed(plan, tmp_path)
-    page = (tmp_path / "report.html").read_text(encoding="utf-8").replace("–", "none")  # noqa: RUF001
-    text = re.sub(r"(<[^>]*>|\s)+", " ", page)
-    (printed,) = re.findall(
-        r"published \(CIFAR-10 mini-project\): Intel CPU \(Colab\) "
-        r"(?:training \(s\) [\d. ]+)?training loss, sum over steps ([\d. ]+)",
-        text,
-    )
-    assert len(printed.split()) == 10
-    assert (printed.split()[0], printed.split()[-1]) == ("1298", "674")
-    assert re.search(r"CPU, batch size 4 training \(s\) [\d.]+ none none", text)
-
-
 def test_a_line_ends_within_a_name_after_a_hyphen_or_an_underscore_alone() -> None:
     assert breakable("bf16-channels_last-r1") == "bf16-<wbr>channels_<wbr>last-<wbr>r1"
     assert breakable("cuda graph + <b>-_x") == "cuda graph + &lt;b&gt;-_<wbr>x"
@@ -432,7 +416,7 @@ def test_with_three_factors_there_is_a_ratio_at_each_level_of_the_others(tmp_pat
     plan = with_gpu(tiny_plan(factors=factors, replicates=2, contrast="device"))
     analysis = analysed(plan, tmp_path)
     assert {ratio.at.levels["training.drop_last"] for ratio in analysis.ratios} == {True, False}
-    chart = ratios_chart(analysis, None)
+    chart = ratios_chart(analysis)
     assert chart and chart.wide.count(">batch size ") == len(analysis.ratios) == 4
 
 

@@ -1,0 +1,98 @@
+"""The settings that a claim is about, and how many times as long one takes as another."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from study.analysis.answers.contrast import is_explained, is_unclear
+from study.analysis.answers.group import Group, Level
+from study.analysis.stats.groups import GroupFit
+from study.analysis.stats.ratios import Ratio, quotient_of
+from study.analysis.stats.usable import Estimate, estimate
+from study.analysis.words import device_words
+from study.artifacts.setting import Levels, level_words
+from study.config.settings import get
+from study.config.study import Study, shown
+
+
+@dataclass(frozen=True)
+class End:
+    """One setting that has a time."""
+
+    place: int
+    group: Group
+    level: Level
+    time: Estimate
+
+    @property
+    def levels(self) -> Levels:
+        """Its levels, and those that its group shares."""
+        return self.group.setting.levels | self.level.setting.levels
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The settings of a study that have a time."""
+
+    study: Study
+    fitted: Sequence[GroupFit]
+    groups: Sequence[Group]
+    ratios: Sequence[Ratio]
+    """Of the study's contrast."""
+
+    def has(self, key: str, level: object) -> bool:
+        """Return whether the study varies a key over this level, or has it fixed at it."""
+        own = self.study.factors.get(key, [get(self.study, key)])
+        return self.words(key, level) in [self.words(key, one) for one in own]
+
+    def words(self, key: str, level: object) -> str:
+        """Return a level in words."""
+        return level_words(key, shown(self.study, key, level))
+
+    def ends(self, *chosen: Levels) -> list[End]:
+        """Return the settings that have these levels. A level that the study does not vary is its own."""
+        wanted = {key: self.words(key, level) for levels in chosen for key, level in levels.items()}
+        ends = [
+            End(place, group, level, level.time)
+            for place, group in enumerate(self.groups)
+            for level in group.levels
+            if level.time
+        ]
+        return [
+            end
+            for end in ends
+            if all(self.words(key, end.levels.get(key, get(self.study, key))) == one for key, one in wanted.items())
+        ]
+
+    @staticmethod
+    def rest(end: End, *named: Levels) -> Levels:
+        """Return the levels of a setting without the ``named`` keys."""
+        return {key: level for key, level in end.levels.items() if not any(key in one for one in named)}
+
+    def others(self, own: End, at: Levels, named: Levels) -> list[End]:
+        """Return the settings that differ from ``own`` in the ``named`` keys alone."""
+        rest, ends = self.rest(own, named), self.ends(at)
+        return [end for end in ends if self.rest(end, named) == rest and end.levels != own.levels]
+
+    def name(self, end: End, named: Levels) -> str:
+        """Return what the claim tells a setting by, in words."""
+        return ", ".join(device_words(self.words(key, end.levels[key])) for key in named if key in end.levels)
+
+    def over(self, slower: End, faster: End, tests: int = 1) -> Estimate:
+        """Return the time of one setting over that of another; without bounds where the machine may explain it."""
+        for one in self.ratios:
+            sides = [self.words(one.contrast, end.levels[one.contrast]) for end in (slower, faster)]
+            same = self.rest(slower, {one.contrast: ""}) == self.rest(faster, {one.contrast: ""})
+            if same and sides == [one.slower, one.faster] and one.at.levels.items() <= slower.levels.items():
+                return without_bounds(one.together) if is_explained(one) or is_unclear(one) else one.together
+        if any(end.level.undetermined or end.group.machine for end in (slower, faster)):
+            return Estimate(value=slower.time.value / faster.time.value, low=None, high=None)
+        fits = self.fitted[slower.place].fits
+        if slower.place == faster.place and fits:
+            return estimate(fits.raw.ratio(slower.level.label, faster.level.label))
+        ends = ((slower.place, slower.level.label), (faster.place, faster.level.label))
+        return quotient_of(self.fitted, *ends, self.study.total, tests)
+
+
+def without_bounds(one: Estimate) -> Estimate:
+    """Return a value whose interval says nothing."""
+    return Estimate(value=one.value, low=None, high=None)

@@ -1,1 +1,0 @@
-"""The figures and claims of published documents, beside the runs here."""

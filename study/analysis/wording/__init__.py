@@ -1,1 +1,0 @@
-"""The claims and their sources in words."""

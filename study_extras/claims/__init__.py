@@ -1,1 +1,0 @@
-"""Published claims, re-examined on the figures that were printed with them."""
