@@ -63,11 +63,11 @@ def as_text(found: Sequence[Compared]) -> str:
 
 def _lines(found: Compared) -> Iterator[str]:
     names = [found.pairs[0].first, *(pair.second for pair in found.pairs)]
-    yield found.study
+    yield f"{found.study}: {TOTALS[found.total].replace(' (s)', '')}"
     if found.ranking:
         yield from ranking_lines(found.ranking)
     for pair in found.pairs:
-        yield from verdict_lines(pair, TOTALS[found.total].replace(" (s)", ""))
+        yield from verdict_lines(pair)
         yield from settings_table(pair)
         yield from reasons(pair)
     yield margin_line(found.margin)

@@ -32,6 +32,7 @@ def share(text: str) -> float:
     argument("--study", action="append", default=[], help="only this study (repeatable; default: all that each has)"),
     argument("--margin", type=share, help="ratios up to 1 + this count as equivalent (default: the study's own)"),
     argument("--output", type=free, help="write the comparison as JSON, too"),
+    argument("--page", type=free, metavar="FILE", help="write it as a page, too"),
 )
 def compare(options: argparse.Namespace) -> None:
     """Say which of several results folders is faster at the same work, how sure that is, and what differs."""
@@ -46,6 +47,10 @@ def compare(options: argparse.Namespace) -> None:
     if options.output:
         values = [one.model_dump(mode="json") for one in found]
         write_whole(options.output, json.dumps(values, indent=1, allow_nan=False))
+    if options.page:
+        from study_extras.compare.page import write_page
+
+        write_page(found, options.page)
     print_lines(as_text(found))
 
 

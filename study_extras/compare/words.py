@@ -2,31 +2,41 @@
 
 from collections.abc import Mapping, Sequence
 
-from study.analysis.words import agreeing, listed, number
+from study.analysis.answers.context import bounds, inverse
+from study.analysis.words import agreeing, listed, number, short
 from study_extras.compare.more_starts import MOST_MORE, More
-from study_extras.compare.statistics import PHASES, STATES, Compared, Margin, Pair, Ranking, Verdict
+from study_extras.compare.statistics import PHASES, STATES, Compared, Margin, Pair, Ranking
 
-VERDICTS: dict[Verdict, str] = {
-    "faster": "faster",
-    "slower": "slower",
-    "equivalent": "equivalent",
-    "not_enough_starts": "not enough starts",
-}
 LEAST_SHARE = 0.05
 """Share of the whole difference from which a phase is named."""
 
 
-def verdict_lines(pair: Pair, total: str) -> list[str]:
+def answer_of(pair: Pair) -> str:
+    """Return what the second result is beside the first, over all settings and in how many of them."""
+    ratio, names = pair.overall.ratio, f"{pair.second} and {pair.first} are"
+    if pair.overall.verdict == "equivalent":
+        return f"{names} **equal within {100 * pair.margin:.3g}%**: {short(ratio.value)} times as long{bounds(ratio)}."
+    if pair.overall.verdict == "not_enough_starts":
+        return f"{names} **tied**: {short(ratio.value)} times as long{bounds(ratio)}."
+    if pair.overall.verdict == "faster":
+        times = inverse(ratio)
+        told = f"{pair.second} is **{short(times.value)} times as fast** as {pair.first}{bounds(times)}"
+    else:
+        told = f"{pair.second} takes **{short(ratio.value)} times as long** as {pair.first}{bounds(ratio)}"
+    alike = sum(one.verdict == pair.overall.verdict for one in pair.settings)
+    return f"{told}; by itself in {alike} of {len(pair.settings)} settings." if len(pair.settings) > 1 else f"{told}."
+
+
+def verdict_word(found: Compared, margin: float) -> str:
+    """Return the verdict in the words of every report."""
+    return {"equivalent": f"equal within {_percent(margin)}", "not_enough_starts": "tied"}.get(
+        found.verdict, found.verdict
+    )
+
+
+def verdict_lines(pair: Pair) -> list[str]:
     """Return the sentence that answers, and what it rests on."""
-    found, between = pair.overall, f"{_interval(pair.overall)} times those of {pair.first}"
-    margin = _percent(pair.margin)
-    said = {
-        "faster": f"{pair.second} is faster than {pair.first}",
-        "slower": f"{pair.second} is slower than {pair.first}",
-        "equivalent": f"{pair.second} is equivalent to {pair.first} within {margin}",
-        "not_enough_starts": f"Not enough starts to tell {pair.second} from {pair.first}",
-    }
-    return [f"{said[found.verdict]}: its times ({total}) are {between}.", *_starts(pair, margin)]
+    return [answer_of(pair).replace("**", ""), *_starts(pair, _percent(pair.margin))]
 
 
 def _starts(pair: Pair, margin: str) -> list[str]:
@@ -52,20 +62,13 @@ def _more(more: More, margin: str) -> str:
     )
 
 
-def _verdict(found: Compared) -> str:
-    more = found.more
-    if more is None:
-        return VERDICTS[found.verdict]
-    count = f"{more.starts}" if more.starts else f"over {MOST_MORE}"
-    return f"{VERDICTS[found.verdict]}: {count} more of each"
+def _verdict(found: Compared, margin: float) -> str:
+    more, word = found.more, verdict_word(found, margin)
+    return word if more is None else f"{word}: {more.starts or f'over {MOST_MORE}'} more of each"
 
 
 def _counted(starts: int, kind: str = "") -> str:
     return f"{starts} {kind}{agreeing(starts, 'start', 'starts')}"
-
-
-def _interval(found: Compared) -> str:
-    return f"{number(found.ratio.value)} ({_bounds(found)})"
 
 
 def _bounds(found: Compared) -> str:
@@ -97,7 +100,7 @@ def settings_table(pair: Pair) -> list[str]:
             str(found.setting),
             number(found.ratio.value),
             _bounds(found),
-            _verdict(found),
+            _verdict(found, pair.margin),
             " and ".join(map(str, found.runs)),
             " and ".join("-" if one is None else f"{one:.1%}" for one in found.accuracies),
         )

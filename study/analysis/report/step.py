@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from pydantic import TypeAdapter, ValidationError
 
@@ -99,23 +99,28 @@ def _make_older(page: Path, selection: Path) -> None:
 def write_page(found: Sequence[StudyResult], linked: Path, output: Path) -> None:
     """Write the report on some studies to ``output``, in one piece; its links lead to the folder ``linked``."""
     views = [_view(one, linked, output.parent) for one in found]
-    template = _templates().get_template
+    template = templates().get_template
     text = template("report.html.j2").render(
         studies=views,
         unfinished=None
         if all(view.progress.whole for view in views)
         else progress_sentence([v.progress for v in views]),
-        style=template("report.css").render(day=PALETTE, night=NIGHT),
+        style=stylesheet(),
         script=template("report.js").render(),
     )
     write_whole(output, text)
 
 
+def stylesheet() -> str:
+    """Return the style of every page."""
+    return templates().get_template("report.css").render(day=PALETTE, night=NIGHT)
+
+
 @functools.cache
-def _templates() -> Environment:
-    """Return the templates of the page with their filters; each is compiled once a process."""
+def templates(package: str = "study.analysis.report") -> Environment:
+    """Return the templates of a package and of the page, with their filters; each is compiled once a process."""
     environment = Environment(
-        loader=PackageLoader("study.analysis.report"),
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader("study.analysis.report")]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -1,6 +1,7 @@
 """Results side by side: what a second start would change is in every verdict."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -136,8 +137,8 @@ def test_every_comparison_without_a_verdict_says_how_many_more_starts_it_needs()
 def test_a_spread_that_a_hundred_starts_do_not_overcome_is_said_without_a_number() -> None:
     found = pair(3, (2, 2), 1.0, spread=0.5)
     assert found.overall.more and found.overall.more.starts is None
-    assert verdict_lines(found, "training time")[2].startswith("More than 100 more starts of each would be needed to")
-    assert "not enough starts: over 100 more of each" in settings_table(found)[1]
+    assert verdict_lines(found)[2].startswith("More than 100 more starts of each would be needed to")
+    assert "tied: over 100 more of each" in settings_table(found)[1]
 
 
 def test_a_phase_and_a_clock_that_changed_are_where_the_difference_lies() -> None:
@@ -272,10 +273,14 @@ def test_a_planted_slowdown_is_found_in_two_folders_with_what_differs(
     plan = tiny_plan(factors=FACTORS, replicates=4)
     newer = MACHINE.model_copy(update={"libraries": MACHINE.libraries | {"torch": "9.9"}})
     folders = [result(tmp_path / "old", plan, slower(1.0)), result(tmp_path / "new", plan, slower(1.05, newer))]
-    assert main(["compare", *map(str, folders), "--output", str(tmp_path / "found.json")]) == 0
+    written = ["--output", str(tmp_path / "found.json"), "--page", str(tmp_path / "found.html")]
+    assert main(["compare", *map(str, folders), *written]) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[0] == "tiny"
-    assert said[1].startswith("new is slower than old: its times (training time) are 1.05 (95%: 1.05 to 1.05) times")
+    assert said[0] == "tiny: training time"
+    assert said[1] == "new takes 1.05 times as long as old (95%: 1.05 to 1.05); by itself in 2 of 2 settings."
+    page = (tmp_path / "found.html").read_text(encoding="utf-8")
+    assert re.sub("<[^>]*>", "", re.findall('<p class="answer">(.*)</p>', page)[0]).replace("\xa0", " ") == said[1]
+    assert page.count('<g class="mark mean"') == 3  # on a desk, on a phone and in the legend
     assert [line.split() for line in said if line.strip().startswith("torch")] == [["torch", "2.0", "9.9"]]
     (found,) = (
         Compared.model_validate_json(json.dumps(one)) for one in json.loads((tmp_path / "found.json").read_text())
@@ -298,7 +303,7 @@ def test_a_comparison_without_a_verdict_tells_how_many_more_starts_each_setting_
     said = capsys.readouterr().out
     asked = more_starts(np.log(1.04 * 1.01 / 1.03) / 2, np.log(1.03) / np.sqrt(2), (2, 2), 0.05)
     assert f"\n{asked.starts} more starts of each would show that they are equivalent within 5%, in four of " in said
-    assert said.count("  not enough starts: ") == 2
+    assert said.count("  tied: ") == 2
     (found,) = json.loads((tmp_path / "found.json").read_text())
     assert found["pairs"][0]["overall"]["more"] == {"starts": asked.starts, "test": "equivalence"}
     assert all(one["more"]["starts"] > 0 for one in found["pairs"][0]["settings"])
@@ -381,8 +386,8 @@ def test_three_folders_have_an_order(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["compare", *map(str, folders)]) == 0
     said = capsys.readouterr().out
     assert "May be the fastest (95%): b." in said
-    assert "b is faster than a" in said
-    assert "c is slower than a" in said
+    assert "b is 2.0 times as fast as a" in said
+    assert "c takes 2.0 times as long as a" in said
 
 
 @pytest.mark.parametrize(
