@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from study.artifacts import timing
+from study.config.claims import Claim, Share, Source
 from study.config.rules import RULES
 from study.config.sections import Dataset, Inference, Limits, Loader, Model, Training
 from study.config.selection import Images, Selection
@@ -15,6 +16,8 @@ from study.config.study import Curve, Evidence, StudyFile
 
 SCHEMAS: dict[str, type[BaseModel]] = {"config": Selection, "study": StudyFile}
 """The files that a user writes, by the names of the schemas that an editor checks them with."""
+CLAIMS: dict[type[BaseModel], str] = {Claim: "claims[].", Share: "claims[].shares[].", Source: "claims[].source."}
+"""The models of a claim, with what stands before their keys."""
 NAMES: dict[type[Any], str] = {int: "whole number", float: "number", str: "text", bool: "`true`, `false`"}
 """The types as a reader of YAML or of a table knows them."""
 
@@ -57,6 +60,9 @@ def _readme() -> str:
         "### `evidence`",
         str(Evidence.__doc__).replace("\n    ", "\n").strip(),
         _table(Evidence.model_fields, "evidence."),
+        "### `claims`",
+        str(Claim.__doc__).replace("\n    ", "\n").strip(),
+        *(_table(model.model_fields, prefix) for model, prefix in CLAIMS.items()),
         "### Keys of every run",
         _table(plain),
     ]

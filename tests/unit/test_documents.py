@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from study.config.load import read_selection
+from study.config.load import read_selection, read_study
 from study.host.plan.configuration import as_snakemake_reads_it, study_folders
 from study.host.plan.make import read_all
 from tests.conftest import ROOT
+from tests.timings import analysed, as_timings
 
 READMES = (ROOT / name / "README.md" for name in ("benchmarks", "config", "docker"))
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *READMES])
@@ -139,3 +140,17 @@ def test_the_guide_and_the_page_say_exactly_what_each_word_of_a_verdict_means(wo
     method = ROOT / "study" / "analysis" / "report" / "templates" / "method.html.j2"
     assert f"\n| {word}" in guide
     assert f"<dt>{word}" in method.read_text(encoding="utf-8")
+
+
+def test_the_claim_of_the_documents_own_study_is_judged(tmp_path: Path) -> None:
+    """Its runs are planted: at batch size 64 they take half as long."""
+    (written,) = blocks(ROOT / "docs" / "your-model.md", "yaml")
+    (tmp_path / "mine.yaml").write_text(written, encoding="utf-8")
+    study = read_study("mine", [tmp_path], read_selection({"studies": ["mine"]}))
+    rows = [
+        {"run": f"{size}-r{block}", "block": block, "training.batch_size": size, "fit_seconds": seconds * noise}
+        for size, seconds in ((16, 2.0), (64, 1.0))
+        for block, noise in enumerate((1.0, 1.01, 0.99, 1.02, 0.98 + seconds / 100))
+    ]
+    (row,) = analysed(study, as_timings(rows)).claims
+    assert (row.claim, row.word) == ("Batch size 64 trains twice as fast as 16", "holds")
