@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from study.artifacts import timing
+from study.base.strict import one_line
 from study.config.claims import Claim, Share, Source
 from study.config.rules import RULES
 from study.config.sections import Dataset, Inference, Limits, Loader, Model, Training
@@ -29,7 +30,7 @@ def generated_files() -> dict[str, str]:
             {"$schema": "https://json-schema.org/draft/2020-12/schema"} | model.model_json_schema(),
             indent=1,
             ensure_ascii=False,
-        )
+        ).replace("\\n", " ")  # of what takes several lines of the code
         + "\n"
         for name, model in SCHEMAS.items()
     }
@@ -84,7 +85,7 @@ def _timings() -> str:
     for name, field in timing.Timing.model_fields.items():
         heading = shown[name].heading if name in shown else ""
         kind = NAMES[timing.kind(name)]
-        rows.append(f"| `{name}` | {timing.unit(name) or ''} | {kind} | {field.description} | {heading} |")
+        rows.append(f"| `{name}` | {timing.unit(name) or ''} | {kind} | {_described(field)} | {heading} |")
     return (
         "\n\n".join(
             [
@@ -98,6 +99,10 @@ def _timings() -> str:
     )
 
 
+def _described(field: FieldInfo) -> str:
+    return one_line(field.description or "")
+
+
 def _rules() -> str:
     rows = ["| key | with | allowed | because |", "| --- | --- | --- | --- |"]
     for rule in RULES:
@@ -109,7 +114,7 @@ def _rules() -> str:
 def _table(fields: dict[str, FieldInfo], prefix: str = "") -> str:
     rows = ["| key | default | allowed | what it does |", "| --- | --- | --- | --- |"]
     for name, field in fields.items():
-        rows.append(f"| `{prefix}{name}` | {_default(field)} | {_allowed(field)} | {field.description or ''} |")
+        rows.append(f"| `{prefix}{name}` | {_default(field)} | {_allowed(field)} | {_described(field)} |")
     return "\n".join(rows)
 
 

@@ -51,16 +51,13 @@ class Ceilings(Strict):
     device: Literal["cpu", "cuda"]
     precision: Precision
     threads: Several = Field(description="Number of CPU threads that torch used.")
-    matmul_fp32_precision: str = Field(
-        description="torch's setting for the arithmetic of fp32 matrix products, as found."
-    )
-    convolution_fp32_precision: str = Field(
-        description="torch's setting for the arithmetic of fp32 convolutions, as found (cuDNN: `tf32` by default)."
-    )
-    product_arithmetic: str = Field(
-        description="Arithmetic of the measured product: `ieee`, `tf32`, `bf16` or `fp16`. For fp32 it is the "
-        "faster of the two settings, because a step may use both and must not exceed its ceiling."
-    )
+    matmul_fp32_precision: str
+    """torch's setting for the arithmetic of fp32 matrix products, as found."""
+    convolution_fp32_precision: str
+    """torch's setting for the arithmetic of fp32 convolutions, as found (cuDNN: `tf32` by default)."""
+    product_arithmetic: str
+    """Arithmetic of the measured product: `ieee`, `tf32`, `bf16` or `fp16`. For fp32 it is the faster of the two
+    settings, because a step may use both and must not exceed its ceiling."""
     product_side: Several = Field(description="Number of rows and of columns of the square matrices.")
     copy_bytes: Several = Field(description="Bytes that one copy reads; it writes the same number.")
     product_flop_per_second: Ceiling
@@ -78,17 +75,12 @@ class Machine(Strict):
     cpu_name: str
     cpu_cores: Whole | None = Field(description="Number of physical cores.")
     cpu_threads: Whole = Field(description="Number of logical CPUs.")
-    cpu_max_mhz: Magnitude | None = Field(
-        None, description="Highest clock of the first CPU in MHz; null if the kernel does not say."
-    )
-    cpu_governor: str | None = Field(
-        None, description="Governor of the first CPU's clock; null if the kernel does not say."
-    )
-    cpu_units: list[str] | None = Field(
-        None,
-        description="Flags of the processor's units for wide and low-precision arithmetic, such as `amx_bf16`; null if "
-        "unknown.",
-    )
+    cpu_max_mhz: Magnitude | None = None
+    """Highest clock of the first CPU in MHz; null if the kernel does not say."""
+    cpu_governor: str | None = None
+    """Governor of the first CPU's clock; null if the kernel does not say."""
+    cpu_units: list[str] | None = None
+    """Flags of the processor's units for wide and low-precision arithmetic, such as `amx_bf16`; null if unknown."""
     virtualised: bool | None = Field(None, description="True in a virtual machine; null if unknown.")
     memory_bytes: Whole
     device_memory_bytes: Whole | None = None
@@ -99,9 +91,8 @@ class Machine(Strict):
     cudnn: Whole | None = None
     system: str
     python: str
-    libraries: dict[str, str] = Field(
-        description="Versions of the packages that the run imports and that these ask for, as found by its process."
-    )
+    libraries: dict[str, str]
+    """Versions of the packages that the run imports and that these ask for, as found by its process."""
 
     @property
     def software(self) -> str:
@@ -115,29 +106,21 @@ class Observed(Strict):
 
     model_config = ConfigDict(allow_inf_nan=False)
 
-    others_cpu_percent: Magnitude | None = Field(
-        None,
-        description="CPU time of processes that are not the run's, its launcher's or its container's, in percent of "
-        "the CPUs that the run may use.",
-    )
-    steal_percent: Magnitude | None = Field(
-        None, description="Time in which a virtual machine's host ran others on those CPUs, in percent of them."
-    )
-    cpu_pressure_percent: Magnitude | None = Field(
-        None, description="Share of the time in which some process of the machine waited for a CPU (PSI, `some`)."
-    )
-    io_pressure_percent: Magnitude | None = Field(
-        None, description="Share of the time in which all processes with work waited for a disk (PSI, `full`)."
-    )
-    memory_pressure_percent: Magnitude | None = Field(
-        None, description="Share of the time in which all processes with work waited for memory (PSI, `full`)."
-    )
-    throttled_percent: Magnitude | None = Field(
-        None, description="Share of the samples in which heat, power supply or hardware slowed the GPU down."
-    )
-    device_processes: Whole | None = Field(
-        None, description="Number of processes of others on the GPU, before or after the run."
-    )
+    others_cpu_percent: Magnitude | None = None
+    """CPU time of processes that are not the run's, its launcher's or its container's, in percent of the CPUs that the
+    run may use."""
+    steal_percent: Magnitude | None = None
+    """Time in which a virtual machine's host ran others on those CPUs, in percent of them."""
+    cpu_pressure_percent: Magnitude | None = None
+    """Share of the time in which some process of the machine waited for a CPU (PSI, `some`)."""
+    io_pressure_percent: Magnitude | None = None
+    """Share of the time in which all processes with work waited for a disk (PSI, `full`)."""
+    memory_pressure_percent: Magnitude | None = None
+    """Share of the time in which all processes with work waited for memory (PSI, `full`)."""
+    throttled_percent: Magnitude | None = None
+    """Share of the samples in which heat, power supply or hardware slowed the GPU down."""
+    device_processes: Whole | None = None
+    """Number of processes of others on the GPU, before or after the run."""
     device_percent: Magnitude | None = Field(None, description="Utilisation of the GPU by others, before the run.")
 
     def crossed(self, limits: Mapping[str, float | None]) -> list[str]:

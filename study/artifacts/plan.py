@@ -74,17 +74,13 @@ class Plan(Versioned):
     runs: list[Run]
     engine: str
     engine_reason: str
-    images: dict[str, ImageRequest] = Field(
-        {}, description="The image of each device, and of each level of `image`, by name; empty on the host."
-    )
-    packages: dict[str, str] = Field(
-        {},
-        description="Versions of the packages that the runs import on the host, and that these ask for, as installed "
-        "when the plan was made; empty where images hold them.",
-    )
-    start: Command = Field(
-        Command(), description="What the start that made the plan was called with, to print it again with one change."
-    )
+    images: dict[str, ImageRequest] = {}
+    """The image of each device, and of each level of `image`, by name; empty on the host."""
+    packages: dict[str, str] = {}
+    """Versions of the packages that the runs import on the host, and that these ask for, as installed when the plan was
+    made; empty where images hold them."""
+    start: Command = Command()
+    """What the start that made the plan was called with, to print it again with one change."""
 
     @model_validator(mode="after")
     def _names_stay_in_the_results(self) -> Self:

@@ -72,9 +72,8 @@ class Weights(Strict):
     sha256: str | None = Field(description="Checksum of the file; null for random weights.")
     body_sha256: str = Field(description="Checksum of the body's tensors, from which every run starts.")
     reason: str = Field(description="Reason for this kind.")
-    parameters: dict[str, list[int]] | None = Field(
-        None, description="Shape of each parameter of a user's own model, which every run has to find; null in records."
-    )
+    parameters: dict[str, list[int]] | None = None
+    """Shape of each parameter of a user's own model, which every run has to find; null in records."""
 
 
 def read_weights(path: Path) -> Weights:

@@ -29,9 +29,8 @@ class DataUsed(Strict):
     classes: list[str] = Field(min_length=1)
     train_images: Count
     valid_images: Images
-    valid_majority_images: Count | None = Field(
-        None, description="Validation images of their most frequent class; null in older records."
-    )
+    valid_majority_images: Count | None = None
+    """Validation images of their most frequent class; null in older records."""
     left_out: Count = Field(description="Number of files that could not be used; the manifest gives the reasons.")
 
 
@@ -63,9 +62,8 @@ class Software(Strict):
     study_version: str
     git_commit: str | None
     git_dirty: bool | None
-    lock_sha256: str | None = Field(
-        description="Checksum of the lock from which the image was built; null if it does not say, and on the host."
-    )
+    lock_sha256: str | None
+    """Checksum of the lock from which the image was built; null if it does not say, and on the host."""
     engine: str = Field(description="Container engine; `none` means that the run was on the host.")
     engine_reason: str
     engine_version: str | None = None
@@ -91,75 +89,46 @@ class Record(JobResult, Versioned):
     study: str
     run: str
     key: str
-    session: int = Field(
-        ge=1,
-        le=10**9,
-        description="Number of the session: each start of the pipeline that measured something is one.",
-    )
+    session: int = Field(ge=1, le=10**9)
+    """Number of the session: each start of the pipeline that measured something is one."""
     block: int = Field(ge=1, le=2**31)
     position: int = Field(ge=1, le=2**31, description="Place of the run in the study's seeded order, from 1.")
     started: str = Field(description="Start of the run in UTC, ISO 8601.")
     setting: Setting = Field(description="The run's level of each factor; a path is cut to its base name.")
     settings: Settings
     seed: int = Field(description="Seed of this run, from the study's seed and the run's name without its strategy.")
-    process_seconds: Seconds = Field(
-        description="Seconds of the whole process: start-up (also of the container), imports, data, model, fit."
-    )
-    other_device_processes: Count | None = Field(
-        default=None, description="Number of processes that computed on the GPU when this run began; null if unknown."
-    )
-    device_percent_before: Count | None = Field(
-        default=None, description="Utilisation of the GPU in percent when this run began; null if unknown."
-    )
-    device_watts_before: Magnitude | None = Field(
-        default=None,
-        description="Power of the GPU in watts when this run began: its idle power, if nothing else computed.",
-    )
-    cpu_percent_before: Magnitude | None = Field(
-        default=None,
-        description="Load of the whole machine in percent before this run began, with no process of the study at work.",
-    )
-    warmed_up: bool = Field(
-        default=False,
-        description="Whether a warm-up run had run on the device in this start; false in records from before there "
-        "was one.",
-    )
-    quiet: bool | None = Field(
-        default=None,
-        description="Whether others crossed no limit of the study's `evidence` when this run began; null if unknown.",
-    )
-    waited_seconds: Seconds | None = Field(
-        default=None, description="Seconds that this run waited for a quiet machine."
-    )
+    process_seconds: Seconds
+    """Seconds of the whole process: start-up (also of the container), imports, data, model, fit."""
+    other_device_processes: Count | None = None
+    """Number of processes that computed on the GPU when this run began; null if unknown."""
+    device_percent_before: Count | None = None
+    """Utilisation of the GPU in percent when this run began; null if unknown."""
+    device_watts_before: Magnitude | None = None
+    """Power of the GPU in watts when this run began: its idle power, if nothing else computed."""
+    cpu_percent_before: Magnitude | None = None
+    """Load of the whole machine in percent before this run began, with no process of the study at work."""
+    warmed_up: bool = False
+    """Whether a warm-up run had run on the device in this start; false in records from before there was one."""
+    quiet: bool | None = None
+    """Whether others crossed no limit of the study's `evidence` when this run began; null if unknown."""
+    waited_seconds: Seconds | None = None
+    """Seconds that this run waited for a quiet machine."""
     observed: Observed | None = Field(default=None, description="What others did during the run; null if unknown.")
-    disturbed: list[str] = Field(
-        default=[], description="Keys of the study's `evidence` whose limit was crossed; a run with any was disturbed."
-    )
-    telemetry_sha256: str | None = Field(
-        default=None,
-        description="Checksum of `telemetry/<run>.<key>.parquet` beside the records; null without samples.",
-    )
-    ceilings: Ceilings | None = Field(
-        default=None,
-        description="Measured ceilings of the device, in the first run of each device and precision; null in the "
-        "others.",
-    )
-    started_as: Literal["forked", "fresh"] = Field(
-        default="fresh",
-        description="Whether the run's process was forked from one that had imported torch, or started from nothing.",
-    )
-    node: str | None = Field(
-        default=None,
-        pattern="^[0-9a-f]{8}$",
-        description="Pseudonym of the machine, which tells runs on several machines apart; null in older records.",
-    )
-    allocation: Allocation | None = Field(
-        default=None, description="What a scheduler gave the run; null where none was at work."
-    )
+    disturbed: list[str] = []
+    """Keys of the study's `evidence` whose limit was crossed; a run with any was disturbed."""
+    telemetry_sha256: str | None = None
+    """Checksum of `telemetry/<run>.<key>.parquet` beside the records; null without samples."""
+    ceilings: Ceilings | None = None
+    """Measured ceilings of the device, in the first run of each device and precision; null in the others."""
+    started_as: Literal["forked", "fresh"] = "fresh"
+    """Whether the run's process was forked from one that had imported torch, or started from nothing."""
+    node: str | None = Field(default=None, pattern="^[0-9a-f]{8}$")
+    """Pseudonym of the machine, which tells runs on several machines apart; null in older records."""
+    allocation: Allocation | None = None
+    """What a scheduler gave the run; null where none was at work."""
     software: Software
-    record_sha256: str | None = Field(
-        default=None, description="Checksum of the record without this key; null in older records."
-    )
+    record_sha256: str | None = None
+    """Checksum of the record without this key; null in older records."""
 
     @field_validator("disturbed")
     @classmethod

@@ -22,9 +22,8 @@ class Run(Strict):
     key: str = Field(description="Hash (eight hex digits) of everything that could change the result.")
     settings: Settings = Field(description="The resolved configuration.")
     setting: Setting = Field(description="Its level of each factor.")
-    block: int = Field(
-        ge=0, le=2**31, description="Number of the block (replicate), from 1. Each block holds each configuration once."
-    )
+    block: int = Field(ge=0, le=2**31)
+    """Number of the block (replicate), from 1. Each block holds each configuration once."""
     position: int = Field(ge=0, le=2**31, description="Place in the seeded order of the whole study, from 1.")
     dataset: str = Field(description="Name of the folder in `results/data` with this run's manifest.")
     weights: str = Field(description="Name of the file in `weights` with the decision for this run's model.")

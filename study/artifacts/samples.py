@@ -38,9 +38,8 @@ class Flops(Samples):
 
     images: Images = Field(description="Number of images in the counted step.")
     forward_flop_per_image: Amount = Field(description="FLOPs of the forward pass, loss included.")
-    backward_flop_per_image: Amount = Field(
-        description="FLOPs of the backward pass, with the parameters frozen that the stage freezes."
-    )
+    backward_flop_per_image: Amount
+    """FLOPs of the backward pass, with the parameters frozen that the stage freezes."""
     bytes_per_image: Moved = Field(description="Lower bound of the bytes moved; see `least_bytes`.")
 
     @property
@@ -66,21 +65,16 @@ class Step(Samples):
     """One training step. The phases follow each other without a gap and add up to the step."""
 
     epoch: int = Field(ge=1, description="Epoch of the whole schedule, from 1; frozen epochs count.")
-    images: Count = Field(
-        description="Images in this step, summed over processes. With one process they are counted; with several "
-        "they are the planned number, and the run fails if the counts differ.",
-    )
-    warm_up: bool = Field(
-        description="True if `mark_warm_up` marked the step as warm-up. Such steps are kept, and "
-        "left out of steady figures."
-    )
+    images: Count
+    """Images in this step, summed over processes. With one process they are counted; with several they are the planned
+    number, and the run fails if the counts differ."""
+    warm_up: bool
+    """True if `mark_warm_up` marked the step as warm-up. Such steps are kept, and left out of steady figures."""
     data_wait_seconds: Seconds
     transfer_seconds: Seconds
-    graph_warm_up_seconds: Seconds = Field(
-        0.0,
-        description="Seconds in which a captured step is executed once before it is recorded. Records "
-        "without this field have them in `device_transform_seconds`.",
-    )
+    graph_warm_up_seconds: Seconds = 0.0
+    """Seconds in which a captured step is executed once before it is recorded. Records without this field have them in
+    `device_transform_seconds`."""
     device_transform_seconds: Seconds
     forward_seconds: Seconds
     backward_seconds: Seconds
@@ -98,49 +92,35 @@ class Epoch(Samples):
     stage: Literal["frozen", "unfrozen"]
     train_seconds: Duration = Field(description="Seconds until the device has finished the epoch's last step.")
     valid_seconds: Seconds = Field(description="Seconds of validation; 0 after an epoch without validation.")
-    loader_start_seconds: Seconds = Field(
-        description="Seconds to make the loader's iterator and start its workers; part of the first step's data wait."
-    )
-    loader_end_seconds: Seconds = Field(
-        description="Seconds from the last step until the loader has ended and stopped its workers. On a GPU this "
-        "is in the device's timeline, where the last steps may hide it."
-    )
-    synchronise_seconds: Seconds = Field(
-        description="Seconds that the host waits at the end of the epoch until the device has caught up."
-    )
+    loader_start_seconds: Seconds
+    """Seconds to make the loader's iterator and start its workers; part of the first step's data wait."""
+    loader_end_seconds: Seconds
+    """Seconds from the last step until the loader has ended and stopped its workers. On a GPU this is in the device's
+    timeline, where the last steps may hide it."""
+    synchronise_seconds: Seconds
+    """Seconds that the host waits at the end of the epoch until the device has caught up."""
     images: Images = Field(description="Number of images trained on, without those that drop_last left out.")
     steps: Images
     train_loss: Loss | None = Field(description="Mean loss over the epoch's images; null if it is not finite.")
-    loss_sum: Loss | None = Field(
-        None,
-        description="Sum of the steps' mean losses, the value that many tutorials print; null if it is not finite.",
-    )
-    valid_loss: Loss | None = Field(
-        description="Mean loss over the validation images; null if it is not finite, or after an epoch without "
-        "validation."
-    )
-    accuracy: Share | None = Field(
-        description="Share of the validation images classified correctly, 0 to 1; null after an epoch without "
-        "validation."
-    )
+    loss_sum: Loss | None = None
+    """Sum of the steps' mean losses, the value that many tutorials print; null if it is not finite."""
+    valid_loss: Loss | None
+    """Mean loss over the validation images; null if it is not finite, or after an epoch without validation."""
+    accuracy: Share | None
+    """Share of the validation images classified correctly, 0 to 1; null after an epoch without validation."""
 
 
 class Memory(Samples):
     """Memory peaks over the run, in bytes; null if the device does not report them."""
 
     device_allocated_bytes: Count | None = Field(None, description="Peak of the memory held by torch's tensors.")
-    device_reserved_bytes: Count | None = Field(
-        None, description="Peak of the memory held by torch's allocator, its cache included."
-    )
-    device_used_bytes: Count | None = Field(
-        None,
-        description="Memory used on the whole device at the end of training, including the driver's context and "
-        "kernels, and other processes. This is not a peak: cuDNN's search for algorithms takes more "
-        "for a time and frees it.",
-    )
-    host_resident_bytes: Count | None = Field(
-        None, description="Peak resident memory of the training process, without its workers."
-    )
+    device_reserved_bytes: Count | None = None
+    """Peak of the memory held by torch's allocator, its cache included."""
+    device_used_bytes: Count | None = None
+    """Memory used on the whole device at the end of training, including the driver's context and kernels, and other
+    processes. This is not a peak: cuDNN's search for algorithms takes more for a time and frees it."""
+    host_resident_bytes: Count | None = None
+    """Peak resident memory of the training process, without its workers."""
 
 
 class Target(Samples):
@@ -148,9 +128,8 @@ class Target(Samples):
 
     reached: bool = Field(description="False if no epoch of the whole schedule reached it: the time to it is censored.")
     epochs: Count | None = Field(None, description="Epochs until it was reached, the frozen ones included.")
-    seconds: Duration | None = Field(
-        None, description="Wall time from the start of the schedule to the end of the validation that reached it."
-    )
+    seconds: Duration | None = None
+    """Wall time from the start of the schedule to the end of the validation that reached it."""
 
 
 class Replica(Samples):
@@ -158,10 +137,8 @@ class Replica(Samples):
 
     images: Count = Field(description="Number of images that this process trained on, as it counted them.")
     fit_seconds: Seconds
-    data_wait_seconds: Seconds = Field(
-        description="Data wait summed over all steps: an uneven loader makes the other processes wait in the "
-        "backward phase."
-    )
+    data_wait_seconds: Seconds
+    """Data wait summed over all steps: an uneven loader makes the other processes wait in the backward phase."""
     memory: Memory
 
 
@@ -178,20 +155,16 @@ class InferenceSamples(Samples):
 
     started: Epochal = Field(description="Start of the first batch, in seconds since 1970 UTC.")
     seconds: Seconds = Field(description="Wall time of all batches, the time between them included.")
-    conversion_seconds: Seconds = Field(
-        description="Seconds to convert the trained network for inference: to another number type, or by export, "
-        "calibration and quantisation."
-    )
+    conversion_seconds: Seconds
+    """Seconds to convert the trained network for inference: to another number type, or by export, calibration and
+    quantisation."""
     batches: list[TimedBatch] = Field(description="Every batch, in the order in which they ran.")
     accuracy: Share = Field(description="Share of the validation images classified correctly, 0 to 1.")
     weights_sha256: str = Field(description="Checksum of the trained weights, before they were converted.")
-    operators: dict[str, Count] = Field(
-        description="Number of operators of each kind that the runtime executes; empty if torch executes the network."
-    )
-    memory: Memory = Field(
-        description="Memory peaks: the device's from the conversion on, the host's of the whole process, training "
-        "included."
-    )
+    operators: dict[str, Count]
+    """Number of operators of each kind that the runtime executes; empty if torch executes the network."""
+    memory: Memory
+    """Memory peaks: the device's from the conversion on, the host's of the whole process, training included."""
 
     @model_validator(mode="after")
     def _a_batch_is_timed(self) -> Self:
@@ -214,54 +187,37 @@ class Measurement(Samples):
     With several processes the times are those of the first process; images, losses and accuracy are those of all.
     """
 
-    setup_seconds: Seconds = Field(
-        description="Seconds to build the loaders, and those of the decoding that the model did not take as well, if "
-        "the images stay on the device."
-    )
-    model_seconds: Seconds = Field(
-        description="Seconds to build the model, load its weights and move it to the device."
-    )
+    setup_seconds: Seconds
+    """Seconds to build the loaders, and those of the decoding that the model did not take as well, if the images stay
+    on the device."""
+    model_seconds: Seconds
+    """Seconds to build the model, load its weights and move it to the device."""
     fit_seconds: Duration = Field(description="Wall time of the whole schedule, validation and warm-up included.")
-    fit_started: Epochal | None = Field(
-        None, description="Start of the schedule, in seconds since 1970 UTC; places it among the telemetry's samples."
-    )
+    fit_started: Epochal | None = None
+    """Start of the schedule, in seconds since 1970 UTC; places it among the telemetry's samples."""
     target: Target | None = Field(None, description="Null for a training without a `target_accuracy`.")
     epochs: list[Epoch] = Field(min_length=1)
     steps: list[Step] = Field(min_length=1)
     memory: Memory
     parameters: Count = Field(description="Number of parameters of the model, trained or not.")
-    body_sha256: str | None = Field(
-        description="Checksum of the body's weights before the first step; null if nothing trains."
-    )
-    decoder_difference: PixelDifference | None = Field(
-        None, description="Distance of the decoder's pixels from Pillow's; null if Pillow decodes."
-    )
-    compile_seconds: Seconds | None = Field(
-        None,
-        description="Seconds that torch.compile took in the whole run, validation included; null if nothing is "
-        "compiled.",
-    )
-    flops: dict[str, Flops] = Field(
-        default={}, description="Arithmetic of a step, by stage; empty if it cannot be counted."
-    )
-    inference: InferenceSamples | None = Field(
-        None,
-        description="Samples of inference, if that is the task of the run; all other fields then describe the "
-        "training before it.",
-    )
+    body_sha256: str | None
+    """Checksum of the body's weights before the first step; null if nothing trains."""
+    decoder_difference: PixelDifference | None = None
+    """Distance of the decoder's pixels from Pillow's; null if Pillow decodes."""
+    compile_seconds: Seconds | None = None
+    """Seconds that torch.compile took in the whole run, validation included; null if nothing is compiled."""
+    flops: dict[str, Flops] = {}
+    """Arithmetic of a step, by stage; empty if it cannot be counted."""
+    inference: InferenceSamples | None = None
+    """Samples of inference, if that is the task of the run; all other fields then describe the training before it."""
     threads: Count = Field(description="Number of CPU threads that torch used in each process, read as training ended.")
-    workers: Count = Field(
-        description="Number of the loader's workers, processes or threads, for each training process."
-    )
-    global_batch_size: Count | None = Field(
-        None,
-        description="Number of images in a batch, summed over processes; with `gradient_accumulation` a step "
-        "holds several batches.",
-    )
+    workers: Count
+    """Number of the loader's workers, processes or threads, for each training process."""
+    global_batch_size: Count | None = None
+    """Number of images in a batch, summed over processes; with `gradient_accumulation` a step holds several batches."""
     replica_batch_size: Count | None = Field(None, description="Number of images of a batch that each process takes.")
-    replicas: list[Replica] = Field(
-        default=[], description="Every process of a distributed run, by its rank; empty if one process trains."
-    )
+    replicas: list[Replica] = []
+    """Every process of a distributed run, by its rank; empty if one process trains."""
 
     @model_validator(mode="after")
     def _each_step_lies_in_an_epoch(self) -> Self:
@@ -275,9 +231,8 @@ class Timeline(Samples):
     """Seconds that the parts of a run's process took, one after the other, by its own clock. The launcher's clock has
     the whole."""
 
-    start_seconds: Seconds = Field(
-        description="From the start of the process until its code begins: its imports. A forked process has none."
-    )
+    start_seconds: Seconds
+    """From the start of the process until its code begins: its imports. A forked process has none."""
     inputs_seconds: Seconds = Field(description="Reading and checking the data's files and the weights.")
     device_start_seconds: Seconds = Field(description="The device's first use.")
     instruments_seconds: Seconds = Field(description="The reference workloads before and after.")
@@ -290,15 +245,12 @@ class ReferenceWorkload(Samples):
     The first repetitions of each list are warm-up. They are kept, and left out of :attr:`seconds`.
     """
 
-    first_use_seconds: Seconds = Field(
-        description="Seconds of the device's first use, in which its context and libraries start."
-    )
+    first_use_seconds: Seconds
+    """Seconds of the device's first use, in which its context and libraries start."""
     before: list[Duration] = Field(min_length=1)
     after: list[Duration] = Field(description="Repetitions after the run; empty if the run did not finish.")
-    host_before: list[Duration] = Field(
-        default=[],
-        description="Repetitions before the run on the CPUs that load a GPU's data; empty in a run on a CPU.",
-    )
+    host_before: list[Duration] = []
+    """Repetitions before the run on the CPUs that load a GPU's data; empty in a run on a CPU."""
     host_after: list[Duration] = []
 
     @model_validator(mode="after")

@@ -20,9 +20,8 @@ class SessionBlock(Strict):
     """The runs that a start means to make in one block."""
 
     block: int = Field(ge=1, le=2**31)
-    records: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+\.json$")], str] = Field(
-        description="The key of each run by the file name of its record, in the order of execution."
-    )
+    records: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+\.json$")], str]
+    """The key of each run by the file name of its record, in the order of execution."""
     ended: bool = Field(False, description="Whether each of the runs was made.")
     deferred: bool = Field(False, description="Whether the time budget leaves the block for another start.")
 

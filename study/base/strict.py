@@ -77,6 +77,11 @@ def _fields_at(model: type[BaseModel], sections: list[str]) -> list[str]:
     return list(model.model_fields)
 
 
+def one_line(description: str) -> str:
+    """Return the description of a key, which may take several lines of the code, in one."""
+    return " ".join(description.split())
+
+
 LARGEST = 2**30
 """Bytes of the largest file that is read whole: the plan of a million runs."""
 
@@ -168,6 +173,6 @@ class Versioned(Strict):
 
 
 class Declared(Strict):
-    """A model of what people write. Its numbers are finite: a plan is JSON, which has no others."""
+    """A model of what people write, described by key. Its numbers are finite: a plan is JSON, which has no others."""
 
-    model_config = ConfigDict(allow_inf_nan=False)
+    model_config = ConfigDict(allow_inf_nan=False, use_attribute_docstrings=True)

@@ -75,10 +75,8 @@ class Claim(Declared):
     seconds: float | None = Field(None, gt=0, description="The time that the study compares, of the setting `at`.")
     accuracy: float | None = Field(None, ge=0, le=1, description="Accuracy of the setting `at`, 0 to 1.")
     images_per_second: float | None = Field(None, gt=0, description="Throughput of the setting `at`.")
-    at: Chosen = Field(
-        default_factory=dict,
-        description="Levels at which all of the claim holds. The report has a row for each setting that this leaves.",
-    )
+    at: Chosen = Field(default_factory=dict)
+    """Levels at which all of the claim holds. The report has a row for each setting that this leaves."""
     source: Source
 
     @property

@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
-from study.base.strict import Declared
+from study.base.strict import Declared, one_line
 from study.config import rules
 from study.config.sections import LARGEST_SEED, Dataset, Device, Inference, Limits, Loader, Model, Training
 
@@ -13,11 +13,9 @@ from study.config.sections import LARGEST_SEED, Dataset, Device, Inference, Limi
 class Keys(Declared):
     """The keys that decide what a run does, before factors are applied. Any dotted key of them can be a factor."""
 
-    task: Literal["training", "inference"] = Field(
-        "training",
-        description="The task that is timed. `inference`: the model is trained first, and then classifies images as "
-        "the section `inference` says.",
-    )
+    task: Literal["training", "inference"] = "training"
+    """The task that is timed. `inference`: the model is trained first, and then classifies images as the section
+    `inference` says."""
     device: Device = Field("cpu", description="The device on which the model is trained.")
     dataset: Dataset = Field(default_factory=lambda: Dataset.model_validate({}))
     model: Model = Field(default_factory=lambda: Model.model_validate({}))
@@ -25,37 +23,26 @@ class Keys(Declared):
     loader: Loader = Field(default_factory=lambda: Loader.model_validate({}))
     inference: Inference = Field(default_factory=lambda: Inference.model_validate({}))
     limits: Limits = Field(default_factory=lambda: Limits.model_validate({}))
-    process: Literal["forked", "fresh"] = Field(
-        "forked",
-        description="The process of a run. `forked`: from one that has imported torch and done nothing else; "
-        "each start has one for each device and loop. `fresh`: from nothing, with imports of its own. Runs in "
-        "containers, and on systems other than Linux, are always fresh. A record says how its run was started.",
-    )
-    machine: str | None = Field(
-        None,
-        pattern="^[A-Za-z0-9_-]+$",
-        description="Class of machine on which the run is made, a name in `machines` of `config/config.yaml`: for an "
-        "executor, such as a cluster's, that has several. none: any machine.",
-    )
-    image: str | None = Field(
-        None,
-        min_length=1,
-        description="Container image in which the run executes, in place of its device's: a reference that the engine "
-        "has or can pull, the path of an archive, or a lock file (`*.lock`) from which one is built. As a factor, "
-        "`image: [requirements.lock, newer.lock]`, it compares versions of the software in the same blocks.",
-    )
-    seed: int = Field(
-        1, ge=0, le=LARGEST_SEED, description="Seed of the order of runs, of random weights and of each run's own seed."
-    )
+    process: Literal["forked", "fresh"] = "forked"
+    """The process of a run. `forked`: from one that has imported torch and done nothing else; each start has one for
+    each device and loop. `fresh`: from nothing, with imports of its own. Runs in containers, and on systems other than
+    Linux, are always fresh. A record says how its run was started."""
+    machine: str | None = Field(None, pattern="^[A-Za-z0-9_-]+$")
+    """Class of machine on which the run is made, a name in `machines` of `config/config.yaml`: for an executor, such as
+    a cluster's, that has several. none: any machine."""
+    image: str | None = Field(None, min_length=1)
+    """Container image in which the run executes, in place of its device's: a reference that the engine has or can pull,
+    the path of an archive, or a lock file (`*.lock`) from which one is built. As a factor, `image: [requirements.lock,
+    newer.lock]`, it compares versions of the software in the same blocks."""
+    seed: int = Field(1, ge=0, le=LARGEST_SEED)
+    """Seed of the order of runs, of random weights and of each run's own seed."""
 
 
 class Settings(Keys):
     """The keys of one run, with one level of each factor. They go together as ``study/config/rules.py`` says."""
 
-    control: Literal["first", "second"] = Field(
-        "first",
-        description="Which of its two runs a configuration with a `null_control` is in. Without effect.",
-    )
+    control: Literal["first", "second"] = "first"
+    """Which of its two runs a configuration with a `null_control` is in. Without effect."""
 
     @model_validator(mode="after")
     def _keys_go_together(self) -> Self:
@@ -82,7 +69,7 @@ def description(key: str) -> str:
         inner = model.model_fields[section].annotation
         assert isinstance(inner, type) and issubclass(inner, BaseModel)
         model = inner
-    return model.model_fields[leaf].description or ""
+    return one_line(model.model_fields[leaf].description or "")
 
 
 def get(settings: BaseModel, key: str) -> Any:

@@ -34,11 +34,9 @@ class Curve(Declared):
     """The time that is fitted, and the factor that it depends on."""
 
     x: str = Field("training.batch_size", description="The factor on the horizontal axis.")
-    y: Total = Field(
-        "fit_seconds",
-        description="The time that is fitted, in seconds. With `task: inference` it is `thousand_images_seconds`; "
-        "`target_seconds` needs a `training.target_accuracy`.",
-    )
+    y: Total = "fit_seconds"
+    """The time that is fitted, in seconds. With `task: inference` it is `thousand_images_seconds`; `target_seconds`
+    needs a `training.target_accuracy`."""
 
 
 class Evidence(Declared):
@@ -47,32 +45,20 @@ class Evidence(Declared):
     a value sets no limit. Changing a limit measures no run again.
     """
 
-    others_cpu_percent: float | None = Field(
-        10,
-        ge=0,
-        description="CPU time of processes that are not the run's, in percent of the CPUs that the run may use.",
-    )
-    steal_percent: float | None = Field(
-        2, ge=0, description="Time in which a virtual machine's host ran others on the run's CPUs, in percent of them."
-    )
-    memory_pressure_percent: float | None = Field(
-        5,
-        ge=0,
-        description="Share of the time in which all processes with work waited for memory, such as for pages that "
-        "were swapped out (PSI, `full`).",
-    )
-    throttled_percent: float | None = Field(
-        5,
-        ge=0,
-        description="Share of the samples in which heat, the power supply or the hardware slowed the GPU down. Its "
-        "usual power cap does not count.",
-    )
-    device_processes: int | None = Field(
-        0, ge=0, description="Number of other processes on the GPU when the run began, or after it ended."
-    )
-    device_percent: float | None = Field(
-        10, ge=0, description="Utilisation of the GPU by others when the run began, in percent."
-    )
+    others_cpu_percent: float | None = Field(10, ge=0)
+    """CPU time of processes that are not the run's, in percent of the CPUs that the run may use."""
+    steal_percent: float | None = Field(2, ge=0)
+    """Time in which a virtual machine's host ran others on the run's CPUs, in percent of them."""
+    memory_pressure_percent: float | None = Field(5, ge=0)
+    """Share of the time in which all processes with work waited for memory, such as for pages that were swapped out
+    (PSI, `full`)."""
+    throttled_percent: float | None = Field(5, ge=0)
+    """Share of the samples in which heat, the power supply or the hardware slowed the GPU down. Its usual power cap
+    does not count."""
+    device_processes: int | None = Field(0, ge=0)
+    """Number of other processes on the GPU when the run began, or after it ended."""
+    device_percent: float | None = Field(10, ge=0)
+    """Utilisation of the GPU by others when the run began, in percent."""
 
 
 class StudyFile(Keys):
@@ -80,59 +66,36 @@ class StudyFile(Keys):
 
     title: str = Field(min_length=1, description="Name of the study in headings.")
     question: str = Field(min_length=1, description="The question that the study answers, as one sentence.")
-    factors: dict[str, list[Any]] = Field(
-        default_factory=dict,
-        description="Dotted keys with their levels. The runs are all combinations of the levels, times `replicates`.",
-    )
-    only: list[dict[str, Any]] = Field(
-        default_factory=list,
-        description="Settings to run in place of all combinations, such as `{training.loop: torch, "
-        "training.batch_size: 64}`. Each stands for every combination with these levels of these factors, and may have "
-        "`replicates` of its own. none: all combinations.",
-    )
-    null_control: bool = Field(
-        False,
-        description="True to run every configuration twice in each block, as the two levels of the factor `control`. "
-        "The difference between the two is the machine's noise.",
-    )
-    replicates: int = Field(
-        3, ge=1, le=MOST_REPLICATES, description="Number of runs of each configuration, one in each randomised block."
-    )
-    equivalence_margin: float = Field(
-        0.05,
-        gt=0,
-        le=1,
-        description="Two times are equivalent if their ratio is shown to lie within 1 + this and its reciprocal.",
-    )
+    factors: dict[str, list[Any]] = Field(default_factory=dict)
+    """Dotted keys with their levels. The runs are all combinations of the levels, times `replicates`."""
+    only: list[dict[str, Any]] = Field(default_factory=list)
+    """Settings to run in place of all combinations, such as `{training.loop: torch, training.batch_size: 64}`. Each
+    stands for every combination with these levels of these factors, and may have `replicates` of its own. none: all
+    combinations."""
+    null_control: bool = False
+    """True to run every configuration twice in each block, as the two levels of the factor `control`. The difference
+    between the two is the machine's noise."""
+    replicates: int = Field(3, ge=1, le=MOST_REPLICATES)
+    """Number of runs of each configuration, one in each randomised block."""
+    equivalence_margin: float = Field(0.05, gt=0, le=1)
+    """Two times are equivalent if their ratio is shown to lie within 1 + this and its reciprocal."""
     curve: Curve | None = Field(None, description="The time and the factor of the fit; none for no fit.")
-    time: Total | None = Field(
-        None,
-        description="The time that is compared in a study without a `curve`. none: `fit_seconds`, or "
-        "`thousand_images_seconds` with `task: inference`.",
-    )
-    learning_margin: float = Field(
-        0.02,
-        ge=0,
-        lt=1,
-        description="Accuracy, 0 to 1, by which a setting may fall short of the best one and still counts as trained. "
-        "One that falls short by more, beyond the noise between runs, has not learned and is not recommended, and "
-        "neither is one whose accuracy is not above chance.",
-    )
-    effects: bool = Field(
-        False,
-        description="True to compare the levels of every factor but the device with the first one of each, averaged "
-        "over the settings of the other factors. It goes with neither a curve nor a contrast.",
-    )
+    time: Total | None = None
+    """The time that is compared in a study without a `curve`. none: `fit_seconds`, or `thousand_images_seconds` with
+    `task: inference`."""
+    learning_margin: float = Field(0.02, ge=0, lt=1)
+    """Accuracy, 0 to 1, by which a setting may fall short of the best one and still counts as trained. One that falls
+    short by more, beyond the noise between runs, has not learned and is not recommended, and neither is one whose
+    accuracy is not above chance."""
+    effects: bool = False
+    """True to compare the levels of every factor but the device with the first one of each, averaged over the settings
+    of the other factors. It goes with neither a curve nor a contrast."""
     contrast: str | None = Field(None, description="The factor whose levels are compared as a ratio of times.")
-    reduced: dict[str, Any] = Field(
-        default_factory=dict,
-        description="Dotted keys (or `replicates`) with their values for `size: reduced`, which fits a machine with "
-        "two CPU cores.",
-    )
+    reduced: dict[str, Any] = Field(default_factory=dict)
+    """Dotted keys (or `replicates`) with their values for `size: reduced`, which fits a machine with two CPU cores."""
     evidence: Evidence = Field(default_factory=lambda: Evidence.model_validate({}))
-    claims: list[Claim] = Field(
-        default_factory=list, description="What somebody claims, to be compared with what is measured here."
-    )
+    claims: list[Claim] = Field(default_factory=list)
+    """What somebody claims, to be compared with what is measured here."""
 
     @property
     def compared(self) -> list[str]:
@@ -234,9 +197,8 @@ class StudyFile(Keys):
 class Study(StudyFile):
     """A study as it is planned: what its file holds, with the values that the selection changed."""
 
-    full: dict[str, Any] = Field(
-        default_factory=dict, description="The values that the `reduced` keys replaced, with `size: reduced`."
-    )
+    full: dict[str, Any] = Field(default_factory=dict)
+    """The values that the `reduced` keys replaced, with `size: reduced`."""
 
 
 def shown(study: Study, key: str, level: Any) -> Any:
