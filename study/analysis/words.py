@@ -127,14 +127,6 @@ def accuracy_words(accuracy: float | None) -> str:
     return "" if accuracy is None else f" at {accuracy:.0%} accuracy"
 
 
-MOST_NAMED = 6
-
-
-def briefly(names: Sequence[str]) -> str:
-    """Return the names of settings as a list in words, or their number where nobody would read the list."""
-    return listed(names) if len(names) <= MOST_NAMED else f"{len(names)} settings"
-
-
 def listed(items: Sequence[str]) -> str:
     """Return ``a, b and c``."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
