@@ -20,7 +20,7 @@ published: host  ## Run every published study, reduced to two CPU cores; ARGS="s
 define start
 	@engine=$$($(VENV) -m study engine -- --cores $(CORES) $(1)) || exit 1; \
 	  test "$$engine" != none || $(MAKE) --silent env
-	@$(VENV) -m study start -- --cores $(CORES) $(1)
+	@STUDY_STARTED_BY=make $(VENV) -m study start -- --cores $(CORES) $(1)
 endef
 
 report: host  ## Render the report of the runs that are there, at any time; ARGS="STUDY ..." for some of the studies

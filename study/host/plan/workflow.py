@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from study.artifacts.layout import Results
-from study.artifacts.plan import Plan, read_earlier, read_plan, selected, write_plans
+from study.artifacts.plan import Command, Plan, read_earlier, read_plan, selected, write_plans
 from study.artifacts.record_store import refuse_older
 from study.artifacts.run import Run
 from study.artifacts.session import read_session, remove_deferred_stamps, restamp
@@ -20,7 +20,7 @@ from study.base.errors import StudyError, printable
 from study.base.files import PACKAGE, set_back
 from study.base.step import FORK_SERVERS
 from study.config.load import read_selection
-from study.config.selection import MachineClass
+from study.config.selection import MachineClass, Selection
 from study.config.settings import Settings
 from study.host.allocation import requested_resources
 from study.host.engine import lifetime
@@ -29,6 +29,9 @@ from study.host.fork_servers import start_fork_servers
 from study.host.plan import forecast, process_count
 from study.host.plan.checks import check_images, check_limits, check_training_stack, forget_damaged, forget_images
 from study.host.plan.make import plan_all, read_all
+
+STARTED_BY = "STUDY_STARTED_BY"
+"""Set by the Makefile, whose users type `make study` and may have no snakemake on their path."""
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -223,7 +226,13 @@ def plans_for(
     check_limits(plans, on_other_machines)
     if on_other_machines:
         check_images(plans, fetch)
-    return plans
+    return [plan.model_copy(update={"start": _command(selection)}) for plan in plans]
+
+
+def _command(selection: Selection) -> Command:
+    """Return what this start was called with, as far as it decides what runs and where."""
+    kept = selection.model_dump(mode="json", exclude_defaults=True, exclude={"studies", "time_budget_minutes"})
+    return Command(program="make" if os.environ.get(STARTED_BY) == "make" else "snakemake", config=kept)
 
 
 def joined(config: dict[str, Any], results: Path) -> Workflow:
