@@ -23,7 +23,7 @@ from study.config.study import Study
 
 PLAIN = re.compile(r"[A-Za-z_][\w./-]*")
 """A word that YAML reads as text without quotes."""
-NO_TEXT = {"null", "true", "false", "yes", "no", "on", "off", "none"}
+NO_TEXT = {"null", "true", "false", "yes", "no", "on", "off"}
 
 
 class Command(Strict):

@@ -27,7 +27,7 @@ EXAMPLE = results_of("example-h200")
             {"overrides": {"replicates": 8, "training.batch_size": [16, 32]}},
             ["studies=[x]", 'overrides={model.name: "my nets:small", replicates: 8, training.batch_size: [16, 32]}'],
         ),
-        ({"size": "reduced", "container": "none"}, {}, ["studies=[x]", "size=reduced", 'container="none"']),
+        ({"size": "reduced", "container": "none"}, {}, ["studies=[x]", "size=reduced", "container=none"]),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("program", ["snakemake", "make"])
