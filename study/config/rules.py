@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from study.base.errors import ValueRefused
-from study.config.sections import AUXILIARY, is_own
+from study.config.sections import AUXILIARY, SCANS, is_own
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,8 @@ OTHERS = Values("a model that is not torchvision's", is_own)
 
 PLAIN = Values(f"a model other than {' and '.join(AUXILIARY)}", lambda name: name not in AUXILIARY)
 
+DIGITS = {"dataset.source": one_of("digits")}
+A_PART = Values(f"20 to {SCANS}", lambda images: 20 <= images <= SCANS)
 FASTAI = {"training.loop": one_of("fastai")}
 REPLICAS = {"training.strategy": one_of("ddp", "ddp_two_nodes")}
 ALONE = {"loader.kind": one_of("alone")}
@@ -100,6 +102,8 @@ SWITCHES = {
 
 RULES: tuple[Rule, ...] = (
     Rule("dataset.path", FOLDER, {"dataset.source": one_of("folder")}),
+    Rule("dataset.classes", one_of(10), DIGITS, "there are ten digits"),
+    Rule("dataset.images", A_PART, DIGITS, "scikit-learn has no more, and each digit has to be in both parts"),
     Rule("model.weights", A_FILE, {"model.name": OTHERS}, "only models of torchvision have ImageNet weights"),
     Rule("model.name", PLAIN, FASTAI, "fastai would cut its body through the auxiliary outputs"),
     Rule("training.freeze_epochs", one_of(0), {"model.name": OTHERS}, "such a model is trained whole"),

@@ -13,6 +13,8 @@ from study.base.strict import Declared
 
 MOST_IMAGES = 100_000_000
 """Images of a dataset or of a step up to which a study is planned: no one trains on more here."""
+SCANS = 1797
+"""Images of the source ``digits``."""
 MOST_BATCHES = 1_000_000
 """Batches of inference of which a record holds each time."""
 MOST_CPUS = 10_000
@@ -43,16 +45,16 @@ def short_name(model: str) -> str:
 class Dataset(Declared):
     """The images, and how they are split. A source ignores the keys that it does not use."""
 
-    source: Literal["generated", "folder", "cifar10", "mnist"] = "generated"
+    source: Literal["generated", "folder", "cifar10", "mnist", "digits"] = "generated"
     """`generated`: images drawn from a seed, without a network. `folder`: your own photographs, one subfolder per
     class. `cifar10`, `mnist`: the dataset of that name from torchvision, read from disk if it is there and downloaded
-    otherwise."""
+    otherwise. `digits`: scikit-learn's 1,797 scans of handwritten digits, of 8 x 8 pixels, without a network."""
     path: str | None = None
     """`folder`: the folder that holds one subfolder per class. `cifar10`, `mnist`: the folder in torchvision's layout;
     without a path the data are downloaded to `results/data`."""
-    classes: int = Field(2, ge=2, le=1000, description="`generated`: number of classes to draw.")
+    classes: int = Field(2, ge=2, le=1000, description="`generated`: number of classes to draw. `digits`: 10.")
     images: int = Field(1030, ge=4, le=MOST_IMAGES)
-    """`generated`: number of images over all classes, divided evenly among the classes."""
+    """`generated`, `digits`: number of images over all classes, divided evenly among the classes."""
     channels: Literal[1, 3] = Field(3, description="Colour channels of the model's input images.")
     image_size: int = Field(192, ge=8, le=4096)
     """Side of the square that each image is squished to, in pixels. `generated` draws photographs if there are two
@@ -77,6 +79,11 @@ class Dataset(Declared):
     def drawn(self) -> bool:
         """True if the images are drawn, and are no photographs of anything."""
         return self.source == "generated"
+
+    @property
+    def images_words(self) -> str:
+        """What the images are, as the page says it."""
+        return {"generated": "generated images", "digits": "scanned digits"}.get(self.source, "images")
 
     @property
     def photographs(self) -> bool:

@@ -17,7 +17,7 @@ SUFFIXES = {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".gif", "
 class Folder(Source):
     """The folder ``dataset.path``. It is read where it lies, and never written."""
 
-    opens_given_files = True
+    in_the_image = True
     code = ("data/folder.py", "data/splits.py", "data/decode.py")
 
     def keys(self, dataset: Dataset) -> tuple[str, ...]:

@@ -47,9 +47,13 @@ class Source(ABC):
     It is then called in the image of the runs, if they have one, and never twice at the same time; and a failed call
     keeps what it brought, below ``results/data``.
     """
-    opens_given_files: ClassVar[bool] = False
-    """True if :meth:`make` opens files that nobody has checked. It is then called in the image, too, without a network.
+    in_the_image: ClassVar[bool] = False
+    """True if :meth:`make` opens files that nobody has checked, or needs a package of the training environment alone.
+
+    It is then called in the image, too, without a network.
     """
+    packages: ClassVar[tuple[str, ...]] = ()
+    """Modules from elsewhere that hold the images: their packages are part of a run's key."""
     code: ClassVar[tuple[str, ...]] = ()
     """Globs, below the package, of the code that decides the manifest; none if an edit must not make it again."""
 
@@ -81,6 +85,7 @@ SOURCES = {
     "folder": "study.data.folder:Folder",
     "cifar10": "study.data.torchvision_sets:Cifar10",
     "mnist": "study.data.torchvision_sets:Mnist",
+    "digits": "study.data.digits:Digits",
 }
 """Module and class of each ``dataset.source``. A start of the pipeline imports only the sources that it uses."""
 

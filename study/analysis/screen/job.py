@@ -53,8 +53,8 @@ def _images(used: Sequence[Record]) -> str:
     told = []
     for record in used:
         if record.data:
-            kind = "generated images" if record.data.generated else "images"
-            told.append(f"{record.data.train_images} {kind} of {record.settings.dataset.image_size} px")
+            data = record.settings.dataset
+            told.append(f"{record.data.train_images} {data.images_words} of {data.image_size} px")
     return listed(list(dict.fromkeys(told))[:2]) if told else ""
 
 

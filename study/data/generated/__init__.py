@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Generated(Source):
     """Images that this project draws. The modules that draw, with NumPy and Pillow, are imported when they are used."""
 
-    code = ("data/generated/*.py", "data/splits.py")
+    code = ("data/generated/*.py", "data/arrays.py", "data/splits.py")
 
     def keys(self, dataset: Dataset) -> tuple[str, ...]:
         """Return the keys of the drawing and the split. A photograph has a size of its own, a pattern the model's."""
@@ -37,8 +37,8 @@ class Generated(Source):
 
     def open(self, manifest: Manifest, dataset: Dataset, folder: Path, results: Path) -> ImageSet:
         """Return the photographs, or the patterns in their arrays."""
-        from study.data.generated import patterns
+        from study.data import arrays
 
         if dataset.photographs:
             return super().open(manifest, dataset, folder, results)
-        return patterns.opened(manifest, folder)
+        return arrays.opened(manifest, folder)

@@ -4,7 +4,6 @@ The noise is that of which photographs are drawn, too.
 """
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +11,8 @@ from PIL import Image
 
 from study.artifacts.prepared import Manifest
 from study.config.sections import Dataset
-from study.data.decode import ImageSet
-from study.data.splits import assign_splits, item_of
+from study.data.arrays import write
+from study.data.splits import assign_splits
 
 
 def field(rng: np.random.Generator, width: int, height: int, octaves: tuple[int, ...]) -> NDArray[np.float32]:
@@ -25,13 +24,8 @@ def field(rng: np.random.Generator, width: int, height: int, octaves: tuple[int,
     return total / 1.6
 
 
-ARRAYS = ("images", "labels", "valid")
-"""Names of the files, without ``.npy``."""
-
-
 def draw(dataset: Dataset, folder: Path) -> Manifest:
-    """Write small images as three arrays: ``images.npy`` (n, h, w) or (n, h, w, 3) uint8, labels, validation mask."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write the patterns of ``dataset`` as arrays into ``folder``, and return their manifest."""
     images, labels = patterns(dataset)
     classes = [f"class{number:03d}" for number in range(dataset.classes)]
     by_class = {
@@ -39,20 +33,7 @@ def draw(dataset: Dataset, folder: Path) -> Manifest:
     }
     splits = assign_splits(by_class, dataset.valid_fraction, dataset.seed)
     valid = np.array([splits[str(index)] == "valid" for index in range(dataset.images)])
-    arrays: tuple[NDArray[Any], ...] = (images, labels, valid)
-    for name, array in zip(ARRAYS, arrays, strict=True):
-        np.save(folder / f"{name}.npy", array)
-    files = [folder / f"{name}.npy" for name in ARRAYS]
-    return Manifest(
-        source="generated",
-        generated=True,
-        seed=dataset.seed,
-        valid_fraction=dataset.valid_fraction,
-        classes=classes,
-        train_images=int((~valid).sum()),
-        valid_images=int(valid.sum()),
-        items=[item_of(folder, path.name) for path in files],
-    )
+    return write(dataset, folder, images, labels, valid, classes)
 
 
 def patterns(dataset: Dataset) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -75,15 +56,3 @@ def patterns(dataset: Dataset) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         noise = rng.standard_normal((side, side, channels), dtype=np.float32) * 0.35
         images[index] = np.clip(128 + 70 * (signal + noise), 0, 255)
     return (images[..., 0] if channels == 1 else images), labels
-
-
-def opened(manifest: Manifest, folder: Path) -> ImageSet:
-    """Return the images that :func:`draw` wrote into ``folder``."""
-    images, labels, valid = (np.load(folder / f"{name}.npy") for name in ARRAYS)
-    return ImageSet(
-        list(images),
-        [int(label) for label in labels],
-        [int(index) for index in np.flatnonzero(~valid)],
-        [int(index) for index in np.flatnonzero(valid)],
-        manifest.classes,
-    )

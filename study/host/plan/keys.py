@@ -8,6 +8,7 @@ from study.base.files import PACKAGE
 from study.base.imports import distributions, outside, versions
 from study.config import own_model
 from study.config.settings import Settings, decisive, loops
+from study.data.sources import source_of
 
 COMMON = ("training/*.py", "training/instruments/*.py", "training/models/*.py", "training/loops/*.py", "data/decode.py")
 """The part of the training side that every run executes, and the decoder of its images."""
@@ -24,13 +25,14 @@ def measured_code(settings: Settings) -> list[str]:
 
 
 def imported_modules(settings: Settings) -> list[str]:
-    """Return the top modules from elsewhere that the measured code of a run imports, and its model.
+    """Return the top modules from elsewhere that the measured code of a run imports, its images and its model.
 
     What only some runs import counts where the settings ask for it.
     """
     files = {file for pattern in measured_code(settings) for file in PACKAGE.glob(pattern)}
     left_out = {"study", *(() if "torchcodec" in settings.loader.decoder else ("torchcodec",))}
-    return sorted({*outside(files), *own_model.packages(settings.model.name, Path())} - left_out)
+    of_the_images = source_of(settings.dataset).packages
+    return sorted({*outside(files), *of_the_images, *own_model.packages(settings.model.name, Path())} - left_out)
 
 
 def installed(modules: list[str]) -> dict[str, str]:

@@ -133,7 +133,7 @@ class _Shared:
         """Return the versions of the packages that a run imports on the host, and note them; none in an image."""
         if self.choice.engine != "none":
             return {}
-        kind = (settings.model.name, settings.loader.decoder, *keys.measured_code(settings))
+        kind = (settings.model.name, settings.dataset.source, settings.loader.decoder, *keys.measured_code(settings))
         modules = _once(self._modules, kind, lambda: keys.imported_modules(settings))
         found = _once(self._installed, tuple(modules), lambda: keys.installed(modules))
         self.packages |= found

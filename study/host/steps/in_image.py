@@ -51,7 +51,7 @@ class Task:
 
 
 def dataset_task(dataset: str, downloads: bool) -> Task:
-    """Return the step that downloads a dataset, or opens the files that the user gave."""
+    """Return the step that makes a dataset: it downloads, opens a user's files, or needs the image's packages."""
     files = Results(Path())
     if not downloads:
         return Task("dataset", dataset, lent=[], kept=[], left=[files.data(dataset)], network=False)

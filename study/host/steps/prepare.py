@@ -59,7 +59,7 @@ def prepare_dataset(plan_file: Path, dataset: str, results: Path, log: Path | No
     wanted = plan.runs_with("dataset", dataset)[0].settings.dataset
     source = source_of(wanted)
     with one_download(results, wanted):
-        if plan.engine != "none" and (source.downloads or source.opens_given_files):
+        if plan.engine != "none" and (source.downloads or source.in_the_image):
             made = _made_inside(plan, dataset, results, log or files.log("data", dataset))
         else:
             made = make_dataset(plan, dataset, results)
@@ -75,7 +75,7 @@ def _made_inside(plan: Plan, dataset: str, results: Path, log: Path) -> Manifest
     runs, path = plan.runs_with("dataset", dataset), Results(results).manifest(dataset)
     wanted = runs[0].settings.dataset
     source = source_of(wanted)
-    if source.opens_given_files:
+    if source.in_the_image:
         seen = [name for name, *_ in source.inspect(wanted).files or []]
         check_visible(source.base(wanted, path.parent, results), seen, not os.getuid())
     in_a_logged_container(dataset_task(dataset, source.downloads), plan, runs[0], results, log)

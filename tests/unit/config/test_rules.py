@@ -9,6 +9,7 @@ from study.config.load import check_settings
 from study.config.rules import RULES, Rule, broken
 from study.config.settings import Keys, setting_keys, with_values
 
+DIGITS = {"dataset.source": "digits", "dataset.classes": 10}
 OWN = {"model.name": "nets:make", "model.weights": "none", "training.freeze_epochs": 0}
 FASTAI = {"training.loop": "fastai"}
 ALONE = {"loader.kind": "alone"}
@@ -28,6 +29,8 @@ SWITCHED = {
 
 BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("dataset.path", {"dataset.source": "folder"}),
+    ("dataset.classes", DIGITS | {"dataset.classes": 2}),
+    ("dataset.images", DIGITS | {"dataset.images": 1798}),
     ("model.weights", OWN | {"model.weights": "imagenet"}),
     ("model.name", FASTAI | {"model.name": "googlenet"}),
     ("training.freeze_epochs", OWN | {"training.freeze_epochs": 1}),

@@ -91,6 +91,31 @@ def test_patterns_are_learnable_but_not_trivial() -> None:
     assert 0.4 < (guess == labels[200:]).mean() < 1.0
 
 
+def test_the_digits_are_scans_of_which_both_splits_have_every_digit_alike(tmp_path: Path) -> None:
+    wanted = dataset(source="digits", classes=10, images=1280, image_size=16)
+    manifest = make(wanted, tmp_path / "digits")
+    images = open_set(manifest, wanted, tmp_path / "digits", tmp_path)
+    assert (len(images.train), len(images.valid)) == (manifest.train_images, manifest.valid_images) == (1024, 256)
+    assert inspect(wanted).train_images == manifest.train_images
+    for split in (images.train, images.valid):
+        counts = np.bincount([images.labels[index] for index in split], minlength=10)
+        assert counts.max() - counts.min() <= 1
+    # The first scan is a nought: a ring of ink, whose middle is paper.
+    ring = decode(images.stored[0], 3, 16)
+    assert ring.shape == (3, 16, 16) and ring[0, 8].max() > 120 and ring[0, 7:9, 7:9].max() < 30
+    assert make(dataset(source="digits", classes=10, images=1280, seed=7), tmp_path / "again").sha256 == manifest.sha256
+
+
+@pytest.mark.parametrize(("images", "valid_fraction"), [(20, 0.01), (20, 0.99), (1797, 0.2)])
+def test_any_number_of_digits_leaves_each_of_them_in_both_splits(
+    images: int, valid_fraction: float, tmp_path: Path
+) -> None:
+    wanted = dataset(source="digits", classes=10, images=images, valid_fraction=valid_fraction)
+    found = open_set(make(wanted, tmp_path), wanted, tmp_path, tmp_path)
+    assert len(found.train) + len(found.valid) == images
+    assert all({found.labels[index] for index in split} == set(range(10)) for split in (found.train, found.valid))
+
+
 def test_the_split_is_stratified_and_stable() -> None:
     names = {"a": [f"a/{i}" for i in range(50)], "b": [f"b/{i}" for i in range(10)]}
     splits = assign_splits(names, 0.2, 42)

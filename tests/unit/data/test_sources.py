@@ -62,6 +62,12 @@ class Away(Toy):
         return results / "data" / "downloads" / "toys"
 
 
+class Brought(Toy):
+    """The same, but in a package that only the image has."""
+
+    in_the_image = True
+
+
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The keys of a dataset that comes from the toy, which takes the place of a source by its line in the table."""
@@ -125,8 +131,8 @@ def test_a_container_sees_what_the_source_keeps_below_the_results(
     assert kept in {mount.source for mount in run_mounts(run, "tiny", tmp_path)}
 
 
-@pytest.mark.parametrize("source", [Toy, Away])
-def test_only_a_source_that_downloads_is_made_in_the_image(
+@pytest.mark.parametrize("source", [Toy, Away, Brought])
+def test_a_source_is_made_in_the_image_if_it_downloads_or_needs_what_is_installed_there(
     toy: dict[str, Any], source: type[Source], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(SOURCES, "mnist", f"{__name__}:{source.__name__}")
@@ -144,7 +150,7 @@ def test_only_a_source_that_downloads_is_made_in_the_image(
     write_plans([plan], tmp_path)
     name = plan.runs[0].dataset
     assert main(["dataset", str(tmp_path / "tiny" / "plan.json"), name, "--results", str(tmp_path)]) == 0
-    assert entered == ([name] if source.downloads else [])
+    assert entered == ([] if source is Toy else [name])
 
 
 def test_two_steps_at_once_download_one_after_the_other(
