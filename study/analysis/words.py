@@ -7,7 +7,8 @@ from math import prod
 from typing import Any
 
 from study.analysis.stats.gate import WIDEST
-from study.artifacts.setting import Level, Levels, Setting, level_words
+from study.artifacts.setting import Level, Levels, Setting, joined, with_names
+from study.config.names import LEVELS, level_words
 
 SHORT_KEYS = {
     "training.batch_size": "batch size",
@@ -44,7 +45,7 @@ def evidence_words(key: str) -> str:
     return EVIDENCE[key]
 
 
-DEVICES = {"cpu": "CPU", "cuda": "GPU"}
+DEVICES = LEVELS["device"]
 
 
 def device_words(device: str, article: bool = False) -> str:
@@ -80,8 +81,13 @@ def group_names(groups: Sequence[Setting]) -> dict[Setting, Setting]:
     if prod(len({group.levels[key] for group in every}) for key in told[0]) > len(every):
         first = {key for key in told[0] if all(group.levels[key] != base.levels[key] for group in others)}
         told = [first, *({key for key in told[0] if group.levels[key] != base.levels[key]} for group in others)]
-    names = [group.part(keys) for group, keys in zip(every, told, strict=True)]
+    names = [group.part(_whole(group, keys)) for group, keys in zip(every, told, strict=True)]
     return dict(zip(every, names, strict=True)) if all(told) and len(set(names)) == len(every) else whole
+
+
+def _whole(group: Setting, keys: set[str]) -> set[str]:
+    """Return keys with all others that a name stands for which one of them has."""
+    return keys.union(*(own for own in group.named.values() if keys & set(own)))
 
 
 def on_device(*groups: Setting) -> str:
@@ -90,26 +96,44 @@ def on_device(*groups: Setting) -> str:
     return f"{'With' if words[0] == groups[0].label else 'On'} {listed(words)}"
 
 
-def setting_words(levels: Levels) -> str:
-    """Return levels by their dotted keys in words, numbers with the key's name: ``batch size 64, bf16``."""
-    return ", ".join(one_level_words(key, level) for key, level in levels.items())
+def setting_words(at: Setting | Levels) -> str:
+    """Return a setting in words, numbers with the key's name: ``batch size 64, bf16``."""
+    levels, named = (at.levels, at.named) if isinstance(at, Setting) else (at, {})
+    return joined([*with_names({key: one_level_words(key, level) for key, level in levels.items()}, named).values()])
 
 
 def one_level_words(key: str, level: Level) -> str:
     """Return one level in words: a name alone, a number with its key."""
-    words = level_words(key, level)
-    is_number = isinstance(level, (int, float)) and not isinstance(level, bool)
-    return f"{short_key(key)} {words}" if is_number else device_words(words)
+    plain = isinstance(level, bool) or not isinstance(level, (int, float))
+    return level_words(key, level) if plain else f"{short_key(key)} {level_words(key, level)}"
 
 
-LOADERS = {"workers": "with a loader", "device": "with the images on the device"}
+def with_key(key: str, word: str) -> str:
+    """Return the words of a level, with the key's name where they say too little: ``batch size 64``, ``bf16``."""
+    return word if key in LEVELS and not is_number(word) else f"{short_key(key)} {word}"
 
 
-def at_setting(levels: Levels) -> str:
-    """Return levels, to follow a number: ``with a loader``, ``at batch size 64``; nothing where it is empty."""
-    loader = LOADERS.get(str(levels.get("loader.kind")), "")
-    rest = setting_words({key: level for key, level in levels.items() if key != "loader.kind" or not loader})
-    return f"{loader}{' ' * bool(loader and rest)}{f'at {rest}' if rest else ''}"
+def is_number(word: str) -> bool:
+    """Return whether the words of a level are a number, which may be bold."""
+    return word.strip("*").replace(".", "", 1).replace("e-", "", 1).isdigit()
+
+
+WITH = {"data loader": "a data loader", "decoded beforehand": "images decoded beforehand"}
+"""Levels that follow ``with``, where their words do not."""
+
+
+def at_setting(at: Setting | Levels) -> str:
+    """Return a setting, to follow a number: ``with a data loader``, ``at batch size 64``; nothing where it is empty."""
+    levels, named = (dict(at.levels), at.named) if isinstance(at, Setting) else (dict(at), {})
+    covered = {key for keys in named.values() for key in keys}
+    loader = WITH.get(level_words("loader.kind", levels.get("loader.kind", "")))
+    told = [*named, *([loader] if loader and "loader.kind" not in covered else [])]
+    device = str(levels.pop("device", "")) if "device" not in covered else ""
+    rest = {key: level for key, level in levels.items() if key not in covered and not (loader and key == "loader.kind")}
+    parts = [f"on {device_words(device, article=True)}"] if device else []
+    parts += [f"with {listed(told)}"] if told else []
+    parts += [f"at {setting_words(rest)}"] if rest else []
+    return " ".join(parts)
 
 
 def total_words(total: str) -> str:

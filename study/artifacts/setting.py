@@ -15,8 +15,10 @@ from pydantic import Field
 from study.base.errors import StudyError
 from study.base.files import digest
 from study.base.strict import Strict
+from study.config import names
+from study.config.names import APART, leaf_words, level_words
 from study.config.sections import short_name
-from study.config.study import Study, leaf_words, shown, switch_words
+from study.config.study import Study, shown
 
 Level = str | bool | int | float | None
 Levels = Mapping[str, Level]
@@ -30,8 +32,6 @@ SHORT = {
 }
 FIRST_LEVELS = "first levels"
 """The setting with the first level of every switch."""
-APART = (", ", " + ")
-"""What parts the levels in a label."""
 
 
 class Setting(Strict):
@@ -43,6 +43,9 @@ class Setting(Strict):
         "their first level."
     )
     short: str = Field(description="Short name, safe as a file name. A run's is unique in its study.")
+    named: dict[str, list[str]] = Field(
+        {}, description="The study's `names` in the label, each with the keys of the levels that it stands for."
+    )
 
     def __hash__(self) -> int:
         return hash((self.label, self.short))
@@ -50,9 +53,9 @@ class Setting(Strict):
     def part(self, keys: Collection[str]) -> "Setting":
         """Return the setting with the levels of some of its factors."""
         levels = {key: level for key, level in self.levels.items() if key in keys}
-        return Setting(
-            levels=levels, label=joined(list(map(level_words, levels, levels.values()))), short=_short(levels)
-        )
+        named = {name: own for name, own in self.named.items() if levels.keys() >= set(own)}
+        words = with_names({key: level_words(key, level) for key, level in levels.items()}, named)
+        return Setting(levels=levels, label=joined([*words.values()]), short=_short(levels), named=named)
 
     def within(self, group: "Setting") -> "Setting":
         """Return the setting with the levels of a group, and its own."""
@@ -60,6 +63,7 @@ class Setting(Strict):
             levels=group.levels | self.levels,
             label=f"{group.label}, {self.label}",
             short=f"{self.short}-{group.short}",
+            named=group.named | self.named,
         )
 
 
@@ -71,7 +75,24 @@ def setting_of(study: Study, levels: Levels) -> Setting:
     """Return the setting with these levels by the keys of their factors."""
     if not levels:
         return EVERYWHERE
-    return Setting(levels=dict(levels), label=_label(study, levels), short=name_of(study, levels))
+    named = _named(study, levels)
+    return Setting(levels=dict(levels), label=_label(study, levels, named), short=name_of(study, levels), named=named)
+
+
+def _named(study: Study, levels: Levels) -> dict[str, list[str]]:
+    """Return the names that a study gives to levels, each with the keys that it stands for."""
+    if not study.names:
+        return {}
+    whole = names.whole(study.names, study.factors, study.only)
+    as_shown = {name: {key: shown(study, key, level) for key, level in own.items()} for name, own in whole.items()}
+    return names.names_in(as_shown, {key: shown(study, key, level) for key, level in levels.items()})
+
+
+def with_names(words: Mapping[str, str], named: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return the words of levels with each name in place of those it stands for, at the key of the first of them."""
+    first = {next(key for key in words if key in own): name for name, own in named.items()}
+    gone = {key for own in named.values() for key in own} - first.keys()
+    return {key: first.get(key, word) for key, word in words.items() if key not in gone}
 
 
 def settings_of(study: Study, every: Sequence[Levels]) -> list[Setting]:
@@ -99,7 +120,7 @@ def shareable(study: Study, setting: Setting) -> Setting:
     levels = cut_paths(setting.levels)
     if levels == setting.levels:
         return setting
-    return setting.model_copy(update={"levels": levels, "label": _label(study, levels)})
+    return setting.model_copy(update={"levels": levels, "label": _label(study, levels, setting.named)})
 
 
 def cut_paths(levels: Levels) -> dict[str, Level]:
@@ -109,8 +130,9 @@ def cut_paths(levels: Levels) -> dict[str, Level]:
     }
 
 
-def _label(study: Study, levels: Levels) -> str:
-    words = {key: level_words(key, shown(study, key, level)) for key, level in levels.items()}
+def _label(study: Study, levels: Levels, named: Mapping[str, Sequence[str]]) -> str:
+    """Return the levels in words, with the study's names in place of those that they stand for."""
+    words = with_names({key: _word(study, key, level) for key, level in levels.items()}, named)
     if not study.effects:
         return joined([*words.values()])
     switches = {key: word for key, word in words.items() if key != "device"}
@@ -118,22 +140,17 @@ def _label(study: Study, levels: Levels) -> str:
     return ", ".join([*device, *([_switched(study, switches)] if switches else [])])
 
 
+def _word(study: Study, key: str, level: Level) -> str:
+    return level_words(key, level if level is None else shown(study, key, level))
+
+
 def _switched(study: Study, words: Mapping[str, str]) -> str:
     """Return the levels that are not the first ones, each with its key if another key has such a level, too."""
-    known = {key: [level_words(key, shown(study, key, level)) for level in study.factors[key]] for key in study.factors}
+    known = {key: [_word(study, key, level) for level in study.factors[key]] for key in study.factors}
     counts = Counter(word for key in study.compared if key != "device" for word in known[key][1:])
     changed = [(key, word) for key, word in words.items() if word != known[key][0]]
     parts = [f"{leaf_words(key)} {word}" if counts[word] > 1 else word for key, word in changed]
     return " + ".join(map(_quoted, parts)) or FIRST_LEVELS
-
-
-def level_words(key: str, level: Level) -> str:
-    """Return one level in words: a switch by its name, a number without zeros at its end."""
-    if isinstance(level, bool):
-        return switch_words(key, level)
-    if isinstance(level, float) and float(f"{level:g}") == level:
-        return f"{level:g}"
-    return str(level)
 
 
 def joined(words: Sequence[str]) -> str:

@@ -75,7 +75,7 @@ def read_study(name: str, folders: Sequence[Path], selection: Selection) -> Stud
     if selection.size == "reduced" and isinstance(reduced, dict):
         full = {key: _at(values, key) for key in reduced if key not in overrides}
         overrides = {key: value for key, value in reduced.items() if key not in overrides} | overrides
-    values = _override(values, overrides)
+    values = _without_lost_names(values, _override(values, overrides))
     try:
         declared = StudyFile.model_validate(values)
     except ValidationError as error:
@@ -99,6 +99,22 @@ def _check_claims(declared: StudyFile, given: Any, source: str) -> None:
         raise StudyError(
             source=source, key=error.key, value=error.value, why=error.why, allowed=error.allowed
         ) from None
+
+
+def _without_lost_names(values: dict[str, Any], changed: dict[str, Any]) -> dict[str, Any]:
+    """Return ``changed`` without the names of levels that ``values`` has and an override took away."""
+    names, factors, left = changed.get("names"), values.get("factors"), changed["factors"]
+    if not isinstance(names, dict) or not isinstance(factors, dict) or not isinstance(left, dict):
+        return changed  # the model reports the error
+
+    def lost(levels: Any) -> bool:
+        pairs = levels.items() if isinstance(levels, dict) else ()
+        return any(
+            isinstance(factors.get(key), list) and level in factors[key] and level not in (left.get(key) or [])
+            for key, level in pairs
+        )
+
+    return changed | {"names": {name: levels for name, levels in names.items() if not lost(levels)}}
 
 
 def _at(values: dict[str, Any], key: str) -> Any:

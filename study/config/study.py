@@ -9,7 +9,9 @@ from pydantic import Field, model_validator
 
 from study.base.errors import ValueRefused
 from study.base.strict import Declared
+from study.config import names
 from study.config.claims import Claim
+from study.config.names import switch_words
 from study.config.sections import short_name
 from study.config.settings import Keys, setting_keys
 
@@ -72,6 +74,11 @@ class StudyFile(Keys):
     """Settings to run in place of all combinations, such as `{training.loop: torch, training.batch_size: 64}`. Each
     stands for every combination with these levels of these factors, and may have `replicates` of its own. none: all
     combinations."""
+    names: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Names that people give to settings, each with the levels of factors that it stands for, such as `stock fastai:
+    {training.loop: fastai}`. The page and the terminal say a name in place of its levels, and of those that all
+    settings of `only` with these levels share. Of two names that fit, that of more levels is said. A name measures
+    nothing again."""
     null_control: bool = False
     """True to run every configuration twice in each block, as the two levels of the factor `control`. The difference
     between the two is the machine's noise."""
@@ -175,6 +182,7 @@ class StudyFile(Keys):
         if self.contrast and self.contrast not in self.factors:
             allowed = list(self.factors) or ["none"]
             raise ValueRefused(key="contrast", value=self.contrast, why="no such factor", allowed=allowed)
+        names.check(self.names, self.factors, self.only)
         return self
 
     def _check_only(self) -> None:
@@ -217,13 +225,3 @@ def shown(study: Study, key: str, level: Any) -> Any:
 
 def _short(key: str, level: Any) -> str:
     return short_name(str(level)) if key == "model.name" else Path(str(level)).name
-
-
-def switch_words(key: str, on: bool) -> str:
-    """Return the name of a switch that is on, or `no` and its name."""
-    return f"{'' if on else 'no '}{leaf_words(key)}"
-
-
-def leaf_words(key: str) -> str:
-    """Return the end of a dotted key in words."""
-    return key.rpartition(".")[2].replace("_", " ")

@@ -9,8 +9,9 @@ from study.analysis.words import number, setting_words
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.samples import Epoch
+from study.artifacts.setting import setting_of
 from study.base.strict import Strict
-from study.config.study import TOTALS_OF_INFERENCE, shown
+from study.config.study import TOTALS_OF_INFERENCE
 
 
 class EpochRow(Strict):
@@ -86,6 +87,6 @@ def _by_setting(plan: Plan, records: Mapping[str, Record]) -> dict[str, list[lis
         record = records.get(run.name)
         if record is None or record.measurement is None:
             continue
-        words = setting_words({key: shown(plan.study, key, run.setting.levels[key]) for key in keys}) or "the run"
+        words = setting_words(setting_of(plan.study, {key: run.setting.levels[key] for key in keys})) or "the run"
         found.setdefault(words, []).append(record.measurement.epochs)
     return found

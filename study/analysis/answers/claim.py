@@ -16,10 +16,9 @@ from study.analysis.answers.context import bounds, inverse
 from study.analysis.stats.learning import accuracy_of
 from study.analysis.stats.usable import Estimate, estimate, model_of
 from study.analysis.words import at_setting, listed, short
-from study.artifacts.setting import Levels
+from study.artifacts.setting import Levels, setting_of
 from study.base.strict import Strict
 from study.config.claims import Claim, Kind, Source
-from study.config.study import shown
 
 Word = Literal["holds", "contradicted", "not decided"]
 MOST_WORDS = 18
@@ -107,7 +106,7 @@ class Judge:
         ]
         number = getattr(claim, claim.kind)
         for one in found:
-            where = at_setting({key: shown(self.measured.study, key, one.at[key]) for key in varied})
+            where = at_setting(setting_of(self.measured.study, {key: one.at[key] for key in varied}))
             yield ClaimRow(
                 claim=claim.claim,
                 kind=claim.kind,

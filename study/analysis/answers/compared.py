@@ -9,7 +9,8 @@ from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.ratios import Ratio, quotient_of
 from study.analysis.stats.usable import Estimate, estimate
 from study.analysis.words import device_words
-from study.artifacts.setting import Levels, level_words
+from study.artifacts.setting import Levels
+from study.config.names import level_words
 from study.config.settings import get
 from study.config.study import Study, shown
 

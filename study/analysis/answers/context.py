@@ -6,8 +6,9 @@ from functools import cached_property
 
 from study.analysis.answers.group import Group, Level
 from study.analysis.stats.usable import Estimate
-from study.analysis.words import DEVICES, device_words, group_names, listed, short, short_key
+from study.analysis.words import DEVICES, device_words, group_names, is_number, listed, short, short_key, with_key
 from study.artifacts.setting import Setting
+from study.config.names import LEVELS
 from study.config.study import Study
 
 TAKES = {
@@ -75,13 +76,13 @@ class Context:
 
     def setting(self, label: str) -> str:
         """Return one level: ``batch size 64``."""
-        return f"{short_key(self.factor)} {label}" if self.factor else label
+        return with_key(self.factor, label) if self.factor else label
 
     def settings(self, labels: Sequence[str], bold: bool = False) -> str:
         """Return several levels: ``batch sizes 16, 32 and 64``; more than a few are counted."""
         told = listed(labels) if len(labels) <= FEW else f"{len(labels)} settings"
         told = f"**{told}**" if bold else told
-        if len(labels) > FEW or not self.factor:
+        if len(labels) > FEW or not self.factor or (self.factor in LEVELS and not any(map(is_number, labels))):
             return told
         return f"{short_key(self.factor)}{'s' * (len(labels) > 1)} {told}"
 

@@ -10,8 +10,8 @@ from study.analysis.answers.context import Context, bounds, capital, excludes_on
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.ratios import Difference, Ratio, sides_of, telling_keys
 from study.analysis.stats.usable import Estimate, row_settings
-from study.analysis.words import at_setting, device_words, listed, short, short_key
-from study.artifacts.setting import EVERYWHERE, Setting
+from study.analysis.words import at_setting, device_words, listed, short, with_key
+from study.artifacts.setting import EVERYWHERE, Setting, setting_of
 from study.base.strict import Strict
 from study.config.study import Study
 
@@ -51,7 +51,7 @@ class Contrast(Strict):
 
     def text(self, context: Context) -> str:
         """Return the answer in words: the faster side first, one ratio or the smallest and the largest."""
-        names = side(self.contrast, self.slower), side(self.contrast, self.faster)
+        names = [side(context.study, self.contrast, level) for level in (self.slower, self.faster)]
         shown = [self.least] if self.least == self.most else [self.least, self.most]
         if all(one.ratio.value < 1 for one in shown):
             names, ratios = names[::-1], [inverse(one.together) for one in shown][::-1]
@@ -77,7 +77,7 @@ class Contrast(Strict):
         """Return the ratios with their settings; the first has the words of the unit, and names the interval."""
         told = [
             f"{bold}{short(one.value)} {unit if not place else f'times{bold}'}"
-            f"{' ' * bool(at_setting(at.at.levels))}{at_setting(at.at.levels)}{bounds(one, first=not place)}"
+            f"{' ' * bool(at_setting(at.at))}{at_setting(at.at)}{bounds(one, first=not place)}"
             for place, (one, at) in enumerate(zip(ratios, shown, strict=True))
         ]
         return ", and ".join(told)
@@ -98,13 +98,16 @@ class NoRatio(Strict):
 
     def text(self, context: Context) -> str:
         """Return the answer in words."""
-        names = [side(self.contrast, level) for level in (self.slower, self.faster)]
+        names = [side(context.study, self.contrast, level) for level in (self.slower, self.faster)]
         return f"**Not decided** between {listed(names)}: no block holds a run of each at one setting."
 
 
-def side(contrast: str, level: str) -> str:
-    """Return one side of a contrast in words: ``the GPU``, ``precision bf16``."""
-    return device_words(level, article=True) if contrast == "device" else f"{short_key(contrast)} {level}"
+def side(study: Study, contrast: str, level: str) -> str:
+    """Return one side of a contrast in words: ``the GPU``, ``bf16``, ``batch size 64``."""
+    setting = setting_of(study, {contrast: level})
+    if contrast == "device" and not setting.named:
+        return device_words(level, article=True)
+    return setting.label if setting.named else with_key(contrast, setting.label)
 
 
 def is_explained(ratio: Ratio) -> bool:

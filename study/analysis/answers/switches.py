@@ -19,9 +19,10 @@ from study.analysis.stats.log_model import CONFIDENCE, LogModel
 from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.usable import Estimate, estimate, level_of, mean_of, place_of
 from study.analysis.table.exclusions import keys_of
-from study.analysis.words import short, short_key
+from study.analysis.words import short, with_key
 from study.artifacts.setting import Setting, setting_of
 from study.base.strict import Strict
+from study.config.names import level_words
 from study.config.study import Study, shown
 
 Cell = tuple[int, ...]
@@ -53,9 +54,8 @@ class Effect(Strict):
 
     def label(self, several: bool) -> str:
         """Return the name of the switch's level; with its first level where the switch has ``several`` others."""
-        key = short_key(self.factor)
-        name = self.level if key in self.level else f"{key} {self.level}"
-        return f"{name} over {self.base}" if several else name
+        name = with_key(self.factor, level_words(self.factor, self.level))
+        return f"{name} over {level_words(self.factor, self.base)}" if several else name
 
 
 class Interaction(Strict):
@@ -113,7 +113,8 @@ class Switches(Strict):
         together = ""
         if self.combination and self.combination.decided:
             times = self.combination.times_as_fast
-            count = self.combination.best.label.count(" + ") + 1
+            best, base = self.combination.best.levels, self.combination.base.levels
+            count = sum(best[key] != base[key] for key in best)
             together = f"; the best {count} together **{short(times.value)} times**{bounds(times, first=not gains)}"
         if not gains:
             return f"**No switch** is shown to gain by itself{where}{together}."

@@ -136,12 +136,6 @@ def of_levels(group: Group, values: Sequence[OfSetting]) -> dict[str, float]:
     return {label: known[setting] for label, setting in every.items() if setting in known}
 
 
-def named(setting: Setting) -> str:
-    """Return a setting as its label, with its device in words."""
-    device, comma, rest = setting.label.partition(", ")
-    return f"{device_words(device)}{comma}{rest}" if setting.levels.get("device") == device else setting.label
-
-
 def few(names: Sequence[str], thing: str) -> str:
     """Return names where they are short, and their number where they are not."""
     return listed(names) if len(names) == 1 or len(listed(names)) <= SHORT else quantity(len(names), thing)

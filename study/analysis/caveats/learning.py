@@ -6,7 +6,7 @@ from typing import Literal, Self
 from pydantic import Field
 
 from study.analysis.answers.group import Group
-from study.analysis.caveats.base import MORE, OfSetting, OneCaveat, Seen, few, means, named, spans
+from study.analysis.caveats.base import MORE, OfSetting, OneCaveat, Seen, few, means, spans
 from study.analysis.words import agreeing, place_words
 from study.artifacts.setting import Setting
 from study.base.strict import Strict
@@ -58,7 +58,7 @@ class NotLearned(OneCaveat):
 
     def text(self) -> str:
         """Return which settings are out of the ranking, and the accuracies that they reach."""
-        names = dict.fromkeys(one.level.label if self.everywhere else named(one.setting) for one in self.levels)
+        names = dict.fromkeys(one.level.label if self.everywhere else one.setting.label for one in self.levels)
         verb = "did not learn as well"
         if all(one.reason == "unclear" for one in self.levels):
             verb = f"{agreeing(len(names), 'is', 'are')} not shown to have learned"
@@ -96,7 +96,7 @@ class Censored(OneCaveat):
     def text(self) -> str:
         """Return how many runs of which settings missed it."""
         lost, runs = sum(one.missed for one in self.missed), sum(one.runs for one in self.missed)
-        who = few([named(one.setting) for one in self.missed], "setting")
+        who = few([one.setting.label for one in self.missed], "setting")
         return f"{lost} of {runs} runs of {who} missed the target accuracy"
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 from pydantic import Field
 
 from study.analysis.answers.group import Group
-from study.analysis.caveats.base import AGAIN, OneCaveat, Seen, few, means, named
+from study.analysis.caveats.base import AGAIN, OneCaveat, Seen, few, means
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.usable import counted
 from study.analysis.table.exclusions import BY_RULE, FIRST
@@ -61,7 +61,7 @@ class ExcludedRuns(OneCaveat):
         (run,) = self.runs
         usual = f", the others {short(run.mean_seconds)} s" if run.mean_seconds else ""
         why = ", the first of its start" if firsts else ""
-        return f"A run of {named(run.setting)} took {short(run.seconds)} s{usual}: set aside{why}"
+        return f"A run of {run.setting.label} took {short(run.seconds)} s{usual}: set aside{why}"
 
     def applied(self, group: Group) -> dict[str, float] | None:
         """Return the means with the far runs among the others."""

@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from study.analysis.caveats.base import MORE, OfSetting, OneCaveat, Seen, few, named, spans
+from study.analysis.caveats.base import MORE, OfSetting, OneCaveat, Seen, few, spans
 from study.analysis.stats.usable import row_settings
 
 SPREAD_LIMIT = 0.10
@@ -35,7 +35,7 @@ class WideSpread(OneCaveat):
 
     def text(self) -> str:
         """Return the settings and their spreads."""
-        who = few([named(one.setting) for one in self.spreads], "setting")
+        who = few([one.setting.label for one in self.spreads], "setting")
         return f"The runs of {who} spread by {spans([one.value for one in self.spreads])}"
 
 

@@ -1,6 +1,6 @@
 """From a study's table and analysis to the values of its charts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -21,8 +21,9 @@ from study.analysis.figures.rows import RowsChart, rows_chart
 from study.analysis.figures.svg import Chart
 from study.analysis.rows import Levelled, over_means
 from study.analysis.table.exclusions import keys_of
-from study.analysis.words import device_words, place_words, setting_words, short, short_key
+from study.analysis.words import device_words, group_names, place_words, setting_words, short, short_key
 from study.artifacts.plan import Plan
+from study.artifacts.setting import Setting
 from study.config.study import Study, shown
 
 MOST_WITH_ACCURACY = 8
@@ -40,13 +41,14 @@ def main_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | None
     keys = keys_of(plan.study)[0]
     claimed = _claimed(analysis)
     many = sum(len(group.levels) for group in analysis.groups) > MOST_WITH_ACCURACY
-    drawn = []
+    names, drawn = _names(analysis), []
     for group, own in groups:
         found = []
         for level in group.levels:
             row = _row(plan, level, group, own, many)
             found.append(replace(row, claimed=claimed.get((group.label, level.label))))
-        drawn.append(rows.Group(tuple(found), place_words(group.setting)))
+        heading = place_words(names.get(group.setting, group.setting))
+        drawn.append(rows.Group(tuple(found), capital(heading)))
     caption = _laws(analysis, plan.study)
     log = _far_apart(analysis)
     by = "" if plan.study.effects else ", ".join(map(short_key, keys))
@@ -68,7 +70,8 @@ def pairs_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | Non
         for name in (ratio.slower, ratio.faster):
             if end := level_with(analysis.groups, ratio.at.levels | {ratio.contrast: name}):
                 row = _row(plan, end[1], end[0], frames[end[0].setting], brief=False)
-                claim, words = claimed.get((end[0].label, end[1].label)), capital(side(ratio.contrast, name))
+                claim = claimed.get((end[0].label, end[1].label))
+                words = capital(side(plan.study, ratio.contrast, name))
                 pair.append(replace(row, label=words, bold=False, look="other", claimed=claim))
         times = ratio.together
         if len(pair) == 2 and times.value < 1:
@@ -79,7 +82,7 @@ def pairs_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | Non
         pair[1] = replace(pair[1], bold=told, look="answer" if told else "other")
         rowed = tuple(replace(row, verdict=row.under or row.verdict, under="") for row in pair)
         arrow = Arrow(f"{short(times.value)} times", bounds(times).strip(" ()"))
-        drawn.append(rows.Group(rowed, capital(setting_words(ratio.at.levels)), arrow=arrow))
+        drawn.append(rows.Group(rowed, capital(setting_words(ratio.at)), arrow=arrow))
     axis: Literal["linear", "log"] = "log" if _far_apart(analysis) else "linear"
     words = f"Seconds{' on a logarithmic axis' if axis == 'log' else ''}. An arrow is the ratio of two means."
     chart = RowsChart(tuple(drawn), analysis.screen.chart, words, headings=("", "mean", ""), axis=axis)
@@ -91,6 +94,11 @@ def _claimed(analysis: Analysis) -> dict[tuple[str, str], float]:
     return {(mark.group, mark.level): mark.seconds for claim in analysis.claims[::-1] for mark in claim.marks}
 
 
+def _names(analysis: Analysis) -> Mapping[Setting, Setting]:
+    """Return the short setting of each group; nothing for a group alone."""
+    return group_names([group.setting for group in analysis.groups])
+
+
 def _laws(analysis: Analysis, study: Study) -> str:
     """Return the law of each group's times that has one, as an end of the caption."""
     if study.curve is None:
@@ -98,8 +106,8 @@ def _laws(analysis: Analysis, study: Study) -> str:
     known = [
         (group, law_words(group.curve.verdict, short_key(study.curve.x))) for group in analysis.groups if group.curve
     ]
-    several = len(analysis.groups) > 1
-    told = [f"{f'{place_words(group.setting)}: ' * several}{law}." for group, law in known if law]
+    names = _names(analysis)
+    told = [f"{f'{place_words(names[group.setting])}: ' if names else ''}{law}." for group, law in known if law]
     return " ".join(told[:MOST_LAWS])
 
 
@@ -169,7 +177,7 @@ def ratios_chart(analysis: Analysis) -> Chart | None:
     claimed = next((one.claimed for one in analysis.claims if one.kind == "ratio"), None)
     drawn = [
         Row(
-            setting_words(ratio.at.levels) or f"{device_words(ratio.slower)} over {device_words(ratio.faster)}",
+            setting_words(ratio.at) or f"{device_words(ratio.slower)} over {device_words(ratio.faster)}",
             mean=ratio.ratio.value,
             low=ratio.ratio.low,
             high=ratio.ratio.high,

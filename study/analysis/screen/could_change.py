@@ -105,7 +105,7 @@ def _ratios(context: Context, first: Contrast, means: Mapping[Setting, Means]) -
             (slow, slow_before), (fast, fast_before) = (side for side in pair if side)
             part = slow / fast * fast_before / slow_before
             old, new = short(one.ratio.value), short(one.ratio.value * part)
-            words = f"It is {new} times as fast {at_setting(one.at.levels)}".rstrip() + f", not {old}."
+            words = f"It is {new} times as fast {at_setting(one.at)}".rstrip() + f", not {old}."
             found += [(False, abs(log(part)), words)] if new != old else []
     return max(found, default=None)
 

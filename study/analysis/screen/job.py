@@ -13,8 +13,6 @@ from study.config.sections import is_own, short_name
 from study.config.settings import get
 from study.config.study import TOTALS_OF_INFERENCE, Study
 
-DEVICE_NAMES = {"cpu": "CPU", "cuda": "GPU"}
-
 
 def job_of(plan: Plan, records: Mapping[str, Record]) -> list[str]:
     """Return the parts of the job line; what the study varies is in its question and its chart, and not here."""

@@ -121,10 +121,12 @@ def phases_of(parts: Mapping[str, float], cold: float = 0.0, detailed: bool = Fa
 
 
 def name_of(context: Context, end: End) -> str:
-    """Return a setting by its group and its level: ``stock fastai, batch size 64``."""
+    """Return a setting by its group and its level: ``stock fastai, 64``."""
     group, label = end
-    named = context.setting(label) if label != group.label else ""
-    return ", ".join(filter(None, [context.who(group), named])) or "the run"
+    who = context.who(group)
+    if label == group.label:
+        return who or "the run"
+    return f"{who}, {label}" if who else context.setting(label)
 
 
 def ends_of(context: Context, first: Answer | Switches) -> list[End]:

@@ -64,7 +64,7 @@ def _shown(context: Context, first: Answer | Switches) -> str:
     if isinstance(first, Fastest) and first.slower and not first.machine:
         return f"{capital(context.setting(first.level.label))} is faster than {context.settings(first.slower)}"
     if isinstance(first, Contrast) and first.decided:
-        names = [side(first.contrast, level) for level in (first.slower, first.faster)]
+        names = [side(context.study, first.contrast, level) for level in (first.slower, first.faster)]
         if (first.least.ratio.value < 1) == (first.most.ratio.value < 1):
             slower, faster = names if first.least.ratio.value > 1 else names[::-1]
             return f"{capital(faster)} is faster than {slower}{' at every setting' * (first.least != first.most)}"

@@ -7,7 +7,8 @@ import pandas as pd
 from study.analysis.analysis import Analysis, analyse
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
-from study.artifacts.setting import Level, Setting, joined, level_words
+from study.artifacts.setting import Level, Setting, joined
+from study.config.names import level_words
 from study.config.study import Study
 
 KEYS = {
@@ -23,7 +24,7 @@ def setting(**levels: Level) -> Setting:
     """The setting with these levels; a key of two parts has a short name here."""
     named = {KEYS.get(key, key): level for key, level in levels.items()}
     words = [level_words(key, level) for key, level in named.items()]
-    return Setting(levels=named, label=joined(words), short="-".join(words))
+    return Setting(levels=named, label=joined(words), short="-".join(map(str, levels.values())))
 
 
 def analysis_of(study: Study, frame: pd.DataFrame) -> Analysis:

@@ -123,7 +123,7 @@ def test_a_claim_measured_in_two_ways_has_two_rows_with_their_places(tmp_path: P
     rows = rows_of(tmp_path, {"best": {SIZE: 8}}, frame_of(BOTH))
     assert [(row.word, row.measured) for row in rows] == [
         ("holds", "16 takes 1.01 times as long as 8 (95%: 0.98 to 1.03) at fastai"),
-        ("holds", "16 takes 1.6 times as long as 8 (95%: 1.5 to 1.7) at torch"),
+        ("holds", "16 takes 1.6 times as long as 8 (95%: 1.5 to 1.7) at PyTorch loop"),
     ]
 
 
@@ -132,7 +132,7 @@ def test_two_ways_are_compared_across_their_groups(tmp_path: Path) -> None:
     (row,) = rows_of(tmp_path, claim, frame_of(BOTH))
     assert (row.word, row.measured) == ("holds", "2.4 times (95%: 2.3 to 2.5)")
     (mark,) = row.marks
-    assert (mark.group, mark.level, round(mark.seconds, 1)) == ("cpu, torch", "8", 5.0)
+    assert (mark.group, mark.level, round(mark.seconds, 1)) == ("CPU, PyTorch loop", "8", 5.0)
     (row,) = rows_of(tmp_path, {"best": {LOOP: "torch"}, "at": {SIZE: 8}}, frame_of(BOTH))
     assert row.word == "holds"
 

@@ -196,8 +196,8 @@ def test_no_share_of_a_ceiling_that_one_run_exceeded_is_shown_and_those_of_anoth
             group.label: "ceiling_share" in {row.key for row in resources(group)}
             for group in analysis_of(study, frame).groups
         }
-        assert shown == {label: not (exceeded and label.startswith("cpu")) for label in shown}
-        assert list(shown) == ["cpu", "cuda"]
+        assert shown == {label: not (exceeded and label.startswith("CPU")) for label in shown}
+        assert list(shown) == ["CPU", "GPU"]
 
 
 @pytest.mark.parametrize(

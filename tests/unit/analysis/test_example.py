@@ -90,7 +90,10 @@ def test_every_mean_of_the_example_lies_within_its_own_runs(plan: Plan, frame: p
     analysis = analysis_of(plan.study, frame)
     clean = counted(frame)
     runs = clean[clean["outcome"] == "ok"].groupby(["device", "training.loop", "training.batch_size"])[analysis.y]
-    own = {f"{device}, {loop}, {size:g}": times for (device, loop, size), times in runs}
+    words = {"cpu": "CPU", "cuda": "GPU", "torch": "PyTorch loop"}
+    own = {
+        f"{words[str(device)]}, {words.get(str(loop), loop)}, {size:g}": times for (device, loop, size), times in runs
+    }
     for name, level in levels(analysis):
         assert level.time is not None
         assert own[name].min() <= level.time.value <= own[name].max()
@@ -106,7 +109,7 @@ def test_the_readme_quotes_the_example(plan: Plan, frame: pd.DataFrame, readme: 
         assert time.high is not None
         return [f"{number(time.value)} s", f"{number(time.low)} to {number(time.high)}"]
 
-    for name in ("cuda, fastai, 16", "cuda, fastai, 64", "cuda, fastai, 256", "cuda, torch, 32"):
+    for name in ("GPU, fastai, 16", "GPU, fastai, 64", "GPU, fastai, 256", "GPU, PyTorch loop, 32"):
         for text in quoted(name):
             assert text in readme
     assert f"{len(frame[frame['outcome'] == 'ok'])} runs" in readme
@@ -148,7 +151,7 @@ def test_the_pages_quote_where_the_time_goes(plan: Plan, frame: pd.DataFrame, re
     groups = level_rows(plan.study, frame, analysis.groups)
     fastai, rows = groups[0]
     shares = shares_of(rows, plan.study.total)
-    assert fastai.label == "cuda, fastai"
+    assert fastai.label == "GPU, fastai"
 
     def share(size: int, *parts: str) -> str:
         return f"{sum(shares[str(size)][f'{part}_seconds'] for part in parts):.0%}"
@@ -195,7 +198,8 @@ def test_the_readme_quotes_the_speedup_with_its_times(readme: str) -> None:
         )
         assert said.replace(" that on the GPU", "" if ratio is device else " that on the GPU") in readme
     runs = {name: level.runs for name, level in levels(analysis)}
-    assert min(runs["cpu, workers"], runs["cuda, workers"]) == min(runs["cpu, device"], runs["cuda, device"]) == 2
+    kinds = ("data loader", "decoded beforehand")
+    assert [min(runs[f"CPU, {kind}"], runs[f"GPU, {kind}"]) for kind in kinds] == [2, 2]
 
 
 def test_phases_and_epochs_add_up_within_two_percent(frame: pd.DataFrame) -> None:
@@ -311,7 +315,7 @@ def test_a_table_and_its_card_agree_on_a_setting_whose_time_is_not_determined() 
     (group,) = read_analysis(results_of("example-switches") / "switches-gpu" / "fit.json").groups
     told = {level.label: level_verdict(level, group, 0.05) for level in group.levels if level.undetermined}
     assert told == {
-        "fused": "slower, no interval",
-        "cuda graph + device": "slower, no interval",
-        "channels_last + device": "did not learn as well",
+        "fused optimizer": "slower, no interval",
+        "CUDA graphs + decoded beforehand": "slower, no interval",
+        "channels last + decoded beforehand": "did not learn as well",
     }

@@ -119,7 +119,8 @@ def test_a_study_without_a_curve_has_a_bar_for_each_level_in_the_order_of_its_fi
     plan = plan_of(factors=factors, curve=None)
     chart = phases_of(plan, frame_of(plan).iloc[::-1])
     assert sorted(chart.groups) == ["CPU", "GPU"]
-    labels = ["torch, drop last", "torch, no drop last", "fastai, drop last", "fastai, no drop last"]
+    labels = ["PyTorch loop, last batch dropped", "PyTorch loop, last batch kept"]
+    labels += ["fastai, last batch dropped", "fastai, last batch kept"]
     assert [[bar.label for bar in own] for own in chart.groups.values()] == [labels, labels]
 
 

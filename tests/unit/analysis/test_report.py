@@ -425,7 +425,7 @@ def test_a_study_without_a_curve_compares_its_levels(tmp_path: Path) -> None:
         factors={"training.drop_last": [True, False]}, curve=None, replicates=3, contrast="training.drop_last"
     )
     analysis = analysed(plan, tmp_path, {"droplast" + v + s: t for v, s, t in (("true", "", 1.0), ("false", "", 2.0))})
-    assert {level.label for level in analysis.groups[0].levels} == {"drop last", "no drop last"}
+    assert {level.label for level in analysis.groups[0].levels} == {"last batch dropped", "last batch kept"}
     assert "Does the pipeline work?" in Page(tmp_path / "report.html").text
 
 
@@ -454,7 +454,7 @@ def test_warnings_stand_beside_the_number(tmp_path: Path) -> None:
         write_new(folder / run.file, record.model_dump_json())
     warnings = analysis_of(plan.study, table(plan, read_records(plan, folder).included)).warnings
     (spread,), (aside,) = only(WideSpread, warnings), only(ExcludedRuns, warnings)
-    assert [one.setting.label for one in spread.spreads] == ["cpu, 2"]
+    assert [one.setting.label for one in spread.spreads] == ["CPU, 2"]
     assert [(one.setting.label, one.reason, one.seconds) for one in aside.runs] == [("4", FAR, 5.0)]
     assert only(SeveralStarts, warnings) == [SeveralStarts(starts=3, machines=1)]
 

@@ -94,7 +94,7 @@ def test_the_best_combination_is_compared_with_the_first_level_of_each_switch() 
     combination = only(found).combination
     assert combination
     assert combination.base.label == "first levels"
-    assert combination.best.label in ("bf16 + channels_last", "bf16 + channels_last + fused")
+    assert combination.best.label in ("bf16 + channels last", "bf16 + channels last + fused optimizer")
     assert combination.times_as_fast.value == pytest.approx(2 * 1.2 * TOGETHER, rel=0.04)
     assert combination.decided
     assert found.answer == only(found).text(Context(PLAN.study, found.groups))

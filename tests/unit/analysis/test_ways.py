@@ -8,6 +8,7 @@ import pytest
 
 from study.analysis.answers.context import Context
 from study.analysis.answers.ways import Ways
+from study.analysis.report.ending import screen_lines
 from study.analysis.stats.groups import groups_of
 from study.analysis.stats.ratios import quotient_of
 from study.analysis.stats.usable import with_true_shares
@@ -64,6 +65,15 @@ def test_the_fastest_of_all_comes_first_and_is_the_answer_beside_the_first_way()
     ]
     assert found.beside == found.ways[1]
     assert analysis.answer == found.text(Context(measured(1)[0], analysis.groups))
+
+
+def test_ways_have_the_names_that_the_study_gives_them() -> None:
+    names = {"stock fastai": {"training.loop": "fastai"}, "plain loop": {"training.loop": "torch"}}
+    analysis = analysis_of(*measured(1, names=names))
+    assert "With **plain loop** the training takes" in analysis.answer
+    assert "times as fast** as stock fastai" in analysis.answer
+    assert analysis.screen.chart.startswith("Plain loop is faster")
+    assert not any("PyTorch loop" in line for line in screen_lines(analysis))
 
 
 @pytest.mark.parametrize("broken", [False, True])

@@ -11,7 +11,7 @@ from tests.unit.analysis.planted import setting
     [
         (["cuda"], []),
         (["cpu", "cuda"], ["CPU", "GPU"]),
-        (["cuda|fastai", "cuda|torch"], ["fastai", "torch"]),
+        (["cuda|fastai", "cuda|torch"], ["fastai", "PyTorch loop"]),
         (["cpu|a", "cpu|b", "cuda|a", "cuda|b"], ["CPU, a", "CPU, b", "GPU, a", "GPU, b"]),
         (["cuda|a|off|off", "cuda|b|off|off", "cuda|b|on|on"], ["a", "b", "b, on, on"]),
         # What no other shares with the first is nothing, so each has its whole name.

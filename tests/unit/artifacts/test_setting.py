@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from study.artifacts.plan import Plan
-from study.artifacts.setting import EVERYWHERE, Levels, setting_of, shareable
+from study.artifacts.setting import EVERYWHERE, Level, Levels, setting_of, shareable
 from study.config.study import Study
 from tests.conftest import study_values, tiny_plan, write_photos
 
@@ -33,7 +33,7 @@ def test_each_run_has_the_levels_of_its_factors_and_its_block_as_fields() -> Non
     }
     assert all(run.name == f"{run.setting.short}-r{run.block}" for run in plan.runs)
     (setting,) = {run.setting for run in plan.runs if run.setting.levels == {"device": "cpu", SIZE: 4, DROP: False}}
-    assert (setting.label, setting.short) == ("cpu, 4, no drop last", "bs4-droplastfalse-cpu")
+    assert (setting.label, setting.short) == ("CPU, 4, last batch kept", "bs4-droplastfalse-cpu")
 
 
 @pytest.mark.parametrize("effects", [False, True])
@@ -70,10 +70,10 @@ def test_the_setting_of_a_record_has_no_folder_in_its_levels_nor_in_its_label(tm
         ({}, {"device": "a, b"}, "a, b"),
         ({}, {"device": "a, b", SIZE: 4}, '"a, b", 4'),
         ({}, {"device": "a", "training.loop": "b, c"}, 'a, "b, c"'),
-        ({"effects": True}, {"device": "cpu", SIZE: 4, DROP: False}, "cpu, first levels"),
-        ({"effects": True}, {"device": "cpu", SIZE: 8, DROP: True}, "cpu, 8 + drop last"),
+        ({"effects": True}, {"device": "cpu", SIZE: 4, DROP: False}, "CPU, first levels"),
+        ({"effects": True}, {"device": "cpu", SIZE: 8, DROP: True}, "CPU, 8 + last batch dropped"),
         ({"effects": True}, {SIZE: 8, DROP: False}, "8"),
-        ({"effects": True}, {"device": "cpu"}, "cpu"),
+        ({"effects": True}, {"device": "cpu"}, "CPU"),
     ],
 )
 def test_a_label_has_the_levels_in_words(changes: dict[str, object], levels: Levels, label: str) -> None:
@@ -82,9 +82,45 @@ def test_a_label_has_the_levels_in_words(changes: dict[str, object], levels: Lev
     assert setting_of(study, levels).label == label
 
 
+LOOP, FORMAT, GRAPH = "training.loop", "training.memory_format", "training.cuda_graph"
+NAMES = {
+    "stock fastai": {LOOP: "fastai"},
+    "all switches on": {FORMAT: "channels_last", GRAPH: True},
+    "recorded": {GRAPH: True},
+}
+
+
+@pytest.mark.parametrize(
+    ("levels", "label"),
+    [
+        (
+            {LOOP: "fastai", FORMAT: "contiguous", GRAPH: False},
+            "stock fastai, channels first, no CUDA graphs",
+        ),
+        ({LOOP: "torch", FORMAT: "channels_last", GRAPH: True, SIZE: 8}, "PyTorch loop, all switches on, 8"),
+        ({LOOP: "torch", FORMAT: "contiguous", GRAPH: True, SIZE: 8}, "PyTorch loop, channels first, recorded, 8"),
+        ({GRAPH: True}, "recorded"),
+        ({SIZE: 8}, "8"),
+    ],
+)
+def test_a_setting_has_the_name_of_most_levels_in_place_of_these(levels: Levels, label: str) -> None:
+    factors = {LOOP: ["fastai", "torch"], FORMAT: ["contiguous", "channels_last"], GRAPH: [False, True], SIZE: [4, 8]}
+    setting = setting_of(Study.model_validate(study_values(factors=factors, names=NAMES)), levels)
+    assert setting.label == label
+    assert setting.part([*levels]) == setting.model_copy(update={"short": setting.part([*levels]).short})
+
+
+def test_with_settings_of_only_a_name_stands_for_all_levels_that_follow_from_its_own() -> None:
+    stock: dict[str, Level] = {LOOP: "fastai", FORMAT: "contiguous", GRAPH: False}
+    factors = {LOOP: ["fastai", "torch"], FORMAT: ["contiguous", "channels_last"], GRAPH: [False, True], SIZE: [4, 8]}
+    only = [stock, {LOOP: "torch", FORMAT: "channels_last", GRAPH: True}, {LOOP: "torch", FORMAT: "channels_last"}]
+    study = Study.model_validate(study_values(factors=factors, names={"stock fastai": {LOOP: "fastai"}}, only=only))
+    assert setting_of(study, stock | {SIZE: 4}).label == "stock fastai, 4"
+
+
 def test_a_part_of_a_setting_is_one_and_a_level_within_its_group_is_the_whole() -> None:
     study = tiny_plan().study
     whole = setting_of(study, {"device": "cpu", SIZE: 4})
     group, level = whole.part(["device"]), whole.part([SIZE])
-    assert (group.label, level.label, whole.part([]).levels) == ("cpu", "4", EVERYWHERE.levels)
+    assert (group.label, level.label, whole.part([]).levels) == ("CPU", "4", EVERYWHERE.levels)
     assert level.within(group) == whole

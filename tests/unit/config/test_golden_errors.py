@@ -62,6 +62,11 @@ BROKEN_KEYS: list[tuple[str, dict[str, Any]]] = [
     ("", {"training.epochs": list(range(1, 201)), "seed": list(range(11)), "replicates": 1000}),
     ("overrides: dataset.path", {"dataset.source": "folder", "dataset.path": "\udcff\udcfe"}),
     *(("time", {"time": bad}) for bad in ("fit_minutes", "epoch_seconds")),
+    *(("names", {"names": {bad: {"device": "cpu"}}}) for bad in ("", "a" * 41, "stock, fastai", "CPU", "8")),
+    ("names", {"names": {"one": {"device": "cpu"}, "other": {"device": "cpu"}}}),
+    ("names.stock", {"names": {"stock": {"training.loop": "fastai"}}}),
+    ("names.stock", {"names": {"stock": {}}}),
+    ("names.stock.device", {"names": {"stock": {"device": "tpu"}}}),
 ]
 """The key that an error names, and the overrides that cause it. Rules between keys are broken in test_rules.py."""
 BAD_SELECTIONS: list[tuple[str, dict[str, Any]]] = [
