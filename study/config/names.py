@@ -19,6 +19,7 @@ LEVELS: dict[str, dict[str, str]] = {
         "folder": "own photographs",
         "cifar10": "CIFAR-10",
         "mnist": "MNIST",
+        "digits": "scanned digits",
     },
     "model.weights": {"imagenet": "ImageNet weights", "none": "random weights"},
     "training.loop": {"torch": "PyTorch loop"},
