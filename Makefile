@@ -40,8 +40,10 @@ images: host  ## Build, load or pull the images of both devices, and test each o
 IMAGES := results/images/cpu.json results/images/cuda.json
 
 images-archive: images  ## Save the images as results/images/{cpu,cuda}.tar for a site without a registry
-	$(VENV) -m study archive cpu
-	$(VENV) -m study archive cuda
+	for file in results/images/cpu results/images/cuda; do \
+	  told() { sed -n "s/^ *\"$$1\": \"\(.*\)\",$$/\1/p" $$file.json; }; \
+	  $$(told engine) save --output $$file.tar "$$(told reference)" || exit 1; \
+	done
 
 host: .venv/.host  ## Create .venv for the host side only, without torch
 

@@ -32,10 +32,9 @@ from study.base.strict import Versioned
 class Analysis(Versioned):
     """The numbers of one study, and the findings in them."""
 
-    answer: str = Field(
-        description="The answer to the study's question, the first line of the page and of the terminal; `**` stand "
-        "around what matters most."
-    )
+    answer: str
+    """The answer to the study's question, the first line of the page and of the terminal; `**` stand around what
+    matters most."""
     screen: Screen
     y: str = Field(description="Column of the table of timings that is analysed.")
     groups: list[Group]

@@ -70,10 +70,6 @@ class Results:
         """Return the description of an image: a device's has the device's name."""
         return self.root / "images" / f"{name}.json"
 
-    def image_archive(self, device: str) -> Path:
-        """Return the archive of a device's image."""
-        return self.root / "images" / f"{device}.tar"
-
     def image_file(self, device: str, identity: str) -> Path:
         """Return Apptainer's file of a device's image."""
         return self.root / "images" / f"{device}.{identity}.sif"

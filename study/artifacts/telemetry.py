@@ -1,7 +1,7 @@
 """The samples of telemetry as a file.
 
-The launcher reads a sampler's and writes its own. Pandas and pyarrow are imported where they are needed: before a run
-is measured the launcher needs neither, and pandas takes it longer than all of this.
+The launcher reads a sampler's and writes its own. NumPy, pandas and pyarrow are imported where they are needed: the
+sampler starts when a run does, and would take a core from it; and the launcher needs none before a run is measured.
 """
 
 from collections.abc import Mapping
@@ -9,17 +9,35 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-from study.artifacts.telemetry_columns import COLUMNS
 from study.base.errors import StudyError
 from study.base.files import whole
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import ArrayLike, NDArray
 
-Samples = dict[str, NDArray[np.float64]]
+HOST_COLUMNS = (
+    "seconds",  # epoch seconds, as from time.time(), to compare with the run's phases
+    "cpu_percent",  # the whole machine, 0 to 100
+    "process_cpu_percent",  # the watched process and its children, 100 for each core that they fill
+    "process_resident_bytes",  # their resident sets added up: see Tree
+    "load_1min",
+    "available_memory_bytes",
+    "cpu_package_joules",  # all packages since the first sample, if RAPL is readable: see read_rapl_joules
+)
+GPU_COLUMNS = (
+    "gpu_utilisation_percent",  # share of time in which any kernel ran
+    "gpu_memory_used_bytes",  # whole device, with what the driver reserves
+    "gpu_process_memory_bytes",  # every process that computes on the device
+    "gpu_power_watts",
+    "gpu_energy_joules",  # since the driver was loaded
+    "gpu_sm_clock_mhz",
+    "gpu_temperature_celsius",
+    "gpu_throttle_reasons",  # NVML's bit mask
+)
+COLUMNS = HOST_COLUMNS + GPU_COLUMNS
+Samples = dict[str, "NDArray[np.float64]"]
 """The values (n,) of each of ``COLUMNS``, of samples in order of time; NaN where unknown."""
 MOST_SAMPLES = 3 * 24 * 3600 * 10
 """Those of three days."""
@@ -33,6 +51,7 @@ def read_samples(csv: Path) -> Samples:
     A file that cannot be read or has more than ``LARGEST_CSV`` bytes counts as none. The last line of a killed sampler
     may be cut off, and is dropped, as is a line that has not a value for each column.
     """
+    import numpy as np
     from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, read_csv
 
     try:
@@ -54,6 +73,7 @@ def read_samples(csv: Path) -> Samples:
 
 def write_parquet(samples: "Mapping[str, ArrayLike] | pd.DataFrame", path: Path) -> None:
     """Write the values of ``COLUMNS`` to the Parquet file ``path`` in one piece."""
+    import numpy as np
     import pyarrow
     from pyarrow import parquet
 
@@ -95,6 +115,8 @@ SLOWDOWNS = 0x8 | 0x20 | 0x40 | 0x80
 
 def throttled_percent(samples: Samples) -> float | None:
     """Return the share of samples in which a slowdown held the GPU's clock, in percent; None if none tells."""
+    import numpy as np
+
     values = samples["gpu_throttle_reasons"]
     reasons = values[np.isfinite(values)].astype("int64")
     return float(100 * np.mean((reasons & SLOWDOWNS) != 0)) if len(reasons) else None

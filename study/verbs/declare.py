@@ -88,9 +88,7 @@ def not_ahead(*folders: Path) -> None:
 
 SHOWN = dict.fromkeys(("start", "plan", "report", "answer", "retry", "fit"), "study.verbs.user")
 """What a user types. The help shows these, and says what each does."""
-HIDDEN = dict.fromkeys(
-    ("image", "dataset", "weights", "run", "analyse", "engine", "archive", "schema"), "study.verbs.steps"
-)
+HIDDEN = dict.fromkeys(("image", "dataset", "weights", "run", "analyse", "engine", "schema"), "study.verbs.steps")
 """What the workflow and the Makefile call."""
 EXTRAS = dict.fromkeys(("compare", "gate"), "study_extras.compare.verbs")
 EXTRAS |= {"tune": "study_extras.tune.verbs"}

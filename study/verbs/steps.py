@@ -95,15 +95,6 @@ def engine(options: argparse.Namespace) -> None:
     )
 
 
-@verb(argument("device", choices=["cpu", "cuda"]), RESULTS)
-def archive(options: argparse.Namespace) -> None:
-    """Save a device's image for a site without a registry."""
-    from study.host.steps.prepare import archive_image
-
-    target = archive_image(options.device, options.results)
-    print(f"{target}: on another machine, add: --config 'images={{{options.device}: {target.name}}}'")
-
-
 @verb()
 def schema(options: argparse.Namespace) -> None:
     """Write workflow/schemas, config/README.md and docs/timings.md from the models."""

@@ -87,7 +87,6 @@ def test_plan_gives_one_reason_once_with_the_number_of_its_runs(
         (["plan", "quickstart", "--set", "training.batch_size"], "--set: 'training.batch_size' is not allowed"),
         (["retry", "nope"], "retry: no records of a study 'nope'"),
         (["image", "PLAN", "cpu"], "images: runs execute on the host (asked for), which needs no image"),
-        (["archive", "cpu"], "images/cpu.json: cannot be read (No such file or directory); make it with: make images"),
         (["dataset", "PLAN", "nope"], "dataset: tiny plans no dataset 'nope'; allowed: generated."),
         (["weights", "PLAN", "nope"], "weights: tiny plans no weights 'nope'; allowed: small_net-none."),
         (["run", "PLAN", "nope"], "run: tiny plans no run 'nope'; allowed: bs"),
@@ -152,7 +151,6 @@ WRONG: dict[str, tuple[list[str], list[str]]] = {
             *(f"{verb} TINY WRONG" for verb in STEP_VERBS),
             *(f"plan quickstart {option}" for option in ("--set WRONG", "--set WRONG=1", "--device WRONG")),
             "plan WRONG",
-            "archive WRONG",
             "fit TABLE --x WRONG",
             "engine -- --config container=x WRONG",
             "engine -- --configfile WRONG",
@@ -165,7 +163,7 @@ WRONG: dict[str, tuple[list[str], list[str]]] = {
     "a folder of results": (
         [
             *(f"{verb} --results WRONG {OUT}" for verb in (*READERS, "report tiny")),
-            *(f"{verb} --results WRONG" for verb in ("archive cpu", "retry tiny", "answer")),
+            *(f"{verb} --results WRONG" for verb in ("retry tiny", "answer")),
         ],
         ["gone", "folder", "empty", "empty/x"],
     ),
@@ -173,7 +171,7 @@ WRONG: dict[str, tuple[list[str], list[str]]] = {
     "a value for Snakemake": (["engine -- --config container=WRONG", "engine -- --config overrides=WRONG"], NAMES[:1]),
     "nothing": (
         [
-            *("", "analyse", "fit", "blog", "bundle", "unbundle", "archive cuda"),
+            *("", "analyse", "fit", "blog", "bundle", "unbundle"),
             *(f"report {OUT}", "report --from-tables"),
         ],
         [""],

@@ -38,9 +38,8 @@ class Contrast(Strict):
     differs: list[Difference] = Field(description="The largest difference of each kind.")
     explained: list[Setting] = Field(description="Where the difference is gone once the machine is accounted for.")
     unclear: list[Setting] = Field(description="Where the runs are too few to tell the machine's part.")
-    alone: list[Setting] = Field(
-        default=[], description="Where runs count on one of the two sides alone, or never in one block: no ratio."
-    )
+    alone: list[Setting] = []
+    """Where runs count on one of the two sides alone, or never in one block: no ratio."""
 
     @property
     def decided(self) -> bool:

@@ -37,10 +37,9 @@ class CurveFit(Strict):
 
     observations: int
     batch_sizes: int
-    spreads: dict[str, float] = Field(
-        description="Relative standard deviation of the noise, between blocks and between starts, where each can be "
-        "told; empty without replicates."
-    )
+    spreads: dict[str, float]
+    """Relative standard deviation of the noise, between blocks and between starts, where each can be told; empty
+    without replicates."""
     differs_p: float | None = Field(description="p of the F test that no batch size differs; null without replicates.")
     models: dict[str, Fitted]
     best: str | None = Field(description="The law with the smallest criterion; null where none has one.")

@@ -115,21 +115,18 @@ class Fastest(Strict):
     level: Setting
     time: Estimate
     accuracy: float | None = Field(None, description="Mean accuracy of its runs, 0 to 1; null where not known.")
-    tied: list[str] = Field(
-        description="Labels of the levels that cannot be told from the fastest; those below are labels, too."
-    )
+    tied: list[str]
+    """Labels of the levels that cannot be told from the fastest; those below are labels, too."""
     equivalent: list[str] = Field(description="Those of them whose time is the same within the study's margin.")
     left_out: list[str] = Field(description="Levels whose means are not determined, and which are slower.")
     unfair: dict[str, Unfair] = Field(description="Levels that are no candidates, with the reason.")
     slower: list[str] = Field(description="Candidates that are slower by more than the noise.")
     missing: list[str] = Field(description="Levels without a run that counts.")
-    machine: Literal["explains", "unclear"] | None = Field(
-        description="`explains`: the levels differ only until the machine's change is accounted for. `unclear`: the "
-        "runs are too few to tell the machine's part in the differences."
-    )
-    machine_change: float | None = Field(
-        description="Slowest reference workload over the fastest; null without a reference workload."
-    )
+    machine: Literal["explains", "unclear"] | None
+    """`explains`: the levels differ only until the machine's change is accounted for. `unclear`: the runs are too few
+    to tell the machine's part in the differences."""
+    machine_change: float | None
+    """Slowest reference workload over the fastest; null without a reference workload."""
     curve: Verdict | None = Field(description="Null without a curve, or where the machine's change forbids one.")
 
     @property

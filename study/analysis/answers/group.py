@@ -31,27 +31,20 @@ class Level(Strict):
     x: float | None = Field(description="The curve's factor; null in a study without a curve.")
     runs: int = Field(description="Runs that count: they succeeded, and none is excluded.")
     excluded: dict[str, int] = Field(description="Number of successful runs that a rule excludes, by reason.")
-    time: Estimate | None = Field(
-        description="Seconds; null where no run counts, and without bounds where the mean is not determined."
-    )
+    time: Estimate | None
+    """Seconds; null where no run counts, and without bounds where the mean is not determined."""
     undetermined: gate.Undetermined | None = Field(description="Why the mean is not determined; null where it is.")
-    time_with_far: Estimate | None = Field(
-        description="Seconds with the far runs among the others; null where no far run was excluded."
-    )
-    time_adjusted: Estimate | None = Field(
-        description="Seconds with the machine's change accounted for by the reference workload; null where it did not "
-        "change."
-    )
+    time_with_far: Estimate | None
+    """Seconds with the far runs among the others; null where no far run was excluded."""
+    time_adjusted: Estimate | None
+    """Seconds with the machine's change accounted for by the reference workload; null where it did not change."""
     accuracy: float | None = Field(description="Mean over the runs, 0 to 1.")
-    images_per_second: float | None = Field(
-        description="Images over the whole training time, or over the time of all timed batches of inference; median "
-        "over the runs."
-    )
+    images_per_second: float | None
+    """Images over the whole training time, or over the time of all timed batches of inference; median over the runs."""
     data_wait_share: float | None = Field(description="Share of the training time spent waiting for data; median.")
     images_per_epoch: float | None = Field(description="Images trained on, mean over epochs.")
-    resources: dict[str, float] = Field(
-        description="Medians over the runs of columns of the table of timings: phases, memory, energy and arithmetic."
-    )
+    resources: dict[str, float]
+    """Medians over the runs of columns of the table of timings: phases, memory, energy and arithmetic."""
     outcomes: dict[str, int] = Field(description="Number of runs by outcome.")
 
     @property
@@ -68,39 +61,27 @@ class Group(Strict):
 
     setting: Setting = Field(description="The levels that all of its runs share.")
     levels: list[Level]
-    best: str | None = Field(
-        None,
-        description="The candidate with the smallest mean; null where nothing can be said of it: one that is not "
-        "determined may be faster, or the machine's change may be the differences.",
-    )
-    indistinguishable: list[str] = Field(
-        default=[],
-        description="Levels that cannot be told from the fastest: all where the F test finds no difference at all "
-        "(Fisher's protection), else those of `optimum`, and those that only the machine's change tells from it.",
-    )
+    best: str | None = None
+    """The candidate with the smallest mean; null where nothing can be said of it: one that is not determined may be
+    faster, or the machine's change may be the differences."""
+    indistinguishable: list[str] = []
+    """Levels that cannot be told from the fastest: all where the F test finds no difference at all (Fisher's
+    protection), else those of `optimum`, and those that only the machine's change tells from it."""
     optimum: Optimum | None = Field(None, description="Hsu's comparisons with the best; null without replicates.")
-    machine_change: float | None = Field(
-        None,
-        description="The slowest reference workload over the fastest: how far the machine changed; null without a "
-        "reference workload.",
-    )
-    machine: MachinePart = Field(
-        None,
-        description="`explains`: the levels differ only until the reference workload is accounted for, and the times "
-        "follow it. `unclear`: the machine changed, and the runs are too few to tell its part in the levels' "
-        "difference.",
-    )
-    curve: CurveFit | None = Field(
-        None, description="Null with fewer than three levels whose time is determined, or without a curve."
-    )
+    machine_change: float | None = None
+    """The slowest reference workload over the fastest: how far the machine changed; null without a reference
+    workload."""
+    machine: MachinePart = None
+    """`explains`: the levels differ only until the reference workload is accounted for, and the times follow it.
+    `unclear`: the machine changed, and the runs are too few to tell its part in the levels' difference."""
+    curve: CurveFit | None = None
+    """Null with fewer than three levels whose time is determined, or without a curve."""
     unfair: dict[str, gate.Unfair] = Field(default={}, description="Levels that are no candidates, with the reason.")
-    equivalent: list[str] = Field(
-        default=[], description="Levels whose time is shown to be that of the fastest, within the study's margin."
-    )
+    equivalent: list[str] = []
+    """Levels whose time is shown to be that of the fastest, within the study's margin."""
     sensitivity: Sensitivity | None = Field(None, description="Null without replicates, or with a single level.")
-    step: StepModel | None = Field(
-        None, description="Null where the curve is not over the batch size, or nothing trains."
-    )
+    step: StepModel | None = None
+    """Null where the curve is not over the batch size, or nothing trains."""
 
     @property
     def label(self) -> str:

@@ -147,14 +147,12 @@ class OtherLaw(Strict):
     law: str
     coefficients: dict[str, float]
     intervals: dict[str, Bounds]
-    doubt: Doubt = Field(
-        description="Why the power law's coefficients are no findings: another law fits better; no replicates or too "
-        "few levels to test it; it misses the means by more than the noise; the interval of alpha is too wide."
-    )
-    misses: float | None = Field(
-        description="Largest distance of a mean from the law, over the law, where the law lacks fit; null where it "
-        "does not, or where that cannot be told."
-    )
+    doubt: Doubt
+    """Why the power law's coefficients are no findings: another law fits better; no replicates or too few levels to
+    test it; it misses the means by more than the noise; the interval of alpha is too wide."""
+    misses: float | None
+    """Largest distance of a mean from the law, over the law, where the law lacks fit; null where it does not, or where
+    that cannot be told."""
     alpha_interval: Bounds | None = Field(description="Of the power law.")
 
     def text(self) -> str:

@@ -43,14 +43,12 @@ class StepLevel(Strict):
     epoch_seconds: float
     model_epoch_seconds: float = Field(description="Steps times the model's step, and the remainder's smaller one.")
     wait_seconds: float = Field(description="Waiting for data in an epoch, arithmetic mean.")
-    other_seconds: float | None = Field(
-        description="The rest: warm-up, slow steps, the loader's end. Null where the model's steps and the waiting are "
-        "longer than the epoch, so that there is no rest."
-    )
-    bound: Bound = Field(
-        description="`loader`: the epoch waits for data longer than it computes. Else `launch`, where the cost of a "
-        "step that does not depend on its size is the larger part, or `compute`."
-    )
+    other_seconds: float | None
+    """The rest: warm-up, slow steps, the loader's end. Null where the model's steps and the waiting are longer than the
+    epoch, so that there is no rest."""
+    bound: Bound
+    """`loader`: the epoch waits for data longer than it computes. Else `launch`, where the cost of a step that does not
+    depend on its size is the larger part, or `compute`."""
 
 
 class StepModel(Strict):

@@ -40,17 +40,14 @@ class Effect(Strict):
     base: str
     level: str
     settings: int = Field(description="Number of settings of the other switches over which this is a mean.")
-    times_as_fast: Estimate = Field(
-        description="Time at `base` over time at `level`; the bounds hold for all effects of the group at once."
-    )
+    times_as_fast: Estimate
+    """Time at `base` over time at `level`; the bounds hold for all effects of the group at once."""
     accuracy: float | None = Field(description="Difference of the accuracies, 0 to 1; above 0 at a better level.")
     memory: float | None = Field(description="Peak memory at `level` over that at `base`, of the device or the host.")
     energy: float | None = Field(description="Energy at `level` over that at `base`.")
-    known: dict[str, int] = Field(
-        {},
-        description="Number of `settings` with a value on both sides, over which the change of accuracy, memory or "
-        "energy is a mean; null stands there if they are too few. What no run of the group knows is not named.",
-    )
+    known: dict[str, int] = {}
+    """Number of `settings` with a value on both sides, over which the change of accuracy, memory or energy is a mean;
+    null stands there if they are too few. What no run of the group knows is not named."""
 
     def label(self, several: bool) -> str:
         """Return the name of the switch's level; with its first level where the switch has ``several`` others."""
@@ -63,9 +60,8 @@ class Interaction(Strict):
 
     first: Setting = Field(description="The level of the one, which is not its first.")
     second: Setting
-    more: Estimate = Field(
-        description="What both buy together over the product of what each buys; the bounds hold for all pairs at once."
-    )
+    more: Estimate
+    """What both buy together over the product of what each buys; the bounds hold for all pairs at once."""
 
 
 class Combination(Strict):

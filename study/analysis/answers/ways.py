@@ -23,10 +23,9 @@ class Way(Strict):
     factor: str | None = Field(description="Null where the levels differ in several factors.")
     level: Setting
     seconds: float
-    times: Estimate | None = Field(
-        description="Its time over that of the fastest of all, with bounds that hold for all groups at once; null for "
-        "that one itself."
-    )
+    times: Estimate | None
+    """Its time over that of the fastest of all, with bounds that hold for all groups at once; null for that one
+    itself."""
 
 
 class Ways(Strict):

@@ -17,9 +17,8 @@ class Unlearned(Strict):
 
     level: Setting
     setting: Setting = Field(description="The level after its group, where the study has several groups.")
-    reason: Literal["at_chance", "below_best", "unclear"] = Field(
-        description="`unclear`: its runs' accuracies differ too much to tell."
-    )
+    reason: Literal["at_chance", "below_best", "unclear"]
+    """`unclear`: its runs' accuracies differ too much to tell."""
     accuracy: float = Field(description="Mean over its runs, 0 to 1.")
     beside: float = Field(description="The accuracy of chance, or with `below_best` that of the group's best level.")
 

@@ -53,9 +53,8 @@ class MachineChanged(OneCaveat):
     host: bool = Field(description="Whether it is the reference workload of the CPUs beside the device.")
     fastest_seconds: float
     slowest_seconds: float
-    moves: float | None = Field(
-        description="Largest share by which a mean moves once it is adjusted; null where the runs are too few to tell."
-    )
+    moves: float | None
+    """Largest share by which a mean moves once it is adjusted; null where the runs are too few to tell."""
     EFFECT = "Small differences between settings may be the machine's."
     ADVICE = AGAIN
 

@@ -23,10 +23,9 @@ class DecodedBefore(OneCaveat):
     """Some settings have their images on the device before the clock starts; the others decode them in every epoch."""
 
     kind: Literal["decoded_before"] = "decoded_before"
-    prepared: list[OfSetting] = Field(
-        description="Median seconds of the preparation before the clock, of each setting whose images are on the "
-        "device: the decoding, and the building of the loader."
-    )
+    prepared: list[OfSetting]
+    """Median seconds of the preparation before the clock, of each setting whose images are on the device: the decoding,
+    and the building of the loader."""
     EFFECT = "Part of the gain is work that their clock does not count."
     ADVICE = "Take it for images that, decoded, fit into the device's memory and are trained on for many epochs."
 
@@ -59,9 +58,8 @@ class ShortJob(OneCaveat):
     """Steady steps take the smaller part of the time: in a longer job the groups of settings compare otherwise."""
 
     kind: Literal["short_job"] = "short_job"
-    shares: list[OfSetting] = Field(
-        description="Share of each setting's time that its images would take at the steady rate."
-    )
+    shares: list[OfSetting]
+    """Share of each setting's time that its images would take at the steady rate."""
     EFFECT = "A longer training weighs start-up, waiting and validation otherwise."
     ADVICE = "Measure more epochs (`training.epochs`)."
 
@@ -139,9 +137,8 @@ class UnequalWork(OneCaveat):
     kind: Literal["unequal_work"] = "unequal_work"
     least_images: int
     most_images: int
-    causes: list[Literal["epochs", "data", "partial_batch"]] = Field(
-        description="What differs: the number of epochs, the data set's images, or an epoch's images of equal data."
-    )
+    causes: list[Literal["epochs", "data", "partial_batch"]]
+    """What differs: the number of epochs, the data set's images, or an epoch's images of equal data."""
     EFFECT = "A time compares whole schedules, and not the speed of equal steps."
     ADVICE = "Choose batch sizes that divide the training set, or compare images/s."
 

@@ -17,18 +17,15 @@ MOST_BLOCKS = 1000
 class Sensitivity(Strict):
     """What comparisons within blocks can tell, by the noise that was measured."""
 
-    smallest_ratio: float = Field(
-        description="The smallest ratio of two levels' times that four in five studies like this one find, at 95%."
-    )
-    spreads: dict[str, float] = Field(
-        description="Relative standard deviation between runs of one block (`noise`), and between blocks and starts "
-        "where each can be told."
-    )
+    smallest_ratio: float
+    """The smallest ratio of two levels' times that four in five studies like this one find, at 95%."""
+    spreads: dict[str, float]
+    """Relative standard deviation between runs of one block (`noise`), and between blocks and starts where each can be
+    told."""
     margin: float = Field(description="The study's margin of equivalence.")
     blocks: int = Field(description="Blocks in which the levels were measured: clean runs a level, on the average.")
-    blocks_for_margin: int | None = Field(
-        description="Blocks with which four in five studies find a ratio as large as the margin; null beyond 1000."
-    )
+    blocks_for_margin: int | None
+    """Blocks with which four in five studies find a ratio as large as the margin; null beyond 1000."""
 
 
 def equivalent_to(model: LogModel, best: Hashable, margin: float) -> list[str]:

@@ -29,23 +29,19 @@ class Fitted(Strict):
     """One candidate law, fitted."""
 
     coefficients: dict[str, float]
-    intervals: dict[str, Bounds] = Field(
-        description="Profile intervals: all values with RSS <= RSSmin (1 + F(0.95; 1, n-p) / (n-p)). Empty without a "
-        "degree of freedom."
-    )
-    rss: float = Field(
-        description="Squared residuals of the mean log seconds over their variance, plus the noise's degrees of "
-        "freedom; without replicates in (log s)^2."
-    )
-    aicc: float | None = Field(
-        description="Corrected Akaike criterion; null where it is undefined, and for a law with a coefficient for each "
-        "size, which follows any times."
-    )
+    intervals: dict[str, Bounds]
+    """Profile intervals: all values with RSS <= RSSmin (1 + F(0.95; 1, n-p) / (n-p)). Empty without a degree of
+    freedom."""
+    rss: float
+    """Squared residuals of the mean log seconds over their variance, plus the noise's degrees of freedom; without
+    replicates in (log s)^2."""
+    aicc: float | None
+    """Corrected Akaike criterion; null where it is undefined, and for a law with a coefficient for each size, which
+    follows any times."""
     weight: float | None = Field(description="Akaike weight among the laws that have a criterion.")
     lack_of_fit_p: float | None = Field(description="p of the F test for lack of fit; null without replicates.")
-    left_out_error: float | None = Field(
-        description="Root mean square relative error at each batch size, as the law fitted to the others predicts it."
-    )
+    left_out_error: float | None
+    """Root mean square relative error at each batch size, as the law fitted to the others predicts it."""
     reported: bool | None = Field(None, description="Power law alone: whether its coefficients are findings.")
 
 
@@ -54,9 +50,8 @@ class Points(Strict):
 
     sizes: list[float]
     means: list[float] = Field(description="Geometric means in seconds, at the average state of the machine.")
-    errors: list[float] | None = Field(
-        description="Standard error of each mean's logarithm, without the shift common to all; null without replicates."
-    )
+    errors: list[float] | None
+    """Standard error of each mean's logarithm, without the shift common to all; null without replicates."""
 
 
 class Band(Strict):

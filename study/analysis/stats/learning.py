@@ -26,12 +26,11 @@ class Learning(Strict):
     """Whether one level has learned."""
 
     learned: bool | None = Field(description="Null where it cannot be told: see the reason.")
-    reason: Literal["learned", "at_chance", "below_best", "unclear", "unknown"] = Field(
-        description="`at_chance`: the accuracy is not above chance. `below_best`: it is short of the best level's by "
-        "more than the margin, beyond the noise between runs. `unclear`: it is above chance, but the runs differ too "
-        "much to say so of their mean, or to say why it is more than ten points short of the best level's. "
-        "`unknown`: no run has an accuracy."
-    )
+    reason: Literal["learned", "at_chance", "below_best", "unclear", "unknown"]
+    """`at_chance`: the accuracy is not above chance. `below_best`: it is short of the best level's by more than the
+    margin, beyond the noise between runs. `unclear`: it is above chance, but the runs differ too much to say so of
+    their mean, or to say why it is more than ten points short of the best level's. `unknown`: no run has an
+    accuracy."""
     accuracy: float | None = Field(description="Mean over the runs, 0 to 1.")
     runs: int = Field(description="Runs with an accuracy.")
 

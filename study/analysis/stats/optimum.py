@@ -25,10 +25,9 @@ class Optimum(Strict):
     """The levels that cannot be told from the fastest."""
 
     indistinguishable: list[str] = Field(description="Levels that hold the truly fastest one with 95% probability.")
-    best_probability: dict[str, float] = Field(
-        description="Share of draws in which a level is the fastest; the means are drawn with their own noise. A level "
-        "that did not learn as well, or missed its target, has none."
-    )
+    best_probability: dict[str, float]
+    """Share of draws in which a level is the fastest; the means are drawn with their own noise. A level that did not
+    learn as well, or missed its target, has none."""
     cost: dict[str, float] = Field(description="Time of each level over the smallest mean.")
 
 

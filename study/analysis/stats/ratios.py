@@ -54,32 +54,26 @@ class Ratio(Strict):
     slower: str
     faster: str
     ratio: Estimate = Field(description="The quotient of the two means; no bounds where one is not determined.")
-    together: Estimate = Field(
-        description="The same with bounds that hold for all settings of this contrast at once, with 95% probability: "
-        "an extreme of several ratios is read with these."
-    )
-    adjusted: Estimate | None = Field(
-        description="With the machine's change accounted for; null where it did not change, or without bounds above."
-    )
-    follows_machine: bool | None = Field(
-        description="Whether these ratios are shown to follow the reference workload; null where it did not change."
-    )
+    together: Estimate
+    """The same with bounds that hold for all settings of this contrast at once, with 95% probability: an extreme of
+    several ratios is read with these."""
+    adjusted: Estimate | None
+    """With the machine's change accounted for; null where it did not change, or without bounds above."""
+    follows_machine: bool | None
+    """Whether these ratios are shown to follow the reference workload; null where it did not change."""
     slower_seconds: float = Field(description="Mean time at `slower`, as in its group.")
     faster_seconds: float = Field(description="Mean time at `faster`, as in its group.")
-    slower_images: float | None = Field(
-        description="Images trained on, mean over the runs of the level; null for inference."
-    )
+    slower_images: float | None
+    """Images trained on, mean over the runs of the level; null for inference."""
     faster_images: float | None
     slower_accuracy: float | None = Field(description="Mean accuracy, 0 to 1, of the level.")
     faster_accuracy: float | None
-    bootstrap: Estimate | None = Field(
-        description="Bias-corrected bootstrap over the pairs, beside the t interval; null under 8 pairs, where a "
-        "bootstrap is too narrow."
-    )
-    differs: list[Difference] = Field(
-        description="What else differs between the two. Accuracies count if they differ by 2 points or more, and by "
-        "more than their noise (a t test of the pairs at 5%)."
-    )
+    bootstrap: Estimate | None
+    """Bias-corrected bootstrap over the pairs, beside the t interval; null under 8 pairs, where a bootstrap is too
+    narrow."""
+    differs: list[Difference]
+    """What else differs between the two. Accuracies count if they differ by 2 points or more, and by more than their
+    noise (a t test of the pairs at 5%)."""
 
 
 def ratios_of(study: Study, groups: Sequence[GroupFit], contrast: str) -> list[Ratio]:

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import Field
 
-from study.artifacts.telemetry_columns import COLUMNS
+from study.artifacts.telemetry import COLUMNS
 from study.base.strict import Strict
 
 Array = NDArray[np.float64]
@@ -41,11 +41,9 @@ class Energy(Strict):
     """Energy of one window in joules, with its method, or the reason for its absence."""
 
     joules: float | None = None
-    method: Literal["counter", "power", "rapl"] | None = Field(
-        None,
-        description="`counter`: NVML's energy counter. `power`: NVML's power readings, integrated. `rapl`: the "
-        "processor's energy counter.",
-    )
+    method: Literal["counter", "power", "rapl"] | None = None
+    """`counter`: NVML's energy counter. `power`: NVML's power readings, integrated. `rapl`: the processor's energy
+    counter."""
     refused: str | None = Field(None, description="Reason for the absence of a number, as a sentence.")
 
 
@@ -55,23 +53,19 @@ class TelemetrySummary(Strict):
     samples: int
     window_seconds: float
     mean_cpu_percent: float | None = Field(description="Mean load of the whole machine, 0 to 100.")
-    mean_process_cpu_percent: float | None = Field(
-        description="Mean load of the run and its workers, 100 for each core."
-    )
-    peak_process_resident_bytes: int | None = Field(
-        description="Peak of the resident sets of the run and its workers, summed: pages that they share count in each."
-    )
+    mean_process_cpu_percent: float | None
+    """Mean load of the run and its workers, 100 for each core."""
+    peak_process_resident_bytes: int | None
+    """Peak of the resident sets of the run and its workers, summed: pages that they share count in each."""
     least_available_memory_bytes: int | None
     mean_gpu_utilisation_percent: float | None
     peak_gpu_memory_used_bytes: int | None = Field(description="Peak memory in use on the whole device.")
-    peak_gpu_process_memory_bytes: int | None = Field(
-        description="Peak memory of all processes that compute on the device."
-    )
+    peak_gpu_process_memory_bytes: int | None
+    """Peak memory of all processes that compute on the device."""
     mean_gpu_sm_clock_mhz: float | None
     max_gpu_temperature_celsius: float | None
-    throttle_reasons: list[str] | None = Field(
-        description="Causes of a low clock at any time in the window, in NVML's words."
-    )
+    throttle_reasons: list[str] | None
+    """Causes of a low clock at any time in the window, in NVML's words."""
     gpu_energy: Energy
     cpu_energy: Energy = Field(description="Energy of the processor packages, without their memory.")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TextIO
 
 from study.artifacts.layout import Results
-from study.artifacts.prepared import Image, ImageRequest
+from study.artifacts.prepared import ImageRequest
 from study.base.errors import StudyError
 from study.base.files import file_sha256, whole
 from study.host.engine.base import BUILD_SECONDS, Engine, StoredImage, Trouble, last_words
@@ -83,7 +83,3 @@ class Apptainer(Engine):
             ended = execute(line, os.environ, log, f"image {wanted.device}", timeout_seconds=BUILD_SECONDS)
             if ended.code:
                 raise StudyError(f"images.{wanted.device}: apptainer made no image: {last_words(ended.tail)}")
-
-    def save(self, image: Image, target: Path) -> None:
-        """Raise :class:`StudyError`: the image is a file that travels as it is."""
-        raise StudyError(f"apptainer's image is already a file: {Path(image.run_as).name} in results/images")

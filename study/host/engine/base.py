@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, TextIO
 
-from study.artifacts.prepared import Image, ImageRequest
+from study.artifacts.prepared import ImageRequest
 from study.base.errors import StudyError
 from study.host.engine.container import LAUNCHER, USER, WORK, Box
 
@@ -169,10 +169,6 @@ class Engine(ABC):
     @abstractmethod
     def bring(self, wanted: ImageRequest, results: Path, log: TextIO) -> str:
         """Load, pull or convert the image if it is missing. Return the reference by which the engine knows it."""
-
-    @abstractmethod
-    def save(self, image: Image, target: Path) -> None:
-        """Write the image to ``target`` as an archive, which the key ``images`` takes on another machine."""
 
     # What an engine that keeps no containers need not say: they end with their launcher.
 

@@ -14,10 +14,10 @@ from tempfile import TemporaryDirectory
 from typing import Any, TextIO
 
 from study import __version__
-from study.artifacts.prepared import Image, ImageRequest
+from study.artifacts.prepared import ImageRequest
 from study.base import checkout
 from study.base.errors import StudyError
-from study.base.files import ROOT, file_sha256, whole
+from study.base.files import ROOT, file_sha256
 from study.config.sections import Device
 from study.host.engine.base import (
     BUILD_SECONDS,
@@ -212,12 +212,6 @@ class Docker(Engine):
         if len(loaded) != 1:
             raise StudyError(f"images: {archive.name!r} holds {len(loaded)} images; allowed: an archive of one image")
         return str(loaded[0])
-
-    def save(self, image: Image, target: Path) -> None:
-        """Write the image to ``target``, under its reference if it has one."""
-        reference = image.request.reference if image.request.kind != "archive" else image.id
-        with whole(target) as temporary:
-            self.ask("save", "--output", str(temporary), reference, seconds=LOAD_SECONDS)
 
     def containers(self, label: str) -> list[str]:
         """Return the ids of the containers with ``label``, running or not."""

@@ -13,12 +13,12 @@ from filelock import FileLock
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan
-from study.artifacts.prepared import Manifest, Weights, read_image, read_manifest, read_weights
+from study.artifacts.prepared import Manifest, Weights, read_manifest, read_weights
 from study.artifacts.run import Run
 from study.base import devices
 from study.base.errors import StudyError
 from study.base.files import room_for, write_if_changed
-from study.config.sections import Dataset, Device, Limits
+from study.config.sections import Dataset, Limits
 from study.config.settings import Settings
 from study.data.preflight import check_batch_size
 from study.data.sources import inspect, source_of
@@ -187,10 +187,3 @@ def prepare_image(plan_file: Path, name: str, results: Path, log: Path | None) -
     write_if_changed(files.image(name), made.model_dump_json(indent=1))
     how = f"built in {made.build_seconds:.0f} s" if made.build_seconds else "already there"
     return f"image {name}: {made.id[:19]}, {how}, Python {made.python}"
-
-
-def archive_image(device: Device, results: Path) -> Path:
-    """Save the image of ``device`` as an archive in ``results``, and return its path."""
-    made, target = read_image(Results(results).image(device)), Results(results).image_archive(device)
-    engine(made.engine).save(made, target)
-    return target

@@ -21,7 +21,7 @@ from typing import Any
 
 import psutil
 
-from study.artifacts.telemetry_columns import COLUMNS, GPU_COLUMNS
+from study.artifacts.telemetry import COLUMNS, GPU_COLUMNS
 from study.base.devices import nvml_handle
 from study.base.processes import die_with_parent
 

@@ -19,8 +19,7 @@ from study.analysis.table.rows import values_of
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import Record, sealed
-from study.artifacts.telemetry import write_parquet
-from study.artifacts.telemetry_columns import COLUMNS
+from study.artifacts.telemetry import COLUMNS, write_parquet
 from study.base.files import file_sha256
 from tests.conftest import tiny_plan
 from tests.unit.analysis.planted import analysis_of

@@ -14,8 +14,7 @@ from study.analysis.table.files import read_timings
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import sealed
-from study.artifacts.telemetry import write_parquet
-from study.artifacts.telemetry_columns import COLUMNS
+from study.artifacts.telemetry import COLUMNS, write_parquet
 from study.base.files import file_sha256, write_new
 from study.cli import main
 from tests.conftest import tiny_plan

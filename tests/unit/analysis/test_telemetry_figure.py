@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from study.analysis.figures import utilisation
 from study.analysis.figures.files import use_style
-from study.artifacts.telemetry_columns import COLUMNS
+from study.artifacts.telemetry import COLUMNS
 
 GPU, CPU = ("gpu_utilisation_percent", "gpu_memory_used_bytes"), ("cpu_percent", "process_resident_bytes")
 

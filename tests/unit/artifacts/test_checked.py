@@ -13,8 +13,7 @@ from study.artifacts.checked import read_records, read_samples
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record, sealed
 from study.artifacts.record_store import next_session
-from study.artifacts.telemetry import write_parquet
-from study.artifacts.telemetry_columns import COLUMNS
+from study.artifacts.telemetry import COLUMNS, write_parquet
 from study.base.errors import StudyError, shown
 from study.base.files import file_sha256
 from tests.conftest import tiny_plan

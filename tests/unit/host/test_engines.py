@@ -212,24 +212,6 @@ def test_apptainer_makes_its_file_once_from_an_archive_or_a_reference(client: Cl
 
 
 @pytest.mark.parametrize("name", KEEP)
-def test_an_image_is_saved_under_its_name_and_one_from_an_archive_by_its_id(
-    name: str, client: Client, tmp_path: Path
-) -> None:
-    (tmp_path / name).write_text(f'#!/bin/bash\necho "$*" >>\'{tmp_path}/asked\'\ntouch "$3"\n')
-    target = tmp_path / "images" / "cpu.tar"
-    engine(name).save(described(REFERENCE, name, "sha256:9"), target)
-    assert target.is_file()
-    engine(name).save(described(ARCHIVE, name, "sha256:9"), target)
-    asked = [line.split() for line in client.asked()]
-    assert [(line[:2], line[3]) for line in asked] == [
-        (["save", "--output"], name) for name in ("x/study:2", "sha256:9")
-    ]
-    assert list(target.parent.iterdir()) == [target]
-    with pytest.raises(StudyError, match=r"already a file: cuda\.2\.sif in results/images"):
-        engine("apptainer").save(described(REFERENCE, "apptainer", "/r/images/cuda.2.sif"), target)
-
-
-@pytest.mark.parametrize("name", KEEP)
 def test_containers_of_killed_launchers_are_removed_and_those_at_work_are_named(name: str, client: Client) -> None:
     """A launcher is known by its number and its start; of one in another namespace nothing can be told."""
     own = base.launcher_label()

@@ -17,8 +17,7 @@ import pytest
 
 from study.analysis.table.telemetry import Energy, summarise, throttle_words
 from study.artifacts import telemetry
-from study.artifacts.telemetry import from_parquet, read_samples, write_parquet
-from study.artifacts.telemetry_columns import COLUMNS
+from study.artifacts.telemetry import COLUMNS, from_parquet, read_samples, write_parquet
 from study.base.errors import StudyError
 from study.training.instruments import sampler as sampler_module
 from study.training.instruments.sampler import Tree, line, open_gpu, open_packages, read_rapl_joules, sampling
