@@ -1,6 +1,8 @@
 """The devices of this machine, found without importing torch."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +25,18 @@ def nvml_handle(nvml: Any, number: int = 0) -> Any:
     return _handle(nvml, number)
 
 
+@contextmanager
+def _driver() -> Iterator[Any]:
+    """Yield NVML. Raise its own error if no driver answers."""
+    import pynvml
+
+    pynvml.nvmlInit()
+    try:
+        yield pynvml
+    finally:
+        pynvml.nvmlShutdown()
+
+
 def absent(device: str) -> str | None:
     """Return why ``device`` cannot be used on this machine, or None if it can."""
     if device == "cpu":
@@ -30,14 +44,10 @@ def absent(device: str) -> str | None:
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return "CUDA_VISIBLE_DEVICES hides every GPU"
     try:
-        import pynvml
-
-        pynvml.nvmlInit()
-        count = pynvml.nvmlDeviceGetCount()
-        pynvml.nvmlShutdown()
+        with _driver() as nvml:
+            return None if nvml.nvmlDeviceGetCount() else "the NVIDIA driver knows no GPU"
     except Exception:
         return "no NVIDIA driver answers on this machine"
-    return None if count else "the NVIDIA driver knows no GPU"
 
 
 def count(device: str) -> int:
@@ -46,11 +56,8 @@ def count(device: str) -> int:
         return usable_cpus()
     if absent(device):
         return 0
-    import pynvml
-
-    pynvml.nvmlInit()
-    there = int(pynvml.nvmlDeviceGetCount())
-    pynvml.nvmlShutdown()
+    with _driver() as nvml:
+        there = int(nvml.nvmlDeviceGetCount())
     return min(there, len(visible_gpus())) if visible_gpus() else there
 
 
@@ -71,13 +78,8 @@ def activity(gpus: int = 1) -> Activity | None:
     utilisation is still right.
     """
     try:
-        import pynvml
-
-        pynvml.nvmlInit()
-        try:
-            seen = [_activity(pynvml, _handle(pynvml, number)) for number in range(gpus)]
-        finally:
-            pynvml.nvmlShutdown()
+        with _driver() as nvml:
+            seen = [_activity(nvml, _handle(nvml, number)) for number in range(gpus)]
     except Exception:
         return None
     watts = [one.watts for one in seen if one.watts is not None]

@@ -13,11 +13,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import IO, Any, Protocol, TextIO
+from typing import IO, TYPE_CHECKING, Any, TextIO, Union
 
 import psutil
 
 from study.base.processes import adopt_orphans, below, die_with_parent, end_left
+
+if TYPE_CHECKING:
+    from study.host.fork_servers import Forked
 
 TAIL_LINES = 40
 LONGEST_LINE = 65_536
@@ -38,28 +41,15 @@ class Ended:
     overfull: bool = False
 
 
-class Child(Protocol):
-    """A process that is at work, and all that it starts."""
-
-    @property
-    def lines(self) -> Iterator[str]:
-        """Its output, line by line."""
-
-    @property
-    def elsewhere_seconds(self) -> float | None:
-        """CPU seconds of the process, once it has ended, that are not counted as ours; None if unknown."""
-
-    def wait(self) -> int:
-        """Return its exit code once it has ended and nothing is left of it; negative for a signal."""
-
-    def end(self) -> None:
-        """End it at once."""
+Child = Union["Spawned", "Forked"]
+"""A process that is at work, and all that it starts."""
 
 
 class Spawned:
     """A process of our own, started from nothing."""
 
     elsewhere_seconds: float | None = 0.0
+    """CPU seconds of the process, once it has ended, that are not counted as ours; None if unknown."""
 
     def __init__(
         self,
@@ -120,13 +110,12 @@ def execute(
     at_our_death: int = signal.SIGKILL,
     timeout_seconds: float | None = None,
     is_full: Callable[[], bool] | None = None,
-    cpus: Sequence[int] | None = None,
 ) -> Ended:
     """Run ``command`` to its end and return how it ended, as :func:`supervise` does.
 
-    ``at_our_death`` is the signal that the process gets when this one is killed. ``cpus`` are the CPUs that it may use.
+    ``at_our_death`` is the signal that the process gets when this one is killed.
     """
-    return supervise(Spawned(command, environment, at_our_death, cpus), log, title, timeout_seconds, is_full)
+    return supervise(Spawned(command, environment, at_our_death), log, title, timeout_seconds, is_full)
 
 
 def supervise(

@@ -53,13 +53,9 @@ def execute(
     measured: ReferenceWorkload | None = None
     settings, watch = job.run.settings, Stopwatch()
     try:
-        trouble = _no_device(settings)
-        if trouble:
-            return JobResult(outcome="unavailable", message=anonymous(trouble), machine=describe("cpu", job.packages))
-        if settings.training.precision == "tf32" and not has_tf32():
-            message = "training.precision: this GPU has no tf32; NVIDIA GPUs have it from Ampere on"
-            described = describe(settings.device, job.packages)
-            return JobResult(outcome="unavailable", message=message, machine=described)
+        if trouble := _no_device(settings):
+            seen = describe(settings.device if torch.cuda.is_available() else "cpu", job.packages)
+            return JobResult(outcome="unavailable", message=anonymous(trouble), machine=seen)
         check_packages(job.packages)
         seed_everything(job.seed, settings.training.threads)
         inputs = checked_inputs(job)
@@ -98,13 +94,17 @@ def execute(
 
 
 def _no_device(settings: Settings) -> str | None:
-    """Return why torch cannot train on the device, or None if it can."""
+    """Return why torch cannot train on the device as the settings say, or None if it can."""
     if settings.device != "cuda":
         return None
     if not torch.cuda.is_available():
         return f"torch finds no CUDA device that it can use: {gpu_trouble()}"
     wanted, available = settings.training.replicas, torch.cuda.device_count()
-    return f"torch finds {available} CUDA devices, and the run needs {wanted}" if available < wanted else None
+    if available < wanted:
+        return f"torch finds {available} CUDA devices, and the run needs {wanted}"
+    if settings.training.precision == "tf32" and not has_tf32():
+        return "training.precision: this GPU has no tf32; NVIDIA GPUs have it from Ampere on"
+    return None
 
 
 def _reference_times(device: torch.device) -> tuple[list[float], list[float]]:

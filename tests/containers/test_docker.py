@@ -383,26 +383,6 @@ class TestTheImageRule:
 
 
 class TestWhatCannotServe:
-    @pytest.mark.parametrize(
-        ("config", "words"),
-        [
-            (["container=podman"], ["container: 'podman' cannot be used"]),
-            (["container=docker"], ["container: 'docker' cannot be used", "base image", "base_image"]),
-            (["container=docker", "images={cpu: no.such/image:1}"], ["images.cpu", "no.such/image:1"]),
-            (["container=docker", "images={cpu: ./gone.tar}"], ["images.cpu", "'./gone.tar'", "no such file"]),
-        ],
-    )
-    def test_it_is_one_line_before_any_work(
-        self, built: Built, contained: Checkout, config: list[str], words: list[str]
-    ) -> None:
-        if config == ["container=podman"] and shutil.which("podman"):
-            pytest.skip("podman is installed here: nothing to miss")
-        done = contained.snakemake(*config)
-        assert done.returncode == 1
-        (error,) = [line for line in done.stderr.splitlines() if "rror" in line]
-        assert all(word in error for word in words)
-        assert not (contained.root / "results").exists()
-
     def test_auto_goes_to_the_host_where_no_base_can_be_had_and_the_report_says_so(
         self, built: Built, contained: Checkout
     ) -> None:

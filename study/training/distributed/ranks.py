@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Union
 
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 LAST_WORDS_SECONDS = 10.0
 """Seconds that the other agents may continue once one has failed: they report what they saw, and end their ranks."""
 END_SECONDS = 5.0
+CAUSED = (-signal.SIGTERM, -signal.SIGABRT)
+"""The exit codes of a rank that another one's end ended: by its agent, or by the abort of a connection."""
 LOOK_SECONDS = 0.2
 LOOPBACK = "127.0.0.1"
 NOBODY = "0"
@@ -142,19 +143,6 @@ def _ends(agents: Sequence[Agent]) -> list[int | None]:
     return codes
 
 
-@dataclass(frozen=True)
-class _Loss:
-    """The loss of one rank: its number and its exit code."""
-
-    rank: int
-    code: int
-
-    @property
-    def silent(self) -> bool:
-        """True unless another rank's end caused this one: by its agent's SIGTERM, or by the abort of a connection."""
-        return self.code not in (-signal.SIGTERM, -signal.SIGABRT)
-
-
 def _results(scratch: Path, count: int) -> dict[int, JobResult]:
     """Return the results of the ranks that left one, by rank."""
     files = {rank: result_file(scratch, rank) for rank in range(count)}
@@ -165,11 +153,11 @@ def _results(scratch: Path, count: int) -> dict[int, JobResult]:
     }
 
 
-def _lost(scratch: Path, nodes: int) -> list[_Loss]:
-    """Return the ranks that the launchers saw fail."""
+def _lost(scratch: Path, nodes: int) -> dict[int, int]:
+    """Return the exit codes of the ranks that the launchers saw fail, by rank."""
     files = [path for path in (report_file(scratch, node) for node in range(nodes)) if path.is_file()]
     codes = [json.loads(path.read_text(encoding="ascii")) for path in files]
-    return [_Loss(int(rank), code) for report in codes for rank, code in report.items()]
+    return {int(rank): code for report in codes for rank, code in report.items()}
 
 
 def _cause(scratch: Path, count: int, codes: Sequence[int | None], results: dict[int, JobResult]) -> RankFailed:
@@ -185,10 +173,10 @@ def _cause(scratch: Path, count: int, codes: Sequence[int | None], results: dict
         (rank for rank, result in results.items() if result.outcome != "ok"),
         key=lambda rank: result_file(scratch, rank).stat().st_mtime_ns,
     )
-    lost = [loss for loss in _lost(scratch, len(codes)) if loss.rank not in results]
-    for loss in sorted(lost, key=lambda loss: not loss.silent):
-        if loss.silent or not reported:
-            return RankFailed(f"rank {loss.rank} of {count} {_ended(loss.code)}")
+    lost = [(rank, code) for rank, code in _lost(scratch, len(codes)).items() if rank not in results]
+    for rank, code in sorted(lost, key=lambda loss: loss[1] in CAUSED):
+        if code not in CAUSED or not reported:
+            return RankFailed(f"rank {rank} of {count} {_ended(code)}")
     for rank in reported:
         kind = RankOutOfMemory if results[rank].outcome == "out_of_memory" else RankFailed
         return kind(f"rank {rank} of {count}: {results[rank].message}")

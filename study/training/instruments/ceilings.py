@@ -17,7 +17,7 @@ from torch import nn
 from study.artifacts.machine import Ceiling, Ceilings
 from study.artifacts.samples import WARM_UP_REPETITIONS
 from study.config.sections import Precision
-from study.training.instruments.clock import Clock, clock_for
+from study.training.instruments.clock import Clock, clock_for, synchronise
 from study.training.instruments.machine import fp32_backends, fp32_in_use, fp32_settings
 
 SAMPLE_SECONDS = 0.01
@@ -157,7 +157,7 @@ def first_use(device: torch.device) -> float:
     """Return the seconds until the device has done its first work: a run's own times do not include them."""
     started = time.perf_counter()
     torch.ones(1, device=device).add_(1)
-    _wait(device)
+    synchronise(device)
     return time.perf_counter() - started
 
 
@@ -197,7 +197,7 @@ def repetitions(device: torch.device) -> list[float]:
     source = torch.zeros(MEMORY_COPY_BYTES[device.type], dtype=torch.uint8, device=device)
     target = torch.empty_like(source)
     seconds = []
-    _wait(device)
+    synchronise(device)
     for _ in range(WARM_UP_REPETITIONS + REPETITIONS[device.type]):
         started = time.perf_counter()
         loss = nn.functional.cross_entropy(model(images), labels)
@@ -205,14 +205,9 @@ def repetitions(device: torch.device) -> list[float]:
         optimizer.step()
         optimizer.zero_grad()
         target.copy_(source)
-        _wait(device)
+        synchronise(device)
         seconds.append(round(time.perf_counter() - started, 7))
     del model, images, labels, optimizer, source, target, loss
     if device.type == "cuda":
         torch.cuda.empty_cache()
     return seconds
-
-
-def _wait(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)

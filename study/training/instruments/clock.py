@@ -77,6 +77,12 @@ def clock_for(device: torch.device) -> Clock:
     return CudaClock() if device.type == "cuda" else HostClock()
 
 
+def synchronise(device: torch.device) -> None:
+    """Wait until the device has finished its work."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
 @dataclass(frozen=True)
 class EpochTimes:
     """Recorded times of one epoch's training, in seconds."""

@@ -1,4 +1,3 @@
-import errno
 import json
 import os
 import signal
@@ -85,34 +84,6 @@ def test_a_kill_by_the_kernel_is_the_end_only_of_a_run_that_was_killed_or_says_s
     record = launched(tmp_path)
     assert record.outcome == outcome
     assert words in str(record.message)
-
-
-def test_a_record_carries_a_checksum_of_its_own_that_shows_an_edit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fake(monkeypatch, "sys.exit(3)")
-    kept = launched(tmp_path)
-    (path,) = Results(tmp_path).records("tiny").iterdir()
-    assert kept.record_sha256 and read_record(path) == kept
-    path.write_text(path.read_text().replace("exit code 3", "exit code 4"))
-    with pytest.raises(StudyError, match=rf"{path.name}: not a valid record: record_sha256: .* edited or damaged"):
-        read_record(path)
-
-
-def test_a_full_disk_names_the_record_that_it_costs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def without_room(*arguments: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")  # as a write says it, without a name
-
-    monkeypatch.setattr(launch, "attempt", without_room)
-    plan = tiny_plan()
-    write_plans([plan], tmp_path)
-    path = Results(tmp_path).record("tiny", plan.runs[0].file)
-    assert main(["run", str(Results(tmp_path).plan("tiny")), plan.runs[0].name, "--results", str(tmp_path)]) == 1
-    error = capsys.readouterr().err
-    assert error.startswith(f"error: {path}: cannot be written (No space left on device); every record")
-    assert error.count("\n") == 1
 
 
 HANGS = """

@@ -1,6 +1,5 @@
 """Runs that an executor makes on other machines: plans, jobs, allocations, and what a start leaves alone."""
 
-import json
 import os
 import shlex
 import time
@@ -74,13 +73,6 @@ def test_a_class_that_the_executor_lacks_is_refused_with_those_it_has() -> None:
     assert (error.source, error.allowed) == ("study tiny", "fast")
     with refused("machine", "fast"):
         planned([])
-
-
-def test_records_without_a_class_of_machine_keep_their_keys() -> None:
-    plan = tiny_plan()
-    values = json.loads(plan.model_dump_json())
-    assert {run["settings"].pop("machine") for run in values["runs"]} == {None}
-    assert Plan.model_validate(values) == plan
 
 
 def test_every_device_counts_as_there_where_an_executor_makes_the_runs(

@@ -29,12 +29,9 @@ from study.artifacts.samples import Measurement, Memory, Replica
 from study.base import devices
 from study.base.errors import StudyError
 from study.base.files import write_whole
-from study.config.load import read_selection, read_study
 from study.config.settings import Settings
 from study.host.engine.engine_choice import EngineChoice
 from study.host.plan import workflow
-from study.host.plan.configuration import study_folders
-from study.host.plan.make import make_plan
 from study.host.plan.workflow import Workflow
 from study.host.steps.attempt import run_seed
 from study.training.common import is_out_of_memory, leave
@@ -84,10 +81,6 @@ class TestSharding:
         tensors = [Share(rank, replicas, sharding).of(torch.arange(images)).tolist() for rank in range(replicas)]
         assert tensors == shards
 
-    def test_contiguous_and_strided_are_what_they_are_called(self) -> None:
-        assert Share(1, 2, "contiguous").of(list(range(6))) == [3, 4, 5]
-        assert Share(1, 2, "strided").of(list(range(6))) == [1, 3, 5]
-
     @pytest.mark.parametrize("sharding", ["contiguous", "strided"])
     def test_all_shards_of_every_step_are_the_batches_of_one_process(self, sharding: Sharding) -> None:
         order = torch.randperm(23, generator=torch.Generator().manual_seed(1)).tolist()
@@ -133,13 +126,6 @@ class TestThePlan:
         run = plan_of(**machine, training={"strategy": "ddp"} | training).runs[0]
         assert run.unavailable is None
         assert run.settings.training.replicas == run.settings.training.processes == count
-
-    @pytest.mark.parametrize(("gpus", "ddp", "nodes"), [(3, 2, 2), (6, 5, 4), (7, 5, 4), (8, 8, 8)])
-    def test_the_shipped_study_is_planned_whatever_the_number_of_gpus(self, gpus: int, ddp: int, nodes: int) -> None:
-        study = read_study("mnist-strategies", study_folders(), read_selection({"devices": ["cuda"]}))
-        plan = make_plan("mnist-strategies", study, EngineChoice("none", ""), ON_A_GPU, {"cpu": 2, "cuda": gpus})
-        found = {run.setting.levels["training.strategy"]: run.settings.training.replicas for run in plan.runs}
-        assert found == {"single": 1, "ddp": ddp, "ddp_two_nodes": nodes}
 
     def test_the_batch_is_of_all_replicas_or_of_each(self) -> None:
         shared = training_of(training={"strategy": "ddp", "processes": 4})

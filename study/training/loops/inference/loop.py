@@ -10,6 +10,7 @@ from torch import nn
 
 from study.artifacts.samples import InferenceSamples, Measurement, TimedBatch
 from study.config.settings import Settings
+from study.training.instruments.clock import synchronise
 from study.training.instruments.machine import peak, reset_peak, set_fp32
 from study.training.loops.contract import TrainingJob
 from study.training.loops.loaders import ResidentLoader, held_in_order
@@ -151,9 +152,3 @@ def convert(model: nn.Module, settings: Settings, calibration: Iterator[torch.Te
     ranges = itertools.chain([first], calibration) if precision == "int8" else None
     infer, operators = onnx_runtime.load(model, first[:2], ranges)
     return Network(infer, torch.float32, operators)
-
-
-def synchronise(device: torch.device) -> None:
-    """Wait until the device has finished its work."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
