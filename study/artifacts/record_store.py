@@ -38,13 +38,11 @@ def refuse_older(study: str, files: Results) -> None:
 def is_measurement(path: Path) -> bool:
     """Return whether the file is a record, damaged or not, or a run's samples. A path that no file can have is none."""
     try:
-        return path.is_file() and (path.suffix == ".parquet" or _is_record(path))
+        if path.suffix == ".json":
+            return is_readable(path) and b'"outcome":' in path.read_bytes()
+        return path.suffix == ".parquet" and path.is_file()
     except OSError:
         return False
-
-
-def _is_record(path: Path) -> bool:
-    return path.suffix == ".json" and is_readable(path) and b'"outcome":' in path.read_bytes()
 
 
 def next_session(folder: Path) -> int:

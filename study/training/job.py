@@ -121,15 +121,11 @@ def _machine(job: Job) -> Machine | None:
         return None
 
 
-def compile_afresh(folder: Path) -> None:
-    """Give torch.compile a cache of this run alone: code that another run compiled would look fast."""
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(folder)
-
-
 def main(job_file: str, scratch: str, launchers: "Sequence[Launcher]" = ()) -> None:
     """Execute the job file, and leave the result in ``scratch`` in one piece."""
     job = Job.model_validate_json(Path(job_file).read_text(encoding="utf-8"))
-    compile_afresh(Path(scratch) / "compiled")
+    # torch.compile has a cache of this run alone: code that another run compiled would look fast.
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(Path(scratch) / "compiled")
     settings = job.run.settings
     with sampling(Path(scratch) / TELEMETRY, settings.training.replicas if settings.device == "cuda" else 0):
         result = execute(job, Path(job_file), Path(scratch), launchers)

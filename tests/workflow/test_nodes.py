@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import Record
 from study.artifacts.run import Node
 from study.artifacts.session import Session
@@ -13,13 +14,25 @@ from study.config.study import Study
 from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.make import make_plan
 from study.host.steps import attempt, launch
+from study.host.steps.prepare import make_dataset
+from study.training.models.pretrained import decide
 from tests.conftest import HERE, SMALL_NET, study_values
-from tests.workflow.test_load import make
 
 pytestmark = pytest.mark.thorough
 
 ADDRESSES = {"study-a": "10.213.77.1", "study-b": "10.213.77.2"}
 LOSSES = ("train_loss", "loss_sum", "valid_loss")
+
+
+def make(plan: Plan, results: Path) -> None:
+    """What the dataset and the weights step leave."""
+    write_plans([plan], results)
+    run = plan.runs[0]
+    make_dataset(plan, run.dataset, results)
+    decision = decide(run.settings.model.name, "none", run.settings.seed, results / "weights")
+    path = results / plan.name / "weights" / f"{run.weights}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(decision.model_dump_json(), encoding="utf-8")
 
 
 def ip(words: str) -> None:

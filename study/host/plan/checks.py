@@ -14,7 +14,6 @@ from study.artifacts.run import Run
 from study.base import devices
 from study.base.devices import usable_cpus
 from study.base.errors import StudyError, printable
-from study.config.settings import Settings
 from study.host.engine import bring
 from study.host.engine.engine_choice import EngineChoice, engine
 
@@ -56,18 +55,13 @@ def check_limits(plans: list[Plan], on_other_machines: bool = False) -> None:
     How many CPUs the machines have that an executor makes runs on, ``on_other_machines``, is not known.
     """
     usable = None if on_other_machines else usable_cpus()
-    for plan in plans:
-        for run in plan.runs:
-            _check_limits(plan, run.settings, usable)
-
-
-def _check_limits(plan: Plan, settings: Settings, usable: int | None) -> None:
-    limits, refused = settings.limits, partial(StudyError, source=f"study {plan.name}")
-    if limits.memory_gib is not None and plan.engine == "none":
-        why = f"it cannot enforce it ({plan.engine_reason}), and a container engine can"
-        raise refused(key="limits.memory_gib", value=limits.memory_gib, context="on the host", why=why)
-    if limits.cpus and usable and (limits.cpus > usable or not hasattr(os, "sched_setaffinity")):
-        raise refused(key="limits.cpus", value=limits.cpus, why=f"this machine offers {usable}")
+    for plan, limits in ((one, run.settings.limits) for one in plans for run in one.runs):
+        refused = partial(StudyError, source=f"study {plan.name}")
+        if limits.memory_gib is not None and plan.engine == "none":
+            why = f"it cannot enforce it ({plan.engine_reason}), and a container engine can"
+            raise refused(key="limits.memory_gib", value=limits.memory_gib, context="on the host", why=why)
+        if limits.cpus and usable and (limits.cpus > usable or not hasattr(os, "sched_setaffinity")):
+            raise refused(key="limits.cpus", value=limits.cpus, why=f"this machine offers {usable}")
 
 
 def forget_images(plan: Plan, files: Results) -> None:

@@ -3,7 +3,7 @@
 import itertools
 import json
 import random
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -63,7 +63,7 @@ def make_plan(
     """
     counts = counts or {device: int(not reason) for device, reason in absent.items()}
     shared = _Shared(name, choice, _processes_before(earlier), machines)
-    combined = list(_few_enough(name, _combinations(name, study)))
+    combined = list(_combinations(name, study))
     configurations = [_configuration(settings, list(study.factors), shared, absent, counts) for settings, _ in combined]
     _check_curve(name, study)
     levels = [{key: get(item.settings, key) for key in study.factors} for item in configurations]
@@ -84,22 +84,19 @@ def make_plan(
 
 
 def _combinations(name: str, study: Study) -> Iterator[tuple[Settings, int]]:
-    """Yield the checked settings of each combination of levels that the study runs, and the number of their runs."""
+    """Yield the checked settings of each combination of levels that the study runs, and the number of their runs.
+
+    Raise :class:`StudyError` once these are too many.
+    """
     base = {key: value for key, value in study.model_dump().items() if key in Settings.model_fields}
+    runs = 0
     for combination in itertools.product(*study.factors.values()):
         levels = dict(zip(study.factors, combination, strict=True))
-        if runs := study.runs_of(levels):
-            yield check_settings(with_values(base, levels), f"study {name}"), runs
-
-
-def _few_enough(name: str, combined: Iterable[tuple[Settings, int]]) -> Iterator[tuple[Settings, int]]:
-    """Yield the combinations with their replicates. Raise :class:`StudyError` once their runs are too many."""
-    runs = 0
-    for settings, replicates in combined:
-        runs += replicates
+        runs += (replicates := study.runs_of(levels))
         if runs > MOST_RUNS:
             raise StudyError(f"study {name}: more than {MOST_RUNS} runs, replicates included: fewer can be planned")
-        yield settings, replicates
+        if replicates:
+            yield check_settings(with_values(base, levels), f"study {name}"), replicates
 
 
 class _Shared:

@@ -45,8 +45,8 @@ def take(inside: Path, results: Path, wanted: Iterable[Path]) -> None:
     caller's, with the mode that the caller's new files have. Raise :class:`StudyError` for a link or a device: nothing
     of ours makes one there.
     """
-    found = sorted({path for name in wanted for path in _below(inside, name)}, key=_manifests_last)
-    for path in found:
+    found = {path for name in wanted for path in _below(inside, name)}
+    for path in sorted(found, key=lambda path: (path.name == "manifest.json", path)):
         _copy(path, results / path.relative_to(inside))
 
 
@@ -60,10 +60,6 @@ def _below(inside: Path, name: Path) -> Iterator[Path]:
 
 def _odd(place: Path) -> StudyError:
     return StudyError(f"{place.name!r}: the container left a link or a device in place of a file; nothing is taken")
-
-
-def _manifests_last(path: Path) -> tuple[bool, Path]:
-    return path.name == "manifest.json", path
 
 
 def _files(place: Path, depth: int) -> Iterator[Path]:

@@ -1,18 +1,25 @@
-"""What others do on the machine, from planted counters; and whose CPU time is whose, from real processes."""
+"""A run has the machine to itself: one lock that other processes hold, what others do from planted counters, and whose
+CPU time is whose from real processes.
+"""
 
+import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from study.artifacts.machine import Observed
 from study.base import processes
+from study.base.errors import StudyError
 from study.config.study import Evidence
 from study.host.steps import attempt, watch
-from study.host.steps.watch import Counters
+from study.host.steps.watch import Counters, alone_on_this_machine
 from study.host.supervise import execute
+from tests.conftest import ROOT
 
 LIMITS = Evidence().model_dump()
 START = Counters(now=100.0, busy=50.0, stolen=1.0, own=5.0, pressure={"io_pressure_percent": 2.0}, cpus=2)
@@ -90,3 +97,73 @@ def test_a_shell_around_a_containers_command_keeps_its_exit_code_and_counts_its_
     counted = attempt.shell_times((tmp_path / attempt.TIMES).read_text())
     assert counted is not None
     assert 0.49 <= counted < 60
+
+
+HOLD = """
+import sys
+from study.host.steps.watch import alone_on_this_machine
+with alone_on_this_machine("other, run 3 of 4"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def held() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+def holder(held: ExitStack, **variables: str) -> "subprocess.Popen[str]":
+    """Another process that asks for the lock, and gives it back at the end of its input."""
+    process = held.enter_context(
+        subprocess.Popen(
+            [sys.executable, "-c", HOLD], cwd=ROOT, env={**os.environ, **variables}, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )
+    )  # fmt: skip
+    held.callback(process.kill)
+    return process
+
+
+def test_processes_with_different_folders_for_temporary_files_wait_for_each_other(
+    held: ExitStack, tmp_path: Path
+) -> None:
+    with alone_on_this_machine("mine, run 1 of 2"):
+        waiting = holder(held, TMPDIR=str(tmp_path))
+        assert waiting.stderr and waiting.stdout
+        told = f"other, run 3 of 4: waiting: mine, run 1 of 2 (process {os.getpid()}) measures on this machine\n"
+        assert waiting.stderr.readline() == told
+    assert waiting.stdout.readline() == "held\n"
+
+
+def test_a_lock_ends_with_its_process(held: ExitStack, capfd: pytest.CaptureFixture[str]) -> None:
+    killed = holder(held)
+    assert killed.stdout and killed.stdout.readline() == "held\n"
+    killed.kill()
+    killed.wait()
+    with alone_on_this_machine("mine"):
+        pass
+    assert capfd.readouterr().err == ""
+
+
+def test_pipelines_that_share_out_the_cores_on_purpose_do_not_wait(held: ExitStack) -> None:
+    with alone_on_this_machine("mine"):
+        beside = holder(held, STUDY_MACHINE="the second half of the cores")
+        assert beside.stdout and beside.stdout.readline() == "held\n"
+
+
+def test_what_a_holder_says_cannot_steer_the_terminal(held: ExitStack) -> None:
+    with alone_on_this_machine("\x1b[2J\nerror: nothing"):
+        waiting = holder(held)
+        assert waiting.stderr
+        assert "\\x1b[2J\\nerror: nothing" in waiting.stderr.readline()
+
+
+def test_a_name_that_no_lock_can_have_is_an_error_and_no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STUDY_MACHINE", "x" * 200)
+    with (
+        pytest.raises(StudyError, match="STUDY_MACHINE: no lock of this name can be taken"),
+        alone_on_this_machine("a"),
+    ):
+        pass

@@ -1,10 +1,15 @@
-import time
+"""Times of a run: of its phases and steps, and of the parts of its process."""
 
+import time
+from pathlib import Path
+
+import psutil
 import pytest
 
 from study.artifacts.samples import PHASES, Step
-from study.training.instruments.clock import HostClock, StepRecorder, mark_warm_up
+from study.training.instruments.clock import HostClock, StepRecorder, Stopwatch, mark_warm_up
 from tests.conftest import PlantedClock
+from tests.unit.training.test_inputs import Prepared
 
 
 def step(seconds: float, epoch: int = 1) -> Step:
@@ -58,3 +63,25 @@ def test_each_stage_warms_up_by_itself() -> None:
     steps = [step(1, 1), step(1, 1), step(3, 2), step(3, 2), step(3, 3), step(3, 3)]
     marked = mark_warm_up(steps, ["frozen", "unfrozen", "unfrozen"])
     assert [s.warm_up for s in marked] == [True, False, True, False, False, False]
+
+
+def test_each_part_is_what_passed_before_its_mark(clock: PlantedClock) -> None:
+    watch = Stopwatch()
+    for name, seconds in (("inputs", 1), ("device_start", 2), ("instruments", 3), ("training", 4), ("instruments", 5)):
+        clock.pass_by(seconds)
+        watch.mark(name)
+    parts = watch.timeline().model_dump()
+    assert 0 <= parts.pop("start_seconds") <= time.time() - psutil.Process().create_time()
+    assert parts == {"inputs_seconds": 1, "device_start_seconds": 2, "instruments_seconds": 8, "training_seconds": 4}
+
+
+def test_a_run_records_its_parts_and_they_fit_into_its_process(tmp_path: Path) -> None:
+    prepared = Prepared(tmp_path / "results")
+    began = time.perf_counter()
+    result = prepared.result()
+    whole = time.perf_counter() - began
+    assert result.timeline and result.measurement and result.reference_workload
+    parts = result.timeline.model_dump()
+    assert sum(seconds for name, seconds in parts.items() if name != "start_seconds") <= whole
+    assert parts["training_seconds"] >= result.measurement.fit_seconds
+    assert parts["instruments_seconds"] >= sum(result.reference_workload.before)

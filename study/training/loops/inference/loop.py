@@ -35,7 +35,8 @@ class Network:
 def train(job: TrainingJob) -> Measurement:
     """Train as ``job`` says, but from the study's seed, then measure inference on the validation images."""
     settings, device = job.settings, job.device
-    planned = batches_to_time(settings, len(job.images.valid))
+    one_pass = -(-len(job.images.valid) // settings.inference.batch_size)
+    planned = max(settings.inference.batches, one_pass)
     trainer, measured = train_the_same(job, planned)
     model, prepare, trained = trainer.eager.eval(), trainer.prepare, trainer.total_steps
     del trainer.optimizer, trainer.loaders  # their memory belongs to the training
@@ -58,12 +59,14 @@ def train(job: TrainingJob) -> Measurement:
         hits.append(hit)
         job.progress(trained + max(0, number + 1), trained + planned, "inference")
     seconds = time.perf_counter() - started
+    # Batches hold the images in turn from the first: in the first pass each counts once.
+    right = torch.cat(hits[settings.inference.warm_up_batches :])[: len(held.labels)]
     samples = InferenceSamples(
         started=began,
         seconds=seconds,
         conversion_seconds=conversion_seconds,
         batches=batches,
-        accuracy=first_pass(hits[settings.inference.warm_up_batches :], len(held.labels)),
+        accuracy=float(right.double().mean()),
         weights_sha256=weights_sha256,
         operators=network.operators,
         memory=peak(device),
@@ -91,11 +94,6 @@ def train_the_same(job: TrainingJob, planned: int) -> tuple[torch_loop.Trainer, 
         cudnn.deterministic, cudnn.benchmark = False, job.settings.training.cudnn_benchmark
 
 
-def batches_to_time(settings: Settings, images: int) -> int:
-    """Return the number of batches to time: ``inference.batches``, and at least one pass over ``images`` images."""
-    return max(settings.inference.batches, -(-images // settings.inference.batch_size))
-
-
 @torch.inference_mode()
 def ask(network: Network, prepare: Infer, held: ResidentLoader, number: int) -> tuple[TimedBatch, torch.Tensor]:
     """Return the timed batch ``number`` and its hits, a bool tensor (batch size,) that is true for each right answer.
@@ -113,15 +111,6 @@ def ask(network: Network, prepare: Infer, held: ResidentLoader, number: int) -> 
     seconds = time.perf_counter() - started
     batch = TimedBatch(images=size, warm_up=number < 0, seconds=round(seconds, 9))
     return batch, scores.argmax(1) == held.labels[chosen]
-
-
-def first_pass(hits: list[torch.Tensor], images: int) -> float:
-    """Return the share of right answers (0 to 1) over the first ``images`` hits.
-
-    ``hits`` are bool tensors (batch size,). Batches hold the images in turn from the first, so that each image counts
-    once.
-    """
-    return float(torch.cat(hits)[:images].double().mean())
 
 
 def calibration_batches(job: TrainingJob, prepare: Infer) -> Iterator[torch.Tensor]:
