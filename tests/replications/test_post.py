@@ -117,7 +117,7 @@ def test_the_front_matter_is_what_a_sites_generator_reads(post: Path, folder: Pa
     assert values["title"] == "Batch size and Speed-up of the GPU"
     assert values["date"] == datetime(2026, 11, 21, 18, 10, 44, tzinfo=UTC)  # the last record's
     assert post.name.startswith("2026-11-21-")
-    assert values["description"].startswith("Batch sizes 32 and 64 are tied for the fastest with fastai")
+    assert values["description"] == study.open(EXAMPLE)["batch-size"].answer()[0]
     assert values["categories"] == ["deep-learning", "hardware", "performance"]
     assert (folder / values["image"]).is_file()
     assert re.match(r"---\ndate: \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00\n", post.read_text(encoding="utf-8"))
