@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from study.analysis.words import bytes_words, listed, short_key
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
-from study.base.durations import quantity
+from study.base.errors import quantity
 from study.config.sections import Training
 from study.config.settings import description, get
 from study.config.study import TOTALS_OF_INFERENCE, Study, shown

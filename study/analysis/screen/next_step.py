@@ -16,7 +16,7 @@ from study.analysis.stats.equivalence import MOST_BLOCKS, blocks_to_find
 from study.analysis.table.rows import NOT_YET
 from study.analysis.words import device_words, listed, short
 from study.artifacts.plan import Plan
-from study.base.durations import duration_words, quantity
+from study.base.errors import duration_words, quantity
 from study.base.strict import Strict
 
 TIMES_THE_EPOCHS = 3

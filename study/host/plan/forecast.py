@@ -12,7 +12,7 @@ from study.artifacts.plan import Plan
 from study.artifacts.record_store import expected_seconds, move_aside, next_session, session_of
 from study.artifacts.run import Run
 from study.artifacts.session import Session, SessionBlock, read_session, write_session
-from study.base.durations import duration_words, quantity
+from study.base.errors import duration_words, quantity
 from study.config.selection import Selection
 from study.host.allocation import MARGIN_SECONDS, end_of_allocation
 

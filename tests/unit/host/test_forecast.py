@@ -12,7 +12,7 @@ from study.artifacts.record import Record
 from study.artifacts.record_store import expected_seconds
 from study.artifacts.samples import ReferenceWorkload
 from study.artifacts.session import Session, SessionBlock, read_session, write_session
-from study.base.durations import duration_words
+from study.base.errors import duration_words
 from study.base.files import write_new
 from study.host.plan import forecast
 from study.host.steps import budget, launch
