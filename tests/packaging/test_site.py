@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import ROOT
 
 PYTHON = ROOT / ".docs" / "bin" / "python"
-GUIDE = ("index", "first-study", "your-photographs", "your-model", "reading-the-report", "statistics")
+GUIDE = ("index", "first-study", "your-photographs", "your-model", "reading-the-report", "statistics", "assignment")
 REFERENCE = ("studies", "configuration", "module", "results", "timings", "api", "containers", "benchmarks", "promises")
 REMOTE = re.compile(r"\s*(https?:)?//", re.IGNORECASE)
 

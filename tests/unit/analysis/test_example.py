@@ -1,5 +1,6 @@
 """The committed example: its records are still read, what is shown follows from them, and the pages quote it."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -200,6 +201,27 @@ def test_the_readme_quotes_the_speedup_with_its_times(readme: str) -> None:
     runs = {name: level.runs for name, level in levels(analysis)}
     kinds = ("data loader", "decoded beforehand")
     assert [min(runs[f"CPU, {kind}"], runs[f"GPU, {kind}"]) for kind in kinds] == [2, 2]
+
+
+def test_the_assignment_quotes_the_example_and_the_blog(frame: pd.DataFrame) -> None:
+    page = words_of(ROOT / "docs" / "assignment.md")
+    ok = frame[(frame["outcome"] == "ok") & (frame["training.loop"] == "fastai")]
+    seconds = ok.pivot(index="block", columns="training.batch_size", values="blog_seconds")
+    for size in (32, 64):
+        assert f"| batch size {size} | {' | '.join(f'{one:.2f}' for one in seconds[size])} |" in page
+    logs = np.log(seconds[32] / seconds[64])
+    assert f"d = {logs.mean():.3f} and s = {logs.std():.3f}, so 20 to 21 blocks" in page
+    assert 20 < 8 * (logs.std() / logs.mean()) ** 2 + 2 < 21
+    kept = (FOLDER / "fit.json").read_text(encoding="utf-8")
+    assert re.findall(r'"Next" asks for (\d+) in all', page) == re.findall(r"\[32, 64\], replicates: (\d+)", kept)[:1]
+
+    published = pd.read_csv(ROOT / "replications" / "gpu_blog" / "published.csv")
+    times = published[(published["metric"] == "fit_time") & (published["device"] == "cuda")]
+    for run, of_it in times.groupby("table"):
+        told = [f"{seconds:.2f}" for seconds in of_it["value"]]
+        assert f"| {run} | {' | '.join(told)} |" in page
+        sizes = of_it["training.batch_size"]
+        assert all(f"{size:g},{one},{run}" in page for size, one in zip(sizes, told, strict=True))
 
 
 def test_phases_and_epochs_add_up_within_two_percent(frame: pd.DataFrame) -> None:
