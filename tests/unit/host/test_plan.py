@@ -10,16 +10,13 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, table
 from study.artifacts.prepared import ImageRequest
 from study.artifacts.run import Run
-from study.artifacts.setting import settings_of
 from study.config import own_model
 from study.config.sections import Dataset
-from study.config.study import Study
 from study.data import sources
 from study.host.engine.engine_choice import EngineChoice
 from study.host.plan import process_count
-from study.host.plan.make import make_plan
 from study.host.plan.workflow import Workflow
-from tests.conftest import plan_at, plant_package, study_values, tiny_plan, write_photos
+from tests.conftest import plan_at, plant_package, tiny_plan, write_photos
 from tests.errors import refused
 
 
@@ -246,27 +243,6 @@ def test_levels_that_are_the_same_once_checked_and_a_curve_over_words_are_one_er
         tiny_plan(factors={"model.name": ["resnet18", "resnet34"]}, curve={"x": "model.name"})
 
 
-def test_a_run_whose_gpus_are_gone_keeps_its_processes_and_with_them_its_key() -> None:
-    study = Study.model_validate(
-        study_values(
-            training={"loop": "torch", "freeze_epochs": 0, "epochs": 1, "batch_size": 8, "strategy": "ddp"},
-            factors={"device": ["cuda"]}, curve=None,
-        )
-    )  # fmt: skip
-
-    def plan(gpus: int, earlier: Plan | None = None) -> Plan:
-        absent = {"cpu": None, "cuda": None if gpus else "the driver is gone"}
-        return make_plan("tiny", study, EngineChoice("none", ""), absent, {"cpu": 2, "cuda": gpus}, earlier)
-
-    (before,) = plan(gpus=4).runs
-    (after,), (unknown,) = plan(0, plan(gpus=4)).runs, plan(0).runs
-    assert (before.settings.training.processes, before.unavailable) == (4, None)
-    assert (after.settings.training.processes, after.unavailable) == (4, "the driver is gone")
-    assert after.file == before.file
-    assert unknown.settings.training.processes == 1
-    assert plan(2).runs[0].unavailable is None
-
-
 def test_an_error_names_the_first_configuration_that_has_one() -> None:
     """Every check of one configuration comes before any of the next."""
     levels = {"model.weights": ["none", "/no/such"], "training.batch_size": [4, 10**6]}
@@ -310,15 +286,6 @@ def test_a_plan_of_many_levels_reads_no_more_files_than_one_of_few(monkeypatch: 
     assert few["looked"] == 2  # for the data, and for the trial of the model
     assert few["opened"] > 10
     assert planned(8) == few
-
-
-def test_names_of_many_configurations_are_compared_a_few_times_each() -> None:
-    names = [CountedName(f"net{level // 2}") for level in range(600)]
-    CountedName.compared = 0
-    study, keys = tiny_plan().study, ("model.name", "training.loop")
-    found = settings_of(study, [{keys[level % 2]: name} for level, name in enumerate(names)])
-    assert len({setting.short for setting in found}) == 600
-    assert CountedName.compared < 10 * 600
 
 
 def test_the_place_of_a_run_is_found_without_a_search_through_all(
