@@ -192,7 +192,7 @@ class TestWhatTheTablesSay:
         frame = table(plan, records)
         analysis = analysis_of(plan.study, frame)
         fp32, int8 = analysis.groups
-        assert (fp32.label, int8.label) == ("fp32", "int8")
+        assert (fp32.label, int8.label) == ("fp32", "int8 in ONNX Runtime")
         assert [level.label for level in int8.levels] == ["1", "8"]
         level = int8.levels[1]
         shown = {entry.key: entry.show(level.resources[entry.key]) for entry in resources(int8)}
