@@ -120,7 +120,7 @@ def test_the_command_makes_a_report_from_records_anywhere(installed: Path, resul
     say(installed, tmp_path, "analyse", "speedup", "--results", str(results))
     say(installed, tmp_path, "report", "--from-tables", "speedup", "--results", str(results), "--output", "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "17.5" in page  # CPU over GPU, as the README quotes it
+    assert "17.5" in page  # CPU over GPU, as the example.s page quotes it
     assert 'class="chart wide"' in page
     assert "<style>" in page
 

@@ -1,0 +1,67 @@
+"""README's tables say what the committed examples found: ``python -m tests.unit.test_readme`` writes them anew."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from study.base.files import ROOT
+from tests.examples import results_of
+
+README = ROOT / "README.md"
+MEASURED = (("example-h200", "batch-size"), ("example-h200", "speedup"))
+"""The studies whose claims README lists."""
+ANSWERED = (("example-ways", "ways"), ("example-switches", "switches-gpu"))
+"""The studies whose answers README lists."""
+
+
+def found(example: str, study: str) -> dict[str, Any]:
+    """What the analysis of a committed study says."""
+    read: dict[str, Any] = json.loads((results_of(example) / study / "fit.json").read_text(encoding="utf-8"))
+    return read
+
+
+def claims() -> Iterator[str]:
+    """The rows of README's table of claims: the words of the report."""
+    before = ""
+    for example, study in MEASURED:
+        for row in found(example, study)["claims"]:
+            claim = "the same" if row["claim"] == before else row["claim"]
+            word = ": ".join(filter(None, [row["word"], row["note"]]))
+            yield f"| {claim} | {row['measured']} | **{word}** |"
+            before = row["claim"]
+
+
+def answers() -> Iterator[str]:
+    """The rows of README's table of answers: the first line of each report."""
+    for example, study in ANSWERED:
+        runs = len(list((results_of(example) / study / "records").glob("*.json")))
+        yield f"| [{study}](docs/{example}/README.md), {runs} runs | {found(example, study)['answer']} |"
+
+
+def written(text: str) -> str:
+    """README's ``text`` with both tables as the examples have them."""
+    for head, rows in (("| what was published |", claims()), ("| study | answer |", answers())):
+        table = re.search(rf"{re.escape(head)}.*\n\| --- .*\n((?:\|.*\n)*)", text)
+        assert table
+        text = text[: table.start(1)] + "".join(f"{row}\n" for row in rows) + text[table.end(1) :]
+    return text
+
+
+@pytest.mark.xdist_group("the example")
+def test_readme_says_what_the_committed_examples_say() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert text == written(text), "run: python -m tests.unit.test_readme"
+    assert len(list(claims())) >= 4
+
+
+def test_readme_is_a_landing_page() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert len(text.split("\n\n")[1].split()) <= 60
+    assert len(text.splitlines()) <= 120
+
+
+if __name__ == "__main__":
+    README.write_text(written(README.read_text(encoding="utf-8")), encoding="utf-8")
