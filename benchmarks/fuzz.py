@@ -29,7 +29,6 @@ from study.analysis.result import result_of
 from study.artifacts.layout import Results
 from study.artifacts.prepared import read_manifest
 from study.artifacts.telemetry import from_parquet
-from study.artifacts.unbundle import METADATA, unpack
 from study.base.errors import StudyError
 from study.base.files import ROOT, file_sha256, remove_tree
 from study.cli import main
@@ -38,6 +37,7 @@ from study.config.settings import setting_keys
 from study.host.engine.engine_choice import EngineChoice
 from study.host.plan.make import make_plan
 from study.verbs.declare import VERBS, load
+from study_extras.bundle.unbundle import METADATA, unpack
 from study_extras.search.manifest import read_earlier
 from tests.examples import results_of
 

@@ -21,10 +21,9 @@ from study.analysis.figures.style import Drawn
 from study.analysis.result import StudyResult, result_of
 from study.analysis.stats.optimum import Optimum
 from study.artifacts.checked import read_records
-from study.artifacts.layout import Results
+from study.artifacts.layout import Results, bundles
 from study.artifacts.plan import Plan, read_plan
 from study.artifacts.record import Record
-from study.artifacts.unbundle import unpack
 from study.base.errors import StudyError
 
 
@@ -55,7 +54,7 @@ def open(results: str | PathLike[str]) -> "ResultsFolder":
 def _opened(bundle: Path) -> "ResultsFolder":
     scratch = TemporaryDirectory(prefix="study-open-")
     folder = Path(scratch.name) / bundle.name
-    unpack(bundle, folder, say=lambda _: None)
+    bundles().unpack(bundle, folder, say=lambda _: None)
     return ResultsFolder(folder, scratch)
 
 

@@ -72,11 +72,11 @@ def report(options: argparse.Namespace) -> None:
         not_ahead(options.results, *(options.results / name for name in options.studies))
         return render(options.studies, options.results, output)
     from study.analysis.report.step import report_now
-    from study.artifacts.unbundle import as_folders, folder_of
+    from study.artifacts.layout import bundles
 
     tell = partial(say, log=options.log)
-    with as_folders([options.results], tell) as (results,):
-        report_now(options.studies, results, output, tell, folder_of(options.results) if packed else None)
+    with bundles().as_folders([options.results], tell) as (results,):
+        report_now(options.studies, results, output, tell, bundles().folder_of(options.results) if packed else None)
     return tell(f"the report: {output}")
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any
 
-from study.artifacts.unbundle import METADATA, WORKFLOW
+from study_extras.bundle.unbundle import METADATA, WORKFLOW
 
 LICENSE = "MIT"
 CRATE = "https://w3id.org/ro/crate/1.1"

@@ -32,7 +32,7 @@ def bundle(options: argparse.Namespace) -> str:
 )
 def unbundle(options: argparse.Namespace) -> str:
     """Unpack a bundle into a new folder of results, whole or not at all, and never outside that folder."""
-    from study.artifacts.unbundle import folder_of, unpack
+    from study_extras.bundle.unbundle import folder_of, unpack
 
     folder = options.folder or folder_of(options.bundle)
     unpack(options.bundle, folder, say)

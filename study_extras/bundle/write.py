@@ -1,4 +1,4 @@
-"""Results are packed into one archive, the same into the same bytes. :mod:`study.artifacts.unbundle` reads it."""
+"""Results are packed into one archive, the same into the same bytes. :mod:`study_extras.bundle.unbundle` reads it."""
 
 import hashlib
 import json
@@ -14,12 +14,12 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan, selected
 from study.artifacts.record import Record
 from study.artifacts.record_store import Took, is_readable, took
-from study.artifacts.unbundle import FILES, KINDS, METADATA, RULES, WORKFLOW, Say, kind_of, say_names
 from study.base.errors import StudyError
 from study.base.files import whole
 from study.base.privacy import without_folders
 from study.config.load import read_selection, read_study
 from study_extras.bundle.crate import Action, Part, metadata
+from study_extras.bundle.unbundle import FILES, KINDS, METADATA, RULES, WORKFLOW, Say, kind_of, say_names
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """The time of every file in an archive: the earliest that a zip can name."""

@@ -36,13 +36,13 @@ def share(text: str) -> float:
 )
 def compare(options: argparse.Namespace) -> None:
     """Say which of several results folders is faster at the same work, how sure that is, and what differs."""
-    from study.artifacts.unbundle import as_folders
+    from study.artifacts.layout import bundles
     from study.base.files import write_whole
     from study_extras.compare.step import as_text, compare_folders
 
     if len(options.folders) < 2:
         raise StudyError("compare: give two results folders or more")
-    with as_folders(options.folders, say) as folders:
+    with bundles().as_folders(options.folders, say) as folders:
         found = compare_folders(folders, options.study, options.margin)
     if options.output:
         values = [one.model_dump(mode="json") for one in found]
@@ -65,10 +65,10 @@ def compare(options: argparse.Namespace) -> None:
 )
 def gate(options: argparse.Namespace) -> None:
     """Exit with 3 if a new result is slower than the baseline's spread explains, or lacks a setting; with 0 if not."""
-    from study.artifacts.unbundle import as_folders
+    from study.artifacts.layout import bundles
     from study_extras.compare.gate import gate_folders, write_histories, write_junit
 
-    with as_folders([options.baseline, options.new], say) as (baseline, new):
+    with bundles().as_folders([options.baseline, options.new], say) as (baseline, new):
         gated = gate_folders(baseline, new, options.study)
     if options.junit:
         write_junit(gated, options.junit)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from study.artifacts.unbundle import METADATA, unpack
+from study_extras.bundle.unbundle import METADATA, unpack
 from study_extras.bundle.write import write_bundle
 from tests.conftest import ROOT
 from tests.extras.bundle.test_bundle import EXAMPLE, TERMS, quiet

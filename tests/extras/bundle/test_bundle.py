@@ -16,9 +16,9 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import write_plans
 from study.artifacts.prepared import Image, ImageRequest
 from study.artifacts.record import without_paths
-from study.artifacts.unbundle import METADATA, unpack
 from study.base.errors import StudyError
 from study.cli import main
+from study_extras.bundle.unbundle import METADATA, unpack
 from study_extras.bundle.write import write_bundle
 from tests.conftest import ROOT, tiny_plan
 from tests.examples import results_of

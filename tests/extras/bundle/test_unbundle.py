@@ -8,10 +8,10 @@ from stat import S_IFCHR, S_IFDIR, S_IFIFO, S_IFLNK
 
 import pytest
 
-from study.artifacts import unbundle
-from study.artifacts.unbundle import METADATA, as_folders, folder_of, kind_of, unpack
 from study.base.errors import StudyError
 from study.cli import main
+from study_extras.bundle import unbundle
+from study_extras.bundle.unbundle import METADATA, as_folders, folder_of, kind_of, unpack
 
 OUT = "a name leads from folder to folder, and out of none"
 
