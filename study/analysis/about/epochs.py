@@ -11,7 +11,7 @@ from study.artifacts.record import Record
 from study.artifacts.samples import Epoch
 from study.artifacts.setting import setting_of
 from study.base.strict import Strict
-from study.config.study import TOTALS_OF_INFERENCE
+from study.config.study import TOTALS_OF_INFERENCE, shown
 
 
 class EpochRow(Strict):
@@ -87,6 +87,7 @@ def _by_setting(plan: Plan, records: Mapping[str, Record]) -> dict[str, list[lis
         record = records.get(run.name)
         if record is None or record.measurement is None:
             continue
-        words = setting_words(setting_of(plan.study, {key: run.setting.levels[key] for key in keys})) or "the run"
+        levels = {key: shown(plan.study, key, run.setting.levels[key]) for key in keys}
+        words = setting_words(setting_of(plan.study, levels)) or "the run"
         found.setdefault(words, []).append(record.measurement.epochs)
     return found
