@@ -357,7 +357,10 @@ def test_a_cpu_and_a_gpu_are_compared_by_the_example(tmp_path: Path) -> None:
     (found,) = compare_folders(of_devices(tmp_path), [], None)
     (both,) = found.pairs
     assert (both.overall.verdict, both.assumed) == ("faster", True)
-    assert {one.setting: one.verdict for one in both.settings} == {"workers": "faster", "device": "faster"}
+    assert {one.setting: one.verdict for one in both.settings} == {
+        "data loader": "faster",
+        "decoded beforehand": "faster",
+    }
     assert found.differs["device"][1] == "NVIDIA H200"
 
 

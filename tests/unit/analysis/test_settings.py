@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from study.analysis.analysis import Analysis
 from study.analysis.answers.fastest import Fastest
 from study.analysis.answers.switches import Combination
@@ -9,10 +11,13 @@ from study.analysis.answers.ways import Ways
 from study.analysis.result import result_of
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
-from study.base.files import write_new, write_whole
+from study.base.files import ROOT, write_new, write_whole
 from study.cli import main
+from tests.conftest import study_values, tiny_plan
+from tests.unit.analysis.test_golden_page import Words
 from tests.unit.artifacts.test_records import make_record
 from tests.unit.artifacts.test_setting import DROP, ODD, PATH, SIZE, odd_plan
+from tests.unit.config.test_config import plan_of
 
 
 def reported(plan: Plan, results: Path) -> tuple[Analysis, str]:
@@ -54,3 +59,43 @@ def test_switches_with_a_comma_or_a_plus_are_found_by_key_in_every_effect_and_co
     assert combination.base.levels == {PATH: ODD[0], DROP: False}
     assert combination.best == next(level.setting for level in group.levels if level.label == group.best)
     assert "two + three" in page
+
+
+NAMES = {"small steps": {SIZE: 4, DROP: False}, "whole steps": {SIZE: 8, DROP: True}}
+
+
+def named_plan(**names: object) -> Plan:
+    """A plan of four settings, of which two may have names."""
+    return tiny_plan(factors={SIZE: [4, 8], DROP: [False, True]}, curve=None, replicates=3, **names)
+
+
+def test_page_terminal_and_fit_say_a_name_in_place_of_its_levels(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    analysis, page = reported(named_plan(names=NAMES), tmp_path)
+    labels = ["small steps", "4, last batch dropped", "8, last batch kept", "whole steps"]
+    assert [level.label for level in analysis.groups[0].levels] == labels
+    capsys.readouterr()
+    assert main(["answer", "--results", str(tmp_path)]) == 0
+    for text in (page, capsys.readouterr().out, analysis.answer):
+        assert "mall steps" in text
+
+
+def test_a_name_changes_no_run_of_the_plan() -> None:
+    plain, named = named_plan(), named_plan(names=NAMES)
+    assert [(run.name, run.key) for run in named.runs] == [(run.name, run.key) for run in plain.runs]
+    assert [run.setting.label for run in named.runs] != [run.setting.label for run in plain.runs]
+
+
+def test_a_start_that_leaves_a_level_out_leaves_out_the_names_of_it(tmp_path: Path) -> None:
+    changed = study_values(factors={SIZE: [4, 8], DROP: [False, True]}, curve=None, names=NAMES)
+    plan = plan_of(tmp_path, changed, overrides={SIZE: [8]})
+    assert list(plan.study.names) == ["whole steps"]
+
+
+def test_the_page_of_the_example_of_ways_says_their_names_first() -> None:
+    text = Words((ROOT / "docs" / "example-ways" / "report.html").read_text(encoding="utf-8")).text()
+    first = text.partition("Every setting in numbers")[0]
+    for told in ("With all switches on the training takes", "as fast as stock fastai", "Stock fastai, 64"):
+        assert told in first
+    assert not any(level in first for level in ("channels_last", "contiguous", "cuda graph"))
