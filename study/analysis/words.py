@@ -54,13 +54,20 @@ def device_words(device: str, article: bool = False) -> str:
     return f"the {words}" if article and device in DEVICES else words
 
 
+def device_of(group: Setting) -> str | None:
+    """Return the device of a group; None where it has none that we know, or one that the study gives a name."""
+    device = str(group.levels.get("device"))
+    named = any("device" in own for own in group.named.values())
+    return device if device in DEVICES and not named else None
+
+
 def place_words(group: Setting, article: bool = False) -> str:
     """Return a group's levels with its device in words: ``GPU, fp32``, or ``the GPU with fp32``."""
-    device = str(group.levels.get("device"))
-    if device not in DEVICES:
-        return group.label
+    device = device_of(group)
+    if device is None:
+        return setting_words(group)
     rest = group.part([key for key in group.levels if key != "device"])
-    words = [device_words(device, article), *([rest.label] if rest.levels else [])]
+    words = [device_words(device, article), *([setting_words(rest)] if rest.levels else [])]
     return (" with " if article else ", ").join(words)
 
 
@@ -93,7 +100,7 @@ def _whole(group: Setting, keys: set[str]) -> set[str]:
 def on_device(*groups: Setting) -> str:
     """Return the place of one or more groups, to begin a sentence: ``On the GPU with fp32``, or ``With fp32``."""
     words = [place_words(group, article=True) for group in groups]
-    return f"{'With' if words[0] == groups[0].label else 'On'} {listed(words)}"
+    return f"{'On' if device_of(groups[0]) else 'With'} {listed(words)}"
 
 
 def setting_words(at: Setting | Levels) -> str:

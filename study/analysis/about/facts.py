@@ -1,11 +1,14 @@
 """Name and value of each fact about the runs of a study."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from study.analysis.words import bytes_words, listed, short_key
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.base.errors import quantity
+from study.config import names
+from study.config.names import level_words
 from study.config.sections import Training
 from study.config.settings import description, get
 from study.config.study import TOTALS_OF_INFERENCE, Study, shown
@@ -48,14 +51,33 @@ def facts_of(plan: Plan, records: Mapping[str, Record], warm_up_runs: Sequence[R
 
 
 def glossary(study: Study) -> list[tuple[str, str]]:
-    """Return each factor of the study with its levels and what it is; nothing where a setting has a level of one."""
+    """Return each name that the study gives with its levels, and each factor with its levels and what it is.
+
+    Where a setting has a level of one factor there are only the names.
+    """
+    whole = names.whole(study.names, study.factors, study.only)
+    told = [
+        (name, ", ".join(f"{key}: {_as_written(level)}" for key, level in own.items())) for name, own in whole.items()
+    ]
     if len(study.factors) < 3:
-        return []
-    return [(f"{short_key(key)} ({_shown(study, key)})", description(key)) for key in study.factors if key != "device"]
+        return told
+    keys = [key for key in study.factors if key != "device"]
+    return [*told, *((f"{short_key(key)} ({_shown(study, key)})", description(key)) for key in keys)]
+
+
+def _as_written(level: Any) -> str:
+    """Return a level as a study's file has it."""
+    return str(level).lower() if isinstance(level, bool) else str(level)
 
 
 def _shown(study: Study, key: str) -> str:
-    return ", ".join(str(shown(study, key, level)) for level in study.factors[key])
+    """Return the levels of a factor in words, each with what the study's file has where that is something else."""
+    told = []
+    for level in study.factors[key]:
+        word, short = level_words(key, level), str(shown(study, key, level))
+        plain = short if word == str(level) else word
+        told.append(plain if isinstance(level, bool) or plain == short else f"{word}: {short}")
+    return ", ".join(told)
 
 
 def _levels(study: Study, key: str) -> str:

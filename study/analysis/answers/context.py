@@ -6,7 +6,7 @@ from functools import cached_property
 
 from study.analysis.answers.group import Group, Level
 from study.analysis.stats.usable import Estimate
-from study.analysis.words import DEVICES, device_words, group_names, is_number, listed, short, short_key, with_key
+from study.analysis.words import device_of, group_names, is_number, listed, place_words, short, short_key, with_key
 from study.artifacts.setting import Setting
 from study.config.names import LEVELS
 from study.config.study import Study
@@ -95,11 +95,7 @@ class Context:
 
 def place(group: Setting) -> str:
     """Return the place of a group: ``on the GPU``, ``on the GPU with fp32``, ``with stock fastai``."""
-    device = str(group.levels.get("device"))
-    if device not in DEVICES:
-        return f"with {group.label}"
-    rest = group.part([key for key in group.levels if key != "device"])
-    return f"on {device_words(device, article=True)}" + (f" with {rest.label}" if rest.levels else "")
+    return f"{'on' if device_of(group) else 'with'} {place_words(group, article=True)}"
 
 
 def bounds(estimate: Estimate, first: bool = True) -> str:

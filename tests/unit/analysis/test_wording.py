@@ -2,6 +2,7 @@
 
 import pytest
 
+from study.analysis.answers.context import place
 from study.analysis.words import group_names, place_words, short, three_digits
 from tests.unit.analysis.planted import setting
 
@@ -25,6 +26,13 @@ def test_a_group_is_named_by_what_tells_it_from_the_others(groups: list[str], na
     keys = ("device", "loop", "kind", "precision")
     planted = [setting(**dict(zip(keys, group.split("|"), strict=False))) for group in groups]
     assert [place_words(name) for name in group_names(planted).values()] == names
+
+
+def test_a_number_in_the_place_of_a_group_has_its_key_and_a_named_device_its_name() -> None:
+    sizes = setting(device="cuda", size=64)
+    assert (place(sizes), place_words(sizes)) == ("on the GPU with batch size 64", "GPU, batch size 64")
+    named = sizes.model_copy(update={"named": {"old card": ["device"]}})
+    assert (place(named), place_words(named)) == ("with old card, batch size 64", "old card, batch size 64")
 
 
 def test_times_that_stand_below_each_other_have_as_many_digits() -> None:
