@@ -754,7 +754,7 @@ def test_where_containers_serve_make_study_installs_no_torch(built: Built, tmp_p
     command = ["make", "study", f"ARGS=--config {arguments}", f"PYTHON={sys.executable}"]
     done = checkout.run(command)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "The report: file:///" in done.stdout
+    assert "report  file:///" in done.stdout
     assert only(checkout).outcome == "ok"
     assert not list(checkout.root.glob(".venv/lib/python*/site-packages/torch"))
     again = checkout.run(command)

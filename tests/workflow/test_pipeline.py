@@ -24,7 +24,7 @@ NOISE = re.compile(
     re.MULTILINE,
 )
 """How Snakemake's own lines begin."""
-END = re.compile("^(tiny|The report|Next)(?=[:,] )", re.MULTILINE)
+END = re.compile("^(answer|job|claim|limit|may|next|report)(?= {2,})", re.MULTILINE)
 """How the last lines of a start begin."""
 GOLDEN = [part.splitlines() for part in Path(__file__).with_name("golden_start.txt").read_text("utf-8").split("\n\n")]
 """What a first start says until its answer, and a second one, without numbers. No other test holds these words."""
@@ -68,8 +68,9 @@ class TestOneStudyFromStartToEnd:
         (log,) = (shared.root / ".snakemake" / "log").iterdir()
         assert len(NOISE.findall(log.read_text(encoding="utf-8"))) > 10
         assert words(said) == GOLDEN[0]
-        assert END.findall(said) == ["tiny", "The report", "Next"]
-        assert f"The report: {page.resolve().as_uri()}\n" in said
+        ends = END.findall(said)
+        assert (ends[:2], ends[-1]) == (["answer", "job"], "report")
+        assert f"report  {page.resolve().as_uri()}\n" in said
         records = shared.measured().values()
         assert {record.outcome for record in records} == {"ok"}
         assert len(records) == 4
@@ -94,7 +95,7 @@ class TestOneStudyFromStartToEnd:
             [sys.executable, "-m", "study", "start", "--", *shared.command("overrides={replicates: 2}")[3:]]
         )
         assert words(done.stderr) == GOLDEN[1]
-        assert END.findall(done.stdout) == ["tiny", "The report", "Next"]
+        assert END.findall(done.stdout)[0] == "answer"
         assert shared.records() == before
         after = {path: path.stat().st_mtime_ns for path in (shared.root / "results").rglob("*") if path.is_file()}
         assert after == times
@@ -105,7 +106,7 @@ class TestOneStudyFromStartToEnd:
         assert before.items() <= shared.records().items()
         added = {(record.run, record.session) for name, record in shared.measured().items() if name not in before}
         assert added == {("bs16-cpu-r1", 2), ("bs16-cpu-r2", 2)}
-        assert "The runs come from 2 starts of the pipeline" in shared.page()
+        assert "2 starts" in shared.page()
 
     def test_a_change_of_the_report_renders_it_again_and_measures_nothing(self, shared: Checkout) -> None:
         before = shared.records()
@@ -209,7 +210,7 @@ def test_a_signal_to_snakemake_alone_ends_its_run_at_once_and_says_how_to_go_on(
     assert "1 of 2 planned runs are there: this is no final report." in ready.page()
     ready.good("time_budget_minutes=0")
     assert ready.records() == {}  # the block was broken off, and is excluded
-    assert "A start was broken off in block 1: 1 record is kept and not counted." in ready.page()
+    assert "A start broke off in block 1: " in ready.page()
 
 
 @pytest.mark.parametrize("at", ["study/host/plan/make.py", "workflow/rules/report.smk"])
