@@ -106,7 +106,7 @@ class TestOneStudyFromStartToEnd:
         assert before.items() <= shared.records().items()
         added = {(record.run, record.session) for name, record in shared.measured().items() if name not in before}
         assert added == {("bs16-cpu-r1", 2), ("bs16-cpu-r2", 2)}
-        assert "2 starts" in shared.page()
+        assert "The runs come from 2 starts" in shared.page()
 
     def test_a_change_of_the_report_renders_it_again_and_measures_nothing(self, shared: Checkout) -> None:
         before = shared.records()
@@ -252,7 +252,7 @@ def test_files_from_the_future_cost_no_record_and_stop_no_step(ready: Checkout) 
     assert ready.records().keys() == before.keys()
     assert ready.measured()[gone.name].session == 2
     assert "older modification time" not in said
-    assert "The runs come from 2 starts of the pipeline" in ready.page()
+    assert "The runs come from 2 starts" in ready.page()
     assert "nothing is left to do" in ready.good()
 
 
@@ -325,7 +325,7 @@ def test_photographs_of_a_user_with_odd_files_and_names(checkout: Checkout) -> N
     manifest = json.loads(next(checkout.root.glob("results/data/folder.*/manifest.json")).read_text(encoding="utf-8"))
     assert manifest["classes"] == sorted(["oiseau é", "森 's"])
     assert [item["name"] for item in manifest["left_out"]] == ["oiseau é/broken one.jpg"]
-    assert "The data leave out 1 file: the manifest names each reason." in checkout.page()
+    assert "The data leave out 1 file" in checkout.page()
     assert "random: random weights were asked for" in checkout.page()
     assert {record.settings.dataset.path for record in checkout.measured().values()} == {photos.name}
 
@@ -350,9 +350,11 @@ def test_bad_input_is_one_line_before_any_work(checkout: Checkout, config: list[
     assert not (checkout.root / "results").exists()
 
 
-def test_a_batch_of_the_whole_set_is_said_where_the_partial_batch_is_kept(checkout: Checkout) -> None:
+def test_a_batch_of_the_whole_set_runs_where_the_partial_batch_is_kept_and_its_few_steps_are_said(
+    checkout: Checkout,
+) -> None:
     checkout.good("overrides={training.batch_size: [32], training.drop_last: false, curve: null}")
-    assert "Batch size 32: one batch holds the whole training set of 16 images." in checkout.page()
+    assert "Too few steps to become steady at batch size 32" in checkout.page()
 
 
 def test_a_results_folder_that_is_a_file_and_weights_that_are_none_stop_a_start(checkout: Checkout) -> None:
