@@ -119,8 +119,8 @@ class StudyResults:
 
         >>> for group in open("docs/example-h200/results.zip")["batch-size"].analysis().groups:
         ...     print(group.label, group.best)
-        cuda, fastai 64
-        cuda, torch 32
+        GPU, fastai 64
+        GPU, PyTorch loop 32
         """
         return self._result.analysis
 

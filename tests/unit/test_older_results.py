@@ -9,7 +9,7 @@ import pytest
 
 import study as public
 from study.artifacts.layout import Results
-from study.artifacts.plan import write_plans
+from study.artifacts.plan import read_plan, write_plans
 from study.base.errors import StudyError
 from study.base.strict import OlderVersion
 from study.cli import main
@@ -69,12 +69,10 @@ def test_a_start_refuses_records_whose_plan_is_gone(older: Path) -> None:
         begin(older)
 
 
-OF_RESULTS = [f"{verb} --results RESULTS" for verb in ("report", "retry tiny", "bundle")]
+OF_RESULTS = [f"{verb} --results RESULTS" for verb in ("report", "retry tiny", "bundle", "analyse tiny")]
 
 
-@pytest.mark.parametrize(
-    "command", [*OF_RESULTS, "compare RESULTS OTHER", "fit RESULTS/tiny/plan.json TIMINGS --output FIT"]
-)
+@pytest.mark.parametrize("command", [*OF_RESULTS, "compare RESULTS OTHER"])
 def test_every_verb_that_reads_it_says_so_in_one_line(
     older: Path, command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -97,3 +95,12 @@ def test_a_damaged_plan_is_of_no_version(tmp_path: Path) -> None:
     files.plan("tiny").write_text('{"name": "tiny"')
     begin(files.root)
     assert json.loads(files.plan("tiny").read_text())["schema_version"] == 2
+
+
+def test_a_plan_that_named_its_published_figures_is_read_without_them(tmp_path: Path) -> None:
+    plan, files = tiny_plan(), Results(tmp_path)
+    write_plans([plan], tmp_path)
+    content = json.loads(files.plan("tiny").read_text())
+    content["study"] |= {"published": "gpu_blog", "claims_of": None}
+    files.plan("tiny").write_text(json.dumps(content | {"published": {"gpu_blog": {}}}))
+    assert read_plan(files.plan("tiny")) == plan
