@@ -76,7 +76,8 @@ def _shown(study: Study, key: str) -> str:
     for level in study.factors[key]:
         word, short = level_words(key, level), str(shown(study, key, level))
         plain = short if word == str(level) else word
-        told.append(plain if isinstance(level, bool) or plain == short else f"{word}: {short}")
+        alike = isinstance(level, bool) or key == "device" or plain == short
+        told.append(plain if alike else f"{word} = {short}")
     return ", ".join(told)
 
 
