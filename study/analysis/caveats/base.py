@@ -75,6 +75,8 @@ class OneCaveat(Strict):
     """What was seen, in 30 words at most, without a full stop; fields in braces, as :func:`in_words` has them."""
     EFFECT: ClassVar[str] = ""
     ADVICE: ClassVar[str] = ""
+    IF: ClassVar[str] = "Then"
+    """The condition under which the answer is what :meth:`applied` makes of it."""
 
     @classmethod
     def find(cls, seen: Seen) -> Iterator[Self]:

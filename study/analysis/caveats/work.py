@@ -28,6 +28,7 @@ class DecodedBefore(OneCaveat):
     and the building of the loader."""
     EFFECT = "Part of the gain is work that their clock does not count."
     ADVICE = "Take it for images that, decoded, fit into the device's memory and are trained on for many epochs."
+    IF = "Counted"
 
     @classmethod
     def _find(cls, seen: Seen) -> Iterator[Self]:
@@ -62,6 +63,7 @@ class ShortJob(OneCaveat):
     """Share of each setting's time that its images would take at the steady rate."""
     EFFECT = "A longer training weighs start-up, waiting and validation otherwise."
     ADVICE = "Measure more epochs (`training.epochs`)."
+    IF = "In a longer job"
 
     @classmethod
     def _find(cls, seen: Seen) -> Iterator[Self]:

@@ -135,7 +135,7 @@ class Marks:
         self.dot(self._value(x), y, "aside", dot.run)
         told = f"{three_digits(dot.value)}{self.unit}"
         whole = told if end - start < LEAST_TOLD else f"{told}, excluded"
-        self._tell(whole, f"\N{MULTIPLICATION SIGN} {told}", x - 6, y)
+        self._tell(whole, f"\N{MULTIPLICATION SIGN} {whole}", x - 6, y)
 
     def _tell(self, text: str, alone: str, x: float, y: float) -> None:
         """Write a text where its row has no mark: left of pixel ``x``, right of it, or ``alone`` at the left end."""

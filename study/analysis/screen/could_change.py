@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from math import log
 
 from study.analysis.answers.answer import Answer
-from study.analysis.answers.context import Context, capital
+from study.analysis.answers.context import Context
 from study.analysis.answers.contrast import Contrast, RatioAt
 from study.analysis.answers.fastest import Fastest
 from study.analysis.answers.group import level_with
-from study.analysis.answers.switches import Switches
+from study.analysis.answers.switches import Combination, Switches
 from study.analysis.answers.ways import Ways
 from study.analysis.caveats.caveat import Caveat
 from study.analysis.caveats.runs import Unsuccessful
@@ -43,7 +43,7 @@ def changes_of(context: Context, first: Answer | Switches, caveats: Sequence[Cav
         means = {group.setting: own for group in context.groups if (own := caveat.applied(group))}
         told = _becomes(context, first, means) if means else None
         if told:
-            found.append((told[:2], Change(cause=f"{caveat.text()}.", becomes=told[2])))
+            found.append((told[:2], Change(cause=f"{caveat.text()}.", becomes=f"{caveat.IF}, {told[2]}")))
     found.sort(key=lambda one: one[0], reverse=True)
     return [*_missing(context, first, caveats), *(change for _, change in found)][:MOST]
 
@@ -63,7 +63,20 @@ def _becomes(context: Context, first: Answer | Switches, means: Mapping[Setting,
         return _leads(context, first, means.get(first.group, {}))
     if isinstance(first, Ways):
         return _ways(context, first, means)
+    if isinstance(first, Switches):
+        return _together(context, first.combination, means) if first.combination else None
     return _ratios(context, first, means) if isinstance(first, Contrast) else None
+
+
+def _together(context: Context, best: Combination, means: Mapping[Setting, Means]) -> Becomes | None:
+    """Return what the best switches gain together."""
+    own = means.get(best.group, {})
+    ends = [(context.seconds(best.group, label), label) for label in (best.base.label, best.best.label)]
+    slow, fast = (own.get(label, seconds or 0.0) for seconds, label in ends)
+    before, now = short(best.times_as_fast.value), short(slow / fast) if fast else ""
+    if not now or now == before:
+        return None
+    return False, abs(log(slow / fast / best.times_as_fast.value)), f"they are {now} times as fast together."
 
 
 def _leads(context: Context, first: Fastest, means: Means) -> Becomes | None:
@@ -73,9 +86,9 @@ def _leads(context: Context, first: Fastest, means: Means) -> Becomes | None:
     best = min(fair, key=fair.__getitem__)
     change = abs(log(fair[best] / first.time.value))
     if best != first.level.label:
-        return True, change, f"{capital(context.setting(best))} leads at {short(fair[best])} s."
+        return True, change, f"{context.setting(best)} leads at {short(fair[best])} s."
     old, new = short(first.time.value), short(fair[best])
-    return (False, change, f"{capital(context.setting(best))} takes {new} s, not {old}.") if old[0] != new[0] else None
+    return (False, change, f"{context.setting(best)} takes {new} s.") if old[0] != new[0] else None
 
 
 def _ways(context: Context, first: Ways, means: Mapping[Setting, Means]) -> Becomes | None:
@@ -85,9 +98,9 @@ def _ways(context: Context, first: Ways, means: Mapping[Setting, Means]) -> Beco
     now, before = times[other.group] / times[leader], other.seconds / first.ways[0].seconds
     change = abs(log(now / before))
     if leader != first.ways[0].group:
-        return True, change, f"{capital(context.who(leader))} leads at {short(times[leader])} s."
+        return True, change, f"{context.who(leader)} leads at {short(times[leader])} s."
     new, old = short(now), short(before)
-    return (False, change, f"It is {new} times as fast, not {old}.") if new != old else None
+    return (False, change, f"it is {new} times as fast.") if new != old else None
 
 
 def _least(context: Context, setting: Setting, means: Mapping[Setting, Means]) -> float | None:
@@ -105,7 +118,7 @@ def _ratios(context: Context, first: Contrast, means: Mapping[Setting, Means]) -
             (slow, slow_before), (fast, fast_before) = (side for side in pair if side)
             part = slow / fast * fast_before / slow_before
             old, new = short(one.ratio.value), short(one.ratio.value * part)
-            words = f"It is {new} times as fast {at_setting(one.at)}".rstrip() + f", not {old}."
+            words = f"it is {new} times as fast {at_setting(one.at)}".rstrip() + "."
             found += [(False, abs(log(part)), words)] if new != old else []
     return max(found, default=None)
 

@@ -74,13 +74,13 @@ def _test_of_limit(plan: Plan, limit: Limit | None, frame: pd.DataFrame) -> Next
     if limit and limit.phase == START_UP:
         key, level, what = "training.epochs", epochs, f"a job of {epochs} epochs"
     elif limit and limit.phase == WAITING:
-        key, level, what = "loader.kind", "device", "the time without the loader"
+        key, level, what = "loader.kind", "device", "the same without the loader"
     elif limit and limit.phase == COMPUTING and {run.settings.device for run in plan.runs} == {"cuda"}:
-        key, level, what = "training.precision", "bf16", "the time in bf16"
+        key, level, what = "training.precision", "bf16", "the same in bf16"
     if not key or key in study.factors:
         return None
     minutes = duration_words(study.replicates * block_seconds(frame) * (TIMES_THE_EPOCHS if level == epochs else 1))
-    return Next(title=f"{minutes} show {what}", command=plan.start.again(plan.name, overrides={key: level}))
+    return Next(title=f"{what}, {minutes}", command=plan.start.again(plan.name, overrides={key: level}))
 
 
 def _more_runs(plan: Plan, answer: CannotSay, frame: pd.DataFrame) -> Next:
