@@ -58,6 +58,7 @@ def _images(used: Sequence[Record]) -> str:
 
 def _machines(used: Sequence[Record]) -> list[str]:
     """Return the device of the GPU runs, and the processor of the CPU runs with its cores."""
+    beside = any(record.settings.device == "cuda" for record in used)
     told: dict[str, None] = {}
     for record in sorted(used, key=lambda one: one.settings.device != "cuda"):
         machine = record.machine
@@ -66,7 +67,7 @@ def _machines(used: Sequence[Record]) -> list[str]:
         elif machine:
             name, cores = processor_words(machine.cpu_name), machine.cpu_cores or 1
             brief = f"{cores} {name.partition(' ')[2] or name} core{'s' * (cores != 1)}"
-            told[brief if told else f"{name}, {quantity(cores, 'core')}"] = None
+            told[brief if beside else f"{name}, {quantity(cores, 'core')}"] = None
     return list(told)
 
 

@@ -46,6 +46,7 @@ def check(results: Path, study: str) -> None:
     found = list(words(view(result.plan, result.frame, result.analysis, [])))
     long = {f"{name}: {text}" for name, text in found if len(text.split()) > MOST[name]}
     assert not long
+    assert sum(" core" in part for part in result.analysis.screen.job) <= 1  # each machine once
     terminal = " ".join(screen_lines(result.analysis))
     for name, text in found:
         if name in ("answer", "claim", "measured", "change", "next"):
