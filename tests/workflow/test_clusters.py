@@ -214,7 +214,7 @@ class TestSlurm:
         given = plain.measured()[f"{run}.{key}.json"].allocation
         assert given
         assert given.restarts >= 1 or job["Comment"] == lost  # what a lost node still ended was no job's second start
-        assert "6 of 6 CPU runs" in plain.page()
+        assert "6 runs, " in plain.page()
 
     def test_an_allocation_that_ends_leaves_whole_blocks_and_a_report(self, plain: Checkout) -> None:
         """Each run but those that begin later waits until the time for runs is over: the minute before the end."""
@@ -230,4 +230,4 @@ class TestSlurm:
         words = (plain.root / "said").read_text(encoding="utf-8")
         assert done.returncode == 0, done.stderr + words
         assert sorted(record.block for record in plain.measured().values()) == [1, 1]
-        assert "2 of 6 CPU runs" in plain.page()
+        assert "2 of 6 planned runs are there" in plain.page()

@@ -1,5 +1,6 @@
 """Name and value of each fact about the runs of a study."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -43,6 +44,10 @@ def facts_of(plan: Plan, records: Mapping[str, Record], warm_up_runs: Sequence[R
     for name, value_of in OF_RECORDS.items():
         if distinct := sorted({value for record in used if (value := value_of(record))}):
             facts[name] = "; ".join(distinct)
+    made = {record.run for record in records.values()}
+    away = Counter(run.unavailable for run in plan.runs if run.unavailable and run.name not in made)
+    if away:
+        facts["Unavailable"] = "; ".join(f"{quantity(count, 'run')}: {reason}" for reason, count in away.items())
     warmed = {record.settings.device for record in records.values() if record.warmed_up}
     if seconds := [f"{one.process_seconds:.1f}" for one in warm_up_runs if one.settings.device in warmed]:
         count = quantity(len(seconds), "run")

@@ -359,6 +359,7 @@ def test_a_study_on_an_absent_device_alone_still_has_a_report(tmp_path: Path) ->
     text = Page(tmp_path / "report.html").text
     assert "No answer: no run was made." in text
     assert "no GPU here" in text
+    assert "1 run: no GPU in this test" in text
 
 
 def test_records_of_a_device_that_is_away_stay_in_the_report(tmp_path: Path) -> None:
