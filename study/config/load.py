@@ -68,8 +68,7 @@ def study_file(name: str, folders: Sequence[Path]) -> Path:
 def read_study(name: str, folders: Sequence[Path], selection: Selection) -> Study:
     """Return the study ``name``, with the devices and overrides of ``selection`` applied: see :func:`study_file`."""
     values = strict_yaml.read_mapping(study_file(name, folders))
-    given = values.get("factors") or {}
-    source = f"study {name}"
+    written, source = values, f"study {name}"
     overrides, full = _plain(selection), {}
     reduced = values.get("reduced") or {}
     if selection.size == "reduced" and isinstance(reduced, dict):
@@ -80,18 +79,18 @@ def read_study(name: str, folders: Sequence[Path], selection: Selection) -> Stud
         declared = StudyFile.model_validate(values)
     except ValidationError as error:
         raise explain(error, StudyFile, source) from None
-    _check_claims(declared, given, source)
+    _check_claims(declared, written, source)
     return Study.model_validate(declared.model_dump() | {"full": full})
 
 
-def _check_claims(declared: StudyFile, given: Any, source: str) -> None:
-    """Raise :class:`StudyError` if a claim names a level that is neither the study's now nor one that its file gives:
-    a start may leave levels out, and the claims about them stay.
+def _check_claims(declared: StudyFile, written: Any, source: str) -> None:
+    """Raise :class:`StudyError` if a claim names a level that is neither the study's now nor one that its file has as
+    ``written``: a start may leave levels out, and the claims about them stay.
     """
-    written = given if isinstance(given, dict) else {}
 
     def levels_of(key: str) -> list[Any]:
-        return [*dict.fromkeys([*declared.factors.get(key, []), *written.get(key, [])])] or [get(declared, key)]
+        before, now = _at(written, key), declared.factors.get(key) or [get(declared, key)]
+        return list(dict.fromkeys([*now, *(before if isinstance(before, list) else [before] * (before is not None))]))
 
     try:
         check_claims(declared.claims, setting_keys(), levels_of)
