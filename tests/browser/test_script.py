@@ -35,13 +35,13 @@ def test_every_run_of_the_example_is_a_dot_that_links_to_its_row_and_the_row_to_
 def test_a_click_on_a_dot_opens_its_row_and_drops_no_filter(opened: Page) -> None:
     probe(opened, "openDetails()")
     opened.click("document.querySelector('input[data-filter]')")
-    opened.write("fastai")
+    opened.write("torch")
     opened.evaluate("document.querySelectorAll('details').forEach(box => { box.open = false; })")
     row = opened.evaluate(f"(window.chosen = {PROBES}.dot())?.getAttribute('href').slice(1)")
     assert not opened.evaluate(f"document.getElementById({row!r}).checkVisibility()")
     opened.click("window.chosen")
     assert opened.until(f"document.getElementById({row!r}).checkVisibility()")
-    assert opened.until("location.hash === '#batch-size-filter=fastai'")  # a part of the page is no state
+    assert opened.until("location.hash === '#batch-size-filter=torch'")  # a part of the page is no state
     assert opened.messages == []
 
 

@@ -809,7 +809,7 @@ class TestTwoVersionsOfTheSoftware:
             "certifi": {OLDER[0].partition("==")[2], *newer}
         }
         fit = json.loads(Results(contained.root / "results").fit("versions").read_text(encoding="utf-8"))
-        (contrast,) = [answer for answer in fit["answer"] if answer.get("contrast") == "image"]
+        (contrast,) = [answer for answer in fit["answers"] if answer.get("contrast") == "image"]
         assert (contrast["kind"], contrast["slower"], contrast["faster"]) == ("contrast", "old.lock", "new.lock")
         (ratio,) = fit["ratios"]
         assert contrast["least"]["ratio"] == contrast["most"]["ratio"] == ratio["ratio"]
