@@ -149,16 +149,13 @@ class Judge:
                 continue
             rival = min(others, key=lambda end: (end.level.label in end.group.unfair, end.time.value))
             here = self.measured.over(own, rival, len(others))
-            pair = [f"{self.measured.name(end, claim.best)} takes {short(end.time.value)} s" for end in (own, rival)]
+            names = [self.measured.name(end, claim.best) for end in (own, rival)]
+            pair = f"{names[0]} takes {short(own.time.value)} s and {names[1]} takes {short(rival.time.value)} s"
             longer = inverse(here) if here.value < 1 else here
             times = f"{short(longer.value)} times as long{_interval(longer)}"
-            told, names = (
-                f"{' and '.join(pair)}: {times}",
-                [self.measured.name(end, claim.best) for end in (own, rival)],
-            )
             first, second = names if here.value >= 1 else names[::-1]
             brief = f"{first} takes {times.replace(' long', f' long as {second}')}"
-            yield _Found(rest, self._fastest(own, others, here), told, here, brief=brief)
+            yield _Found(rest, self._fastest(own, others, here), f"{pair}: {times}", here, brief=brief)
 
     def _fastest(self, own: End, others: Sequence[End], here: Estimate) -> Word:
         """Return the word for a setting that is claimed to be the fastest; ``here`` is its time over the best other's.

@@ -1,13 +1,13 @@
 """From a study's table and analysis to the values of its charts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
 import pandas as pd
 
 from study.analysis.analysis import Analysis
-from study.analysis.answers.context import bounds, capital, excludes_one, inverse
+from study.analysis.answers.context import Context, bounds, capital, excludes_one, inverse
 from study.analysis.answers.contrast import side
 from study.analysis.answers.fastest import level_verdict
 from study.analysis.answers.group import Group, Level, level_with
@@ -21,9 +21,8 @@ from study.analysis.figures.rows import RowsChart, rows_chart
 from study.analysis.figures.svg import Chart
 from study.analysis.rows import Levelled, over_means
 from study.analysis.table.exclusions import keys_of
-from study.analysis.words import device_words, group_names, place_words, setting_words, short, short_key
+from study.analysis.words import device_words, place_words, setting_words, short, short_key
 from study.artifacts.plan import Plan
-from study.artifacts.setting import Setting
 from study.config.study import Study, shown
 
 MOST_WITH_ACCURACY = 8
@@ -41,7 +40,7 @@ def main_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | None
     keys = keys_of(plan.study)[0]
     claimed = _claimed(analysis)
     many = sum(len(group.levels) for group in analysis.groups) > MOST_WITH_ACCURACY
-    names, drawn = _names(analysis), []
+    names, drawn = Context(plan.study, analysis.groups).names, []
     for group, own in groups:
         found = []
         for level in group.levels:
@@ -51,11 +50,10 @@ def main_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | None
         drawn.append(rows.Group(tuple(found), capital(heading)))
     drawn.sort(key=_fastest)
     caption = _laws(analysis, plan.study)
-    log = _far_apart(analysis)
     by = "" if plan.study.effects else ", ".join(map(short_key, keys))
-    words = f"Seconds{f' by {by}' if by else ''}{' on a logarithmic axis' if log else ''}"
+    axis, on_it = _axis(analysis)
+    words = f"Seconds{f' by {by}' if by else ''}{on_it}"
     headings = (by, "mean", "verdict")
-    axis: Literal["linear", "log"] = "log" if log else "linear"
     return rows_chart(RowsChart(tuple(drawn), analysis.screen.chart, words, caption, headings, axis))
 
 
@@ -69,6 +67,8 @@ def pairs_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | Non
 
     A diamond is where a claim puts a side. None where there are more pairs than can be read.
     """
+    if len(analysis.ratios) > MOST_PAIRS:
+        return None
     frames, claimed = {group.setting: own for group, own in groups}, _claimed(analysis)
     drawn = []
     for ratio in analysis.ratios:
@@ -82,15 +82,15 @@ def pairs_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | Non
         times = ratio.together
         if len(pair) == 2 and times.value < 1:
             pair, times = pair[::-1], inverse(times)
-        if len(pair) < 2 or pair[0].mean is None or len(analysis.ratios) > MOST_PAIRS:
+        if len(pair) < 2 or pair[0].mean is None:
             return None
         told = excludes_one(times)
         pair[1] = replace(pair[1], bold=told, look="answer" if told else "other")
         rowed = tuple(replace(row, verdict=row.under or row.verdict, under="") for row in pair)
         arrow = Arrow(f"{short(times.value)} times", bounds(times).strip(" ()"))
         drawn.append(rows.Group(rowed, capital(setting_words(ratio.at)), arrow=arrow))
-    axis: Literal["linear", "log"] = "log" if _far_apart(analysis) else "linear"
-    words = f"Seconds{' on a logarithmic axis' if axis == 'log' else ''}. An arrow is the ratio of two means."
+    axis, on_it = _axis(analysis)
+    words = f"Seconds{on_it}. An arrow is the ratio of two means."
     chart = RowsChart(tuple(drawn), analysis.screen.chart, words, headings=("", "mean", ""), axis=axis)
     return rows_chart(chart)
 
@@ -100,11 +100,6 @@ def _claimed(analysis: Analysis) -> dict[tuple[str, str], float]:
     return {(mark.group, mark.level): mark.seconds for claim in analysis.claims[::-1] for mark in claim.marks}
 
 
-def _names(analysis: Analysis) -> Mapping[Setting, Setting]:
-    """Return the short setting of each group; nothing for a group alone."""
-    return group_names([group.setting for group in analysis.groups])
-
-
 def _laws(analysis: Analysis, study: Study) -> str:
     """Return the law of each group's times that has one, as an end of the caption."""
     if study.curve is None:
@@ -112,14 +107,15 @@ def _laws(analysis: Analysis, study: Study) -> str:
     known = [
         (group, law_words(group.curve.verdict, short_key(study.curve.x))) for group in analysis.groups if group.curve
     ]
-    names = _names(analysis)
+    names = Context(study, analysis.groups).names
     told = [f"{f'{place_words(names[group.setting])}: ' if names else ''}{law}." for group, law in known if law]
     return " ".join(told[:MOST_LAWS])
 
 
-def _far_apart(analysis: Analysis) -> bool:
-    """Return whether a ratio of the contrast is so large that equal lengths show it best."""
-    return any(max(ratio.ratio.value, 1 / ratio.ratio.value) >= LOGARITHMIC_FROM for ratio in analysis.ratios)
+def _axis(analysis: Analysis) -> tuple[Literal["linear", "log"], str]:
+    """Return the axis of the times, and what its title says of it: equal lengths show large ratios best."""
+    far = any(max(ratio.ratio.value, 1 / ratio.ratio.value) >= LOGARITHMIC_FROM for ratio in analysis.ratios)
+    return ("log", " on a logarithmic axis") if far else ("linear", "")
 
 
 def _row(plan: Plan, level: Level, group: Group, every: pd.DataFrame, brief: bool) -> Row:

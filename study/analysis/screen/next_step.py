@@ -68,19 +68,18 @@ def next_of(
 
 def _test_of_limit(plan: Plan, limit: Limit | None, frame: pd.DataFrame) -> Next | None:
     """Return the start that shows whether the limit is one; None where no setting takes it away."""
-    study, epochs = plan.study, TIMES_THE_EPOCHS * plan.study.training.epochs
-    key, what = "", ""
-    level: object = None
-    if limit and limit.phase == START_UP:
-        key, level, what = "training.epochs", epochs, f"a job of {epochs} epochs"
-    elif limit and limit.phase == WAITING:
-        key, level, what = "loader.kind", "device", "the same without the loader"
-    elif limit and limit.phase == COMPUTING and {run.settings.device for run in plan.runs} == {"cuda"}:
-        key, level, what = "training.precision", "bf16", "the same in bf16"
-    if not key or key in study.factors:
+    epochs = TIMES_THE_EPOCHS * plan.study.training.epochs
+    tests: dict[str, tuple[str, object, str, int]] = {
+        START_UP: ("training.epochs", epochs, f"a job of {epochs} epochs", TIMES_THE_EPOCHS),
+        WAITING: ("loader.kind", "device", "the same without the loader", 1),
+    }
+    if {run.settings.device for run in plan.runs} == {"cuda"}:
+        tests[COMPUTING] = ("training.precision", "bf16", "the same in bf16", 1)
+    if limit is None or limit.phase not in tests or tests[limit.phase][0] in plan.study.factors:
         return None
-    minutes = duration_words(study.replicates * block_seconds(frame) * (TIMES_THE_EPOCHS if level == epochs else 1))
-    return Next(title=f"{what}, {minutes}", command=plan.start.again(plan.name, overrides={key: level}))
+    key, level, what, times = tests[limit.phase]
+    took = duration_words(times * plan.study.replicates * block_seconds(frame))
+    return Next(title=f"{what}, {took}", command=plan.start.again(plan.name, overrides={key: level}))
 
 
 def _more_runs(plan: Plan, answer: CannotSay, frame: pd.DataFrame) -> Next:
