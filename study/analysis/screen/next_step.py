@@ -19,6 +19,7 @@ from study.artifacts.plan import Plan
 from study.base.errors import duration_words, quantity
 from study.base.strict import Strict
 
+SIZES = ("training.batch_size", "inference.batch_size")
 TIMES_THE_EPOCHS = 3
 LONGEST_SECONDS = 3600.0
 """A next step that takes longer is offered for fewer settings alone."""
@@ -63,7 +64,26 @@ def next_of(
     found = None
     if isinstance(open_one, Fastest) and not isinstance(first, Switches | Contrast):
         found = _machine(plan, frame) if open_one.machine else _tie(plan, context, open_one, frame)
-    return found or _test_of_limit(plan, limit, frame)
+    return found or _beyond(plan, first, frame) or _test_of_limit(plan, limit, frame)
+
+
+def _beyond(plan: Plan, first: Answer | Switches, frame: pd.DataFrame) -> Next | None:
+    """Return the start that tries a larger batch size, where the largest that was tried is the fastest."""
+    key = plan.study.curve.x if plan.study.curve else ""
+    if not isinstance(first, Fastest) or first.tied or key not in SIZES:
+        return None
+    largest = max(plan.study.factors[key])
+    if first.level.levels.get(key) != largest:
+        return None
+    images, share = plan.study.dataset.images, plan.study.dataset.valid_fraction
+    if key == "training.batch_size" and images and 2 * largest > images * (1 - share):
+        return None
+    took = duration_words(2 * plan.study.replicates * block_seconds(frame[frame[key] == largest]))
+    return Next(
+        title=f"{largest} against {2 * largest}, {took}",
+        command=plan.start.again(plan.name, overrides={key: [largest, 2 * largest]}),
+        text=f"{largest} is the largest that was tried.",
+    )
 
 
 def _test_of_limit(plan: Plan, limit: Limit | None, frame: pd.DataFrame) -> Next | None:
