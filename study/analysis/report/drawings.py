@@ -155,7 +155,8 @@ def latency_chart(groups: Levelled) -> Chart | None:
     for group, own in groups:
         known = own[(own["outcome"] == "ok") & own["excluded"].isna()].dropna(subset=LATENCIES)
         medians = 1000 * known.groupby("level", sort=False)[LATENCIES].median()
-        told = [Row(str(label), mean=float(p50), tail=float(p99)) for label, p50, p99 in medians.itertuples()]
+        in_order = medians.reindex([level.label for level in group.levels]).dropna()
+        told = [Row(str(label), mean=float(p50), tail=float(p99)) for label, p50, p99 in in_order.itertuples()]
         drawn += [rows.Group(tuple(told), place_words(group.setting))] if told else []
     words = "Milliseconds that a batch takes: the median, and the slowest of 100"
     key, headings = {"bare": "median"}, ("", "median", "")

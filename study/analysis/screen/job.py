@@ -35,7 +35,8 @@ def _training(study: Study, used: Sequence[Record]) -> str:
         told.append(f"{'at most ' * bool(study.training.target_accuracy)}{quantity(epochs, 'epoch')}")
     for key, words in (("training.batch_size", "batch size {}"), ("training.precision", "{}")):
         level = get(study, key)
-        if key not in study.factors and level not in ("auto", "fp32"):
+        timed = study.total not in TOTALS_OF_INFERENCE
+        if timed and key not in study.factors and level not in ("auto", "fp32"):
             told.append(words.format(level))
     return ", ".join(told)
 
