@@ -85,13 +85,27 @@ def _at_work(folder: Path) -> Iterator[None]:
 
     Raise :class:`StudyError` for a folder that no search has filled and that holds something.
     """
-    if folder.exists() and not (folder.is_dir() and ((folder / STORE).is_dir() or not any(folder.iterdir()))):
+    if not _may_fill(folder):
         why = "it is there, and no search has filled it; name a new folder"
         raise StudyError(key="--output", value=str(folder), why=why)
     with room_for(folder):
         (folder / STORE).mkdir(parents=True, exist_ok=True)
         with FileLock(folder / STORE / "lock"):
             yield
+
+
+def _may_fill(folder: Path) -> bool:
+    """Whether a folder is absent, empty or a search's.
+
+    Its store is the first thing that a search makes in it: so the look for the store comes after the look for anything
+    at all, whatever another search makes between the two.
+    """
+    try:
+        return not any(folder.iterdir()) or (folder / STORE).is_dir()
+    except FileNotFoundError:
+        return True
+    except NotADirectoryError:
+        return False
 
 
 def _anew(

@@ -450,13 +450,20 @@ def test_two_searches_at_once_in_one_folder_ask_once(
 ) -> None:
     asked: list[str] = []
     found = urls(site, 10)
+    look = Path.iterdir
 
     def find(term: str, wanted: int, known: Sequence[str]) -> Answer:
         asked.append(term)
         time.sleep(0.5)
         return Answer(found[term])
 
+    def look_as_the_other_begins(folder: Path) -> Iterator[Path]:
+        (folder / ".search").mkdir(exist_ok=True)
+        return look(folder)
+
+    (tmp_path / "pictures").mkdir()
     monkeypatch.setattr(search_fetch, "find", find)
+    monkeypatch.setattr(Path, "iterdir", look_as_the_other_begins)
     line = ["search", *(f"{label}={term}" for label, term in TERMS.items()), "--images", "20", "--private-addresses"]
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(main, [[*line, "--output", str(tmp_path / "pictures")]] * 2)) == [0, 0]
