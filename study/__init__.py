@@ -15,11 +15,14 @@ describes both.
 
 TYPE_CHECKING = False  # typing's own is not imported: it would take longer than all the rest
 if TYPE_CHECKING:
-    from study.analysis.interface import ClaimRow, Fit, ResultsFolder, StudyResults, fit, open
+    from study.analysis.interface import ClaimRow, ResultsFolder, StudyResults, open
     from study.base.errors import StudyError
+    from study_extras.fit.laws import Fit, fit
 
 __version__ = "0.1.0"
 __all__ = ["ClaimRow", "Fit", "ResultsFolder", "StudyError", "StudyResults", "fit", "open"]
+EXTRA = ("Fit", "fit")
+"""Names of an extra, which the core knows as text alone."""
 
 
 def __getattr__(name: str) -> object:
@@ -28,7 +31,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module("study.analysis.interface"), name)
+    return getattr(import_module("study_extras.fit.laws" if name in EXTRA else "study.analysis.interface"), name)
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,6 @@
-"""What ``import study`` offers: a results folder, opened to be read, and the laws of any table of times."""
+"""What ``import study`` offers: a results folder, opened to be read."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -12,14 +11,11 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from study.analysis.analysis import Analysis
-from study.analysis.answers.any_table import as_text, checked_table, fit_table
 from study.analysis.answers.claim import ClaimRow as ClaimRow
 from study.analysis.answers.context import Context
-from study.analysis.answers.curve import CurveFit
 from study.analysis.figures.files import drawn, use_style
 from study.analysis.figures.style import Drawn
 from study.analysis.result import StudyResult, result_of
-from study.analysis.stats.optimum import Optimum
 from study.artifacts.checked import read_records
 from study.artifacts.layout import Results, bundles
 from study.artifacts.plan import Plan, read_plan
@@ -185,37 +181,3 @@ class StudyResults:
         with rc_context():
             use_style()
             return drawn(self._result, self._files.telemetry_folder(self.name))
-
-
-@dataclass(frozen=True)
-class Fit:
-    """What a table of times determines. Printed, it is the text of ``study fit FILE.csv``."""
-
-    x: str
-    curve: CurveFit
-    """Every law with its coefficients and intervals, and the name of the best."""
-    optimum: Optimum | None
-    """The values of ``x`` that may be the fastest; None without replicates."""
-
-    def __str__(self) -> str:
-        return as_text(self.curve, self.optimum, self.x)
-
-
-def fit(
-    frame: pd.DataFrame,
-    x: str = "batch_size",
-    y: str = "seconds",
-    block: str | None = None,
-    session: str | None = None,
-) -> Fit:
-    """Return the laws and the optimum of any table of times: one row per measurement.
-
-    ``x`` and ``y`` are columns of numbers above 0; ``y`` is in seconds. ``block`` is a column that names rows measured
-    together, such as a replicate, and ``session`` one that names the start in which a row was measured. Raise
-    :class:`StudyError` for a column or a value that cannot be used.
-
-    >>> times = pd.DataFrame({"batch_size": [16, 32, 64, 128, 256], "seconds": [9.44, 10.50, 7.18, 10.52, 11.35]})
-    >>> fit(times).curve.best
-    'constant'
-    """
-    return Fit(x, *fit_table(checked_table(frame, x, y, block, session)))

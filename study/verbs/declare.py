@@ -86,13 +86,14 @@ def not_ahead(*folders: Path) -> None:
     set_back(file for folder in folders for name in names for file in folder.glob(name))
 
 
-SHOWN = dict.fromkeys(("start", "plan", "report", "answer", "retry", "fit"), "study.verbs.user")
+SHOWN = dict.fromkeys(("start", "plan", "report", "answer", "retry"), "study.verbs.user")
 """What a user types. The help shows these, and says what each does."""
 HIDDEN = dict.fromkeys(("image", "dataset", "weights", "run", "analyse", "engine", "schema"), "study.verbs.steps")
 """What the workflow and the Makefile call."""
 EXTRAS = dict.fromkeys(("compare", "gate"), "study_extras.compare.verbs")
 EXTRAS |= {"tune": "study_extras.tune.verbs"}
 EXTRAS |= dict.fromkeys(("bundle", "unbundle"), "study_extras.bundle.verbs")
+EXTRAS |= {"fit": "study_extras.fit.verbs"}
 EXTRAS |= {"search": "study_extras.search.verbs"}
 """What packages beside the core offer. The help names these; the core imports none of them."""
 VERBS = SHOWN | HIDDEN | EXTRAS

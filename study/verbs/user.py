@@ -1,7 +1,6 @@
 """What a user types: plan, start, look at what came out, and go on."""
 
 import argparse
-import json
 import sys
 from functools import partial
 from pathlib import Path
@@ -114,24 +113,3 @@ def retry(options: argparse.Namespace) -> None:
     for name in moved:
         print(f"moved to superseded: {name}")
     print(f"{len(moved)} file(s) moved; the next start makes them again")
-
-
-@verb(
-    argument("table", type=Path, help="any CSV file"),
-    argument("--x", default="batch_size", help="column on the horizontal axis (default: batch_size)"),
-    argument("--y", default="seconds", help="column of times in seconds (default: seconds)"),
-    argument("--block", help="column that names rows measured together, such as a replicate"),
-    argument("--session", help="column that names the start in which a row was measured; its blocks are its own"),
-    argument("--output", type=free, metavar="FILE", help="JSON file to write"),
-)
-def fit(options: argparse.Namespace) -> None:
-    """Fit laws to the times of any table."""
-    from study.analysis.answers.any_table import as_json, as_text, checked_table, fit_table
-    from study.analysis.table.any_csv import read_csv
-    from study.base.files import write_if_changed
-
-    columns = (options.x, options.y, options.block, options.session)
-    curve, optimum = fit_table(checked_table(read_csv(options.table), *columns, options.table.name, "--"))
-    print_lines(as_text(curve, optimum, options.x))
-    if options.output:
-        write_if_changed(options.output, json.dumps(as_json(curve, optimum), indent=1, allow_nan=False))

@@ -4,7 +4,6 @@ import doctest
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 import matplotlib.style
@@ -13,6 +12,7 @@ import pytest
 
 import study
 import study.analysis.interface
+import study_extras.fit.laws
 from study.analysis.analysis import analyse, read_analysis
 from study.analysis.figures.files import use_style
 from study.analysis.table.files import read_timings, read_warm_up_runs, write_csv
@@ -23,7 +23,6 @@ from tests.conftest import ROOT
 from tests.examples import results_of
 
 EXAMPLE = results_of("example-h200")
-BLOG = pd.DataFrame({"batch_size": [16, 32, 64, 128, 256], "seconds": [9.44, 10.50, 7.18, 10.52, 11.35]})
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +59,7 @@ def test_the_examples_of_the_documents_are_true(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "docs").symlink_to(ROOT / "docs")
     monkeypatch.chdir(tmp_path)
     api = doctest.testfile(str(ROOT / "docs" / "api.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
-    for result in (api, doctest.testmod(study), doctest.testmod(study.analysis.interface)):
+    for result in (api, *map(doctest.testmod, (study, study.analysis.interface, study_extras.fit.laws))):
         assert result.attempted > 0
         assert result.failed == 0
 
@@ -101,36 +100,6 @@ def test_a_figure_looks_as_in_the_report_whatever_the_callers_style(tmp_path: Pa
             use()
             study.open(EXAMPLE)["speedup"].figure("phases").savefig(tmp_path / name, format="png")
     assert (tmp_path / "own").read_bytes() == (tmp_path / "report").read_bytes()
-
-
-def test_any_table_is_fitted_as_the_command_fits_a_file(tmp_path: Path) -> None:
-    BLOG.to_csv(tmp_path / "blog.csv", index=False)
-    command = [sys.executable, "-m", "study", "fit", str(tmp_path / "blog.csv")]
-    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert str(study.fit(BLOG)) == said.rstrip("\n")
-    assert study.fit(BLOG).optimum is None
-
-
-def test_blocks_are_taken_out_of_a_table() -> None:
-    halves = [BLOG.assign(day=1), BLOG.assign(seconds=2 * BLOG["seconds"], day=2)]
-    assert set(study.fit(pd.concat(halves), block="day").curve.spreads) == {"noise", "block"}
-
-
-@pytest.mark.parametrize(
-    ("change", "arguments", "words"),
-    [
-        ({}, {"x": "size"}, "x: the table has no column 'size'; allowed: batch_size, seconds"),
-        ({}, {"block": "day"}, "block: the table has no column 'day'; allowed: batch_size, seconds"),
-        ({"seconds": ["7", "8", "nine", "10", "11"]}, {}, "the table: row 2, column 'seconds': 'nine' is not allowed"),
-        ({"batch_size": 16}, {}, "x: the table has 5 row(s) with 1 value(s) of 'batch_size'"),
-    ],
-)
-def test_a_table_that_cannot_be_used_is_one_error(
-    change: dict[str, Any], arguments: dict[str, str], words: str
-) -> None:
-    with pytest.raises(study.StudyError) as raised:
-        study.fit(BLOG.assign(**change), **arguments)
-    assert words in str(raised.value)
 
 
 def test_a_bundle_is_unpacked_for_as_long_as_its_results_are_in_use(

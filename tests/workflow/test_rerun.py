@@ -28,7 +28,7 @@ FILES = sorted(
 )
 MEASURED = ("study/training/", "study/data/")
 """What is in the keys of data and runs: an edit makes these again, under other keys."""
-BESIDE = r"/(interface|any_table|any_csv|ending|blog)(\.py|/)"
+BESIDE = r"/(interface|ending|blog)(\.py|/)"
 """What serves other verbs, and a program, and no step."""
 GRAPH = grimp.build_graph("study", exclude_type_checking_imports=True, cache_dir=None)
 

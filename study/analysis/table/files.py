@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 
 from study.analysis.table import telemetry as telemetry_table
-from study.analysis.table.any_csv import LARGEST
 from study.analysis.table.exclusions import ASIDE
 from study.analysis.table.rows import KEYS, Sampled, Values, ceilings_of, table_of, values_of
 from study.artifacts.checked import Records, Refused, each_record, read_samples, without_steps
@@ -22,6 +21,8 @@ from study.artifacts.timing import Timing, dtype, kind
 from study.base.errors import StudyError
 from study.base.files import check_plain, write_whole
 
+LARGEST = 2**28
+"""Bytes of a table: a million runs have a tenth of it."""
 MAKE = "python -m study analyse"
 PARSER: dict[str, Any] = {} if pd.__version__ >= "3.1" else {"float_precision": "round_trip"}
 """What makes pandas read each number to its last bit: before 3.1 it missed that in two of five unless it was asked."""

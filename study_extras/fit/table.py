@@ -1,4 +1,4 @@
-"""The laws and the optimum of any table of times: no plan, no records, no torch."""
+"""A table of times, checked: what cannot be used is one error with its row and column."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,12 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from study.analysis.answers.curve import CurveFit, curve_of_model
-from study.analysis.answers.law import EqualTimes
 from study.analysis.stats.gate import separate_sets
-from study.analysis.stats.log_model import fit_log_model, level_test
-from study.analysis.stats.optimum import Optimum, label, may_be_fastest, optimum_of
-from study.analysis.words import coefficients, law_formula, listed, number
+from study.analysis.stats.optimum import label
 from study.base.errors import StudyError
 
 MOST_SIZES = 300
@@ -108,74 +104,3 @@ def _check_blocks(table: pd.DataFrame, given: Mapping[str, str], name: str, pref
             f"{told}: blocks go with {given['x']!r}: {one} and {other} share none, nor does a chain of blocks join "
             "them, so their difference may be the blocks'. Leave the blocks out to fit all rows as one"
         )
-
-
-def fit_table(table: pd.DataFrame) -> tuple[CurveFit, Optimum | None]:
-    """Return the curve and the optimum of a table with columns ``x``, ``y`` and ``block``."""
-    starts = table["session"].tolist() if "session" in table else None
-    model = fit_log_model(table["y"].tolist(), table["x"].tolist(), table["block"].tolist(), starts)
-    optimum, differs = optimum_of(model), level_test(model)
-    fit = curve_of_model(model, model.levels, optimum, differs)
-    if differs is None or optimum is None:
-        return fit, None
-    return fit, optimum.model_copy(update={"indistinguishable": may_be_fastest(optimum, differs)})
-
-
-def as_json(fit: CurveFit, optimum: Optimum | None) -> dict[str, Any]:
-    """Return the JSON values of a fit, with the power law's exponent under names of its own."""
-    values = fit.model_dump(mode="json")
-    power = values["models"]["power"]
-    interval = power["intervals"].get("alpha")
-    power["alpha"] = power["coefficients"]["alpha"]
-    power["alpha_interval"] = [interval["low"], interval["high"]] if interval else None
-    return values | {"optimum": optimum.model_dump(mode="json") if optimum else None}
-
-
-def as_text(fit: CurveFit, optimum: Optimum | None, name: str) -> str:
-    """Return the verdict, the laws, and the levels of column ``name`` that may be the fastest."""
-    runs = f"{fit.observations} rows at {fit.batch_sizes} values of {name}"
-    spreads = ", ".join(f"{name} {100 * spread:.2g}%" for name, spread in fit.spreads.items())
-    lines = [
-        fit.verdict.text(),
-        "",
-        f"{runs}. " + (f"Standard deviations: {spreads}." if spreads else "Nothing was measured twice."),
-        "",
-        f"Laws, by AICc (undefined: too few rows, or values of {name}, for the law's coefficients):",
-        "",
-        *_laws(fit),
-        "",
-        *([fit.noise.text(), ""] if fit.noise else []),
-        *_fastest(optimum, name, isinstance(fit.verdict, EqualTimes)),
-    ]
-    return "\n".join(lines)
-
-
-def _laws(fit: CurveFit) -> list[str]:
-    """Return the table of laws, aligned."""
-    rows = [("law", "AICc", "weight", "lack of fit p", "coefficients (95%)")]
-    for law, fitted in fit.models.items():
-        told = law != "power" or fitted.reported
-        rows.append(
-            (
-                law_formula(law),
-                "undefined" if fitted.aicc is None else f"{fitted.aicc:.1f}",
-                "-" if fitted.weight is None else f"{fitted.weight:.2f}",
-                "-" if fitted.lack_of_fit_p is None else f"{fitted.lack_of_fit_p:.2g}",
-                coefficients(fitted.coefficients, fitted.intervals) if told else "no finding",
-            )
-        )
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    return ["  " + "  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[4]]) for row in rows]
-
-
-def _fastest(optimum: Optimum | None, name: str, equal: bool) -> list[str]:
-    if optimum is None:
-        why = "As repeated rows have equal times" if equal else f"Without enough repeated rows at a value of {name}"
-        return [f"{why}, the data do not show which is the fastest."]
-    return [
-        f"May be the fastest (95%): {name} {listed(optimum.indistinguishable)}.",
-        *(
-            f"  {level}: fastest with probability {share:.2f}, {number(optimum.cost[level])} times the smallest mean"
-            for level, share in optimum.best_probability.items()
-        ),
-    ]

@@ -7,11 +7,10 @@ from typing import TextIO
 
 import pandas as pd
 
+from study.analysis.table.files import LARGEST
 from study.base.errors import StudyError
 from study.base.files import check_plain
 
-LARGEST = 2**28
-"""Bytes of a table: a million runs have a tenth of it."""
 OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs"}
 
 

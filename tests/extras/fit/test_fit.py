@@ -12,9 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import study
 from study.base.files import ROOT
 from study.cli import main
 
+TIMES = pd.DataFrame({"batch_size": [16, 32, 64, 128, 256], "seconds": [9.44, 10.50, 7.18, 10.52, 11.35]})
 BLOG = "batch_size,seconds\n16,9.44\n32,10.50\n64,7.18\n128,10.52\n256,11.35\n"
 
 
@@ -234,3 +236,33 @@ def test_it_imports_no_torch(table: Path) -> None:
     program = f"import sys; from study.cli import main; {call}; assert 'torch' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_any_table_is_fitted_as_the_command_fits_a_file(tmp_path: Path) -> None:
+    TIMES.to_csv(tmp_path / "blog.csv", index=False)
+    command = [sys.executable, "-m", "study", "fit", str(tmp_path / "blog.csv")]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert str(study.fit(TIMES)) == said.rstrip("\n")
+    assert study.fit(TIMES).optimum is None
+
+
+def test_blocks_are_taken_out_of_a_table() -> None:
+    halves = [TIMES.assign(day=1), TIMES.assign(seconds=2 * TIMES["seconds"], day=2)]
+    assert set(study.fit(pd.concat(halves), block="day").curve.spreads) == {"noise", "block"}
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "words"),
+    [
+        ({}, {"x": "size"}, "x: the table has no column 'size'; allowed: batch_size, seconds"),
+        ({}, {"block": "day"}, "block: the table has no column 'day'; allowed: batch_size, seconds"),
+        ({"seconds": ["7", "8", "nine", "10", "11"]}, {}, "the table: row 2, column 'seconds': 'nine' is not allowed"),
+        ({"batch_size": 16}, {}, "x: the table has 5 row(s) with 1 value(s) of 'batch_size'"),
+    ],
+)
+def test_a_table_that_cannot_be_used_is_one_error(
+    change: dict[str, Any], arguments: dict[str, str], words: str
+) -> None:
+    with pytest.raises(study.StudyError) as raised:
+        study.fit(TIMES.assign(**change), **arguments)
+    assert words in str(raised.value)

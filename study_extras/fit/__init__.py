@@ -1,0 +1,1 @@
+"""The laws and the optimum of any table of times: no plan, no records, no torch."""
