@@ -251,15 +251,6 @@ class Timing(Strict):
     """Whether each stage became steady; empty if no stage is long enough to tell."""
     extreme_steps: int | None = Field(None, description="Number of steps that took 1.5 times the median or more.")
 
-    busy_step_seconds: Seconds = Field(None, description="Median steady step without its wait for data.")
-    step_images: Images = Field(None, description="Images of a steady step.")
-    unfrozen_epoch_seconds: Seconds = None
-    """Training time of an epoch in which everything is trained, mean over those epochs."""
-    unfrozen_epoch_images: Annotated[float | None, Unit("images")] = None
-    """Images of an epoch in which everything is trained, mean over those epochs."""
-    unfrozen_epoch_wait_seconds: Seconds = None
-    """Waiting for data in an epoch in which everything is trained, mean over those epochs."""
-
     latency_p50_seconds: Annotated[Seconds, Resource("latency of a batch, median (ms)", "milli")] = None
     """Median time of a timed batch of inference (nearest rank: a measured value)."""
     latency_p90_seconds: Annotated[Seconds, Resource("latency, 90th percentile (ms)", "milli")] = None

@@ -7,7 +7,6 @@ import pandas as pd
 from pydantic import Field
 
 from study.analysis.answers.curve import CurveFit, curve_of_model
-from study.analysis.answers.step_model import StepModel, step_model
 from study.analysis.stats import gate, machine_change
 from study.analysis.stats.equivalence import Sensitivity, equivalent_to, sensitivity_of
 from study.analysis.stats.groups import Fits, GroupFit
@@ -80,8 +79,6 @@ class Group(Strict):
     equivalent: list[str] = []
     """Levels whose time is shown to be that of the fastest, within the study's margin."""
     sensitivity: Sensitivity | None = Field(None, description="Null without replicates, or with a single level.")
-    step: StepModel | None = None
-    """Null where the curve is not over the batch size, or nothing trains."""
 
     @property
     def label(self) -> str:
@@ -123,7 +120,6 @@ def group_of(study: Study, group: GroupFit, y: str) -> Group:
         curve=_curve(levels, fits, group.drift.change if group.drift else None) if x else None,
         equivalent=equivalent_to(fits.raw, best, study.equivalence_margin) if best else [],
         sensitivity=sensitivity_of(fits.raw, study.equivalence_margin),
-        step=step_model(clean) if x == "training.batch_size" else None,
     )
 
 

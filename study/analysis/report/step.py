@@ -17,7 +17,6 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from pydantic import TypeAdapter, ValidationError
 
-from study.analysis.answers.step_model import step_intervals, step_sentence
 from study.analysis.figures.style import NIGHT, PALETTE
 from study.analysis.progress import missing_sentence, progress_of, progress_sentence
 from study.analysis.report.context import StudyView, view
@@ -135,8 +134,8 @@ def templates(package: str = "study.analysis.report") -> Environment:
         "coefficients": coefficients,
     }
     environment.filters |= {"setting": setting_words, "sensitivity": sensitivity_words}
-    environment.filters |= {"step": step_sentence, "step_intervals": step_intervals, "marked": marked}
     environment.filters |= {
+        "marked": marked,
         "prose": prose,
         "breakable": breakable,
         "sha256": content_hash,

@@ -267,7 +267,6 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
         "epoch_seconds": train_seconds / len(measured.epochs),
         "valid_seconds": valid_seconds,
         "step_seconds": step_seconds,
-        **_epoch_parts(measured),
         **phases,
         "other_seconds": measured.fit_seconds - valid_seconds - sum(phases.values()),
         "first_batch_seconds": fmean(first_batches(measured)),
@@ -310,24 +309,6 @@ def _target(target: Target | None) -> dict[str, Any]:
     if target is None:
         return {}
     return {"reached_target": target.reached, "target_epochs": target.epochs, "target_seconds": target.seconds}
-
-
-def _epoch_parts(measured: Measurement) -> dict[str, Any]:
-    """Return the columns that the step model uses: means over the epochs in which everything is trained."""
-    unfrozen = {number for number, epoch in enumerate(measured.epochs, start=1) if epoch.stage == "unfrozen"}
-    epochs = [measured.epochs[number - 1] for number in sorted(unfrozen)]
-    steady = steady_steps(measured)
-    busy = [step.seconds - step.data_wait_seconds for step in after_the_first(steady, measured) or steady]
-    if not epochs or not busy:
-        return {}
-    return {
-        "busy_step_seconds": median(busy),
-        "step_images": steady[0].images,
-        "unfrozen_epoch_seconds": fmean(epoch.train_seconds for epoch in epochs),
-        "unfrozen_epoch_images": fmean(epoch.images for epoch in epochs),
-        "unfrozen_epoch_wait_seconds": sum(s.data_wait_seconds for s in measured.steps if s.epoch in unfrozen)
-        / len(epochs),
-    }
 
 
 def _of_all_replicas(measured: Measurement) -> dict[str, Any]:

@@ -63,6 +63,11 @@ def test_a_slow_step_is_an_extreme_and_no_other_is(
     assert extreme_steps([step.seconds for step in steady_steps(measured)]) == 1
 
 
+def test_extremes_are_half_as_long_again_as_the_median() -> None:
+    assert extreme_steps([1.0, 1.0, 1.4, 1.0]) == 0
+    assert extreme_steps([1.0, 1.0, 1.6, 1.0, 9.0]) == 2
+
+
 @pytest.mark.parametrize(
     ("seconds", "steady"),
     [
