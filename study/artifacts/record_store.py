@@ -144,8 +144,7 @@ def took(record: Path) -> Took | None:
     return Took(int(session.group(1)), since, took) if math.isfinite(took) else None
 
 
-# How far from its siblings a run is excluded: declared once, before any run. The launcher marks such a run at once, and
-# the analysis decides (`study.analysis.table.exclusions`).
+# How far from its siblings a run is excluded: declared before any run (see `study.analysis.table.exclusions`).
 DEVIATIONS = 5.0
 """Robust standard deviations of the logarithm of the time."""
 FACTOR = 1.33

@@ -42,8 +42,7 @@ PREPARED = ("data: ", "weights of ")
 
 def words(said: str) -> list[str]:
     """The lines of a start that come before its answer, without times, accuracies and what chance alone decides."""
-    text = re.sub(r"; OUTLIER [^;\n]*", "", said)
-    text = re.sub(r"\b\d[\d.,]* (ms|s|minutes?)\b", "TIME", re.sub(r"accuracy \d+%", "accuracy A", text))
+    text = re.sub(r"\b\d[\d.,]* (ms|s|minutes?)\b", "TIME", re.sub(r"accuracy \d+%", "accuracy A", said))
     lines = re.sub(r"\bbs\d", "bsN", text).splitlines()
     kept = [line for line in lines if line and not END.match(line) and not line.startswith("Using workflow specific")]
     # Data and weights are prepared in the order that Snakemake chooses.

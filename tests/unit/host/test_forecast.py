@@ -1,16 +1,13 @@
-"""What a start says before its runs, at each run, and of a run that is far from its siblings."""
+"""What a start says before its runs and at each run."""
 
 from pathlib import Path
 
 import pytest
 
 from study.artifacts.layout import Results
-from study.artifacts.machine import Observed
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.prepared import ImageRequest
-from study.artifacts.record import Record
 from study.artifacts.record_store import expected_seconds
-from study.artifacts.samples import ReferenceWorkload
 from study.artifacts.session import Session, SessionBlock, read_session, write_session
 from study.base.errors import duration_words
 from study.base.files import write_new
@@ -151,66 +148,3 @@ def test_blocks_that_a_budget_leaves_are_no_time_left(tmp_path: Path) -> None:
 )
 def test_durations_are_said_in_two_digits_or_so(seconds: float, words: str) -> None:
     assert duration_words(seconds) == words
-
-
-def timed(seconds: float, warm_up: float = 0.06, validation: float = 0.1, ruler: float = 0.004) -> Record:
-    """A record whose run took ``seconds``, of which the warm-up step and the validation took those; ``ruler`` is what
-    the reference workload took."""
-    record = make_record(tiny_plan(), fit_seconds=seconds)
-    assert record.measurement
-    first, second = record.measurement.steps
-    steps = [first.model_copy(update={"forward_seconds": warm_up - (first.seconds - first.forward_seconds)}), second]
-    epochs = [record.measurement.epochs[0].model_copy(update={"valid_seconds": validation})]
-    measured = record.measurement.model_copy(update={"steps": steps, "epochs": epochs})
-    workload = ReferenceWorkload(first_use_seconds=0, before=[ruler] * 9, after=[ruler] * 9)
-    return record.model_copy(update={"measurement": measured, "reference_workload": workload})
-
-
-USUAL = [timed(2.0), timed(2.01), timed(1.99)]
-
-
-DISTURBED = timed(3.0).model_copy(update={"disturbed": ["steal_percent"], "observed": Observed(steal_percent=80.0)})
-
-
-@pytest.mark.parametrize(
-    ("record", "others", "told"),
-    [
-        (timed(3.1, warm_up=1.1), USUAL, "warm-up took longer"),
-        (timed(3.1, validation=1.2), USUAL[:1], "validation took longer"),
-        (timed(3.1), USUAL, "all of it took longer"),
-        (timed(3.0, warm_up=1.06, ruler=0.006), USUAL, "the machine itself was 1.5 times as slow; warm-up took longer"),
-        (timed(1.0, ruler=0.002), USUAL, "the machine itself was 2.0 times as fast; all of it took less time"),
-        (DISTURBED, USUAL, "disturbed (steal_percent); all of it took longer"),
-    ],
-)
-def test_a_run_far_from_its_siblings_is_marked_with_the_part_that_took_longer_and_what_disturbed_it(
-    record: Record, others: list[Record], told: str
-) -> None:
-    siblings_are = "others" if len(others) > 1 else "the other"
-    found = launch.check_outlier(record, others)
-    assert found == f"OUTLIER among its siblings ({siblings_are} 2.00 s): {told}"
-
-
-@pytest.mark.parametrize(
-    ("record", "others"),
-    [
-        (timed(2.5), USUAL),  # within the factor of the rule
-        (timed(4.0), [timed(1.0), timed(2.0), timed(3.0)]),  # as noisy as its siblings
-        (timed(3.0), []),
-        (make_record(tiny_plan(), 0, "failed"), USUAL),
-        (timed(3.0), [make_record(tiny_plan(), 0, "failed")]),
-    ],
-)
-def test_a_run_like_its_siblings_or_without_any_is_not_marked(record: Record, others: list[Record]) -> None:
-    assert launch.check_outlier(record, others) is None
-
-
-def test_siblings_are_the_runs_of_the_same_setting_that_succeeded_in_other_blocks(tmp_path: Path) -> None:
-    plan, files = planned(), Results(tmp_path)
-    write_records(plan, files.records("tiny"), ["ok"] * 5 + ["failed"])
-    run = plan.runs[0]
-    found = {record.run for record in launch.siblings(plan, run, files)}
-    like = {other.name for other in plan.runs[1:5] if other.setting.levels == run.setting.levels}
-    assert found == like
-    files.record("tiny", next(other.file for other in plan.runs if other.name in like)).write_text("{}")
-    assert len(launch.siblings(plan, run, files)) == len(like) - 1
