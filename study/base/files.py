@@ -72,10 +72,15 @@ def code_sha256(patterns: Iterable[str]) -> str:
     return total.hexdigest()
 
 
+def code_files(folder: str = "") -> list[Path]:
+    """Return all files below a folder of the package but compiled ones, in their order."""
+    below = (PACKAGE / folder).rglob("*")
+    return sorted(path for path in below if path.is_file() and path.parent.name != "__pycache__")
+
+
 def package_sha256() -> str:
-    """Return the SHA-256 over all files of the package but compiled ones, their names and contents."""
-    files = [path for path in PACKAGE.rglob("*") if path.is_file() and path.parent.name != "__pycache__"]
-    return code_sha256(path.relative_to(PACKAGE).as_posix() for path in files)
+    """Return the SHA-256 over all files of the package, their names and contents."""
+    return code_sha256(path.relative_to(PACKAGE).as_posix() for path in code_files())
 
 
 def set_back(files: Iterable[Path]) -> None:

@@ -1,15 +1,13 @@
-"""An edit of a module makes those steps of the analysis again that need it, and what follows from them."""
+"""An edit of the analysis makes it again, and an edit of anything else does not."""
 
 import os
 import re
 import sys
 from pathlib import Path
 
-import grimp
 import pytest
 
 from study.artifacts.plan import read_plan
-from study.base.imports import closure
 from tests.conftest import ROOT
 from tests.unit.artifacts.test_records import write_records
 from tests.workflow.conftest import Checkout, copy_checkout
@@ -21,6 +19,8 @@ STEPS = {
     "report": "study.analysis.report.step",
 }
 """The rules of the analysis, in their order, with their modules."""
+PARTS = ("study/analysis/", "study/artifacts/", "study/base/", "study/config/")
+"""The folders with what the analysis is made of."""
 FILES = sorted(
     path.relative_to(ROOT).as_posix()
     for path in (ROOT / "study").rglob("*")
@@ -28,29 +28,6 @@ FILES = sorted(
 )
 MEASURED = ("study/training/", "study/data/")
 """What is in the keys of data and runs: an edit makes these again, under other keys."""
-BESIDE = r"/(interface|ending|blog)(\.py|/)"
-"""What serves other verbs, and a program, and no step."""
-GRAPH = grimp.build_graph("study", exclude_type_checking_imports=True, cache_dir=None)
-
-
-def needed(module: str) -> set[str]:
-    """The modules that a module needs, by import-linter's graph, and the packages that hold them."""
-    found = {module, *GRAPH.find_upstream_modules(module)}
-    while more := {name.rpartition(".")[0] for name in found if "." in name} - found:
-        # A package that only holds modules is imported, but its functions are not called: all but one import nothing.
-        found |= more.union(*(GRAPH.find_upstream_modules(name) for name in more - {"study"}))
-    return found
-
-
-NEEDED = {step: needed(module) for step, module in STEPS.items()}
-
-
-def first_step(file: str) -> str | None:
-    """The first step that needs a file of the package, or None; the later ones follow from it."""
-    if file.endswith(".py"):
-        name = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-        return next((step for step, modules in NEEDED.items() if name in modules), None)
-    return "analyse" if file.endswith(".csv") else "report"  # else the page's fork servers
 
 
 @pytest.fixture(scope="module")
@@ -85,33 +62,21 @@ def reasons(checkout: Checkout, *edited: str) -> dict[str, set[str]]:
     return found
 
 
-@pytest.mark.parametrize("step", [*STEPS, None])
-def test_an_edit_of_any_file_makes_the_steps_again_that_need_it_and_no_other(
-    step: str | None, finished: Checkout
-) -> None:
-    files = {file for file in FILES if first_step(file) == step and not file.startswith(MEASURED)}
+def test_an_edit_of_the_analysis_makes_every_step_again(finished: Checkout) -> None:
+    files = {file for file in FILES if file.startswith(PARTS)}
     again = reasons(finished, *files)
-    if step is None:
-        assert list(again) == []
-    else:
-        assert list(again) == [*list(STEPS)[list(STEPS).index(step) :], "all"]
-        assert again[step] == files
+    assert list(again) == [*STEPS, "all"]
+    assert again["analyse"] == files
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_every_module_of_the_analysis_belongs_to_a_step_and_none_of_the_other_wings(file: str) -> None:
-    if file.startswith(
-        ("study/host/", "study/training/", "study/data/", "study/verbs/", "study/cli.py", "study/schema.py")
-    ):
-        assert first_step(file) is None
-    elif file.startswith("study/analysis/") and not re.search(BESIDE, file):
-        assert first_step(file), "no step needs it"
+def test_an_edit_of_anything_else_makes_none_again(finished: Checkout) -> None:
+    assert not reasons(finished, *(file for file in FILES if not file.startswith((*PARTS, *MEASURED))))
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_steps_files_hold_every_module_that_its_import_loads(step: str, finished: Checkout) -> None:
+def test_the_analysis_loads_no_module_of_anything_else(step: str, finished: Checkout) -> None:
     code = f"import sys, {STEPS[step]}; print(*(m.__file__ for n, m in sys.modules.items() if n.startswith('study')))"
     done = finished.run([sys.executable, "-c", code])
     assert done.returncode == 0, done.stderr
-    loaded = {Path(file) for file in done.stdout.split()}
-    assert loaded <= set(closure(STEPS[step], finished.root))
+    loaded = {Path(file).relative_to(finished.root).as_posix() for file in done.stdout.split()}
+    assert {file for file in loaded if not file.startswith(PARTS)} <= {"study/__init__.py"}

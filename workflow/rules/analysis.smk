@@ -1,4 +1,4 @@
-# The analysis of a study depends only on the files that its rule names, the code of its step among them. `.measured`
+# The analysis of a study depends only on the files that its rule names, the code of the analysis among them. `.measured`
 # stands for the stamps, and a stamp for a record and its telemetry: it changes with them.
 
 
@@ -6,7 +6,7 @@ rule analyse:
     input:
         plan="results/{study}/plan.json",
         measured="results/{study}/.measured",
-        code=code("study.analysis.step"),
+        code=CODE,
     output:
         "results/{study}/timings.csv",
         "results/{study}/fit.json",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from snakemake.settings.types import DeploymentMethod
 from study.base.errors import StudyError
-from study.base.imports import closure
+from study.base.files import code_files
 from study.host.plan.terminal import end_steps_at_once
 from study.host.plan.configuration import study_folders
 from study.host.plan.workflow import joined, start, use_this_checkout
@@ -60,9 +60,8 @@ wildcard_constraints:
     image="(cpu|cuda)(-[0-9a-f]{8})?",
 
 
-def code(module):
-    """Return the files that an analysis step needs, by its module: an edit of one makes the step's output again."""
-    return [str(path) for path in closure(module, BASE)]
+# The files of the package that decide what the analysis says: an edit of one makes it again.
+CODE = [str(path) for part in ("analysis", "artifacts", "base", "config") for path in code_files(part)]
 
 
 def known(function):

@@ -8,7 +8,7 @@ rule report:
         fits=expand("results/{study}/fit.json", study=STUDIES),
         figures=expand("results/{study}/figures", study=STUDIES),
         plans=expand("results/{study}/plan.json", study=STUDIES),
-        code=code("study.analysis.report.step"),
+        code=CODE,
     output:
         report(
             "results/report.html",
