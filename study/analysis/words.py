@@ -65,9 +65,9 @@ def place_words(group: Setting, article: bool = False) -> str:
     """Return a group's levels with its device in words: ``GPU, fp32``, or ``the GPU with fp32``."""
     device = device_of(group)
     if device is None:
-        return setting_words(group)
+        return setting_words(group, article)
     rest = group.part([key for key in group.levels if key != "device"])
-    words = [device_words(device, article), *([setting_words(rest)] if rest.levels else [])]
+    words = [device_words(device, article), *([setting_words(rest, article)] if rest.levels else [])]
     return (" with " if article else ", ").join(words)
 
 
@@ -103,10 +103,21 @@ def on_device(*groups: Setting) -> str:
     return f"{'On' if device_of(groups[0]) else 'With'} {listed(words)}"
 
 
-def setting_words(at: Setting | Levels) -> str:
-    """Return a setting in words, numbers with the key's name: ``batch size 64, bf16``."""
+WITH = {
+    "data loader": "a data loader",
+    "decoded beforehand": "images decoded beforehand",
+    "fastai": "fastai",
+    "PyTorch loop": "the PyTorch loop",
+}
+"""Words of levels that follow ``with`` and not ``at``, as they do it."""
+
+
+def setting_words(at: Setting | Levels, article: bool = False) -> str:
+    """Return a setting in words, numbers with the key's name: ``batch size 64, bf16``; or as it follows ``with``."""
     levels, named = (at.levels, at.named) if isinstance(at, Setting) else (at, {})
-    return joined([*with_names({key: one_level_words(key, level) for key, level in levels.items()}, named).values()])
+    words = {key: one_level_words(key, level) for key, level in levels.items()}
+    told = {key: WITH.get(word, word) for key, word in words.items()} if article else words
+    return joined([*with_names(told, named).values()])
 
 
 def one_level_words(key: str, level: Level) -> str:
@@ -125,18 +136,15 @@ def is_number(word: str) -> bool:
     return word.strip("*").replace(".", "", 1).replace("e-", "", 1).isdigit()
 
 
-WITH = {"data loader": "a data loader", "decoded beforehand": "images decoded beforehand"}
-"""Levels that follow ``with``, where their words do not."""
-
-
 def at_setting(at: Setting | Levels) -> str:
     """Return a setting, to follow a number: ``with a data loader``, ``at batch size 64``; nothing where it is empty."""
     levels, named = (dict(at.levels), at.named) if isinstance(at, Setting) else (dict(at), {})
     covered = {key for keys in named.values() for key in keys}
-    loader = WITH.get(level_words("loader.kind", levels.get("loader.kind", "")))
-    told = [*named, *([loader] if loader and "loader.kind" not in covered else [])]
-    device = str(levels.pop("device", "")) if "device" not in covered else ""
-    rest = {key: level for key, level in levels.items() if key not in covered and not (loader and key == "loader.kind")}
+    own = {key: level for key, level in levels.items() if key not in covered}
+    device = str(own.pop("device", ""))
+    follow = {key: WITH[words] for key, level in own.items() if (words := level_words(key, level)) in WITH}
+    told = [*named, *follow.values()]
+    rest = {key: level for key, level in own.items() if key not in follow}
     parts = [f"on {device_words(device, article=True)}"] if device else []
     parts += [f"with {listed(told)}"] if told else []
     parts += [f"at {setting_words(rest)}"] if rest else []
