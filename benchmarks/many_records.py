@@ -137,7 +137,6 @@ def record_of(plan: Plan, run: Run, known: Sequence[Template]) -> tuple[dict[str
         f"{30 * (run.position % 2):02d}+00:00",
         "setting": run.setting.model_dump(),
         "settings": json.loads(run.settings.model_dump_json()),
-        "ceilings": content["ceilings"] if run.block == 1 else None,
     }
     return content | {"record_sha256": checksum(content)}, chosen.file
 

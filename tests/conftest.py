@@ -18,7 +18,7 @@ if not os.environ.get("STUDY_TEST_GPU"):
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # No test waits for the measurement of another worker, nor for one of this machine's user.
 os.environ["STUDY_MACHINE"] = f"test {os.getpid()}"
-# The reference workload and the ceilings take seconds of each run; a test of them takes this away.
+# The reference workload takes seconds of each run; a test of it takes this away.
 os.environ["STUDY_INSTRUMENTS"] = "off"
 
 import numpy as np

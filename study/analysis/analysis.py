@@ -22,7 +22,7 @@ from study.analysis.caveats.caveat import Caveat, find_caveats
 from study.analysis.screen.screen import Screen, screen_of
 from study.analysis.stats.groups import groups_of
 from study.analysis.stats.ratios import Ratio, ratios_of
-from study.analysis.stats.usable import usable_runs, with_true_shares
+from study.analysis.stats.usable import usable_runs
 from study.artifacts.checked import Records
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
@@ -56,7 +56,7 @@ def analyse(
     """
     kept = records or Records()
     study, y = plan.study, plan.study.total
-    fitted = groups_of(study, with_true_shares(frame))
+    fitted = groups_of(study, frame)
     groups = [group_of(study, group, y) for group in fitted]
     ratios = ratios_of(study, fitted, study.contrast) if study.contrast else []
     contrasts = contrasts_of(study, fitted, ratios, study.contrast) if study.contrast else []

@@ -1,13 +1,11 @@
 """The machine of a run: what it is, and what others did on it."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field
 
-from study.base.errors import ValueRefused
 from study.base.strict import Strict
-from study.config.sections import Precision
 
 
 class Fp32(Strict):
@@ -19,53 +17,10 @@ class Fp32(Strict):
 
 MAIN = ("torch", "torchvision", "fastai", "numpy", "pillow")
 """The packages that decide most."""
-Rate = Annotated[float, Field(ge=1e-6, le=1e24)]
-"""FLOPs or bytes per second: products and ratios of two are finite."""
 Magnitude = Annotated[float, Field(ge=-1e12, le=1e12)]
 """A frequency, a power or a share that a machine tells."""
 Whole = Annotated[int, Field(ge=0, le=2**53)]
 """A number of things, which a table of floats holds exactly."""
-Several = Annotated[int, Field(ge=1, le=2**53)]
-"""The same where there is one at least."""
-
-
-class Ceiling(Strict):
-    """One measured rate of the machine, in the unit that its field's name gives."""
-
-    model_config = ConfigDict(allow_inf_nan=False)
-
-    best: Rate = Field(description="The largest sample.")
-    samples: list[Rate] = Field(min_length=1, description="Every sample, in the order in which they were taken.")
-    calls_per_sample: Several = Field(description="Number of calls in one sample; the sample is their mean rate.")
-
-    @model_validator(mode="after")
-    def _the_best_is_a_sample(self) -> Self:
-        if self.best != max(self.samples):
-            raise ValueRefused(key="best", value=self.best, why=f"the largest sample is {max(self.samples)}")
-        return self
-
-
-class Ceilings(Strict):
-    """The rates that a device reached in a large matrix product and a large copy."""
-
-    device: Literal["cpu", "cuda"]
-    precision: Precision
-    threads: Several = Field(description="Number of CPU threads that torch used.")
-    matmul_fp32_precision: str
-    """torch's setting for the arithmetic of fp32 matrix products, as found."""
-    convolution_fp32_precision: str
-    """torch's setting for the arithmetic of fp32 convolutions, as found (cuDNN: `tf32` by default)."""
-    product_arithmetic: str
-    """Arithmetic of the measured product: `ieee`, `tf32`, `bf16` or `fp16`. For fp32 it is the faster of the two
-    settings, because a step may use both and must not exceed its ceiling."""
-    product_side: Several = Field(description="Number of rows and of columns of the square matrices.")
-    copy_bytes: Several = Field(description="Bytes that one copy reads; it writes the same number.")
-    product_flop_per_second: Ceiling
-    copy_bytes_per_second: Ceiling = Field(description="Bytes read plus bytes written, per second.")
-
-    def attainable(self, flop_per_byte: float) -> float:
-        """Return the FLOP/s under the roof at an intensity: min(product, intensity x copy) (Williams et al. 2009)."""
-        return min(self.product_flop_per_second.best, flop_per_byte * self.copy_bytes_per_second.best)
 
 
 class Machine(Strict):

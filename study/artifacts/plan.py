@@ -108,14 +108,6 @@ class Plan(Versioned):
         used = {run.image for run in self.runs if not run.unavailable}
         return min(used, key=lambda name: ("-" in name, name), default=None)
 
-    def measures_ceilings(self, run: Run) -> bool:
-        """Return whether ``run`` also measures its device's ceilings: the first run per device and precision does."""
-        if run.settings.task == "inference":  # its training is not reported
-            return False
-        like = (run.settings.device, run.settings.training.precision)
-        first = next(r for r in self.runs if (r.settings.device, r.settings.training.precision) == like)
-        return run.name == first.name
-
     def seed_name(self, run: Run) -> str:
         """Return the name from which a run's seed is computed: its own, without the factors in ``SHARED_WORK``.
 

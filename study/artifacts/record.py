@@ -7,13 +7,13 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from study.artifacts.machine import Ceilings, Fp32, Machine, Magnitude, Observed
+from study.artifacts.machine import Fp32, Machine, Magnitude, Observed
 from study.artifacts.prepared import Weights
 from study.artifacts.samples import Count, Images, Measurement, ReferenceWorkload, Seconds, Timeline
 from study.artifacts.setting import Setting
 from study.base.errors import StudyError, ValueRefused
 from study.base.files import json_sha256
-from study.base.strict import Strict, Versioned
+from study.base.strict import Retired, Strict, Versioned
 from study.config.settings import Settings
 from study.config.study import Evidence
 
@@ -118,8 +118,7 @@ class Record(JobResult, Versioned):
     """Keys of the study's `evidence` whose limit was crossed; a run with any was disturbed."""
     telemetry_sha256: str | None = None
     """Checksum of `telemetry/<run>.<key>.parquet` beside the records; null without samples."""
-    ceilings: Ceilings | None = None
-    """Measured ceilings of the device, in the first run of each device and precision; null in the others."""
+    ceilings: Retired = None
     started_as: Literal["forked", "fresh"] = "fresh"
     """Whether the run's process was forked from one that had imported torch, or started from nothing."""
     node: str | None = Field(default=None, pattern="^[0-9a-f]{8}$")

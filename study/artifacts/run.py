@@ -7,7 +7,7 @@ from study.base.files import digest
 from study.base.strict import Strict
 from study.config.settings import Settings
 
-RESULT, TELEMETRY, CEILINGS = "result.json", "telemetry.csv", "ceilings.json"
+RESULT, TELEMETRY = "result.json", "telemetry.csv"
 
 
 def image_name(settings: Settings) -> str:
@@ -61,5 +61,4 @@ class Job(Strict):
     seed: int
     packages: dict[str, str] = Field({}, description="Versions that the process has to find, by the packages' names.")
     reference_workload: bool = True
-    ceilings: bool = False
     nodes: list[Node] = Field([], description="The machines of a run on several; empty for all on this one.")

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from study.base.errors import ValueRefused
-from study.base.strict import Strict
+from study.base.strict import Retired, Strict
 
 Seconds = Annotated[float, Field(ge=0, le=1e9)]
 """A time that may be 0; 1e9 s are 31 years."""
@@ -17,10 +17,6 @@ Count = Annotated[int, Field(ge=0, le=2**53)]
 """A number of things or of bytes, which a table holds as float64 without loss."""
 Images = Annotated[int, Field(ge=1, le=2**40)]
 """A number of images, whose sum over every epoch is a :data:`Count`, too."""
-Amount = Annotated[float, Field(ge=0, le=1e24)]
-"""FLOPs or bytes: sums, products and ratios of them are finite."""
-Moved = Annotated[float, Field(ge=1e-6, le=1e24)]
-"""Bytes that something divides by. A second bound beside an alias's own would not hold: pydantic keeps the last."""
 Loss = Annotated[float, Field(ge=-1e100, le=1e100)]
 Epochal = Annotated[float, Field(ge=0, le=1e11)]
 """Seconds since 1970 UTC."""
@@ -31,26 +27,6 @@ class Samples(Strict):
     """A model of measured values, each of them finite."""
 
     model_config = ConfigDict(allow_inf_nan=False)
-
-
-class Flops(Samples):
-    """Arithmetic (FLOPs) and least memory traffic (bytes) of one training step, per image."""
-
-    images: Images = Field(description="Number of images in the counted step.")
-    forward_flop_per_image: Amount = Field(description="FLOPs of the forward pass, loss included.")
-    backward_flop_per_image: Amount
-    """FLOPs of the backward pass, with the parameters frozen that the stage freezes."""
-    bytes_per_image: Moved = Field(description="Lower bound of the bytes moved; see `least_bytes`.")
-
-    @property
-    def flop_per_image(self) -> float:
-        """FLOPs per image of the forward and the backward pass."""
-        return self.forward_flop_per_image + self.backward_flop_per_image
-
-    @property
-    def flop_per_byte(self) -> float:
-        """Arithmetic intensity in FLOPs per byte. It is an upper bound, because the bytes are a lower bound."""
-        return self.flop_per_image / self.bytes_per_image
 
 
 PHASES = ("data_wait", "transfer", "graph_warm_up", "device_transform", "forward", "backward", "optimizer")
@@ -206,8 +182,7 @@ class Measurement(Samples):
     """Distance of the decoder's pixels from Pillow's; null if Pillow decodes."""
     compile_seconds: Seconds | None = None
     """Seconds that torch.compile took in the whole run, validation included; null if nothing is compiled."""
-    flops: dict[str, Flops] = {}
-    """Arithmetic of a step, by stage; empty if it cannot be counted."""
+    flops: Retired = None
     inference: InferenceSamples | None = None
     """Samples of inference, if that is the task of the run; all other fields then describe the training before it."""
     threads: Count = Field(description="Number of CPU threads that torch used in each process, read as training ended.")

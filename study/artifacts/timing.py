@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 
 from study.base.strict import Strict
 
-Shown = Literal["count", "number", "percent", "share", "bytes", "giga", "milli"]
+Shown = Literal["count", "number", "percent", "share", "bytes", "milli"]
 
 
 @dataclass(frozen=True)
@@ -217,20 +217,9 @@ class Timing(Strict):
     """Highest temperature of the GPU."""
     throttle_reasons: str | None = Field(None, description="Causes of a low clock, in NVML's words.")
 
-    flop_per_image: Annotated[float | None, Unit("FLOP"), Resource("GFLOP an image", "giga")] = None
-    """Arithmetic of a step that trains everything, for an image."""
-    flop_per_byte: Annotated[float | None, Unit("FLOP/byte")] = None
-    """Arithmetic intensity; an upper bound, because the bytes are a lower bound."""
     steady_images_per_second: Annotated[
         ImagesPerSecond, Resource("images/s, the median step with its wait", "number")
     ] = Field(None, description="Images of a full step over `step_seconds`.")
-    flop_per_second: Annotated[
-        float | None, Unit("FLOP/s"), Resource("GFLOP/s, the median step with its wait", "giga")
-    ] = Field(None, description="`flop_per_image` times `steady_images_per_second`.")
-    ceiling_share: Annotated[
-        float | None, Unit("ratio"), Resource("of a measured matrix product, the median step", "share")
-    ] = Field(None, description="`flop_per_second` over that of a large matrix product on the same device.")
-
     first_batch_seconds: Annotated[Seconds, Resource("first batch of an epoch (s)", "number")] = None
     """Wait for the first batch of an epoch, mean over the epochs."""
     loader_start_seconds: Annotated[Seconds, Resource("of that, workers' start (s)", "number")] = None

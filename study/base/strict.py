@@ -4,9 +4,9 @@ import json
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from study.base.errors import StudyError
 from study.base.files import read_text
@@ -90,6 +90,10 @@ SCHEMA_VERSION: Literal[2] = 2
 """Of every file of results. It is one of the first keys of the file."""
 HEAD = 256
 """Bytes at the start of a file in which its version is."""
+
+
+Retired = Annotated[None, BeforeValidator(lambda _: None), Field(exclude=True)]
+"""The type of a key that files of earlier versions have: whatever it holds is forgotten, and it is written no more."""
 
 
 class OlderVersion(StudyError):

@@ -14,14 +14,14 @@ import torch
 
 from study.artifacts.machine import Machine
 from study.artifacts.record import JobResult
-from study.artifacts.run import CEILINGS, RESULT, TELEMETRY, Job
+from study.artifacts.run import RESULT, TELEMETRY, Job
 from study.artifacts.samples import Measurement, ReferenceWorkload
 from study.base.privacy import anonymous
 from study.config.settings import Settings
 from study.training.common import Inputs, checked_inputs, failed, leave, loop_of, prepare, seed_everything
-from study.training.instruments.ceilings import first_use, measure_ceilings, repetitions
 from study.training.instruments.clock import Stopwatch
 from study.training.instruments.machine import check_packages, describe, fp32_in_use, gpu_trouble, has_tf32, set_fp32
+from study.training.instruments.reference_workload import first_use, repetitions
 from study.training.instruments.sampler import sampling
 from study.training.loops.replicas import Replicas
 
@@ -130,10 +130,6 @@ def main(job_file: str, scratch: str, launchers: "Sequence[Launcher]" = ()) -> N
     with sampling(Path(scratch) / TELEMETRY, settings.training.replicas if settings.device == "cuda" else 0):
         result = execute(job, Path(job_file), Path(scratch), launchers)
     leave(result, Path(scratch) / RESULT)
-    if job.ceilings and result.outcome != "unavailable":
-        # The result is safe by now: a failure here costs only the ceilings.
-        ceilings = measure_ceilings(torch.device(settings.device), settings.training.precision)
-        leave(ceilings, Path(scratch) / CEILINGS)
 
 
 def main_with_ranks(job_file: str, scratch: str) -> None:

@@ -88,20 +88,4 @@ class SlowSteps(OneCaveat):
             yield cls(steps=int(slow["extreme_steps"].sum()), runs=slow["run"].tolist())
 
 
-class AboveCeiling(OneCaveat):
-    """Runs faster than the matrix product that was measured as the device's ceiling."""
-
-    kind: Literal["above_ceiling"] = "above_ceiling"
-    runs: list[str]
-    share: float = Field(description="The largest share of the ceiling.")
-    TEXT = "{runs} computed faster than the device's ceiling, up to {share} times"
-    EFFECT = "The machine was slower when the ceiling was measured: shares of it are not shown."
-    ADVICE = "Measure the ceiling again on a quiet machine."
-
-    @classmethod
-    def _find(cls, seen: Seen) -> Iterator[Self]:
-        if len(above := seen.usable[seen.usable["ceiling_share"] > 1]):
-            yield cls(runs=above["run"].tolist(), share=float(above["ceiling_share"].max()))
-
-
-Steps = WideSpread | NeverSteady | FewSteps | SlowSteps | AboveCeiling
+Steps = WideSpread | NeverSteady | FewSteps | SlowSteps

@@ -11,13 +11,11 @@ import seaborn as sns
 from study.analysis.figures import (
     batch_size_performance,
     phases,
-    roofline,
     utilisation,
 )
 from study.analysis.figures.style import COLOURS, PALETTE, Drawn
 from study.analysis.result import StudyResult
-from study.analysis.stats.usable import counted, with_true_shares
-from study.analysis.table.rows import ceilings_of
+from study.analysis.stats.usable import counted
 from study.analysis.words import short_key
 from study.artifacts.checked import read_samples
 from study.artifacts.plan import Plan
@@ -51,7 +49,7 @@ def drawn(result: StudyResult, telemetry: Path) -> dict[str, Drawn]:
     # The first shows single runs: the records that were excluded, too.
     figures = [("batch_size_performance", batch_size_performance.draw(plan, frame, analysis))]
     figures.append(("phases", phases.draw(plan, counts, analysis)))
-    figures += _rooflines(plan, with_true_shares(counts), found) + _telemetry(plan, counts, found, telemetry)
+    figures += _telemetry(plan, counts, found, telemetry)
     return {name: figure for name, figure in figures if figure}
 
 
@@ -80,25 +78,3 @@ def _telemetry(
 
 def _place(levels: list[Any], level: Any) -> int:
     return levels.index(level) if level in levels else len(levels)
-
-
-def _rooflines(plan: Plan, frame: pd.DataFrame, records: Mapping[str, Record]) -> list[tuple[str, Drawn | None]]:
-    """Each configuration under what its device can do in its precision, if no run exceeded that."""
-    keys = [key for key in plan.study.compared if key not in ("device", "training.precision")]
-    names: dict[str, str] = {r.settings.device: r.machine.device_name for r in records.values() if r.machine}
-    figures = []
-    for (device, precision), ceilings in ceilings_of(records.values()).items():
-        rows = frame[(frame["device"] == device) & (frame["precision"] == precision)].dropna(
-            subset=["flop_per_second", "ceiling_share"]
-        )
-        points = [
-            (_level(level), part["flop_per_byte"].median(), part["flop_per_second"].median())
-            for level, part in rows.groupby(keys or ["device"], sort=True)
-        ]
-        figures.append((f"roofline_{device}_{precision}", roofline.draw(points, ceilings, names[device])))
-    return figures
-
-
-def _level(level: Any) -> str:
-    parts = level if isinstance(level, tuple) else (level,)
-    return ", ".join(f"{part:g}" if isinstance(part, float) else str(part) for part in parts)

@@ -47,7 +47,6 @@ NIGHT = {
 }
 """Those that are others by night."""
 COLOURS = tuple(PALETTE[name] for name in ("p-comp", "p-wait", "p-comp2", "p-val", "p-start", "p-rest"))
-MARKERS = ("o", "s", "^", "D", "v", "P")
 BEST = PALETTE["answer"]
 LABEL_BOX = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
 """A white box that keeps grid lines out of a number."""

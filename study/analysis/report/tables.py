@@ -64,7 +64,6 @@ SHOW: dict[timing.Shown, Callable[[float], str]] = {
     "percent": lambda value: f"{value:.0f}%",
     "share": lambda value: f"{100 * value:.3g}%",
     "bytes": bytes_words,
-    "giga": lambda value: number(value / 1e9),
     "milli": lambda value: number(value * 1e3),
 }
 

@@ -51,16 +51,6 @@ def counted(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["excluded"].isna()]
 
 
-def with_true_shares(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the table without the shares of each ceiling that a run exceeded: it was measured on a slower machine.
-
-    A ceiling is that of a device in a precision.
-    """
-    shares = frame["ceiling_share"].where((frame["outcome"] == "ok") & frame["excluded"].isna())
-    most = shares.groupby([frame["device"], frame["precision"]]).transform("max")
-    return frame.assign(ceiling_share=frame["ceiling_share"].mask(most > 1))
-
-
 def usable_runs(frame: pd.DataFrame, y: str) -> pd.DataFrame:
     """Return the runs that count, with columns ``session_block`` (session and replicate) and ``pace``."""
     usable = frame[frame["excluded"].isna() & (frame["outcome"] == "ok") & frame[y].notna()]

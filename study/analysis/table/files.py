@@ -8,10 +8,9 @@ import pandas as pd
 
 from study.analysis.table import telemetry as telemetry_table
 from study.analysis.table.exclusions import ASIDE
-from study.analysis.table.rows import KEYS, Sampled, Values, ceilings_of, table_of, values_of
+from study.analysis.table.rows import KEYS, Sampled, Values, table_of, values_of
 from study.artifacts.checked import Records, Refused, each_record, read_samples, without_steps
 from study.artifacts.layout import Results
-from study.artifacts.machine import Ceilings
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.artifacts.record_store import read_record
@@ -36,7 +35,6 @@ def read_table(plan: Plan, records: Path, telemetry: Path) -> tuple[pd.DataFrame
     kept = Records()
     counted: dict[str, Values] = {}
     aside: list[tuple[Run, Values]] = []
-    ceilings: dict[tuple[str, str], Ceilings] = {}
     for found in each_record(plan, records):
         if isinstance(found, Refused):
             kept.add(found)
@@ -50,8 +48,7 @@ def read_table(plan: Plan, records: Path, telemetry: Path) -> tuple[pd.DataFrame
             aside.append((found.run, values | {"excluded": ASIDE[found.folder]}))
         else:
             counted[found.run.name] = values
-            ceilings |= ceilings_of([found.record])
-    return table_of(plan, counted, aside, ceilings), kept
+    return table_of(plan, counted, aside), kept
 
 
 def read_warm_up_runs(results: Path) -> list[Record]:

@@ -21,7 +21,6 @@ from study.analysis.table.steps import (
     warm_up_extra,
 )
 from study.analysis.table.telemetry import TelemetrySummary
-from study.artifacts.machine import Ceilings
 from study.artifacts.plan import Plan
 from study.artifacts.record import DataUsed, Record
 from study.artifacts.run import Run
@@ -54,24 +53,18 @@ def table(
 ) -> pd.DataFrame:
     """Return the table of timings of records that count, by the run's name; ``sampled`` are their telemetry."""
     values = {name: values_of(record, (sampled or {}).get(name)) for name, record in records.items()}
-    return table_of(plan, values, [], ceilings_of(records.values()))
+    return table_of(plan, values, [])
 
 
-def table_of(
-    plan: Plan,
-    counted: Mapping[str, Values],
-    aside: Iterable[tuple[Run, Values]],
-    ceilings: Mapping[tuple[str, str], Ceilings],
-) -> pd.DataFrame:
+def table_of(plan: Plan, counted: Mapping[str, Values], aside: Iterable[tuple[Run, Values]]) -> pd.DataFrame:
     """Return the table of timings: one row per planned run, in the planned order, and then one per record ``aside``.
 
     The columns are those of :class:`Timing` and one for each factor of the study, named by its dotted key. A quantity
-    that a run lacks is NaN. ``counted`` holds what is known of a run by its name; ``ceilings`` are by (device,
-    precision).
+    that a run lacks is NaN. ``counted`` holds what is known of a run by its name.
     """
     absent = {run.name: {"outcome": "unavailable", "message": run.unavailable or NOT_YET} for run in plan.runs}
     every = [*((run, counted.get(run.name) or absent[run.name]) for run in plan.runs), *aside]
-    return with_exclusions(plan.study, as_table(_row(plan, run, values, ceilings) for run, values in every))
+    return with_exclusions(plan.study, as_table(_row(plan, run, values) for run, values in every))
 
 
 def as_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
@@ -91,15 +84,6 @@ def as_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     return pd.concat([pd.DataFrame(floats, columns=numbers, index=rest.index), rest], axis=1)[names].copy()
 
 
-def ceilings_of(records: Iterable[Record]) -> dict[tuple[str, str], Ceilings]:
-    """Return the measured ceilings by (device, precision); pairs without a measurement are left out."""
-    return {
-        (record.settings.device, record.settings.training.precision): record.ceilings
-        for record in records
-        if record.ceilings
-    }
-
-
 def values_of(record: Record, summary: Sampled | None) -> Values:
     """Return what a record and the summary of its telemetry tell."""
     values = _recorded(record) | _sampled(summary, record.settings)
@@ -109,10 +93,10 @@ def values_of(record: Record, summary: Sampled | None) -> Values:
     return values | _measured(record, measured) if measured else values
 
 
-def _row(plan: Plan, run: Run, values: Values, ceilings: Mapping[tuple[str, str], Ceilings]) -> dict[str, Any]:
+def _row(plan: Plan, run: Run, values: Values) -> dict[str, Any]:
     """Return the row of one run: its values by column, the factors' levels as tables show them."""
     values = _planned(plan, run) | values
-    values |= _shares(values, ceilings) | _sampled_peak(values)
+    values |= _images_per_joule(values) | _sampled_peak(values)
     factors = {key: get(run.settings, key) for key in (*KEYS, *plan.study.factors)}
     return Timing.model_validate(values).model_dump() | {
         key: shown(plan.study, key, level) for key, level in factors.items()
@@ -168,16 +152,10 @@ def _chance(data: DataUsed) -> float:
     return max(most, 1 / len(data.classes))
 
 
-def _shares(values: Mapping[str, Any], ceilings: Mapping[tuple[str, str], Ceilings]) -> dict[str, Any]:
-    """Return the columns that are computed from other columns and from ``ceilings`` by (device, precision)."""
-    images, joules, rate = (values.get(name) for name in ("images_processed", "energy_joules", "flop_per_second"))
-    ceiling = ceilings.get((values["device"], values["precision"]))
-    # Each GPU has the ceiling to itself; on a CPU the processes share it.
-    devices = values.get("replicas") or 1 if values["device"] == "cuda" else 1
-    return {
-        "images_per_joule": images / joules if images is not None and joules else None,
-        "ceiling_share": rate / (ceiling.product_flop_per_second.best * devices) if rate and ceiling else None,
-    }
+def _images_per_joule(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the images over their energy; none where either is unknown."""
+    images, joules = values.get("images_processed"), values.get("energy_joules")
+    return {"images_per_joule": images / joules} if images is not None and joules else {}
 
 
 def _sampled_peak(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -301,7 +279,7 @@ def _measured(record: Record, measured: Measurement) -> dict[str, Any]:
         "parameters": measured.parameters,
         "threads": measured.threads,
         "workers": measured.workers,
-    } | _arithmetic(measured, full, step_seconds)
+    }
 
 
 def _target(target: Target | None) -> dict[str, Any]:
@@ -322,18 +300,3 @@ def _of_all_replicas(measured: Measurement) -> dict[str, Any]:
         values = [getattr(memory, name) for memory in memories]
         sums[f"peak_all_{name}"] = None if None in values else sum(values)
     return sums
-
-
-def _arithmetic(measured: Measurement, images: int, step_seconds: float | None) -> dict[str, Any]:
-    """Return the columns of arithmetic: FLOP per image, per byte and per second, in a step that trains everything.
-
-    ``images`` is the number of images in a full step, ``step_seconds`` its median duration.
-    """
-    flops = measured.flops.get("unfrozen")
-    if flops is None:
-        return {}
-    return {
-        "flop_per_image": flops.flop_per_image,
-        "flop_per_byte": flops.flop_per_byte,
-        "flop_per_second": flops.flop_per_image * images / step_seconds if step_seconds else None,
-    }

@@ -8,7 +8,6 @@ import signal
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,11 +16,11 @@ from typing import Literal, TextIO
 from study import __version__
 from study.artifacts import telemetry
 from study.artifacts.layout import Results
-from study.artifacts.machine import Ceilings, Observed
+from study.artifacts.machine import Observed
 from study.artifacts.plan import Plan
 from study.artifacts.prepared import Image, read_image
 from study.artifacts.record import JobResult, Record, Software, sealed, without_paths
-from study.artifacts.run import CEILINGS, RESULT, TELEMETRY, Run
+from study.artifacts.run import RESULT, TELEMETRY, Run
 from study.artifacts.session import Session
 from study.artifacts.setting import shareable
 from study.artifacts.telemetry import Samples
@@ -44,8 +43,8 @@ from study.host.supervise import supervise
 TIMES = "times"
 """File in the scratch folder with the CPU time of a container's processes."""
 INSTRUMENTS = "STUDY_INSTRUMENTS"
-"""Variable that is "off" in tests of what surrounds a run: it then measures neither reference workload nor ceilings."""
-LIMITS = {RESULT: 2**26, TELEMETRY: 2**30, CEILINGS: 2**16, TIMES: 1000}
+"""Variable that is "off" in tests of what surrounds a run: it then measures no reference workload."""
+LIMITS = {RESULT: 2**26, TELEMETRY: 2**30, TIMES: 1000}
 """Bytes of each file that a run leaves: a week of samples has a tenth of its limit."""
 
 
@@ -102,7 +101,6 @@ def attempt(plan: Plan, run: Run, results: Path, session: Session, log: TextIO, 
             seen = watch.between(first, watch.read(cpus), elsewhere)
             processes_after = watch.still_there(gpus) if gpus else None
         result = result_of(scratch / RESULT, end, run.settings.limits.memory_gib)
-        ceilings = _read_ceilings(scratch / CEILINGS)
         samples = telemetry.read_samples(scratch / TELEMETRY)
     observed = _together(seen, before, processes_after, samples)
     record = Record(
@@ -127,7 +125,6 @@ def attempt(plan: Plan, run: Run, results: Path, session: Session, log: TextIO, 
         waited_seconds=before.waited_seconds,
         observed=observed,
         disturbed=observed.crossed(plan.study.evidence.model_dump()),
-        ceilings=ceilings,
         started_as=started_as,
         node=node(),
         allocation=allocation(machine=run.settings.machine),
@@ -158,13 +155,6 @@ def shell_times(text: str) -> float | None:
     """Return the seconds in what a shell's ``times`` printed: its own in one line, its children's in the next."""
     found = re.findall(r"\b(\d{1,6})m(\d{1,2}(?:\.\d{1,6})?)s", text)
     return sum(60 * int(minutes) + float(seconds) for minutes, seconds in found) if len(found) == 4 else None
-
-
-def _read_ceilings(path: Path) -> Ceilings | None:
-    """Return the device's measured ceilings. None if this run measured none, or did not complete."""
-    with suppress(OSError, ValueError):  # of text and of pydantic
-        return Ceilings.model_validate_json(path.read_text(encoding="utf-8"))
-    return None
 
 
 Started = Literal["forked", "fresh"]
@@ -229,8 +219,7 @@ def _write_job(scratch: Path, plan: Plan, run: Run, seed: int, results: str, pac
     job = {"run": run.model_dump(), "study": plan.name, "results": results, "seed": seed, "packages": dict(packages)}
     if run.settings.training.nodes > 1 and plan.engine == "none":
         job["nodes"] = [one.model_dump() for one in nodes_of(run.settings.training.nodes)]
-    instruments = os.environ.get(INSTRUMENTS) != "off"
-    job |= {"reference_workload": instruments, "ceilings": instruments and plan.measures_ceilings(run)}
+    job["reference_workload"] = os.environ.get(INSTRUMENTS) != "off"
     path.write_text(json.dumps(job, ensure_ascii=False), encoding="utf-8")
     path.chmod(0o644)
     return path

@@ -146,21 +146,6 @@ FIRST_CAPABILITY_WITH_TF32 = 8
 """Lowest major compute capability of an NVIDIA GPU with TF32 (Ampere)."""
 
 
-def fp32_backends(kind: str) -> tuple[Any, Any]:
-    """Return the objects that hold torch's fp32 settings on the device: for matrix products and for convolutions."""
-
-    backends: Any = torch.backends  # its settings are made at import, out of sight of a type checker
-    if kind == "cuda":
-        return backends.cuda.matmul, backends.cudnn.conv
-    return backends.mkldnn.matmul, backends.mkldnn.conv
-
-
-def fp32_settings(kind: str) -> tuple[str, str]:
-    """Return the settings for matrix products and for convolutions; torch resolves inherited ones."""
-    matmul, convolution = fp32_backends(kind)
-    return str(matmul.fp32_precision), str(convolution.fp32_precision)
-
-
 def set_fp32(precision: Precision) -> None:
     """Let torch compute fp32 on a GPU in IEEE single precision or in TF32, if ``precision`` names one of them.
 
@@ -175,7 +160,10 @@ def set_fp32(precision: Precision) -> None:
 
 def fp32_in_use(kind: str) -> Fp32:
     """Return the arithmetic of fp32 on the device as torch is set now. An older GPU has no TF32 in any setting."""
-    names = ["ieee" if name == "none" else name for name in fp32_settings(kind)]
+    backends: Any = torch.backends  # its settings are made at import, out of sight of a type checker
+    on_gpu, on_cpu = (backends.cuda.matmul, backends.cudnn.conv), (backends.mkldnn.matmul, backends.mkldnn.conv)
+    names = [str(part.fp32_precision) for part in (on_gpu if kind == "cuda" else on_cpu)]  # inherited ones resolved
+    names = ["ieee" if name == "none" else name for name in names]
     if kind == "cuda" and not has_tf32():
         names = ["ieee" if name == "tf32" else name for name in names]
     return Fp32(products=names[0], convolutions=names[1])

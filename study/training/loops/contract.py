@@ -8,17 +8,14 @@ import torch
 from torch import nn
 
 from study.artifacts.prepared import Weights
-from study.artifacts.samples import Epoch, Flops, Step, Target
+from study.artifacts.samples import Epoch, Step, Target
 from study.base.errors import StudyError
 from study.config.settings import Settings
 from study.data.decode import ImageSet
 from study.training.instruments.clock import EpochTimes, mark_warm_up
-from study.training.instruments.flops import flops_of_step
 from study.training.loops.replicas import Replicas
 from study.training.models import build as models
 
-MOMENTS = {"adamw": 2, "adam": 2, "sgd": 1}
-"""Number of values that the optimizer keeps for each trained parameter."""
 Losses = list[tuple[torch.Tensor, int]]
 """Mean loss of each step, a scalar tensor still on the device, and the step's number of images.
 
@@ -142,29 +139,6 @@ def sum_of_losses(losses: Losses, replicas: Replicas = Replicas()) -> float | No
 
 def _read(losses: Losses) -> list[float]:
     return [float(value) for value in torch.stack([loss for loss, _ in losses]).tolist()] if losses else []
-
-
-def count_flops(model: nn.Module, job: TrainingJob, freeze: Callable[[bool], None]) -> dict[str, Flops]:
-    """Return the arithmetic of a full step in each stage; empty for a model whose step cannot be counted.
-
-    ``freeze(True)`` has to freeze the model as in the stage "frozen". Call this after training, and after the peaks are
-    read.
-    """
-    settings = job.settings
-    size, batch = settings.dataset.image_size, min(settings.training.replica_batch_size, len(job.images.train))
-    fed = models.input_channels(settings.model.name, settings.dataset.channels)
-    channels = next((m.in_channels for m in model.modules() if isinstance(m, nn.Conv2d)), fed)
-    inputs = torch.empty(batch, channels, size, size, device="meta")
-    labels = torch.zeros(batch, dtype=torch.int64, device="meta")
-    counted: dict[str, Flops] = {}
-    for stage in dict.fromkeys(stage_names(settings)):
-        freeze(stage == "frozen")
-        try:
-            moments = MOMENTS[settings.training.optimizer]
-            counted[stage] = flops_of_step(model, inputs, labels, nn.functional.cross_entropy, moments)
-        except (RuntimeError, NotImplementedError):  # the forward pass reads values: torch cannot count it
-            return {}
-    return counted
 
 
 def finite(value: float) -> float | None:

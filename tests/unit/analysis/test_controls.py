@@ -12,7 +12,7 @@ from study.analysis.answers.null_control import NullControl
 from study.analysis.caveats.caveat import find_caveats
 from study.analysis.caveats.machine import Busy
 from study.analysis.caveats.runs import ExcludedRuns
-from study.analysis.caveats.steps import AboveCeiling, NeverSteady, SlowSteps
+from study.analysis.caveats.steps import NeverSteady, SlowSteps
 from study.analysis.caveats.work import UnequalCircumstances
 from study.analysis.report.tables import resources
 from study.analysis.table.exclusions import FAR, FIRST, with_exclusions
@@ -175,29 +175,6 @@ def test_a_run_that_never_settled_and_extreme_steps_are_warned_of() -> None:
     (restless,), (slow,) = only(NeverSteady, found), only(SlowSteps, found)
     assert restless.runs == slow.runs == frame["run"].tolist()
     assert slow.steps == 6
-
-
-def test_a_run_above_its_ceiling_says_that_the_ceiling_was_measured_on_a_slower_machine() -> None:
-    study = study_of()
-    frame = rows_of(study, lambda *_: 1.0).assign(ceiling_share=0.9)
-    assert only(AboveCeiling, find_caveats(study, frame)) == []
-    frame.loc[0, "ceiling_share"] = 3.29
-    (found,) = only(AboveCeiling, find_caveats(study, frame))
-    assert (found.runs, found.share) == ([frame["run"][0]], 3.29)
-
-
-def test_no_share_of_a_ceiling_that_one_run_exceeded_is_shown_and_those_of_another_ceiling_are() -> None:
-    study = study_of(factors={"device": ["cpu", "cuda"], "training.batch_size": [4, 8]})
-    frame = rows_of(study, lambda *_: 1.0).assign(ceiling_share=0.9, precision="fp32")
-    frame.loc[frame["device"] == "cuda", "precision"] = "bf16"
-    for exceeded in (False, True):
-        frame.loc[frame.index[frame["device"] == "cpu"][0], "ceiling_share"] = 3.29 if exceeded else 0.9
-        shown = {
-            group.label: "ceiling_share" in {row.key for row in resources(group)}
-            for group in analysis_of(study, frame).groups
-        }
-        assert shown == {label: not (exceeded and label.startswith("CPU")) for label in shown}
-        assert list(shown) == ["CPU", "GPU"]
 
 
 @pytest.mark.parametrize(

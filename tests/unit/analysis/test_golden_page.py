@@ -44,7 +44,7 @@ from study.analysis.caveats.inputs import LeftOut, Mixed, NoChecksum, RandomWeig
 from study.analysis.caveats.learning import Censored, MayLearnLess, Missed, NotLearned, Unlearned
 from study.analysis.caveats.machine import Busy, Drift, MachineChanged, SeparateStarts, SeveralStarts, Throttled
 from study.analysis.caveats.runs import BrokenBlocks, DisturbedRuns, ExcludedRuns, Refused, SetAsideRun, Unsuccessful
-from study.analysis.caveats.steps import AboveCeiling, FewSteps, NeverSteady, SlowSteps, WideSpread
+from study.analysis.caveats.steps import FewSteps, NeverSteady, SlowSteps, WideSpread
 from study.analysis.caveats.work import DecodedBefore, ShortJob, UnequalCircumstances, UnequalWork, WaitsForData
 from study.analysis.report.ending import screen_lines
 from study.analysis.report.step import write_page
@@ -291,7 +291,6 @@ CAVEATS: list[Caveat] = [
     NeverSteady(runs=FEW),
     FewSteps(batch_sizes=[128, 256]),
     SlowSteps(steps=6, runs=MANY),
-    AboveCeiling(runs=FEW, share=3.29),
 ]
 SEEN = [
     Sensitivity(smallest_ratio=1.03, spreads={"noise": 0.012}, margin=0.05, blocks=9, blocks_for_margin=5),

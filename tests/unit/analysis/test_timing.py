@@ -138,7 +138,7 @@ def test_a_sampled_peak_that_is_below_what_torch_held_was_missed(sampled: int, s
     plan = tiny_plan()
     values = values_of(make_record(plan), None)
     values |= {"peak_device_reserved_bytes": 4, "peak_device_allocated_bytes": 2, "peak_device_used_bytes": sampled}
-    row = table_of(plan, {plan.runs[0].name: values}, [], {}).iloc[0]
+    row = table_of(plan, {plan.runs[0].name: values}, []).iloc[0]
     assert (None if pd.isna(row["peak_device_used_bytes"]) else row["peak_device_used_bytes"]) == shown
 
 

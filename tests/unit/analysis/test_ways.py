@@ -10,7 +10,6 @@ from study.analysis.answers.context import Context
 from study.analysis.answers.ways import Ways
 from study.analysis.stats.groups import groups_of
 from study.analysis.stats.ratios import quotient_of
-from study.analysis.stats.usable import with_true_shares
 from study.analysis.table.exclusions import with_exclusions
 from study.config.study import Study
 from tests.chance import at_least
@@ -83,7 +82,7 @@ def test_the_interval_holds_the_planted_ratio_as_often_as_it_says(broken: bool) 
     bounds, studies = [], repeats(15, 40)
     for seed in studies:
         study, frame = measured(seed, 5, broken=broken)
-        groups = groups_of(study, with_true_shares(with_exclusions(study, frame)))
+        groups = groups_of(study, with_exclusions(study, frame))
         found = quotient_of(groups, (0, "32"), (1, "64"), "fit_seconds", tests=1)
         bounds += [(found.low, found.high)] if found.low and found.high else []
     assert len(bounds) >= at_least(0.9, len(studies))

@@ -164,7 +164,7 @@ def test_the_session_counts_the_starts_that_measured_whatever_a_damaged_record_s
 
 
 def test_no_field_has_two_bounds_of_one_side_of_which_only_the_last_would_hold() -> None:
-    """``Amount`` allows zero, and a field of it that asked for more had let zero pass: a report divided by it."""
+    """A type allowed zero, and a field of it that asked for more had let zero pass: a report divided by it."""
     for package in (study.artifacts, study.config):
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)

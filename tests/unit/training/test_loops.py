@@ -70,9 +70,6 @@ def test_both_loops_return_the_same_measurements(
         assert epoch.train_loss is not None and epoch.valid_loss is not None
         assert epoch.accuracy in {0, 0.25, 0.5, 0.75, 1}
     assert measured.memory.host_resident_bytes is not None
-    frozen, unfrozen = measured.flops["frozen"], measured.flops["unfrozen"]
-    assert frozen.forward_flop_per_image == unfrozen.forward_flop_per_image
-    assert frozen.backward_flop_per_image < unfrozen.backward_flop_per_image
 
 
 @pytest.mark.parametrize("loop", ["torch", "fastai"])

@@ -121,10 +121,8 @@ def test_compilation_is_a_time_of_its_own_within_warm_up_and_changes_no_loss(
     assert [after > earlier for earlier, after in pairwise(spent)] == [True, *[False] * 5, True, *[False] * 5]
     assert measured.steps[0].warm_up
     assert measured.compile_seconds == spent[-1] > before
-    assert measured.flops["unfrozen"].flop_per_image > 0
     with step_losses() as losses:
         eager = torch_loop.train(make_job(tmp_path, tiny_run(**values, training=training)))
     assert len(set(losses)) == len(losses) == 12
     assert compiled == pytest.approx(losses, abs=1e-4 * losses[0])
     assert eager.compile_seconds is None
-    assert eager.flops == measured.flops

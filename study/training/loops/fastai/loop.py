@@ -42,7 +42,6 @@ from study.training.loops.contract import (
     Losses,
     Reached,
     TrainingJob,
-    count_flops,
     epochs_of,
     finite,
     model_of,
@@ -324,6 +323,5 @@ def train(job: TrainingJob) -> Measurement:
         body_sha256=body_sha256,
         threads=torch.get_num_threads(),
         workers=dataloaders.train.fake_l.num_workers,
-        flops=count_flops(learner.model, job, lambda frozen: learner.freeze() if frozen else learner.unfreeze()),
         replicas=own_account(job.replicas, trained, fit_seconds, steps, memory),
     )

@@ -16,7 +16,6 @@ from study.training.loops.contract import (
     Losses,
     Reached,
     TrainingJob,
-    count_flops,
     epochs_of,
     finite,
     mean_loss,
@@ -263,7 +262,6 @@ def train_model(job: TrainingJob) -> tuple[Trainer, Measurement]:
         workers=loaders.workers,
         decoder_difference=difference_from_pillow(job.images, job.settings, job.device),
         compile_seconds=compile_seconds() if job.settings.training.compile else None,
-        flops=count_flops(trainer.eager, job, lambda frozen: set_frozen(trainer.eager, trainer.groups, frozen)),
         replicas=own_account(job.replicas, trained, fit_seconds, steps, memory),
     )
 

@@ -1,0 +1,81 @@
+"""The reference workload: a fixed one before and after each run.
+
+A change of its time is a change of the machine, not of the setting.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+
+from study.artifacts.samples import WARM_UP_REPETITIONS
+from study.training.instruments.clock import synchronise
+
+REPETITIONS = {"cpu": 50, "cuda": 25}
+SHAPES = {"cpu": (16, 32, 16), "cuda": (512, 64, 32)}
+"""Batch size, image side in pixels and channels of the first layer; a step takes a few milliseconds."""
+THREADS = torch.get_num_threads()
+"""Number of threads that torch chose itself, read before a study sets it; only ``limits.cpus`` changes it."""
+MEMORY_COPY_BYTES = {"cpu": 4 * 2**20, "cuda": 256 * 2**20}
+
+
+def first_use(device: torch.device) -> float:
+    """Return the seconds until the device has done its first work: a run's own times do not include them."""
+    started = time.perf_counter()
+    torch.ones(1, device=device).add_(1)
+    synchronise(device)
+    return time.perf_counter() - started
+
+
+@contextmanager
+def the_same_for_every_setting() -> Iterator[None]:
+    """Suspend within the context what a study may set, so that the reference workload judges the machine alone."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(THREADS)
+    try:
+        with torch.backends.cudnn.flags(enabled=True, benchmark=False):
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+@the_same_for_every_setting()
+def repetitions(device: torch.device) -> list[float]:
+    """Return the seconds of each repetition.
+
+    The random generators stay as they were, and torch's cache keeps no memory.
+    """
+    batch, side, width = SHAPES[device.type]
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(0)
+        model = nn.Sequential(
+            nn.Conv2d(3, width, 3, padding=1),
+            nn.ReLU(),
+            nn.Conv2d(width, 2 * width, 3, stride=2, padding=1),
+            nn.ReLU(),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+            nn.Linear(2 * width, 10),
+        ).to(device)
+        images = torch.randn(batch, 3, side, side, device=device)
+        labels = torch.randint(0, 10, (batch,), device=device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    source = torch.zeros(MEMORY_COPY_BYTES[device.type], dtype=torch.uint8, device=device)
+    target = torch.empty_like(source)
+    seconds = []
+    synchronise(device)
+    for _ in range(WARM_UP_REPETITIONS + REPETITIONS[device.type]):
+        started = time.perf_counter()
+        loss = nn.functional.cross_entropy(model(images), labels)
+        torch.autograd.backward(loss)
+        optimizer.step()
+        optimizer.zero_grad()
+        target.copy_(source)
+        synchronise(device)
+        seconds.append(round(time.perf_counter() - started, 7))
+    del model, images, labels, optimizer, source, target, loss
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+    return seconds

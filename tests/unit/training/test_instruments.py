@@ -1,0 +1,48 @@
+"""The arithmetic of fp32, and the reference workload."""
+
+import subprocess
+import sys
+
+import torch
+
+from study.artifacts.samples import WARM_UP_REPETITIONS
+from study.training.instruments.reference_workload import REPETITIONS, repetitions
+from tests.conftest import ROOT
+
+
+def test_a_precision_decides_what_fp32_is_computed_in_and_torchs_older_switches_stay_readable() -> None:
+    """In a process of its own, for the switches are torch's; its own compiler still reads the older ones."""
+    script = """
+import torch
+from study.training.instruments.machine import fp32_in_use, has_tf32, set_fp32
+import study.training.instruments.machine as switches
+for tf32 in (True, False):
+    switches.has_tf32 = lambda: tf32
+    for precision in ("auto", "fp32", "tf32", "bf16"):
+        torch.set_float32_matmul_precision("highest"); torch.backends.cudnn.allow_tf32 = True  # as torch starts
+        set_fp32(precision)
+        used = fp32_in_use("cuda")
+        older = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+        print(precision, used.products, used.convolutions, *older)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.splitlines() == [
+        "auto ieee tf32 False True",
+        "fp32 ieee ieee False False",
+        "tf32 tf32 tf32 True True",
+        "bf16 ieee tf32 False True",
+        # A GPU that has none, as the T4 of the documents.
+        "auto ieee ieee False True",
+        "fp32 ieee ieee False False",
+        "tf32 ieee ieee True True",
+        "bf16 ieee ieee False True",
+    ]
+
+
+def test_the_reference_workload_changes_no_generator_and_no_setting() -> None:
+    before, threads = torch.get_rng_state(), torch.get_num_threads()
+    seconds = repetitions(torch.device("cpu"))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.get_num_threads() == threads
+    assert len(seconds) == WARM_UP_REPETITIONS + REPETITIONS["cpu"]
+    assert min(seconds) > 0
