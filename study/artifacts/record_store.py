@@ -1,13 +1,8 @@
-"""The records of a study: read, included, moved aside, and what they tell of the time of a run."""
+"""The records of a study: read, included, and moved aside."""
 
-import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from itertools import count, pairwise
+from itertools import count
 from pathlib import Path
-from statistics import median
 from typing import Literal
 
 from study.artifacts.layout import Results
@@ -18,6 +13,8 @@ from study.base.strict import LARGEST
 
 MOST_SESSIONS = 999_999_999
 """The largest number of a session that is read."""
+SESSION = re.compile(r'^ "session": (\d{1,9}),?$', re.MULTILINE)
+"""A top-level key of a record as it is written, with one space before it."""
 Aside = Literal["superseded", "disturbed", "broken"]
 """The folders beside the records that are included: moved to be made again, disturbed first tries, blocks broken
 off."""
@@ -90,64 +87,6 @@ def move_aside(path: Path, folder: Aside) -> Path:
     return path.rename(target)
 
 
-# Top-level keys of a record as it is written, with one space before them: to check thousands of records takes minutes.
-SECONDS = re.compile(r'^ "process_seconds": ([0-9.eE+-]{1,30}),?$', re.MULTILINE)
-STARTED = re.compile(r'^ "started": "([0-9T:.+-]{1,40})",?$', re.MULTILINE)
-SESSION = re.compile(r'^ "session": (\d{1,9}),?$', re.MULTILINE)
-
-
 def is_readable(path: Path) -> bool:
     """Return whether the path is a file that can be read whole: a sparse one of a terabyte takes no room on a disk."""
     return path.is_file() and path.stat().st_size <= LARGEST
-
-
-@dataclass(frozen=True, order=True)
-class Took:
-    """One run in time: its session, its start in epoch seconds, and the seconds that its process took."""
-
-    session: int
-    started: float
-    seconds: float
-
-
-def expected_seconds(records: Mapping[Path, str]) -> dict[str, float]:
-    """Return the expected seconds of a run by its key, which all runs of a setting share; ``records`` holds their keys.
-
-    They go from its start to the start of the next run: the median of its processes, and the median of what lay between
-    two runs. A record that cannot be read tells no time.
-    """
-    measured = sorted((one, key) for path, key in records.items() if (one := took(path)))
-    pauses = [
-        max(0.0, later.started - one.started - one.seconds)
-        for (one, _), (later, _) in pairwise(measured)
-        if one.session == later.session
-    ]
-    between = median(pauses) if pauses else 0.0
-    seconds: dict[str, list[float]] = {}
-    for one, key in measured:
-        seconds.setdefault(key, []).append(one.seconds)
-    return {key: median(every) + between for key, every in seconds.items()}
-
-
-def took(record: Path) -> Took | None:
-    """Return when the run of a record took how long, without checking the record; None if it does not say."""
-    if not is_readable(record):
-        return None
-    text = record.read_text(encoding="utf-8", errors="replace")
-    seconds, started, session = (pattern.search(text) for pattern in (SECONDS, STARTED, SESSION))
-    if not (seconds and started and session):
-        return None
-    try:
-        took, since = float(seconds.group(1)), datetime.fromisoformat(started.group(1)).timestamp()
-    except (ValueError, OverflowError):
-        return None
-    return Took(int(session.group(1)), since, took) if math.isfinite(took) else None
-
-
-# How far from its siblings a run is excluded: declared before any run (see `study.analysis.table.exclusions`).
-DEVIATIONS = 5.0
-"""Robust standard deviations of the logarithm of the time."""
-FACTOR = 1.33
-"""What a pause of the machine adds to a run is seldom less, and what noise adds is seldom more."""
-TO_DEVIATION = 1.4826
-"""Standard deviation over the median absolute deviation of Gaussian noise."""

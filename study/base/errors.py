@@ -1,4 +1,4 @@
-"""The one error type that a user is meant to read, and how values, numbers of things and durations are said."""
+"""The one error type that a user is meant to read, and how a bad value is shown."""
 
 from collections.abc import Iterable
 from typing import Any, Self
@@ -88,17 +88,3 @@ class StudyError(Exception):
 
 class ValueRefused(StudyError, ValueError):
     """A :class:`StudyError` that a validator raises: pydantic collects it beside its own errors."""
-
-
-def duration_words(seconds: float) -> str:
-    """Return a duration in seconds, minutes or hours, in two digits or so: ``40 s``, ``3 min``, ``2.5 h``."""
-    if seconds < 90:
-        return f"{seconds:.0f} s" if seconds >= 1 else "1 s"
-    if seconds < 90 * 60:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
-
-
-def quantity(count: int, thing: str) -> str:
-    """Return a number of things, such as ``1 run`` or ``2 runs``."""
-    return f"{count} {thing}{'s' * (count != 1)}"

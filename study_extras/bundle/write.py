@@ -10,10 +10,11 @@ from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from study import __version__
+from study.artifacts.durations import Took, took
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, read_plan, selected
 from study.artifacts.record import Record
-from study.artifacts.record_store import Took, is_readable, took
+from study.artifacts.record_store import is_readable
 from study.base.errors import StudyError
 from study.base.files import whole
 from study.base.privacy import without_folders

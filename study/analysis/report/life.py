@@ -7,7 +7,7 @@ from study.analysis.figures.svg import Chart
 from study.analysis.words import place_words
 from study.artifacts.setting import Setting
 from study.artifacts.timing import LIFETIME_COLUMNS
-from study.base.errors import duration_words
+from study.base.quantities import duration_words
 
 CAPTION = (
     "The mean of a run, from its start to that of the next one. Cold steps are the first ones. They take "

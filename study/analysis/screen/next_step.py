@@ -16,7 +16,7 @@ from study.analysis.stats.equivalence import MOST_BLOCKS, blocks_to_find
 from study.analysis.table.rows import NOT_YET
 from study.analysis.words import device_words, listed, short
 from study.artifacts.plan import Plan
-from study.base.errors import duration_words, quantity
+from study.base.quantities import duration_words, quantity
 from study.base.strict import Strict
 
 SIZES = ("training.batch_size", "inference.batch_size")

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from study.artifacts.record_store import DEVIATIONS, FACTOR, TO_DEVIATION, Aside
+from study.artifacts.record_store import Aside
 from study.config.study import Study
 
 FIRST, FAR = "first of its start", "far"
@@ -21,6 +21,12 @@ BY_RULE = FIRST, FAR
 """The reasons that need the whole table."""
 ASIDE: dict[Aside, str] = {"disturbed": "disturbed", "broken": "broken block"}
 """The folders of records that were excluded when they were measured, and have rows of their own, with the reason."""
+DEVIATIONS = 5.0
+"""Robust standard deviations of the logarithm of the time."""
+FACTOR = 1.33
+"""What a pause of the machine adds to a run is seldom less, and what noise adds is seldom more."""
+TO_DEVIATION = 1.4826
+"""Standard deviation over the median absolute deviation of Gaussian noise."""
 
 
 def of_planned_runs(frame: pd.DataFrame) -> pd.DataFrame:

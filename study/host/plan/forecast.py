@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 
+from study.artifacts.durations import expected_seconds
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
-from study.artifacts.record_store import expected_seconds, move_aside, next_session, session_of
+from study.artifacts.record_store import move_aside, next_session, session_of
 from study.artifacts.run import Run
 from study.artifacts.session import Session, SessionBlock, read_session, write_session
-from study.base.errors import duration_words, quantity
+from study.base.quantities import duration_words, quantity
 from study.config.selection import Selection
 from study.host.allocation import MARGIN_SECONDS, end_of_allocation
 

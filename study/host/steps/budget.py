@@ -4,12 +4,13 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 
+from study.artifacts.durations import expected_seconds
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, Selected
-from study.artifacts.record_store import expected_seconds
 from study.artifacts.run import Run
 from study.artifacts.session import Session, SessionBlock, read_session, stamp_as_deferred, write_session
-from study.base.errors import StudyError, duration_words, quantity
+from study.base.errors import StudyError
+from study.base.quantities import duration_words, quantity
 
 
 def is_deferred(plan: Plan, run: Run, session: Session, files: Results) -> tuple[bool, str | None]:

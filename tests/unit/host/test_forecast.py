@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from study.artifacts.durations import expected_seconds
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.prepared import ImageRequest
-from study.artifacts.record_store import expected_seconds
 from study.artifacts.session import Session, SessionBlock, read_session, write_session
-from study.base.errors import duration_words
 from study.base.files import write_new
+from study.base.quantities import duration_words
 from study.host.plan import forecast
 from study.host.steps import budget, launch
 from tests.conftest import tiny_plan
