@@ -1,0 +1,42 @@
+"""Critical values of comparisons with one level."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from study.analysis.stats.dunnett import critical
+
+PUBLISHED = {
+    (True, 5): [2.57, 3.03, 3.29, 3.48, 3.62],
+    (True, 10): [2.23, 2.57, 2.76, 2.89, 2.99],
+    (True, math.inf): [1.96, 2.21, 2.35, 2.44, 2.51],
+    (False, 5): [2.02, 2.44, 2.68, 2.85, 2.98],
+    (False, 10): [1.81, 2.15, 2.34, 2.47, 2.56],
+    (False, math.inf): [1.64, 1.92, 2.06, 2.16, 2.23],
+}
+"""Tables 1a and 2a at 5% (Dunnett 1955 and 1964), for two to six levels."""
+
+
+@pytest.mark.parametrize(("two_sided", "degrees"), PUBLISHED)
+def test_critical_values_are_the_published_ones(two_sided: bool, degrees: float) -> None:
+    found = [critical(levels, degrees, two_sided) for levels in range(2, 7)]
+    assert found == pytest.approx(PUBLISHED[two_sided, degrees], abs=0.0051)
+
+
+@pytest.mark.parametrize(("levels", "runs"), [(4, 3), (10, 2), (10, 5)])
+def test_scipys_test_at_a_critical_value_has_a_p_of_a_twentieth(levels: int, runs: int) -> None:
+    """The means are planted so that the largest difference is just the critical one."""
+    noise = np.resize([-1.0, 1.0, 0.0], runs) - np.resize([-1.0, 1.0, 0.0], runs).mean()
+    noise /= noise.std(ddof=1)
+    largest = critical(levels, levels * (runs - 1), True) * math.sqrt(2 / runs)
+    found = stats.dunnett(noise + largest, *[noise] * (levels - 2), control=noise, rng=np.random.default_rng(1))
+    assert float(np.min(found.pvalue)) == pytest.approx(0.05, abs=0.002)
+
+
+def test_values_grow_with_the_levels_and_stay_below_bonferronis() -> None:
+    for degrees in (1.0, 1.7, 8.0, 200.0):
+        found = [critical(levels, degrees, True) for levels in (2, 3, 10, 64)]
+        assert found == sorted(found)
+        assert found[-1] < stats.t.isf(0.025 / 63, degrees)
