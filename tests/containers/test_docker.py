@@ -58,11 +58,12 @@ def only(checkout: Checkout, study: str = "tiny") -> Record:
     return record
 
 
-def record_of(built: Built, checkout: Checkout, study: str, *config: str, **changes: Any) -> Record:
-    """The record of the one run of a study, which is written for it."""
-    checkout.study(study, **changes)
-    checkout.good(f"studies=[{study}]", *built.selection, *config, extra=RECORDS)
-    return only(checkout, study)
+def records_of(built: Built, checkout: Checkout, studies: dict[str, dict[str, Any]]) -> dict[str, Record]:
+    """The record of the one run of each study, which are written for one start."""
+    for name, changes in studies.items():
+        checkout.study(name, **({"factors": {}, "curve": None} | changes))
+    checkout.good(f"studies=[{','.join(studies)}]", *built.selection, extra=RECORDS)
+    return {name: only(checkout, name) for name in studies}
 
 
 def refusal(checkout: Checkout, *config: str) -> str:
@@ -122,36 +123,47 @@ class TestTheImages:
         assert left_over() == []
 
 
-@pytest.mark.gate
-class TestInsideTheContainer:
-    def test_there_is_no_network(self, built: Built, tmp_path: Path) -> None:
-        code = "import os; print(sorted(os.listdir('/sys/class/net')))"
-        assert inside(built, tmp_path, code) == (0, "['lo']")
-
-    def test_the_user_is_not_root(self, built: Built, tmp_path: Path) -> None:
-        expected = container.user_inside(os.getuid(), os.getgid())
-        assert inside(built, tmp_path, "import os; print(os.getuid(), os.getgid())") == (0, "{} {}".format(*expected))
-        assert 0 not in expected
-
-    def test_the_root_file_system_and_the_code_are_read_only(self, built: Built, tmp_path: Path) -> None:
-        paths = ["/x", f"{container.WORK}/x", f"{container.WORK}/study/x", "/opt/venv/x", "/tmp/x", "/scratch/x"]
-        code = f"""
-for path in {paths}:
+LOOKS = """
+import json, os
+written = []
+for path in PATHS:
     try:
         open(path, "w")
-        print(path)
+        written.append(path)
     except OSError as error:
         assert error.errno in (13, 30), error
+status = [line.split() for line in open("/proc/self/status")]
+memory = os.statvfs("/dev/shm")
+print(json.dumps({
+    "networks": os.listdir("/sys/class/net"),
+    "user": [os.getuid(), os.getgid()],
+    "written": written,
+    "capabilities": [words[1] for words in status if words[0][:3] == "Cap"],
+    "privileges": [words[1] for words in status if words[0] == "NoNewPrivs:"],
+    "shared memory": memory.f_blocks * memory.f_frsize,
+}))
 """
-        assert inside(built, tmp_path, code) == (0, "/tmp/x\n/scratch/x")
+"""What is there for code inside a container."""
 
-    def test_no_capability_is_left_and_none_can_be_won(self, built: Built, tmp_path: Path) -> None:
-        code = "print(*(l.split()[1] for l in open('/proc/self/status') if l[:3] == 'Cap' or l[:10] == 'NoNewPrivs'))"
-        assert inside(built, tmp_path, code) == (0, " ".join(["0" * 16] * 5 + ["1"]))
 
-    def test_shared_memory_is_larger_than_the_engines_default(self, built: Built, tmp_path: Path) -> None:
-        code = "import os; s = os.statvfs('/dev/shm'); print(s.f_blocks * s.f_frsize)"
-        assert inside(built, tmp_path, code) == (0, str(2**30))
+@pytest.mark.gate
+def test_inside_there_is_no_network_no_capability_no_writable_root_and_no_root_user(
+    built: Built, tmp_path: Path
+) -> None:
+    """The code is read-only, too, and shared memory is larger than the engine's default."""
+    paths = ["/x", f"{container.WORK}/x", f"{container.WORK}/study/x", "/opt/venv/x", "/tmp/x", "/scratch/x"]
+    user = container.user_inside(os.getuid(), os.getgid())
+    assert 0 not in user
+    code, said = inside(built, tmp_path, LOOKS.replace("PATHS", str(paths)))
+    assert code == 0, said
+    assert json.loads(said) == {
+        "networks": ["lo"],
+        "user": list(user),
+        "written": ["/tmp/x", "/scratch/x"],
+        "capabilities": ["0" * 16] * 5,
+        "privileges": ["1"],
+        "shared memory": 2**30,
+    }
 
 
 class TestAStudyInContainers:
@@ -199,72 +211,56 @@ class TestAStudyInContainers:
         assert sorted(one.software.engine for one in contained.measured().values()) == ["docker", "none"]
         assert "host (asked for)" in contained.page()
 
-    def test_photographs_and_weights_of_a_user_in_odd_folders_are_seen(self, built: Built, contained: Checkout) -> None:
+    def test_data_and_weights_in_odd_folders_own_models_workers_ranks_and_int8_serve_inside(
+        self, built: Built, contained: Checkout
+    ) -> None:
+        """Five studies of one run in one start. The ranks of two nodes find each other without a network."""
         photos = write_photos(contained.root.parent / 'my, "photos": d\'été', {"oiseau é": 12, "森 's": 12})
-        weights = contained.root.parent / "my, weights: 1.pt"
+        weights, given = contained.root.parent / "my, weights: 1.pt", contained.root.parent / "given, mnist"
         torch.save(backbone("resnet18", 7).state_dict(), weights)
-        own = TRANSFER | {"dataset": {"source": "folder", "path": str(photos), "image_size": 40}}
-        own |= {"model": {"name": "resnet18", "weights": str(weights)}}
-        record = record_of(built, contained, "own", FAST, **own)
-        assert record.outcome == "ok"
-        assert record.settings.dataset.path == photos.name
-        assert record.weights is not None
-        assert (record.weights.kind, record.weights.file) == ("file", weights.name)
-        assert record.measurement is not None
-        assert record.measurement.body_sha256 == record.weights.body_sha256
-
-    def test_a_data_set_of_torchvision_is_unpacked_in_the_image_and_becomes_the_callers(
-        self, built: Built, contained: Checkout
-    ) -> None:
-        given = contained.root.parent / "given, mnist"
         _write_mnist(given)
-        small = {"source": "mnist", "path": str(given), "channels": 1, "image_size": 28}
-        record = record_of(built, contained, "digits", FAST, dataset=small, model=MNIST_CNN)
-        assert record.outcome == "ok"
-        assert record.data is not None
-        assert (record.data.train_images, record.data.valid_images) == (30, 10)
-        unpacked = contained.root / "results" / "data" / "unpacked"
-        assert {path.stat().st_uid for path in unpacked.rglob("*")} == {os.getuid()}
-
-    def test_fastai_with_workers_runs_inside(self, built: Built, contained: Checkout) -> None:
-        training = TRANSFER["training"] | {"loop": "fastai"}
-        stock = TRANSFER | {"training": training, "loader": {"workers": 2}, "factors": {}, "curve": None}
-        record = record_of(built, contained, "stock", **stock)
-        assert record.outcome == "ok", record.message
-        assert record.measurement is not None
-        assert record.measurement.workers == 2
-
-    def test_two_nodes_train_a_users_own_model_inside_without_a_network(
-        self, built: Built, contained: Checkout
-    ) -> None:
         body = "nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, classes))"
         (contained.root / "nets.py").write_text(f"from torch import nn\ndef mine(classes): return {body}\n")
-        record = record_of(
-            built,
-            contained,
-            "nodes",
-            model={"name": "nets:mine", "weights": "none"},
-            training={"freeze_epochs": 0, "batch_size": 4, "strategy": "ddp_two_nodes"},
-            loader={"kind": "workers", "workers": 1},
-            factors={},
-            curve=None,
+        training = {"freeze_epochs": 0, "epochs": 1, "batch_size": 4}
+        studies: dict[str, dict[str, Any]] = {
+            "own": TRANSFER
+            | {
+                "dataset": {"source": "folder", "path": str(photos), "image_size": 40},
+                "model": {"name": "resnet18", "weights": str(weights)},
+            },
+            "digits": {
+                "dataset": {"source": "mnist", "path": str(given), "channels": 1, "image_size": 28},
+                "model": MNIST_CNN,
+            },
+            "stock": TRANSFER
+            | {"training": TRANSFER["training"] | {"loop": "fastai"}, "loader": {"kind": "workers", "workers": 2}},
+            "nodes": {
+                "model": {"name": "nets:mine", "weights": "none"},
+                "training": training | {"strategy": "ddp_two_nodes"},
+                "loader": {"kind": "workers", "workers": 1},
+            },
+            "answers": {
+                "task": "inference",
+                "training": training,
+                "inference": {"precision": "int8", "batches": 2, "warm_up_batches": 1, "calibration_images": 4},
+            },
+        }
+        made = records_of(built, contained, studies)
+        assert {name: (record.outcome, record.message) for name, record in made.items()} == dict.fromkeys(
+            studies, ("ok", None)
         )
-        assert record.outcome == "ok", record.message
-        assert record.measurement is not None
-        assert (record.measurement.parameters, len(record.measurement.replicas)) == (2 * (3 * 32 * 32 + 1), 2)
-
-    def test_a_network_in_int8_answers_inside(self, built: Built, contained: Checkout) -> None:
-        record = record_of(
-            built,
-            contained,
-            "answers",
-            task="inference",
-            training={"freeze_epochs": 0, "epochs": 1, "batch_size": 4},
-            inference={"precision": "int8", "batches": 2, "warm_up_batches": 1, "calibration_images": 4},
-            factors={},
-            curve=None,
-        )
-        assert record.outcome == "ok", record.message
+        own, digits, stock, nodes = (made[name] for name in ("own", "digits", "stock", "nodes"))
+        assert own.settings.dataset.path == photos.name
+        assert own.weights and own.measurement
+        assert (own.weights.kind, own.weights.file) == ("file", weights.name)
+        assert own.measurement.body_sha256 == own.weights.body_sha256
+        assert digits.data
+        assert (digits.data.train_images, digits.data.valid_images) == (30, 10)
+        unpacked = contained.root / "results" / "data" / "unpacked"
+        assert {path.stat().st_uid for path in unpacked.rglob("*")} == {os.getuid()}
+        assert stock.measurement and nodes.measurement
+        assert stock.measurement.workers == 2
+        assert (nodes.measurement.parameters, len(nodes.measurement.replicas)) == (2 * (3 * 32 * 32 + 1), 2)
 
 
 def _write_mnist(folder: Path) -> None:
@@ -395,6 +391,8 @@ class TestWhatCannotServe:
 PLANTED = """
 planted = Path(study.__file__).parent / "planted"
 told = planted.read_text() if planted.exists() else ""
+if told == "by size":
+    told = {4: "hog", 5: "segv", 6: "hang"}.get(len(images), "")
 if told == "hang":
     print("hanging", flush=True)
     time.sleep(3600)
@@ -641,31 +639,31 @@ class TestEnds:
         assert inside(built, tmp_path, "print(7)") == (0, "7")
         assert "waiting until the container study-measures ends" in capfd.readouterr().err
 
-    def test_the_memory_limit_is_exceeded(self, built: Built, contained: Checkout) -> None:
-        plant(contained, "hog")
-        record = record_of(built, contained, "small", self.levels(4), model=OWN_MODEL, limits={"memory_gib": 1.0})
-        assert record.outcome == "out_of_memory"
-        assert "at its limit of 1 GiB" in str(record.message)
-        assert record.settings.limits.memory_gib == 1.0
-
-    def test_a_segmentation_fault_is_a_failure_with_its_signal(self, built: Built, contained: Checkout) -> None:
-        plant(contained, "segv")
-        contained.good(*built.selection, self.levels(11), extra=RECORDS)
-        record = self.finished(built, contained, 11)
-        assert (record.outcome, record.message) == ("failed", "the process was ended by SIGSEGV")
-
-    def test_a_run_that_takes_too_long_is_a_failure_and_its_container_is_gone(
+    def test_limits_of_memory_time_and_cpus_are_kept_and_a_segmentation_fault_has_its_signal(
         self, built: Built, contained: Checkout
     ) -> None:
-        plant(contained, "hang")
-        record = record_of(built, contained, "slow", self.levels(4), model=OWN_MODEL, limits={"timeout_seconds": 8})
-        assert (record.outcome, record.message) == ("failed", "timed out after 8 s (limits.timeout_seconds)")
-        assert left_over() == []
-
-    def test_cpus_are_limited(self, built: Built, contained: Checkout) -> None:
-        record = record_of(built, contained, "one-cpu", self.levels(4), model=OWN_MODEL, limits={"cpus": 1})
-        assert record.measurement is not None
-        assert record.measurement.threads == 1
+        limits: dict[str, tuple[int, dict[str, Any]]] = {
+            "small": (4, {"memory_gib": 1.0}),
+            "faulty": (5, {}),
+            "slow": (6, {"timeout_seconds": 8}),
+            "one-cpu": (7, {"cpus": 1}),
+        }
+        plant(contained, "by size")
+        studies = {
+            name: {"model": OWN_MODEL, "limits": own, "training": {"freeze_epochs": 0, "epochs": 1, "batch_size": size}}
+            for name, (size, own) in limits.items()
+        }
+        made = records_of(built, contained, studies)
+        assert {name: record.outcome for name, record in made.items()} == {
+            "small": "out_of_memory", "faulty": "failed", "slow": "failed", "one-cpu": "ok",
+        }  # fmt: skip
+        assert "at its limit of 1 GiB" in str(made["small"].message)
+        assert made["small"].settings.limits.memory_gib == 1.0
+        assert made["faulty"].message == "the process was ended by SIGSEGV"
+        assert made["slow"].message == "timed out after 8 s (limits.timeout_seconds)"
+        measured = made["one-cpu"].measurement
+        assert measured and measured.threads == 1
+        assert (left_over(), scratch_folders(contained.root)) == ([], [])
 
     def test_an_image_that_vanishes_after_its_step_is_a_clear_error_and_no_record(
         self, built: Built, contained: Checkout

@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 
 import pandas as pd
 import pytest
@@ -17,6 +16,8 @@ pytestmark = pytest.mark.thorough
 
 HOLD = 'while Path("held").exists() and len(list(Path("results/tiny/records").glob("*.json"))) >= 3: time.sleep(0.1)'
 """The model stands still once three records are there: in the middle of the second block of two."""
+OWN_PARAMETERS = 2 * (3 * 32 * 32 + 1)
+"""Of the user's own model, for two classes."""
 TWO, THREE = "overrides={replicates: 2}", "overrides={replicates: 3}"
 NEIGHBOUR = """
 import random, sys, time
@@ -48,6 +49,9 @@ class TestABlockIsMadeWholeOrNotBegun:
     def test_a_budget_leaves_the_blocks_that_it_cannot_end_and_the_report_is_made(self, shared: Checkout) -> None:
         """The earlier runs are said to have taken a day each."""
         shared.good(extra=RECORDS)
+        assert {one.measurement and one.measurement.parameters for one in shared.measured().values()} == {
+            OWN_PARAMETERS
+        }
         for path in (shared.root / "results/tiny/records").glob("*.json"):
             record = read_record(path).model_copy(update={"process_seconds": 86400.0})
             path.write_text(sealed(record).model_dump_json(indent=1), encoding="utf-8")
@@ -60,15 +64,16 @@ class TestABlockIsMadeWholeOrNotBegun:
         assert timings(shared)["message"].tolist().count("not run yet") == 4
 
     @pytest.mark.gate
-    def test_ctrl_c_in_the_middle_of_a_block_sets_it_aside_and_the_next_start_makes_it_whole(
+    def test_a_kill_in_the_middle_of_a_block_sets_it_aside_and_the_next_start_makes_it_whole(
         self, shared: Checkout
     ) -> None:
         before = shared.records()
         (shared.root / "held").touch()
         with shared.started(TWO) as process:
             wait_for(lambda: len(shared.records()) == 3 and shared.jobs(), 300)
-            os.killpg(process.pid, signal.SIGINT)
+            process.kill()
             process.wait()
+            wait_for(lambda: not shared.jobs(), 20)  # nothing measures on unseen
         (shared.root / "held").unlink()
         (lost,) = shared.records().keys() - before.keys()
         kept = shared.records()[lost]

@@ -27,13 +27,12 @@ def outcomes(checkout: Checkout) -> list[tuple[Record, str, str]]:
     return [(found[run.file], f"{run.dataset}/manifest.json", f"weights/{run.weights}.json") for run in plan.runs]
 
 
-@pytest.mark.parametrize("damage", [b"", b'{"source": "generated"}', b"\xff\x00"])
-def test_what_is_damaged_is_said_and_made_again_by_the_next_start(damage: bytes, ready: Checkout) -> None:
+def test_what_is_damaged_is_said_and_made_again_by_the_next_start(ready: Checkout) -> None:
     results = ready.root / "results"
     (manifest,), (weights,) = results.glob("data/*/manifest.json"), results.glob("tiny/weights/*.json")
     before = {path: path.read_bytes() for path in (manifest, weights)}
-    for path in before:
-        path.write_bytes(damage)
+    manifest.write_bytes(b'{"source": "generated"}')
+    weights.write_bytes(b"\xff\x00")
     said = ready.good(extra=RECORDS)
     for path in before:
         assert f"{path.relative_to(ready.root)}: it is damaged, and is made again\n" in said

@@ -129,7 +129,9 @@ KEYS = ["dataset.images", "seed", "training.learning_rate", "training.batch_size
 
 
 @pytest.mark.parametrize("value", STRANGE, ids=lambda value: f"{value[:12]} of {len(value)}")
-@pytest.mark.parametrize("key", [*KEYS, "factors", "reduced", "training", "curve", "a\nb"])
+@pytest.mark.parametrize(
+    "key", ["dataset.images", "limits.memory_gib", "training.batch_size", "factors", "curve", "a\nb"]
+)
 def test_a_strange_value_is_one_line_in_a_file_and_in_an_override(tmp_path: Path, key: str, value: str) -> None:
     section, _, leaf = key.partition(".")
     text = f"{section}:\n  {leaf}: {value}\n" if leaf else f"{json.dumps(key)}: {value}\n"

@@ -55,11 +55,13 @@ def transfer_run(loop: str = "torch", **changes: Any) -> Run:
 
 
 @pytest.mark.parametrize("loop", ["torch", "fastai"])
-@pytest.mark.parametrize(("drop_last", "steps", "images"), [(True, 2, 12), (False, 3, 16)])
+@pytest.mark.parametrize(
+    ("batch_size", "drop_last", "steps", "images"), [(6, True, 2, 12), (6, False, 3, 16), (32, False, 1, 16)]
+)
 def test_both_loops_return_the_same_measurements(
-    folder: Path, loop: str, drop_last: bool, steps: int, images: int
+    folder: Path, loop: str, batch_size: int, drop_last: bool, steps: int, images: int
 ) -> None:
-    job = make_job(folder, transfer_run(loop, training={"drop_last": drop_last}))
+    job = make_job(folder, transfer_run(loop, training={"drop_last": drop_last, "batch_size": batch_size}))
     measured = LOOPS[loop](job)
     assert measured.body_sha256 == job.weights.body_sha256
     assert [epoch.stage for epoch in measured.epochs] == ["frozen", "unfrozen", "unfrozen"]
