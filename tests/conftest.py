@@ -1,7 +1,9 @@
 """Small studies, small images, and a copy of the checkout to run Snakemake in."""
 
+import gzip
 import os
 import shutil
+import struct
 import sys
 import time
 from collections.abc import Sequence
@@ -176,6 +178,25 @@ def write_photos(folder: Path, classes: dict[str, int], size: tuple[int, int] = 
             pixels[..., number % 3] += 100
             Image.fromarray(pixels).save(folder / name / f"{index:03d}.jpg")
     return folder
+
+
+def write_mnist(folder: Path, packed: bool = True) -> Path:
+    """Files as MNIST has them, of 30 images to train on and 10 to validate; the folder that holds them."""
+    raw = folder / "MNIST" / "raw"
+    raw.mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    for part, count in (("train", 30), ("t10k", 10)):
+        pixels = rng.integers(0, 256, (count, 28, 28), dtype=np.uint8)
+        labels = rng.integers(0, 10, count, dtype=np.uint8)
+        for name, content in (
+            (f"{part}-images-idx3-ubyte", struct.pack(">IIII", 2051, count, 28, 28) + pixels.tobytes()),
+            (f"{part}-labels-idx1-ubyte", struct.pack(">II", 2049, count) + labels.tobytes()),
+        ):
+            if packed:
+                (raw / f"{name}.gz").write_bytes(gzip.compress(content))
+            else:
+                (raw / name).write_bytes(content)
+    return raw
 
 
 @pytest.fixture

@@ -1,14 +1,12 @@
 """Runs inside a real Docker engine, as a user starts them. The tests of a class build on each other."""
 
 import getpass
-import gzip
 import json
 import os
 import re
 import shutil
 import signal
 import socket
-import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import psutil
 import pytest
 import torch
@@ -34,10 +31,11 @@ from study.host.engine.container import code_mount
 from study.host.engine.docker import Docker
 from study.host.engine.engine_choice import EngineChoice
 from study.training.models.build import backbone
-from tests.conftest import MNIST_CNN, TRANSFER, UNWATCHED, plan_at, write_photos
+from tests.conftest import MNIST_CNN, TRANSFER, UNWATCHED, plan_at, write_mnist, write_photos
 from tests.containers.conftest import Built, left_over, scratch_folders
 from tests.unit.base.test_fork_server import ForkServer, attacked, names
-from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, at_work, copy_checkout, wait_for
+from tests.waiting import wait_for
+from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, at_work, copy_checkout
 from tests.workflow.test_pipeline import append
 
 # They share an engine, in which one container of a run's name may be; and the first of them builds the images.
@@ -218,7 +216,7 @@ class TestAStudyInContainers:
         photos = write_photos(contained.root.parent / 'my, "photos": d\'été', {"oiseau é": 12, "森 's": 12})
         weights, given = contained.root.parent / "my, weights: 1.pt", contained.root.parent / "given, mnist"
         torch.save(backbone("resnet18", 7).state_dict(), weights)
-        _write_mnist(given)
+        write_mnist(given)
         body = "nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, classes))"
         (contained.root / "nets.py").write_text(f"from torch import nn\ndef mine(classes): return {body}\n")
         training = {"freeze_epochs": 0, "epochs": 1, "batch_size": 4}
@@ -261,20 +259,6 @@ class TestAStudyInContainers:
         assert stock.measurement and nodes.measurement
         assert stock.measurement.workers == 2
         assert (nodes.measurement.parameters, len(nodes.measurement.replicas)) == (2 * (3 * 32 * 32 + 1), 2)
-
-
-def _write_mnist(folder: Path) -> None:
-    raw = folder / "MNIST" / "raw"
-    raw.mkdir(parents=True)
-    rng = np.random.default_rng(0)
-    for part, count in (("train", 30), ("t10k", 10)):
-        pixels = rng.integers(0, 256, (count, 28, 28), dtype=np.uint8)
-        labels = rng.integers(0, 10, count, dtype=np.uint8)
-        images = struct.pack(">IIII", 2051, count, 28, 28) + pixels.tobytes()
-        (raw / f"{part}-images-idx3-ubyte.gz").write_bytes(gzip.compress(images))
-        (raw / f"{part}-labels-idx1-ubyte.gz").write_bytes(
-            gzip.compress(struct.pack(">II", 2049, count) + labels.tobytes())
-        )
 
 
 def test_a_container_with_the_hosts_network_reaches_no_fork_server_of_a_start(built: Built, tmp_path: Path) -> None:

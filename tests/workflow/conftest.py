@@ -7,8 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -225,14 +224,6 @@ class Checkout:
         """Training processes that work in the checkout."""
         found = psutil.process_iter(["name", "cwd"])
         return [one.pid for one in found if one.info == {"name": "study-job", "cwd": str(self.root)}]
-
-
-def wait_for(condition: Callable[[], object], seconds: float) -> None:
-    """Wait until something is so."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.02)
 
 
 def at_work(root: Path) -> list[str]:

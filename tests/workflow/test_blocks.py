@@ -10,7 +10,8 @@ from study.analysis.analysis import read_analysis
 from study.artifacts.record import Record, sealed
 from study.artifacts.record_store import read_record
 from study.config.study import Evidence
-from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, copy_checkout, neighbours, wait_for
+from tests.waiting import wait_for
+from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, copy_checkout, neighbours
 
 pytestmark = pytest.mark.thorough
 

@@ -5,14 +5,14 @@ import re
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 
 import pytest
 
 from tests.conftest import SLURM_PLUGIN
+from tests.waiting import wait_for
 from tests.workflow.conftest import ALONE, OWN_MODEL, Checkout
 
 pytestmark = pytest.mark.thorough
@@ -53,14 +53,6 @@ def command(options: Sequence[str], *config: str) -> list[str]:
     """Snakemake with an executor, as a user calls it."""
     base = [sys.executable, "-m", "snakemake", *options, "--config", "studies=[tiny]", "container=none"]
     return [*base, *ALONE, *config]
-
-
-def until(happens: Callable[[], object], what: str) -> None:
-    """Wait until something is so."""
-    end = time.monotonic() + LONGEST_WAIT
-    while not happens():
-        assert time.monotonic() < end, f"waited in vain until {what}"
-        time.sleep(0.2)
 
 
 def running() -> list[str]:
@@ -183,23 +175,23 @@ class TestSlurm:
             )  # fmt: skip
             try:
                 with held(plain):
-                    until(lambda: sorted(running()) == ["n1", "n2"], "two jobs run at once, on two nodes")
-                until(lambda: plain.records(), "a run is measured")
+                    wait_for(lambda: sorted(running()) == ["n1", "n2"], LONGEST_WAIT, "two jobs run at once")
+                wait_for(lambda: plain.records(), LONGEST_WAIT, "a run is measured")
                 with held(plain):
-                    until(running, "another job runs")
+                    wait_for(running, LONGEST_WAIT, "another job runs")
                     told("scancel", told("squeue", "-h", "-t", "R", "-o", "%i", "--partition", "main")[0])
-                    until(lambda: job_on(plain, "n2"), "a job runs on the second node")
+                    wait_for(lambda: job_on(plain, "n2"), LONGEST_WAIT, "a job runs on the second node")
                     lost = job_on(plain, "n2")["Comment"]
                     told("scontrol", "update", "nodename=n2", "state=down", "reason=test")
                 before = plain.records()
-                until(lambda: len(plain.records()) > len(before), "the other node goes on")
+                wait_for(lambda: len(plain.records()) > len(before), LONGEST_WAIT, "the other node goes on")
                 told("scontrol", "update", "nodename=n2", "state=resume")
                 with held(plain):
-                    until(lambda: waiting(plain), "a job waits in a step")
+                    wait_for(lambda: waiting(plain), LONGEST_WAIT, "a job waits in a step")
                     job = waiting(plain)
                     urgent = ["--partition", "urgent", "--nodelist", job["NodeList"], "--output", "/dev/null"]
                     told("sbatch", *urgent, "--wrap", "sleep 2")
-                    until(lambda: sent_back(plain, job), "the job is sent back")
+                    wait_for(lambda: sent_back(plain, job), LONGEST_WAIT, "the job is sent back")
                 # The scheduler gives a job that was sent back a pause, and Snakemake asks for it more and more rarely.
                 assert start.wait(2 * LONGEST_WAIT) == 0, (plain.root / "said").read_text()
             finally:

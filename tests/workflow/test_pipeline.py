@@ -14,7 +14,8 @@ import psutil
 import pytest
 
 from tests.conftest import TRANSFER, write_photos
-from tests.workflow.conftest import NO_NETWORK, OWN_MODEL, RECORDS, Checkout, copy_checkout, wait_for, with_inputs
+from tests.waiting import wait_for
+from tests.workflow.conftest import NO_NETWORK, OWN_MODEL, RECORDS, Checkout, copy_checkout, with_inputs
 
 pytestmark = pytest.mark.thorough
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.workflow.conftest import OWN_MODEL, Checkout, at_work, wait_for
+from tests.waiting import wait_for
+from tests.workflow.conftest import OWN_MODEL, Checkout, at_work
 
 pytestmark = pytest.mark.thorough
 

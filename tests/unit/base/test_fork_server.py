@@ -7,8 +7,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psutil
@@ -18,6 +17,7 @@ from study.base import step
 from study.base.fork_server import Answer, Request, answer_of, ask
 from study.host.fork_servers import listen
 from tests.conftest import ROOT
+from tests.waiting import has_ended, wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has sockets with names and pidfd")
 
@@ -60,7 +60,7 @@ SLEEPS = "import os, time; print(os.getpid(), os.getppid(), flush=True); time.sl
 
 def numbers(output: Path) -> list[int]:
     """The number of a process that sleeps, and that of its supervisor, once it has said them."""
-    _until(lambda: output.read_text().endswith("\n"))
+    wait_for(lambda: output.read_text().endswith("\n"))
     return [int(number) for number in output.read_text().split()]
 
 
@@ -160,7 +160,7 @@ def test_a_signal_of_the_client_reaches_the_process(fork_server: ForkServer, tmp
         "signal.signal(signal.SIGTERM, lambda *_: sys.exit(9)); print('ready', flush=True); time.sleep(1000)"
     )
     with fork_server.begin(code, tmp_path / "out") as connection:
-        _until(lambda: "ready" in (tmp_path / "out").read_text())
+        wait_for(lambda: "ready" in (tmp_path / "out").read_text())
         connection.send(bytes([signal.SIGTERM]))
         assert answer_of(connection).code == 9
     with fork_server.begin("import time; time.sleep(1000)", tmp_path / "out") as connection:
@@ -172,7 +172,7 @@ def test_a_signal_of_the_client_reaches_the_process(fork_server: ForkServer, tmp
 def test_a_process_ends_with_its_client(number: int, fork_server: ForkServer, tmp_path: Path) -> None:
     with fork_server.begin(SLEEPS, tmp_path / "out", at_clients_death=number):
         process, _ = numbers(tmp_path / "out")
-    _until(lambda: not psutil.pid_exists(process))
+    wait_for(lambda: not psutil.pid_exists(process))
 
 
 def test_a_process_ends_with_its_supervisor(fork_server: ForkServer, tmp_path: Path) -> None:
@@ -180,15 +180,15 @@ def test_a_process_ends_with_its_supervisor(fork_server: ForkServer, tmp_path: P
         process, supervisor = numbers(tmp_path / "out")
         os.kill(supervisor, signal.SIGKILL)
         assert answer_of(connection) == Answer(-signal.SIGKILL, None)
-        _until(lambda: _has_ended(process))
+        wait_for(lambda: has_ended(process))
 
 
 def test_a_process_outlives_its_fork_server_but_not_its_client(fork_server: ForkServer, tmp_path: Path) -> None:
     with fork_server.begin(SLEEPS, tmp_path / "out"):
         process, _ = numbers(tmp_path / "out")
         fork_server.end()
-        assert not _has_ended(process)
-    _until(lambda: _has_ended(process))
+        assert not has_ended(process)
+    wait_for(lambda: has_ended(process))
 
 
 def test_several_processes_are_at_work_at_a_time(fork_server: ForkServer, tmp_path: Path) -> None:
@@ -314,8 +314,8 @@ def test_a_process_ends_with_the_process_that_asked_though_another_holds_the_con
     client.kill()
     client.wait()
     try:
-        _until(lambda: _has_ended(process))
-        assert not _has_ended(holder.pid)
+        wait_for(lambda: has_ended(process))
+        assert not has_ended(holder.pid)
     finally:
         holder.kill()
 
@@ -338,18 +338,3 @@ def test_a_step_whose_start_is_gone_does_nothing() -> None:
     gone.wait()
     done = helped(f"{gone.pid} code")
     assert (done.returncode, done.stdout) == (128 + signal.SIGTERM, "")
-
-
-def _has_ended(process: int) -> bool:
-    """Whether the process is gone, or waits for whoever adopted it to take note of its end, which may take long."""
-    try:
-        return psutil.Process(process).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
-
-
-def _until(holds: Callable[[], bool]) -> None:
-    latest = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < latest, "it did not happen within 30 s"
-        time.sleep(0.02)

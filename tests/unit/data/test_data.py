@@ -1,4 +1,3 @@
-import gzip
 import io
 import os
 import struct
@@ -18,7 +17,7 @@ from study.data.folder import why_unreadable
 from study.data.generated import patterns, photographs
 from study.data.sources import inspect, name_of, open_set, source_of
 from study.data.splits import assign_splits
-from tests.conftest import write_photos
+from tests.conftest import write_mnist, write_photos
 from tests.errors import refused
 
 TURNED = Image.Exif()
@@ -305,20 +304,7 @@ def test_the_expected_training_set_is_the_one_of_the_manifest(tmp_path: Path, ph
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_mnist_is_read_from_disk_packed_or_not(tmp_path: Path, packed: bool) -> None:
-    raw = tmp_path / "given" / "MNIST" / "raw"
-    raw.mkdir(parents=True)
-    rng = np.random.default_rng(0)
-    for part, count in (("train", 30), ("t10k", 10)):
-        pixels = rng.integers(0, 256, (count, 28, 28), dtype=np.uint8)
-        labels = rng.integers(0, 10, count, dtype=np.uint8)
-        for name, content in (
-            (f"{part}-images-idx3-ubyte", struct.pack(">IIII", 2051, count, 28, 28) + pixels.tobytes()),
-            (f"{part}-labels-idx1-ubyte", struct.pack(">II", 2049, count) + labels.tobytes()),
-        ):
-            if packed:
-                (raw / f"{name}.gz").write_bytes(gzip.compress(content))
-            else:
-                (raw / name).write_bytes(content)
+    raw = write_mnist(tmp_path / "given", packed)
     (raw / os.fsdecode(b"stray\xff")).write_text("")
     before = sorted(raw.iterdir())
     wanted = dataset(source="mnist", path=str(tmp_path / "given"), channels=1, image_size=28)

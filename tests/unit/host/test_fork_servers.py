@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -15,6 +14,7 @@ from study.base.files import package_sha256
 from study.base.step import FORK_SERVERS
 from study.host.fork_servers import can_fork, start_fork_servers
 from tests.conftest import ROOT
+from tests.waiting import wait_for
 
 
 def refused(number: int) -> int:
@@ -51,10 +51,8 @@ def test_a_start_that_is_killed_before_its_fork_servers_have_begun_leaves_none(t
     environment = dict(os.environ) | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], env=environment, cwd=tmp_path)
     assert done.returncode == -signal.SIGKILL
-    latest = time.monotonic() + 30
-    while left := [one for one in psutil.process_iter(["pid", "cwd"]) if one.info["cwd"] == str(tmp_path)]:
-        assert time.monotonic() < latest, left
-        time.sleep(0.1)
+    there = str(tmp_path)
+    wait_for(lambda: not [one for one in psutil.process_iter(["cwd"]) if one.info["cwd"] == there])
 
 
 @pytest.mark.skipif(not can_fork(), reason="this system has no fork servers")

@@ -3,7 +3,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import pairwise
 from pathlib import Path
@@ -22,26 +22,11 @@ from study.base.errors import StudyError
 from study.training.instruments import sampler as sampler_module
 from study.training.instruments.sampler import Tree, line, open_gpu, open_packages, read_rapl_joules, sampling
 from tests.conftest import ROOT
+from tests.waiting import has_ended, wait_for
 
 MIB = 2**20
 HOLDS_MEMORY = "held = bytearray(150 * 2**20); held[::4096] = b'x' * len(held[::4096]); print('held', flush=True); "
 WAITS = "import time; time.sleep(600)"
-
-
-def eventually(happens: Callable[[], bool]) -> bool:
-    """Whether it happens at all: the limit is there to end a test that would wait for ever."""
-    for _ in range(600):
-        if happens():
-            return True
-        time.sleep(0.05)
-    return False
-
-
-def ended(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 @contextmanager
@@ -66,8 +51,8 @@ def sampler(path: Path, pid: int) -> AbstractContextManager["subprocess.Popen[st
     return started("-m", "study.training.instruments.sampler", str(path), str(pid), "0")
 
 
-def at_least(path: Path, samples: int) -> bool:
-    return eventually(lambda: count(path) >= samples)
+def wait_for_samples(path: Path, samples: int) -> None:
+    wait_for(lambda: count(path) >= samples)
 
 
 def frame(seconds: list[float], **columns: Any) -> pd.DataFrame:
@@ -90,7 +75,7 @@ def test_a_sampler_sees_again_and_again_what_the_watched_process_holds(tmp_path:
     path = tmp_path / "samples.csv"
     begin = time.time()
     with python(HOLDS_MEMORY + WAITS) as watched, sampler(path, watched.pid) as process:
-        assert at_least(path, 15)
+        wait_for_samples(path, 15)
         process.terminate()
         assert process.wait() == 0
     samples = pd.DataFrame(read_samples(path))
@@ -139,9 +124,9 @@ def test_samples_are_ten_a_second_or_more_and_after_a_stall_go_on_from_then(
 def test_samples_stay_when_the_watched_process_is_killed_and_the_sampler_ends(tmp_path: Path) -> None:
     path = tmp_path / "samples.csv"
     with python(HOLDS_MEMORY + WAITS) as watched, sampler(path, watched.pid) as process:
-        assert at_least(path, 5)
+        wait_for_samples(path, 5)
         watched.send_signal(signal.SIGKILL)  # and not waited for: its number stays taken
-        assert eventually(lambda: process.poll() is not None)
+        wait_for(lambda: process.poll() is not None)
         assert process.returncode == 0
     samples = read_samples(path)
     assert len(samples["seconds"]) >= 5
@@ -179,10 +164,10 @@ def test_a_sampler_ends_with_the_process_that_started_it_and_watches_it(tmp_path
     with started("-c", code) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
-        assert at_least(path, 3)
-        assert not ended(pid)
+        wait_for_samples(path, 3)
+        assert not has_ended(pid)
         parent.kill()
-    assert eventually(lambda: ended(pid))
+    wait_for(lambda: has_ended(pid))
     assert count(path) >= 3
 
 
@@ -191,7 +176,7 @@ def test_sampling_stops_its_sampler_and_lets_errors_through(tmp_path: Path) -> N
     before = {child.pid for child in psutil.Process().children()}
     with pytest.raises(StudyError, match="planted"), sampling(path, 0):
         assert {child.pid for child in psutil.Process().children()} - before
-        assert at_least(path, 2)
+        wait_for_samples(path, 2)
         raise StudyError("planted")
     assert not {child.pid for child in psutil.Process().children()} - before
 
@@ -253,7 +238,7 @@ def test_a_busy_process_uses_about_one_core() -> None:
         before = times()
         tree.read(10.0)
         begun = times()
-        assert eventually(lambda: times().user - begun.user > 0.3)
+        wait_for(lambda: times().user - begun.user > 0.3)
         used = tree.read(11.0)  # the clock is ours: what the process used counts as used in one second
         after = times()
     assert used and used[0]
