@@ -7,17 +7,18 @@ Planted truths, fresh seeds; printed with exact 99% intervals.
 
 import argparse
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from study.analysis.answers.curve import fit_curve, means_of, spread_grows
+from study.analysis.answers.curve import CurveFit, curve_of_model, means_of, spread_grows
 from study.analysis.answers.law import Drifted, NoDifference, NoLaw, TooFewPoints, Turn
 from study.analysis.stats.fits import fit_laws
 from study.analysis.stats.laws import LogMeans, by_name
-from study.analysis.stats.log_model import fit_log_model
+from study.analysis.stats.log_model import fit_log_model, level_test
+from study.analysis.stats.optimum import optimum_of
 
 Array = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Array]
@@ -41,6 +42,16 @@ def studies(truth: Array, draw: Draw, rng: np.random.Generator, count: int) -> I
     """Times of ``count`` studies, each (runs, sizes)."""
     for _ in range(count):
         yield truth * np.exp(draw(rng, RUNS * len(truth)).reshape(RUNS, -1))
+
+
+def fit_curve(batch_sizes: Sequence[float], seconds: Sequence[float], blocks: Sequence[Hashable]) -> CurveFit:
+    """Return every law fitted to the runs, with the verdict on what they determine.
+
+    ``batch_sizes``, ``seconds`` and ``blocks`` have one entry for each run; a table without blocks gives all runs the
+    same one.
+    """
+    model = fit_log_model(seconds, batch_sizes, blocks)
+    return curve_of_model(model, model.levels, optimum_of(model), level_test(model))
 
 
 def means_of_runs(sizes: Sequence[float], seconds: Sequence[float]) -> LogMeans:

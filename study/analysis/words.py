@@ -220,13 +220,7 @@ def bytes_words(value: float) -> str:
     return f"{value / 2**30:.2f} GiB" if value >= 2**30 else f"{value / 2**20:.0f} MiB"
 
 
-FORMULAS = {
-    "constant": "T0",
-    "inverse": "T0 + A/b",
-    "power": "Tmin + c/b^alpha",
-    "rise": "T0 + A/b + g b",
-    "hinge": "max(A/b, T1 + B/b)",
-}
+FORMULAS = {"constant": "T0", "power": "Tmin + c/b^alpha", "rise": "T0 + A/b + g b"}
 
 
 def law_formula(name: str) -> str:

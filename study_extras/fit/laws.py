@@ -89,20 +89,19 @@ def as_text(fit: CurveFit, optimum: Optimum | None, name: str) -> str:
 
 def _laws(fit: CurveFit) -> list[str]:
     """Return the table of laws, aligned."""
-    rows = [("law", "AICc", "weight", "lack of fit p", "coefficients (95%)")]
+    rows = [("law", "AICc", "lack of fit p", "coefficients (95%)")]
     for law, fitted in fit.models.items():
         told = law != "power" or fitted.reported
         rows.append(
             (
                 law_formula(law),
                 "undefined" if fitted.aicc is None else f"{fitted.aicc:.1f}",
-                "-" if fitted.weight is None else f"{fitted.weight:.2f}",
                 "-" if fitted.lack_of_fit_p is None else f"{fitted.lack_of_fit_p:.2g}",
                 coefficients(fitted.coefficients, fitted.intervals) if told else "no finding",
             )
         )
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
-    return ["  " + "  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[4]]) for row in rows]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    return ["  " + "  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[3]]) for row in rows]
 
 
 def _fastest(optimum: Optimum | None, name: str, equal: bool) -> list[str]:

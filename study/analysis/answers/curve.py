@@ -1,6 +1,6 @@
 """The curve T(b) of a group: every law fitted to its points, and the verdict on what they determine."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from pydantic import Field
@@ -10,10 +10,10 @@ from study.analysis.answers.law import (
     Doubt,
     Drifted,
     EqualTimes,
+    Fall,
     NoDifference,
     Noise,
     NoLaw,
-    OtherLaw,
     PowerLaw,
     Rise,
     TooFewPoints,
@@ -22,10 +22,10 @@ from study.analysis.answers.law import (
     Verdict,
     Zigzag,
 )
-from study.analysis.stats.fits import Band, Fitted, Points, band_of, fit_laws, points_of, predict
+from study.analysis.stats.fits import Fitted, fit_laws, predict
 from study.analysis.stats.laws import CLOSE, Array, LogMeans, by_name
-from study.analysis.stats.log_model import DIFFERENCE, SIGNIFICANCE, LogModel, fit_log_model, level_test
-from study.analysis.stats.optimum import Optimum, has_noise, label, may_be_fastest, optimum_of
+from study.analysis.stats.log_model import DIFFERENCE, SIGNIFICANCE, LogModel
+from study.analysis.stats.optimum import Optimum, has_noise, label, may_be_fastest
 from study.base.strict import Strict
 
 NARROW = 0.5
@@ -43,8 +43,6 @@ class CurveFit(Strict):
     differs_p: float | None = Field(description="p of the F test that no batch size differs; null without replicates.")
     models: dict[str, Fitted]
     best: str | None = Field(description="The law with the smallest criterion; null where none has one.")
-    points: Points = Field(description="The means that the laws were fitted to, blocks taken out.")
-    band: Band | None = Field(description="Of the best law; null without a degree of freedom.")
     noise: Noise | None = Field(description="Whether the relative noise is even; null where the runs cannot tell.")
     verdict: Verdict = Field(description="What the points determine.")
 
@@ -52,16 +50,6 @@ class CurveFit(Strict):
     def power(self) -> Fitted:
         """The power law, which is the published one."""
         return self.models["power"]
-
-
-def fit_curve(batch_sizes: Sequence[float], seconds: Sequence[float], blocks: Sequence[Hashable]) -> CurveFit:
-    """Return every law fitted to the runs, with the verdict on what they determine.
-
-    ``batch_sizes``, ``seconds`` and ``blocks`` have one entry for each run; a table without blocks gives all runs the
-    same one.
-    """
-    model = fit_log_model(seconds, batch_sizes, blocks)
-    return curve_of_model(model, model.levels, optimum_of(model), level_test(model))
 
 
 def curve_of_model(
@@ -77,17 +65,27 @@ def curve_of_model(
     ``drift`` is the change along the order of execution, where one is shown.
     """
     named = {label(level): size for level, size in zip(model.levels, sizes, strict=True) if size is not None}
-    means = means_of(model, sizes)
-    return curve_of(
-        means,
-        differs_p=differs_p,
-        tied=sorted(named[name] for name in may_be_fastest(optimum, differs_p)) if optimum else [],
-        noise=noise_of(model.effects[model.places], model.fit.residuals),
-        drift=drift,
+    means, replicated = means_of(model, sizes), model.spare > 0
+    models = fit_laws(means)
+    known = {name: fit.aicc for name, fit in models.items() if fit.aicc is not None}
+    best = min(known, key=lambda name: known[name]) if known else None
+    spread, moved = float(np.exp(np.ptp(means.logs))), max(drift, 1 / drift) if drift else 1.0
+    drifted = Drifted(machine_change=moved, level_change=spread) if moved > spread else None
+    tied = {named[name] for name in may_be_fastest(optimum, differs_p)} if optimum else set()
+    equal_times = replicated and not has_noise(model)
+    verdict = EqualTimes() if equal_times else judge(models, means, best, differs_p, shape_of(means, tied), drifted)
+    models["power"] = models["power"].model_copy(update={"reported": isinstance(verdict, PowerLaw)})
+    return CurveFit(
+        observations=int(sum(runs for runs, size in zip(model.counts, sizes, strict=True) if size is not None)),
+        batch_sizes=len(means.sizes),
         spreads={name: float(np.sqrt(variance)) for name, variance in model.fit.variances.items()}
-        if model.spare > 0
+        if replicated
         else {},
-        equal_times=model.spare > 0 and not has_noise(model),
+        differs_p=differs_p,
+        models=models,
+        best=best,
+        noise=noise_of(model.effects[model.places], model.fit.residuals),
+        verdict=verdict,
     )
 
 
@@ -104,54 +102,17 @@ def means_of(model: LogModel, sizes: Sequence[float | None]) -> LogMeans:
         logs=model.effects[order],
         covariance=model.covariance[np.ix_(order, order)] if known else np.eye(len(order)),
         degrees=model.pair_degrees if known else 0.0,
-        counts=model.counts[order].astype(int).tolist(),
     )
 
 
-def curve_of(
-    means: LogMeans,
-    differs_p: float | None,
-    tied: Sequence[float],
-    noise: Noise | None = None,
-    drift: float | None = None,
-    spreads: Mapping[str, float] | None = None,
-    equal_times: bool = False,
-) -> CurveFit:
-    """Return every law fitted to the means, with the verdict on what they determine.
-
-    ``differs_p`` is p of the test that no size differs from another, None without replicates; ``tied`` are the sizes
-    that may be the fastest (95%), none without replicates; ``equal_times`` is whether repeated runs took equal times.
-    """
-    models = fit_laws(means)
-    known = {name: fit.aicc for name, fit in models.items() if fit.aicc is not None}
-    best = min(known, key=lambda name: known[name]) if known else None
-    spread = float(np.exp(np.ptp(means.logs)))
-    moved = max(drift, 1 / drift) if drift else 1.0
-    drifted = Drifted(machine_change=moved, level_change=spread) if moved > spread else None
-    verdict = judge(models, means, best, differs_p, shape_of(means, tied), drifted, equal_times)
-    models["power"] = models["power"].model_copy(update={"reported": isinstance(verdict, PowerLaw)})
-    return CurveFit(
-        observations=sum(means.counts),
-        batch_sizes=len(means.sizes),
-        spreads=dict(spreads or {}),
-        differs_p=differs_p,
-        models=models,
-        best=best,
-        points=points_of(means),
-        band=band_of(by_name(best), means) if best else None,
-        noise=noise,
-        verdict=verdict,
-    )
-
-
-def shape_of(means: LogMeans, tied: Sequence[float]) -> Turn | Rise | Zigzag | None:
+def shape_of(means: LogMeans, tied: Collection[float]) -> Turn | Rise | Zigzag | None:
     """Return what the levels show by themselves, whatever law describes them; None where that is a fall at most.
 
     ``tied`` holds the fastest size with 95% probability. Where the time falls and rises again once, the minimum of the
     curve lies between the neighbours of the fastest size.
     """
     sizes = means.sizes
-    places = [place for place, size in enumerate(sizes) if size in set(tied)]
+    places = [place for place, size in enumerate(sizes) if size in tied]
     if not places:
         return None
     if _turns_again(means):
@@ -184,18 +145,17 @@ def judge(
     means: LogMeans,
     best: str | None,
     differs_p: float | None,
-    shape: Turn | Rise | Zigzag | None = None,
-    drifted: Drifted | None = None,
-    equal_times: bool = False,
+    shape: Turn | Rise | Zigzag | None,
+    drifted: Drifted | None,
 ) -> Verdict:
     """Return what the laws that were fitted to ``means`` determine; ``best`` is the one with the smallest criterion.
 
-    ``shape`` is what the levels show by themselves, and ``drifted`` the verdict to give where no batch size differs
-    from another, if the machine changed by more than they do; ``equal_times`` is whether
-    repeated runs took equal times.
+    ``differs_p`` is p of the test that no size differs from another, None without replicates. ``shape`` is what the
+    levels show by themselves, and ``drifted`` the verdict to give where no batch size differs from another, if the
+    machine changed by more than they do.
     """
-    if equal_times:
-        return EqualTimes()
+    if shape and differs_p is not None and differs_p < DIFFERENCE:
+        return shape
     if all(fit.aicc is None for name, fit in models.items() if name != "constant") or best is None:
         return TooFewPoints()
     beats = _beats_constant(models, best)
@@ -203,12 +163,19 @@ def judge(
         return Unreplicated(law=best if beats else None)
     if differs_p >= DIFFERENCE:
         return drifted or NoDifference()
-    if isinstance(shape, Turn | Zigzag) or (shape and (best == "rise" or not beats)):
-        return shape
     if not beats:
         return NoLaw()
-    doubt = _doubt(models["power"], models[best])
-    return _power_law(models, best) if doubt is None else _other_law(models, best, doubt, means)
+    power, doubt = models["power"], _doubt(models["power"], models[best])
+    if doubt is None:
+        return PowerLaw(coefficients=power.coefficients, intervals=power.intervals)
+    over = np.exp(means.logs) / predict(by_name(best), models[best], np.array(means.sizes)) - 1
+    p = models[best].lack_of_fit_p
+    return Fall(
+        law=best,
+        doubt=doubt,
+        misses=float(np.abs(over).max()) if p is not None and p < SIGNIFICANCE else None,
+        alpha_interval=power.intervals.get("alpha"),
+    )
 
 
 def _beats_constant(models: Mapping[str, Fitted], best: str) -> bool:
@@ -229,29 +196,6 @@ def _doubt(power: Fitted, best: Fitted) -> Doubt | None:
     if interval is None or interval.low is None or interval.high is None or interval.high - interval.low >= NARROW:
         return "wide_interval"
     return None
-
-
-def _power_law(models: Mapping[str, Fitted], best: str) -> PowerLaw:
-    power, inverse, least = models["power"], models["inverse"].aicc, models[best].aicc
-    return PowerLaw(
-        coefficients=power.coefficients,
-        intervals=power.intervals,
-        inverse_fits=inverse is not None and least is not None and inverse <= least + CLOSE,
-    )
-
-
-def _other_law(models: Mapping[str, Fitted], best: str, doubt: Doubt, means: LogMeans) -> OtherLaw:
-    """Return what is found in place of the power law's exponent."""
-    over = np.exp(means.logs) / predict(by_name(best), models[best], np.array(means.sizes)) - 1
-    p = models[best].lack_of_fit_p
-    return OtherLaw(
-        law=best,
-        coefficients=models[best].coefficients,
-        intervals=models[best].intervals,
-        doubt=doubt,
-        misses=float(np.abs(over).max()) if p is not None and p < SIGNIFICANCE else None,
-        alpha_interval=models["power"].intervals.get("alpha"),
-    )
 
 
 FEWEST_SPARE = 8

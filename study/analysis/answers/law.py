@@ -6,16 +6,10 @@ from pydantic import Field
 
 from study.analysis.stats.fits import Bounds
 from study.analysis.stats.optimum import label
-from study.analysis.words import coefficients, interval, number, three_digits
+from study.analysis.words import coefficients, interval, three_digits
 from study.base.strict import Strict
 
-LAWS = {
-    "constant": "a constant",
-    "inverse": "T0 + A/b",
-    "power": "the power law",
-    "rise": "a curve that falls and rises again",
-    "hinge": "a curve with a bend",
-}
+LAWS = {"constant": "a constant", "power": "the power law", "rise": "a curve with a rising arm"}
 
 
 class TooFewPoints(Strict):
@@ -92,16 +86,13 @@ class PowerLaw(Strict):
     kind: Literal["power_law"] = "power_law"
     coefficients: dict[str, float]
     intervals: dict[str, Bounds]
-    inverse_fits: bool = Field(description="Whether T0 + A/b fits about as well, by its criterion.")
 
     def text(self) -> str:
         """Return the verdict in words."""
         text = f"Power law (s; 95%): Tmin + c/b^alpha with {coefficients(self.coefficients, self.intervals)}."
-        if not self.inverse_fits:
-            return text
         bounds = self.intervals["alpha"]
-        one = ": alpha = 1 is not excluded" if (bounds.low or 0) <= 1 <= (bounds.high or 1) else ""
-        return f"{text} T0 + A/b fits about as well{one}."
+        one = (bounds.low or 0) <= 1 <= (bounds.high or 1)
+        return f"{text} It does not exclude alpha = 1, a cost of each step and one of each image." if one else text
 
 
 class Turn(Strict):
@@ -140,13 +131,11 @@ class Zigzag(Strict):
 Doubt = Literal["another_law", "untested", "lack_of_fit", "wide_interval"]
 
 
-class OtherLaw(Strict):
-    """A law fits best, and the exponent of the power law is no finding."""
+class Fall(Strict):
+    """The time falls along the axis, and no rise after that shows; the exponent of the power law is no finding."""
 
-    kind: Literal["other_law"] = "other_law"
-    law: str
-    coefficients: dict[str, float]
-    intervals: dict[str, Bounds]
+    kind: Literal["fall"] = "fall"
+    law: str = Field(description="The law with the smallest criterion.")
     doubt: Doubt
     """Why the power law's coefficients are no findings: another law fits better; no replicates or too few levels to
     test it; it misses the means by more than the noise; the interval of alpha is too wide."""
@@ -157,21 +146,12 @@ class OtherLaw(Strict):
 
     def text(self) -> str:
         """Return the verdict in words."""
-        missing = f"alpha is no finding: {self._doubt()}."
+        power = self.law == "power"
+        told = f"The time falls, and {'the power law fits best' if power else 'no rise after that shows'}."
         if self.misses is not None:
-            missing = f"It misses a mean by {100 * self.misses:.2g}%, more than the noise; {missing}"
-        missing = f"{missing[0].upper()}{missing[1:]}"
-        if self.law == "inverse":
-            told = coefficients(self.coefficients, self.intervals)
-            return f"A cost for each step and one for each image (s; 95%): T0 + A/b with {told}. {missing}"
-        if self.law == "hinge":
-            bounds = self.intervals.get("bend")
-            ends = interval(bounds.low, bounds.high) if bounds else None
-            at = f"{number(self.coefficients['bend'])} (95%: {ends})" if ends else "a place that is not determined"
-            return f"The times bend at {at}: below it each step has its cost, above it each image. {missing}"
-        if self.law == "rise":
-            return f"A curve that falls and rises again fits best, but the times do not show both. {missing}"
-        return f"The time falls, and the power law fits best. {missing}"
+            misses = f"{'It' if power else 'The closest curve'} misses a mean by {100 * self.misses:.2g}%"
+            told = f"{told} {misses}, more than the noise."
+        return f"{told} The exponent alpha is no finding: {self._doubt()}."
 
     def _doubt(self) -> str:
         bounds = self.alpha_interval
@@ -186,17 +166,7 @@ class OtherLaw(Strict):
 
 
 Verdict = Annotated[
-    TooFewPoints
-    | Unreplicated
-    | EqualTimes
-    | Drifted
-    | NoDifference
-    | NoLaw
-    | PowerLaw
-    | Turn
-    | Rise
-    | Zigzag
-    | OtherLaw,
+    TooFewPoints | Unreplicated | EqualTimes | Drifted | NoDifference | NoLaw | PowerLaw | Turn | Rise | Zigzag | Fall,
     Field(discriminator="kind"),
 ]
 """What the points of T(b) determine."""
@@ -218,12 +188,8 @@ class Noise(Strict):
 
 
 def law_words(verdict: Verdict, x: str) -> str:
-    """Return a law that beats a constant in words: ``14.2 s + 380 s / batch size``; nothing without one."""
-    if not isinstance(verdict, PowerLaw | OtherLaw):
+    """Return the power law in words, where it is a finding: ``14.2 s + 380 s / batch size^0.52``; else nothing."""
+    if not isinstance(verdict, PowerLaw):
         return ""
     known = {name: three_digits(value) for name, value in verdict.coefficients.items()}
-    misses = verdict.misses if isinstance(verdict, OtherLaw) else None
-    within = f", but for {100 * misses:.2g}% at most" if misses else ""
-    if isinstance(verdict, PowerLaw):
-        return f"{known['Tmin']} s + {known['c']} s / {x}^{known['alpha']}"
-    return f"{known['T0']} s + {known['A']} s / {x}{within}" if verdict.law == "inverse" else ""
+    return f"{known['Tmin']} s + {known['c']} s / {x}^{known['alpha']}"

@@ -1,6 +1,6 @@
 """The blog's figure: bars with their times beside the line with the optimum marked; one row for each device.
 
-Of the study's law it shows the line, and the band of single runs.
+Of the study's law it shows the line.
 """
 
 from typing import Any
@@ -84,9 +84,6 @@ def _line(axes: Axes, levels: list[Level], group: Group, points: pd.DataFrame) -
         grid = np.geomspace(min(xs), max(xs), 100)
         times = predict(by_name(fit.best), fit.models[fit.best], grid)
         axes.plot(grid, times, "--", color=COLOURS[1], label=f"law: {law_formula(fit.best)}")
-        if fit.band:
-            label = "95% of single runs, by the law"
-            axes.fill_between(fit.band.x, fit.band.low, fit.band.high, color=COLOURS[1], alpha=0.15, label=label)
 
 
 def _alt(groups: list[Group], name: str) -> str:

@@ -1,9 +1,9 @@
-"""The candidate laws of T(b): a positive scale times a mixture of two columns, with one parameter of shape at most.
+"""The laws of T(b): a positive scale times a mixture of a constant and one column, whose shape one parameter sets.
 
-    log T(b) = log scale + log((1 - share) first(b) + share second(b)),    share = 1 / (1 + exp(-z))
+    log T(b) = log scale + log((1 - share) + share column(b)),    share = 1 / (1 + exp(-z))
 
-No coefficient is below zero. Sizes enter as b over their geometric mean, so that z and the parameter are of one size
-whatever b is. All is computed on logarithms, which neither overflow nor vanish.
+No coefficient is below zero. Sizes enter as u = log(b / their geometric mean), so that z and the parameter are of one
+size whatever b is. All is computed on logarithms, which neither overflow nor vanish.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 Array = NDArray[np.float64]
-Columns = tuple[Array, Array]
-ALPHAS = np.geomspace(0.02, 4.0, 97)
 LARGEST = 60.0
 """The z from which a share is 0 or 1: e^-60 of a time cannot be seen."""
 CLOSE = 2.0
@@ -36,80 +34,55 @@ def mixture(first: Array, second: Array, z: Array) -> Array:
 
 @dataclass(frozen=True)
 class Law:
-    """One candidate law."""
+    """One law."""
 
     name: str
     parameters: int
-    columns: Callable[[Array, Array], Columns]
-    """Logs of the two columns, shape (k, m), at u = log(b / reference) (m,) for each value (k,) of the parameter."""
+    column: Callable[[Array, Array], Array]
+    """Log of the column, at u for the parameter; the two are broadcast."""
     coefficients: Callable[[Array, Array, Array, float], dict[str, Array]]
-    """The coefficients in seconds, of the scales of the two columns, the parameter, and the reference."""
+    """The coefficients, of the seconds of the constant and of the column, the parameter, and the mean size."""
     seconds: Callable[[Mapping[str, float], Array], Array]
     """T(b), of the coefficients."""
-    grid: Callable[[Array], Array] = lambda u: np.zeros(1)
-    """Values of the parameter to begin from, for the u of the data; one where there is none."""
+    grid: Array
+    """Values of the parameter to begin from; one where there is none."""
     shape: str | None = None
-    """The coefficient that depends on the parameter alone."""
-
-    @property
-    def mixed(self) -> bool:
-        """Whether the second column is used."""
-        return self.parameters > 1
+    """The coefficient that is the parameter."""
 
 
 LAWS = (
     Law(
         "constant",
         1,
-        columns=lambda u, _: (0 * u[None], 0 * u[None]),
-        coefficients=lambda first, second, _, reference: {"T0": first},
+        column=lambda u, none: 0 * u * none,
+        coefficients=lambda constant, column, _, mean: {"T0": constant + column},
         seconds=lambda c, b: c["T0"] + 0 * b,
-    ),
-    Law(
-        "inverse",
-        2,
-        columns=lambda u, _: (0 * u[None], -u[None]),
-        coefficients=lambda first, second, _, reference: {"T0": first, "A": second * reference},
-        seconds=lambda c, b: c["T0"] + c["A"] / b,
+        grid=np.zeros(1),
     ),
     Law(
         "power",
         3,
-        columns=lambda u, alpha: (0 * u * alpha[:, None], -u * alpha[:, None]),
-        coefficients=lambda first, second, alpha, reference: {
-            "Tmin": first,
-            "c": second * reference**alpha,
+        column=lambda u, alpha: -alpha * u,
+        coefficients=lambda constant, column, alpha, mean: {
+            "Tmin": constant,
+            "c": column * mean**alpha,
             "alpha": alpha,
         },
         seconds=lambda c, b: c["Tmin"] + c["c"] * b ** -c["alpha"],
-        grid=lambda u: ALPHAS,
+        grid=np.geomspace(0.02, 4.0, 97),
         shape="alpha",
     ),
     Law(
         "rise",
         3,
-        columns=lambda u, z: (0 * u * z[:, None], mixture(-u, u, z[:, None])),
-        coefficients=lambda first, second, z, reference: {
-            "T0": first,
-            "A": second * share(-z) * reference,
-            "g": second * share(z) / reference,
+        column=lambda u, z: mixture(-u, u, z),
+        coefficients=lambda constant, column, z, mean: {
+            "T0": constant,
+            "A": column * share(-z) * mean,
+            "g": column * share(z) / mean,
         },
         seconds=lambda c, b: c["T0"] + c["A"] / b + c["g"] * b,
-        grid=lambda u: np.linspace(-LARGEST, LARGEST, 121),  # z of the part that rises, in what is not constant
-    ),
-    Law(
-        "hinge",
-        3,
-        columns=lambda u, bend: (np.maximum(bend[:, None] - u, 0.0), -u + 0 * bend[:, None]),
-        coefficients=lambda first, second, bend, reference: {
-            "A": (first * np.exp(bend) + second) * reference,
-            "T1": first,
-            "B": second * reference,
-            "bend": np.exp(bend) * reference,
-        },
-        seconds=lambda c, b: np.maximum(c["A"] / b, c["T1"] + c["B"] / b),
-        grid=lambda u: np.linspace(u.min(), u.max(), 65),  # where it may bend: at the largest size it is `inverse`
-        shape="bend",
+        grid=np.linspace(-LARGEST, LARGEST, 121),  # z of the part that rises, in what is not constant
     ),
 )
 
@@ -127,10 +100,7 @@ class LogMeans:
     logs: Array
     """Mean log seconds, shape (m,)."""
     covariance: Array
-    """Covariance of these means (m, m) in (log s)^2, up to an addition common to all entries: a shift of all means,
-    which is the machine's."""
+    """Covariance of these means (m, m) in (log s)^2."""
     degrees: float
     """Degrees of freedom of the estimate of the noise. Where they are 0 or less there are no replicates: the covariance
     is then the identity, and its scale is unknown."""
-    counts: list[int]
-    """Clean runs at each size."""

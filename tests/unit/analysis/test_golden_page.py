@@ -24,9 +24,9 @@ from study.analysis.answers.fastest import CannotSay, Fastest, NothingSucceeded,
 from study.analysis.answers.law import (
     Drifted,
     EqualTimes,
+    Fall,
     NoDifference,
     NoLaw,
-    OtherLaw,
     PowerLaw,
     Rise,
     TooFewPoints,
@@ -72,50 +72,26 @@ BATCH = "training.batch_size"
 TIME, LONE = Estimate(value=9.4567, low=8.58, high=10.4), Estimate(value=9.4567, low=None, high=None)
 TOGETHER = Estimate(value=9.4567, low=8.2, high=10.9)
 ALPHA, WIDE, TIGHT = Bounds(low=0.42, high=0.61), Bounds(low=None, high=2.5), Bounds(low=4.2, high=5.9)
-INVERSE, POWER = {"T0": 5.1, "A": 243.0}, {"c": 15.0, "alpha": 0.5, "Tmin": 5.0}
+POWER = {"c": 15.0, "alpha": 0.5, "Tmin": 5.0}
 
 VERDICTS: list[Verdict] = [
     TooFewPoints(),
     Unreplicated(law=None),
-    Unreplicated(law="inverse"),
+    Unreplicated(law="rise"),
     EqualTimes(),
     Drifted(machine_change=1.4, level_change=1.05),
     NoDifference(),
     NoLaw(),
-    PowerLaw(coefficients=POWER, intervals={"alpha": ALPHA, "Tmin": TIGHT, "c": WIDE}, inverse_fits=False),
-    PowerLaw(coefficients=POWER, intervals={"alpha": ALPHA, "Tmin": TIGHT, "c": WIDE}, inverse_fits=True),
-    PowerLaw(
-        coefficients=POWER, intervals={"alpha": Bounds(low=0.8, high=1.2), "Tmin": TIGHT, "c": WIDE}, inverse_fits=True
-    ),
+    PowerLaw(coefficients=POWER, intervals={"alpha": ALPHA, "Tmin": TIGHT, "c": WIDE}),
+    PowerLaw(coefficients=POWER, intervals={"alpha": Bounds(low=0.8, high=1.2), "Tmin": TIGHT, "c": WIDE}),
     Turn(low=32.0, high=128.0),
     Rise(),
     Zigzag(),
-    OtherLaw(
-        law="inverse",
-        coefficients=INVERSE,
-        intervals={"T0": TIGHT, "A": WIDE},
-        doubt="another_law",
-        misses=None,
-        alpha_interval=ALPHA,
-    ),
-    OtherLaw(
-        law="hinge",
-        coefficients={"bend": 5.26},
-        intervals={"bend": TIGHT},
-        doubt="lack_of_fit",
-        misses=0.042,
-        alpha_interval=ALPHA,
-    ),
-    OtherLaw(
-        law="rise",
-        coefficients=INVERSE,
-        intervals={"T0": TIGHT, "A": WIDE},
-        doubt="another_law",
-        misses=None,
-        alpha_interval=None,
-    ),
-    OtherLaw(law="power", coefficients=POWER, intervals={}, doubt="untested", misses=None, alpha_interval=None),
-    OtherLaw(law="power", coefficients=POWER, intervals={}, doubt="wide_interval", misses=None, alpha_interval=WIDE),
+    Fall(law="rise", doubt="another_law", misses=None, alpha_interval=ALPHA),
+    Fall(law="rise", doubt="lack_of_fit", misses=0.042, alpha_interval=ALPHA),
+    Fall(law="power", doubt="lack_of_fit", misses=0.042, alpha_interval=ALPHA),
+    Fall(law="power", doubt="untested", misses=None, alpha_interval=None),
+    Fall(law="power", doubt="wide_interval", misses=None, alpha_interval=WIDE),
 ]
 
 

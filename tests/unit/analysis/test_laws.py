@@ -10,12 +10,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from benchmarks.coverage_laws import U_SHAPES, means_of_runs, turn_of
-from study.analysis.answers.curve import CurveFit, fit_curve, noise_of
+from benchmarks.coverage_laws import U_SHAPES, fit_curve, means_of_runs, turn_of
+from study.analysis.answers.curve import CurveFit, noise_of
 from study.analysis.answers.law import (
+    Fall,
     NoDifference,
     NoLaw,
-    OtherLaw,
     PowerLaw,
     Rise,
     TooFewPoints,
@@ -27,7 +27,7 @@ from study.analysis.stats.fits import Fitted, fit_laws, predict
 from study.analysis.stats.laws import LAWS, Law, LogMeans, by_name
 from study.analysis.stats.log_model import fit_log_model
 from study.analysis.stats.optimum import Optimum, optimum_of
-from tests.chance import at_least
+from tests.chance import at_least, at_most
 from tests.conftest import repeats
 
 Array = NDArray[np.float64]
@@ -62,24 +62,21 @@ def test_the_least_squares_of_logarithms_are_those_of_scipy(law: Law) -> None:
     rng = np.random.default_rng(1)
     for _ in range(3):
         root = rng.normal(size=(5, 5)) * 0.05
-        means = LogMeans(SIZES.tolist(), rng.normal(2, 0.3, 5), root @ root.T + 0.001 * np.eye(5), 20, [5] * 5)
+        means = LogMeans(SIZES.tolist(), rng.normal(2, 0.3, 5), root @ root.T + 0.001 * np.eye(5), 20)
         ours = fit_laws(means, [law])[law.name]
         found = min(scipys(law, means, rng.uniform(size=3)) for _ in range(60))
-        # The bend's own place has corners, where scipy halts.
         assert ours.rss - 20 <= found * (1 + 1e-6) + 1e-9
-        assert ours.rss - 20 == pytest.approx(found, rel=1e-2 if law.name == "hinge" else 1e-5)
+        assert ours.rss - 20 == pytest.approx(found, rel=1e-5)
         residuals = means.logs - np.log(predict(law, ours, SIZES))
         assert ours.rss - 20 == pytest.approx(residuals @ np.linalg.solve(means.covariance, residuals), rel=1e-5)
 
 
 RANGES = {
     "constant": {"T0": 30.0},
-    "inverse": {"T0": 30.0, "A": 500.0},
     "power": {"Tmin": 30.0, "c": 500.0, "alpha": 4.0},
     "rise": {"T0": 30.0, "A": 500.0, "g": 0.2},
-    "hinge": {"T1": 30.0, "B": 500.0, "bend": 256.0},
 }
-LIMITS = {"alpha": (0.02, 4.0), "bend": (16.0, 256.0)}
+LIMITS = {"alpha": (0.02, 4.0)}
 
 
 def scipys(law: Law, means: LogMeans, start: Array) -> float:
@@ -91,8 +88,6 @@ def scipys(law: Law, means: LogMeans, start: Array) -> float:
 
     def residuals(values: Array) -> Array:
         given = dict(zip(ranges, values.tolist(), strict=True))
-        if law.name == "hinge":
-            given["A"] = given["T1"] * given["bend"] + given["B"]
         found: Array = root.T @ (means.logs - np.log(law.seconds(given, x) + 1e-12))
         return found
 
@@ -145,7 +140,6 @@ def test_sizes_in_the_ten_thousands_give_the_laws_of_small_ones() -> None:
     for law in LAWS:
         one, other = fit_laws(small, [law])[law.name], fit_laws(large, [law])[law.name]
         assert other.rss == pytest.approx(one.rss, rel=1e-6)
-        assert other.left_out_error == pytest.approx(one.left_out_error, rel=1e-4)
         assert predict(law, other, 1000 * SIZES) == pytest.approx(predict(law, one, SIZES), rel=1e-5)
 
 
@@ -165,11 +159,11 @@ def test_the_law_of_single_runs_over_three_decades_fits_both_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    ("truth", "best"), [("flat", {"constant"}), ("inverse", {"inverse", "power"}), ("root", {"power"}), ("u", {"rise"})]
+    ("truth", "best"), [("flat", "constant"), ("inverse", "power"), ("root", "power"), ("u", "rise")]
 )
-def test_the_planted_law_is_chosen(truth: str, best: set[str]) -> None:
+def test_the_planted_law_is_chosen(truth: str, best: str) -> None:
     chosen = [fitted(truth, seed, noise=0.03).best for seed in repeats(8, 20)]
-    assert sum(name in best for name in chosen) >= 0.75 * len(chosen), chosen
+    assert sum(name == best for name in chosen) >= 0.75 * len(chosen), chosen
 
 
 def test_flat_data_report_no_law() -> None:
@@ -186,18 +180,36 @@ def test_a_u_is_a_rise_and_no_power_law() -> None:
 
 
 def test_alpha_of_one_adds_that_it_is_not_excluded() -> None:
-    fits = [fitted("inverse", seed, noise=0.02) for seed in range(20)]
+    fits = [fitted("inverse", seed, noise=0.01) for seed in range(20)]
     told = [fit.verdict for fit in fits if isinstance(fit.verdict, PowerLaw)]
-    assert len(told) >= 3  # elsewhere the law without alpha is more than 2 AICc better, for it has one parameter less
-    assert all(verdict.inverse_fits for verdict in told)
+    assert len(told) >= 10
     assert [fit.power.reported for fit in fits] == [isinstance(fit.verdict, PowerLaw) for fit in fits]
-    rest = [fit.verdict for fit in fits if not isinstance(fit.verdict, PowerLaw)]
-    assert all(isinstance(verdict, OtherLaw) and verdict.law == "inverse" for verdict in rest)
+    held = [(one.intervals["alpha"].low or 0) <= 1 <= (one.intervals["alpha"].high or 0) for one in told]
+    assert ["not exclude alpha = 1" in one.text() for one in told] == held
+    assert any(held)
+
+
+HINGE = np.array([10.0, 7, 5, 5, 5])
+
+
+@pytest.mark.parametrize("noise", [0.005, 0.02, 0.05])
+def test_a_time_that_falls_and_stays_is_not_said_to_rise_again(noise: float) -> None:
+    """The curve with a rising arm fits it best, as none with a bend is fitted."""
+    rng = np.random.default_rng(5)
+    verdicts = [
+        fit_curve(np.tile(SIZES, 5).tolist(), (np.tile(HINGE, 5) * np.exp(rng.normal(0, noise, 25))).tolist(), [0] * 25)
+        .verdict
+        for _ in repeats(20, 100)
+    ]  # fmt: skip
+    assert sum(isinstance(verdict, Turn) for verdict in verdicts) <= at_most(0.05, len(verdicts))
+    falls = [verdict for verdict in verdicts if isinstance(verdict, Fall)]
+    assert len(falls) >= 0.9 * len(verdicts)
+    assert not any("again" in verdict.text() for verdict in falls)
 
 
 @pytest.mark.xdist_group("one simulation")
 @pytest.mark.parametrize(("truth", "law", "name", "value"), [
-    ("inverse", "inverse", "A", 240.0), ("inverse", "inverse", "T0", 5.0), ("u", "rise", "g", 80 / 64**2),
+    ("root", "power", "c", 60.0), ("root", "power", "Tmin", 5.0), ("u", "rise", "g", 80 / 64**2),
     ("root", "power", "alpha", 0.5), ("inverse", "power", "alpha", 1.0),
 ])  # fmt: skip
 def test_intervals_cover_the_planted_coefficient_as_often_as_they_say(
@@ -220,20 +232,6 @@ def fits_without_blocks(truth: str, law: str) -> list[Fitted]:
         seconds = TRUTHS[truth](sizes) * np.exp(rng.normal(0, 0.05, len(sizes)))
         found.append(fit_laws(means_of_runs(sizes.tolist(), seconds.tolist()), [by_name(law)])[law])
     return found
-
-
-def test_the_band_holds_new_runs_as_often_as_it_says() -> None:
-    """At the average block, which is known here: there is but one."""
-    rng = np.random.default_rng(11)
-    held = []
-    for _ in repeats(15, 40):
-        sizes = np.tile(SIZES, 5)
-        seconds = TRUTHS["u"](sizes) * np.exp(rng.normal(0, 0.05, len(sizes)))
-        band = fit_curve(sizes.tolist(), seconds.tolist(), [0] * len(sizes)).band
-        assert band is not None
-        new = TRUTHS["u"](np.array(band.x)) * np.exp(rng.normal(0, 0.05, len(band.x)))
-        held += ((np.array(band.low) <= new) & (new <= np.array(band.high))).tolist()
-    assert 0.91 <= np.mean(held) <= 0.98
 
 
 @pytest.mark.parametrize("shape", U_SHAPES)
@@ -267,7 +265,7 @@ def test_a_law_that_misses_the_means_is_not_named_without_saying_so() -> None:
     sizes = np.tile(SIZES, 5)
     seconds = (12 - 1.5 * np.log(sizes / 16) ** 1.3) * np.exp(np.random.default_rng(1).normal(0, 0.005, 25))
     verdict = fit_curve(sizes.tolist(), seconds.tolist(), [0] * 25).verdict
-    assert isinstance(verdict, OtherLaw)
+    assert isinstance(verdict, Fall)
     assert verdict.misses is not None
     assert 0.02 < verdict.misses < 0.5
 
@@ -282,9 +280,13 @@ def test_two_sizes_are_described_by_no_law() -> None:
 
 def test_three_sizes_leave_the_laws_of_three_coefficients_untested() -> None:
     fit = fit_curve([16.0, 32.0, 64.0] * 4, [20.0, 12.0, 8.0, 20.4, 12.2, 8.1, 19.7, 11.9, 7.9, 20.1, 12, 8], [0] * 12)
-    assert {name for name, law in fit.models.items() if law.aicc is not None} == {"constant", "inverse"}
-    assert isinstance(fit.verdict, OtherLaw)
-    assert (fit.verdict.law, fit.verdict.doubt) == ("inverse", "untested")
+    assert {name for name, law in fit.models.items() if law.aicc is not None} == {"constant"}
+    assert isinstance(fit.verdict, TooFewPoints)
+
+
+def test_three_sizes_that_fall_and_rise_are_said_to_do_so_without_a_law() -> None:
+    fit = fit_curve([16.0, 32.0, 64.0] * 4, [20.0, 8.0, 12.0, 20.4, 8.1, 12.2, 19.7, 7.9, 11.9, 20.1, 8, 12], [0] * 12)
+    assert fit.verdict == Turn(low=16.0, high=64.0)
 
 
 @pytest.mark.parametrize(("way", "slope"), [("even", 0.0), ("grows", 1.0), ("shrinks", -1.0)])

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.coverage_laws import fit_curve
 from study.analysis.answers.contrast import Contrast, NoRatio, contrast_of
-from study.analysis.answers.curve import curve_of_model, fit_curve
+from study.analysis.answers.curve import curve_of_model
 from study.analysis.answers.law import Drifted, NoDifference
 from study.analysis.stats.equivalence import equivalent_to, sensitivity_of
 from study.analysis.stats.groups import drift_of
