@@ -1,7 +1,9 @@
-"""How tests wait: until something is so, or for the end of a process. A limit ends one that would wait for ever."""
+"""How tests wait: until something is so, or for the end of processes. A limit ends one that would wait for ever."""
 
+import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import psutil
 
@@ -20,3 +22,14 @@ def has_ended(process: int) -> bool:
         return psutil.Process(process).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
+
+
+def at_work(folder: Path) -> list[str]:
+    """Return the command line of everything that was started in the folder and is still there, but for this process."""
+    return [
+        " ".join(process.info["cmdline"] or [])
+        for process in psutil.process_iter(["cmdline", "cwd", "status"])
+        if process.info["cwd"] == str(folder)
+        and process.info["status"] != psutil.STATUS_ZOMBIE
+        and process.pid != os.getpid()
+    ]

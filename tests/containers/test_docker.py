@@ -34,8 +34,8 @@ from study.training.models.build import backbone
 from tests.conftest import MNIST_CNN, TRANSFER, UNWATCHED, plan_at, write_mnist, write_photos
 from tests.containers.conftest import Built, left_over, scratch_folders
 from tests.unit.base.test_fork_server import ForkServer, attacked, names
-from tests.waiting import wait_for
-from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, at_work, copy_checkout
+from tests.waiting import at_work, wait_for
+from tests.workflow.conftest import OWN_MODEL, RECORDS, Checkout, copy_checkout
 from tests.workflow.test_pipeline import append
 
 # They share an engine, in which one container of a run's name may be; and the first of them builds the images.

@@ -226,15 +226,6 @@ class Checkout:
         return [one.pid for one in found if one.info == {"name": "study-job", "cwd": str(self.root)}]
 
 
-def at_work(root: Path) -> list[str]:
-    """Return the command line of everything that was started in the checkout and is still there."""
-    return [
-        " ".join(process.info["cmdline"] or [])
-        for process in psutil.process_iter(["cmdline", "cwd", "status"])
-        if process.info["cwd"] == str(root) and process.info["status"] != psutil.STATUS_ZOMBIE
-    ]
-
-
 def copy_checkout(root: Path) -> Checkout:
     """Copy what a run of the pipeline needs."""
     for folder in FOLDERS:

@@ -22,7 +22,8 @@ from pathlib import Path
 
 import psutil
 
-from tests.workflow.conftest import Checkout, at_work, copy_checkout
+from tests.waiting import at_work
+from tests.workflow.conftest import Checkout, copy_checkout
 
 VICTIMS = ("everything", "snakemake", "client", "study-run", "study-job", "study-supervise", "study-server", "any")
 """The whole group, Snakemake, its command for a step, or whoever has that name: a launcher, a training, what forks.

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.waiting import wait_for
-from tests.workflow.conftest import OWN_MODEL, Checkout, at_work
+from tests.waiting import at_work, wait_for
+from tests.workflow.conftest import OWN_MODEL, Checkout
 
 pytestmark = pytest.mark.thorough
 

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import psutil
 import pytest
 
 from study.artifacts.layout import Results
@@ -14,7 +13,7 @@ from study.base.files import package_sha256
 from study.base.step import FORK_SERVERS
 from study.host.fork_servers import can_fork, start_fork_servers
 from tests.conftest import ROOT
-from tests.waiting import wait_for
+from tests.waiting import at_work, wait_for
 
 
 def refused(number: int) -> int:
@@ -51,8 +50,7 @@ def test_a_start_that_is_killed_before_its_fork_servers_have_begun_leaves_none(t
     environment = dict(os.environ) | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], env=environment, cwd=tmp_path)
     assert done.returncode == -signal.SIGKILL
-    there = str(tmp_path)
-    wait_for(lambda: not [one for one in psutil.process_iter(["cwd"]) if one.info["cwd"] == there])
+    wait_for(lambda: not at_work(tmp_path))
 
 
 @pytest.mark.skipif(not can_fork(), reason="this system has no fork servers")

@@ -5,14 +5,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
-import psutil
 import pytest
 import torch
 import yaml as pyyaml
@@ -45,6 +43,7 @@ from tests.errors import refused
 from tests.examples import results_of
 from tests.unit.artifacts.test_records import make_record
 from tests.unit.training.gloo_ranks import draw, one_batch_less, overlapping_shards, shards_with_a_gap, train_together
+from tests.waiting import at_work, wait_for
 
 PHOTOS = {"source": "generated", "classes": 2, "channels": 1, "image_size": 28}
 ON_A_GPU: dict[str, str | None] = {"cpu": None, "cuda": None}
@@ -351,16 +350,6 @@ class Launched:
         self.start(words).wait(300)
         return JobResult.model_validate_json((self.folder / RESULT).read_text())
 
-    def left(self) -> list[psutil.Process]:
-        """What is still at work in its folder ten seconds later."""
-        latest = time.monotonic() + 10
-        while time.monotonic() < latest:
-            here = [one for one in psutil.process_iter(["cwd"]) if one.info["cwd"] == str(self.folder)]
-            if not (left := [one for one in here if one.pid != os.getpid()]):
-                break
-            time.sleep(0.1)
-        return left
-
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has fork servers")
 class TestForkedRanks:
@@ -386,7 +375,7 @@ class TestForkedRanks:
         assert found["-c"][0] == found["-m"][0]
         assert found["-c"][1] == {" ".join([sys.executable, "-c", FORKED, "job.json", "."])}
         assert all("study.training.distributed.rank" in seen for seen in found["-m"][1])
-        assert launched.left() == []
+        wait_for(lambda: not at_work(tmp_path), 10)
 
     def test_the_launcher_asks_for_no_gpu_before_it_forks_its_ranks(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def asked() -> bool:
@@ -401,17 +390,16 @@ class TestForkedRanks:
         result = launched.result(["-c", FORKED])
         assert (result.outcome, result.message) == ("failed", "rank 1 of 2 was ended by SIGKILL")
         assert not result_file(tmp_path, 0).exists()
-        assert launched.left() == []
+        wait_for(lambda: not at_work(tmp_path), 10)
 
     def test_ranks_end_with_the_process_of_the_run(self, tmp_path: Path) -> None:
         launched = Launched(tmp_path, "time.sleep(3600)")
         process = launched.start(["-c", FORKED])
-        while not all((tmp_path / f"seen-{rank}").exists() for rank in range(2)):
-            assert process.poll() is None
-            time.sleep(0.1)
+        wait_for(lambda: process.poll() is not None or len(list(tmp_path.glob("seen-?"))) == 2, 60)
+        assert process.poll() is None
         process.kill()
         process.wait()
-        assert launched.left() == []
+        wait_for(lambda: not at_work(tmp_path), 10)
 
 
 @pytest.mark.timeout(60)
