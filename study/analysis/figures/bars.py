@@ -7,7 +7,6 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.transforms import Affine2D
 
 from study.analysis.figures.rows import lines_of
 from study.analysis.figures.style import PALETTE, canvas, font, letters, plot, width_of
@@ -97,17 +96,15 @@ def bars_chart(chart: BarsChart) -> Chart | None:
     return Chart(chart.title, chart.subtitle, chart.caption, wide, narrow, key)
 
 
-def draw(chart: BarsChart, width: int, key: bool = False) -> Figure:
-    """Return the chart as a figure of ``width`` pixels, with its ``key`` below; each bar stands below its label."""
+def draw(chart: BarsChart, width: int, below: float = 0.0) -> Figure:
+    """Return the chart as a figure of ``width`` pixels, with room ``below``; each bar stands below its label."""
     totals = [f"{three_digits(sum(bar.parts.values()))} s" for bar in chart.bars]
     room = width - max(map(width_of, totals)) - GAP
     names = [lines_of(bar.label, room, "bold") for bar in chart.bars]
     titles = {title: lines_of(title, width) for title in chart.groups if title}
     height = sum(LINE * len(lines) + 2 + BAR + GAP for lines in names)
     height += sum(LINE * len(lines) + GAP for lines in titles.values())
-    below = _key(chart, width) if key else []
-    figure = canvas(width, height + (below[-1][2] + GAP if below else 0))
-    figure.set_frameon(key)
+    figure = canvas(width, height + below)
     axes = plot(figure, 0, width, 0, height)
     axes.set(xlim=(0, max(sum(bar.parts.values()) for bar in chart.bars)), xticks=[])
     y, told = 0.0, iter(zip(names, totals, strict=True))
@@ -123,25 +120,7 @@ def draw(chart: BarsChart, width: int, key: bool = False) -> Figure:
             y += LINE * len(lines) + 2
             _bar(axes, bar, chart.parts, y, width)
             y += BAR + GAP
-    for part, x, under in below:
-        words, colour = chart.parts[part]
-        box = Rectangle((x, height + under - 10), 10, 10, facecolor=PALETTE[colour], linewidth=0)
-        box.set_transform(Affine2D().scale(width / axes.get_xlim()[1], 1).inverted() + axes.transData)
-        box.set_clip_on(False)
-        axes.add_artist(box)
-        letters(figure, words, x + 16, height + under, "small", "muted")
     return figure
-
-
-def _key(chart: BarsChart, width: int) -> list[tuple[str, float, float]]:
-    """Return where the words of each part stand below the bars: x, and the baseline from the last bar."""
-    places, x, y = [], 0.0, LINE
-    for part in chart.shown:
-        wide = width_of(chart.parts[part][0], "small") + 32
-        x, y = (0.0, y + LINE) if x + wide > width else (x, y)
-        places.append((part, x, y))
-        x += wide
-    return places
 
 
 def brief(bars: Sequence[Bar]) -> tuple[Bar, ...]:

@@ -1,11 +1,12 @@
 """The parts of each mean of a study, for the page and as a file."""
 
 import pandas as pd
+from matplotlib.patches import Patch
 
 from study.analysis.analysis import Analysis
 from study.analysis.figures import bars
 from study.analysis.figures.bars import Bar, BarsChart
-from study.analysis.figures.style import WIDE, Drawn
+from study.analysis.figures.style import PALETTE, WIDE, Drawn
 from study.analysis.rows import Levelled, graph_warm_up_sentence, level_rows, parts_of
 from study.analysis.words import number, place_words
 from study.artifacts.plan import Plan
@@ -14,6 +15,8 @@ CAPTION = (
     "The mean of each setting, by the shares of its runs' time, all on one scale. Rest is the time outside the steps: "
     "ends of epochs, start and end of the loader's workers."
 )
+KEY_COLUMNS, KEY_ROW = 4, 18.0
+"""The key of the file: its columns, and the pixels of a row."""
 ON_A_GPU = " On a GPU the parts of a step are in the device's own timeline: it waits where it has no data."
 
 
@@ -38,4 +41,8 @@ def draw(plan: Plan, frame: pd.DataFrame, analysis: Analysis) -> Drawn | None:
         for bar in own:
             largest = max(bar.parts, key=bar.parts.__getitem__)
             told.append(f"{group}, {bar.label}: {number(sum(bar.parts.values()))} s, most {chart.parts[largest][0]}")
-    return Drawn(bars.draw(chart, WIDE, key=True), chart.title, chart.caption, f"Bars of parts. {'; '.join(told)}.")
+    key = [Patch(facecolor=PALETTE[colour], label=words) for words, colour in map(chart.parts.__getitem__, chart.shown)]
+    figure = bars.draw(chart, WIDE, below=KEY_ROW * (1 + -(-len(key) // KEY_COLUMNS)))
+    figure.set_frameon(True)
+    figure.legend(handles=key, loc="lower left", ncols=KEY_COLUMNS, frameon=False)
+    return Drawn(figure, chart.title, chart.caption, f"Bars of parts. {'; '.join(told)}.")
