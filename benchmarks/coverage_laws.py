@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from study.analysis.answers.curve import CurveFit, curve_of_model, means_of, spread_grows
+from study.analysis.answers.curve import CurveFit, curve_of_model, means_of, noise_of
 from study.analysis.answers.law import Drifted, NoDifference, NoLaw, TooFewPoints, Turn
 from study.analysis.stats.fits import fit_laws
 from study.analysis.stats.laws import LogMeans, by_name
@@ -85,8 +85,8 @@ def turn_of(sizes: Array, times: Array) -> Turn | None:
 def noise_called_uneven(sizes: Array, times: Array) -> bool:
     """Whether the noise model's test finds that the spread changes with the time."""
     logs = np.log(times)
-    found = spread_grows(np.tile(logs.mean(0), len(times)), (logs - logs.mean(0)).ravel())
-    return found is not None and found[0] < 0.05
+    found = noise_of(np.tile(logs.mean(0), len(times)), (logs - logs.mean(0)).ravel())
+    return found is not None and found.way != "even"
 
 
 def line(name: str, hits: int, studies: int) -> str:

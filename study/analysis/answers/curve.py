@@ -130,14 +130,11 @@ def _turns_again(means: LogMeans) -> bool:
     least, count = int(means.logs.argmin()), len(means.sizes)
     critical = float(-special.stdtrit(means.degrees, SIGNIFICANCE / (count * (count - 1) / 2)))
     own = np.diag(means.covariance)
-    for other in range(1, count):
-        one = np.arange(other)
-        change = means.logs[other] - means.logs[one]
-        error = own[one] + own[other] - 2 * means.covariance[one, other]
-        wrong = change if other <= least else np.where(one >= least, -change, 0.0)
-        if ((wrong > critical * np.sqrt(np.maximum(error, 0.0))) & (error > 0)).any():
-            return True
-    return False
+    one, other = np.triu_indices(count, 1)
+    change = means.logs[other] - means.logs[one]
+    error = own[one] + own[other] - 2 * means.covariance[one, other]
+    wrong = np.where(other <= least, change, np.where(one >= least, -change, 0.0))
+    return bool(((wrong > critical * np.sqrt(np.maximum(error, 0.0))) & (error > 0)).any())
 
 
 def judge(
@@ -204,12 +201,12 @@ APART = 3.0
 """The range of the levels over the noise, below which a far run moves its level and the spread there together."""
 
 
-def spread_grows(levels: Array, residuals: Array) -> tuple[float, float] | None:
-    """Return p of the test that the spread of residuals (n,) does not change with ``levels`` (n,), and the slope.
+def noise_of(levels: Array, residuals: Array) -> Noise | None:
+    """Return whether the noise is even, grows or shrinks with the time, of each run's mean log seconds and residual.
 
-    ``levels`` are each run's mean log seconds. The test is the regression of the distance from the level's median on
-    the level (the trend form of Brown and Forsythe 1974), which few runs and far ones do not mislead. It is None with
-    too few runs, with levels that hardly differ, or without noise.
+    The test is the regression of the distance from the level's median on the level (the trend form of Brown and
+    Forsythe 1974), which few runs and far ones do not mislead. It is None with too few runs, with levels that hardly
+    differ, or without noise.
     """
     distinct, place = np.unique(levels, return_inverse=True)
     if len(levels) - len(distinct) < FEWEST_SPARE or np.ptp(levels) <= APART * residuals.std():
@@ -220,13 +217,5 @@ def spread_grows(levels: Array, residuals: Array) -> tuple[float, float] | None:
     if not kept.any() or np.ptp(distances[kept]) <= 0:
         return None
     found = stats.linregress(levels[kept], distances[kept])
-    return float(found.pvalue), float(found.slope)
-
-
-def noise_of(levels: Array, residuals: Array) -> Noise | None:
-    """Return whether the noise is even, grows or shrinks with the time; None where the runs cannot tell."""
-    found = spread_grows(levels, residuals)
-    if found is None:
-        return None
-    p, slope = found
-    return Noise(p=p, way="even" if p >= SIGNIFICANCE else "grows" if slope > 0 else "shrinks")
+    even = found.pvalue >= SIGNIFICANCE
+    return Noise(p=float(found.pvalue), way="even" if even else "grows" if found.slope > 0 else "shrinks")
