@@ -177,8 +177,6 @@ class Timing(Strict):
     """Share of time in which any kernel ran, mean over the samples of the run."""
     cpu_percent: Annotated[Percent, Resource("CPUs busy", "percent")] = None
     """Load of the whole machine, mean over the samples of the run."""
-    process_cpu_percent: Percent = None
-    """Load of the run's processes, mean over the samples; 100 for each core."""
     peak_device_allocated_bytes: Annotated[Bytes, Resource("device memory, tensors", "bytes")] = None
     """Peak of the memory held by torch's tensors, in the first process."""
     peak_all_device_allocated_bytes: Annotated[
@@ -194,13 +192,10 @@ class Timing(Strict):
     """Peak of the memory held by torch's allocator, in the first process."""
     peak_all_device_reserved_bytes: Bytes = None
     """`peak_device_reserved_bytes`, summed over the processes."""
-    peak_device_process_bytes: Bytes = None
-    """Peak of the device's memory held by all processes that compute on it."""
     peak_host_resident_bytes: Annotated[Bytes, Resource("host memory without workers", "bytes")] = None
     """Peak resident memory of the first process, without its workers."""
     peak_all_host_resident_bytes: Bytes = None
     """`peak_host_resident_bytes`, summed over the processes."""
-    least_available_memory_bytes: Bytes = Field(None, description="Least memory that the machine had available.")
 
     energy_joules: Annotated[float | None, Unit("J"), Resource("energy (J)", "number")] = None
     """Energy of the GPU, or of the processor packages in a run on a CPU."""

@@ -72,7 +72,7 @@ def summary_of(record: Record, path: Path) -> Sampled | None:
         samples = read_samples(record, path)
     except StudyError as error:
         return str(error)
-    return None if samples is None else telemetry_table.summarise(samples, *window)
+    return None if samples is None else telemetry_table.summarise(samples, *window, record.settings.device)
 
 
 def _window(measured: Measurement) -> tuple[float, float] | None:

@@ -20,7 +20,6 @@ from study.analysis.table.steps import (
     steady_steps,
     warm_up_extra,
 )
-from study.analysis.table.telemetry import TelemetrySummary
 from study.artifacts.plan import Plan
 from study.artifacts.record import DataUsed, Record
 from study.artifacts.run import Run
@@ -33,12 +32,12 @@ KEYS = ("training.batch_size",)
 """Dotted keys that are columns of every table, whether they are factors of the study or not."""
 
 
-Sampled = TelemetrySummary | str
-"""The summary of a run's telemetry, or the reason why its samples are not used."""
-
-
 Values = dict[str, Any]
 """What a record tells, by column."""
+
+
+Sampled = Values | str
+"""What the samples of a run tell, or the reason why they are not used."""
 
 
 TYPES = {name: dtype(name) for name in Timing.model_fields}
@@ -84,9 +83,9 @@ def as_table(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     return pd.concat([pd.DataFrame(floats, columns=numbers, index=rest.index), rest], axis=1)[names].copy()
 
 
-def values_of(record: Record, summary: Sampled | None) -> Values:
-    """Return what a record and the summary of its telemetry tell."""
-    values = _recorded(record) | _sampled(summary, record.settings)
+def values_of(record: Record, sampled: Sampled | None) -> Values:
+    """Return what a record and its telemetry tell."""
+    values = _recorded(record) | _sampled(sampled, record.settings)
     measured = record.measurement
     if measured and measured.inference:
         return values | _inferred(measured, measured.inference)
@@ -164,30 +163,12 @@ def _sampled_peak(values: Mapping[str, Any]) -> dict[str, Any]:
     return {"peak_device_used_bytes": None} if used is not None and reserved is not None and used < reserved else {}
 
 
-def _sampled(summary: Sampled | None, settings: Settings) -> dict[str, Any]:
+def _sampled(sampled: Sampled | None, settings: Settings) -> Values:
     """Return the columns of the samples; none for a run without samples."""
-    if summary is None:
-        return {}
-    if isinstance(summary, str):
-        return {"samples_refused": summary}
-    energy = summary.gpu_energy if settings.device == "cuda" else summary.cpu_energy
+    if isinstance(sampled, str):
+        return {"samples_refused": sampled}
     # The process still holds the host memory of the training before an inference, so its peak is not the inference's.
-    resident = None if settings.task == "inference" else summary.peak_process_resident_bytes
-    return {
-        "cpu_percent": summary.mean_cpu_percent,
-        "process_cpu_percent": summary.mean_process_cpu_percent,
-        "peak_tree_resident_bytes": resident,
-        "least_available_memory_bytes": summary.least_available_memory_bytes,
-        "gpu_utilisation_percent": summary.mean_gpu_utilisation_percent,
-        "peak_device_used_bytes": summary.peak_gpu_memory_used_bytes,
-        "peak_device_process_bytes": summary.peak_gpu_process_memory_bytes,
-        "sm_clock_mhz": summary.mean_gpu_sm_clock_mhz,
-        "gpu_temperature_celsius": summary.max_gpu_temperature_celsius,
-        "throttle_reasons": "; ".join(summary.throttle_reasons or []) or None,
-        "energy_joules": energy.joules,
-        "energy_method": energy.method,
-        "energy_refused": energy.refused,
-    }
+    return (sampled or {}) | ({"peak_tree_resident_bytes": None} if settings.task == "inference" else {})
 
 
 def _software(record: Record) -> str:

@@ -1,4 +1,4 @@
-"""Telemetry of one run on the host side: it turns samples into a table and a summary.
+"""Telemetry of one run on the host side: it turns samples into columns of the table.
 
 A GPU's power reading is unreliable. On recent cards nvidia-smi and NVML see the power only during about a quarter of
 the time (https://arxiv.org/abs/2312.02741), so its integral may be far off, most of all for short loads. The energy
@@ -6,16 +6,17 @@ counter covers the whole time, but ticks about every 100 ms. Hence the counter i
 always named, and a window under 2 s gets no number.
 """
 
+import functools
+import operator
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import Field
 
 from study.artifacts.telemetry import COLUMNS
-from study.base.strict import Strict
 
 Array = NDArray[np.float64]
 SHORTEST_WINDOW_SECONDS = 2.0
@@ -37,70 +38,45 @@ THROTTLE_WORDS = {
 """NVML's names of the causes of a low clock (nvml.h, nvmlClocksEventReasons). Idleness is not one of them."""
 
 
-class Energy(Strict):
+@dataclass(frozen=True)
+class Energy:
     """Energy of one window in joules, with its method, or the reason for its absence."""
 
     joules: float | None = None
     method: Literal["counter", "power", "rapl"] | None = None
     """`counter`: NVML's energy counter. `power`: NVML's power readings, integrated. `rapl`: the processor's energy
     counter."""
-    refused: str | None = Field(None, description="Reason for the absence of a number, as a sentence.")
+    refused: str | None = None
 
 
-class TelemetrySummary(Strict):
-    """Summary of the telemetry within one window; null if no sample has the value."""
+def summarise(frame: pd.DataFrame, start: float, end: float, device: str) -> dict[str, Any]:
+    """Return what samples (columns ``COLUMNS``) from ``start`` to ``end``, both in epoch seconds, tell of a run.
 
-    samples: int
-    window_seconds: float
-    mean_cpu_percent: float | None = Field(description="Mean load of the whole machine, 0 to 100.")
-    mean_process_cpu_percent: float | None
-    """Mean load of the run and its workers, 100 for each core."""
-    peak_process_resident_bytes: int | None
-    """Peak of the resident sets of the run and its workers, summed: pages that they share count in each."""
-    least_available_memory_bytes: int | None
-    mean_gpu_utilisation_percent: float | None
-    peak_gpu_memory_used_bytes: int | None = Field(description="Peak memory in use on the whole device.")
-    peak_gpu_process_memory_bytes: int | None
-    """Peak memory of all processes that compute on the device."""
-    mean_gpu_sm_clock_mhz: float | None
-    max_gpu_temperature_celsius: float | None
-    throttle_reasons: list[str] | None
-    """Causes of a low clock at any time in the window, in NVML's words."""
-    gpu_energy: Energy
-    cpu_energy: Energy = Field(description="Energy of the processor packages, without their memory.")
-
-
-def summarise(frame: pd.DataFrame, start: float, end: float) -> TelemetrySummary:
-    """Return the summary of samples (columns ``COLUMNS``) from ``start`` to ``end``, both in epoch seconds."""
+    The keys are columns of the table of timings; a value is None where no sample has one. The energy is that of the
+    ``device`` that trained: of the GPUs, or of the processor packages without their memory.
+    """
     # Arrays: a study has thousands of these tables, and pandas takes longer to choose a column than to add it up.
     whole = dict(zip(COLUMNS, frame[list(COLUMNS)].to_numpy(float).T, strict=True))
     inside = (whole["seconds"] >= start) & (whole["seconds"] <= end)
     window = {name: values[inside] for name, values in whole.items()}
-    return TelemetrySummary(
-        samples=len(window["seconds"]),
-        window_seconds=end - start,
-        mean_cpu_percent=_mean(window["cpu_percent"]),
-        mean_process_cpu_percent=_mean(window["process_cpu_percent"]),
-        peak_process_resident_bytes=_bytes(_most(window["process_resident_bytes"])),
-        least_available_memory_bytes=_bytes(_least(window["available_memory_bytes"])),
-        mean_gpu_utilisation_percent=_mean(window["gpu_utilisation_percent"]),
-        peak_gpu_memory_used_bytes=_bytes(_most(window["gpu_memory_used_bytes"])),
-        peak_gpu_process_memory_bytes=_bytes(_most(window["gpu_process_memory_bytes"])),
-        mean_gpu_sm_clock_mhz=_mean(window["gpu_sm_clock_mhz"]),
-        max_gpu_temperature_celsius=_most(window["gpu_temperature_celsius"]),
-        throttle_reasons=throttle_words(_known(window["gpu_throttle_reasons"]).astype("int64").tolist()),
-        gpu_energy=_gpu_energy(whole, start, end),
-        cpu_energy=_cpu_energy(whole, start, end),
-    )
+    energy = (_gpu_energy if device == "cuda" else _cpu_energy)(whole, start, end)
+    return {
+        "cpu_percent": _mean(window["cpu_percent"]),
+        "peak_tree_resident_bytes": _bytes(_most(window["process_resident_bytes"])),
+        "gpu_utilisation_percent": _mean(window["gpu_utilisation_percent"]),
+        "peak_device_used_bytes": _bytes(_most(window["gpu_memory_used_bytes"])),
+        "sm_clock_mhz": _mean(window["gpu_sm_clock_mhz"]),
+        "gpu_temperature_celsius": _most(window["gpu_temperature_celsius"]),
+        "throttle_reasons": "; ".join(throttle_words(_known(window["gpu_throttle_reasons"]).astype("int64"))) or None,
+        "energy_joules": energy.joules,
+        "energy_method": energy.method,
+        "energy_refused": energy.refused,
+    }
 
 
-def throttle_words(masks: Iterable[int]) -> list[str] | None:
-    """Return the union of NVML's bit masks in words, without idleness, or None if there is no mask."""
-    union, any_mask = 0, False
-    for mask in masks:
-        union, any_mask = union | int(mask), True
-    if not any_mask:
-        return None
+def throttle_words(masks: Iterable[int]) -> list[str]:
+    """Return the union of NVML's bit masks in words, without idleness."""
+    union = functools.reduce(operator.or_, map(int, masks), 0)
     bits = [1 << place for place in range(union.bit_length()) if union >> place & 1]
     return [THROTTLE_WORDS.get(bit, f"reason {bit:#x}") for bit in bits if bit != IDLE]
 
@@ -182,11 +158,6 @@ def _mean(values: Array) -> float | None:
 def _most(values: Array) -> float | None:
     known = _known(values)
     return float(known.max()) if len(known) else None
-
-
-def _least(values: Array) -> float | None:
-    known = _known(values)
-    return float(known.min()) if len(known) else None
 
 
 def _bytes(value: float | None) -> int | None:

@@ -47,25 +47,19 @@ class Tree:
     def __init__(self, pid: int) -> None:
         self._root = psutil.Process(pid)
         self._children: list[psutil.Process] = []
-        self._cpu_seconds: dict[int, float] = {}
-        self._read_at: float | None = None
         self._refresh_at = 0.0
 
-    def read(self, now: float) -> tuple[float | None, int] | None:
-        """Return CPU in percent of one core since the last call, and resident bytes; None if the process is gone.
-
-        ``now`` is in seconds of a clock that never goes back. The first call returns None for the CPU.
-        """
+    def resident_bytes(self, now: float) -> int | None:
+        """Return the memory, or None if the process is gone; ``now`` is in seconds of a clock that never goes back."""
         if now >= self._refresh_at:
             self._refresh_at = now + REFRESH_SECONDS
             if not self._root.is_running():  # also checks that the id is not another process's by now
                 return None
             self._children = _descendants(self._root)
-        seconds, resident = {}, 0
+        resident = 0
         for process in (self._root, *self._children):
             try:
-                with process.oneshot():
-                    times, memory = process.cpu_times(), process.memory_info().rss
+                memory = process.memory_info().rss
             except psutil.Error:
                 if process is self._root:
                     return None
@@ -74,12 +68,7 @@ class Tree:
             if process is self._root and not memory:
                 return None
             resident += memory
-            seconds[process.pid] = times.user + times.system
-        # A child counts from when it was first seen: CPU time that it used before belongs to no sample.
-        used = sum(value - self._cpu_seconds.get(pid, value) for pid, value in seconds.items())
-        elapsed = None if self._read_at is None else now - self._read_at
-        self._cpu_seconds, self._read_at = seconds, now
-        return (max(0.0, 100 * used / elapsed) if elapsed else None), resident
+        return resident
 
 
 def _descendants(root: psutil.Process) -> list[psutil.Process]:
@@ -120,7 +109,6 @@ class Gpu:
         self._calls: dict[str, Callable[[], Value]] = {
             "gpu_utilisation_percent": lambda: int(nvml.nvmlDeviceGetUtilizationRates(handle).gpu),
             "gpu_memory_used_bytes": lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).used),
-            "gpu_process_memory_bytes": lambda: _process_memory(nvml.nvmlDeviceGetComputeRunningProcesses(handle)),
             "gpu_power_watts": lambda: float(nvml.nvmlDeviceGetPowerUsage(handle) / 1000),
             "gpu_energy_joules": lambda: float(nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1000),
             "gpu_sm_clock_mhz": lambda: int(nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM)),
@@ -145,12 +133,6 @@ class Gpu:
             except (AttributeError, TypeError):  # another version of the bindings
                 del self._calls[column]
         return values
-
-
-def _process_memory(processes: Sequence[Any]) -> int | None:
-    """Return the bytes of all processes on the device, or None if NVML lists none: in a container it may hide them."""
-    used = [process.usedGpuMemory for process in processes if process.usedGpuMemory is not None]
-    return sum(used) if used else None
 
 
 def open_gpu(nvml: Any = None, number: int = 0) -> Gpu | None:
@@ -239,22 +221,18 @@ class Sampler:
         self._tree = Tree(pid)
         self._gpus = gpus
         self._packages = packages
-        psutil.cpu_percent()  # the first answers cover no time at all
-        self._tree.read(time.monotonic())
+        psutil.cpu_percent()  # the first answer covers no time at all
 
     def sample(self) -> dict[str, Value] | None:
         """Return the values by column, or None if the watched process is gone."""
         seconds = time.time()
-        tree = self._tree.read(time.monotonic())
-        if tree is None:
+        resident = self._tree.resident_bytes(time.monotonic())
+        if resident is None:
             return None
         return {
             "seconds": seconds,
             "cpu_percent": psutil.cpu_percent(),
-            "process_cpu_percent": tree[0],
-            "process_resident_bytes": tree[1],
-            "load_1min": os.getloadavg()[0],
-            "available_memory_bytes": psutil.virtual_memory().available,
+            "process_resident_bytes": resident,
             "cpu_package_joules": read_rapl_joules(self._packages),
         } | (read_together(self._gpus) if self._gpus else {})
 

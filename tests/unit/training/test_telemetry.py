@@ -3,8 +3,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ import pandas as pd
 import psutil
 import pytest
 
-from study.analysis.table.telemetry import Energy, summarise, throttle_words
+from study.analysis.table.telemetry import summarise, throttle_words
 from study.artifacts import telemetry
 from study.artifacts.telemetry import COLUMNS, from_parquet, read_samples, write_parquet
 from study.base.errors import StudyError
@@ -83,9 +83,7 @@ def test_a_sampler_sees_again_and_again_what_the_watched_process_holds(tmp_path:
     assert samples["seconds"].is_monotonic_increasing
     assert samples["seconds"].between(begin, time.time()).all()
     assert samples["process_resident_bytes"].between(150 * MIB, 250 * MIB).all()
-    assert samples["process_cpu_percent"].median() < 50
     assert samples["cpu_percent"].between(0, 100).all()
-    assert samples["available_memory_bytes"].min() > 0
     assert samples["gpu_power_watts"].isna().all()
 
 
@@ -139,17 +137,14 @@ def test_a_process_that_has_given_up_its_memory_leaves_no_sample(monkeypatch: py
     held = MIB
 
     class Leaving(psutil.Process):
-        def oneshot(self) -> Any:
-            return nullcontext()
-
         def memory_info(self) -> Any:
             return SimpleNamespace(rss=held)
 
     monkeypatch.setattr(psutil, "Process", Leaving)
     tree = Tree(os.getpid())
-    assert tree.read(0.0) is not None
+    assert tree.resident_bytes(0.0) == MIB
     held = 0
-    assert tree.read(0.1) is None
+    assert tree.resident_bytes(0.1) is None
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process of its parent's end at once")
@@ -195,8 +190,8 @@ def test_a_sampler_that_cannot_start_stops_no_run(tmp_path: Path, monkeypatch: p
 def test_a_sampler_that_is_a_child_of_the_watched_process_does_not_count_itself() -> None:
     code = (
         "import os; from study.training.instruments.sampler import Tree; "
-        "tree = Tree(os.getppid()); alone = tree.read(0.0); "
-        f"{HOLDS_MEMORY}print(tree.read(1.5)[1] - alone[1])"
+        "tree = Tree(os.getppid()); alone = tree.resident_bytes(0.0); "
+        f"{HOLDS_MEMORY}print(tree.resident_bytes(1.5) - alone)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(done.stdout.split()[-1]) < 100 * MIB
@@ -218,9 +213,9 @@ def test_children_and_theirs_count_and_are_looked_for_once_a_second_whether_the_
     tree = Tree(os.getpid())
 
     def resident(now: float) -> int:
-        found = tree.read(now)
+        found = tree.resident_bytes(now)
         assert found
-        return found[1]
+        return found
 
     alone = resident(0.0)
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {HOLDS_MEMORY + WAITS!r}])"
@@ -231,20 +226,6 @@ def test_children_and_theirs_count_and_are_looked_for_once_a_second_whether_the_
     assert unseen < alone + 100 * MIB < all_of_them < alone + 300 * MIB
 
 
-def test_a_busy_process_uses_about_one_core() -> None:
-    with python("print(1, flush=True)\nwhile True: pass") as busy:
-        tree = Tree(busy.pid)
-        times = psutil.Process(busy.pid).cpu_times
-        before = times()
-        tree.read(10.0)
-        begun = times()
-        wait_for(lambda: times().user - begun.user > 0.3)
-        used = tree.read(11.0)  # the clock is ours: what the process used counts as used in one second
-        after = times()
-    assert used and used[0]
-    assert 30 <= used[0] <= 100 * (after.user + after.system - before.user - before.system) + 2
-
-
 class Refused(Exception):
     """NVML's error, with its number."""
 
@@ -252,7 +233,7 @@ class Refused(Exception):
         self.value = value
 
 
-def planted_driver(asked: list[str], processes: Sequence[int | None] = (3 * MIB, None, 4 * MIB)) -> Any:
+def planted_driver(asked: list[str]) -> Any:
     """A driver with planted values, and what it is asked. It knows no power, and one device under two names."""
 
     def note(question: str, answer: str | Refused | None = None) -> str | None:
@@ -261,7 +242,6 @@ def planted_driver(asked: list[str], processes: Sequence[int | None] = (3 * MIB,
             raise answer
         return answer
 
-    held = [SimpleNamespace(pid=1, usedGpuMemory=used) for used in processes]
     return SimpleNamespace(
         NVMLError=Refused,
         NVML_ERROR_NOT_SUPPORTED=3,
@@ -274,7 +254,6 @@ def planted_driver(asked: list[str], processes: Sequence[int | None] = (3 * MIB,
         nvmlDeviceGetHandleByUUID=lambda uuid: note(f"uuid {uuid}", "gpu"),
         nvmlDeviceGetUtilizationRates=lambda _: SimpleNamespace(gpu=87, memory=12),
         nvmlDeviceGetMemoryInfo=lambda _: SimpleNamespace(used=9 * MIB, total=80 * MIB),
-        nvmlDeviceGetComputeRunningProcesses=lambda _: held,
         nvmlDeviceGetPowerUsage=lambda _: note("power", Refused(3)),
         nvmlDeviceGetTotalEnergyConsumption=lambda _: 1_234_500,
         nvmlDeviceGetClockInfo=lambda _, kind: {1: 1980}[kind],
@@ -285,14 +264,12 @@ def planted_driver(asked: list[str], processes: Sequence[int | None] = (3 * MIB,
 
 def test_a_gpu_is_read_and_asked_once_for_what_it_does_not_support() -> None:
     asked: list[str] = []
-    gpu, idle = open_gpu(planted_driver(asked)), open_gpu(planted_driver([], processes=[]))
-    assert gpu and idle
-    assert idle.read()["gpu_process_memory_bytes"] is None
+    gpu = open_gpu(planted_driver(asked))
+    assert gpu
     for _ in range(3):
         assert gpu.read() == {
             "gpu_utilisation_percent": 87,
             "gpu_memory_used_bytes": 9 * MIB,
-            "gpu_process_memory_bytes": 7 * MIB,
             "gpu_energy_joules": 1234.5,
             "gpu_sm_clock_mhz": 1980,
             "gpu_throttle_reasons": 0x24,
@@ -318,7 +295,7 @@ def test_without_a_driver_there_is_no_gpu_and_no_error() -> None:
 
 
 def test_a_line_holds_a_value_for_each_column_and_nothing_where_there_is_none() -> None:
-    given = {"seconds": 1763728000.123456, "load_1min": 100.0, "process_resident_bytes": 10, "gpu_energy_joules": 0.5}
+    given = {"seconds": 1763728000.123456, "cpu_percent": 100.0, "process_resident_bytes": 10, "gpu_energy_joules": 0.5}
     written = dict(zip(given, ("1763728000.1235", "100", "10", "0.5"), strict=True))
     assert line(given).rstrip("\n").split(",") == [written.get(column, "") for column in COLUMNS]
 
@@ -359,9 +336,9 @@ def test_samples_are_read_back_without_a_line_that_was_cut_off(tmp_path: Path) -
 def test_lines_that_no_sampler_wrote_cost_the_others_nothing(tmp_path: Path) -> None:
     """A user's code may have written to the file; samples of two samplers may lie in any order."""
     path = tmp_path / "samples.csv"
-    late, early = (line({"seconds": second, "load_1min": second / 10}) for second in (2.0, 1.0))
+    late, early = (line({"seconds": second, "cpu_percent": second / 10}) for second in (2.0, 1.0))
     path.write_text(",".join(COLUMNS) + "\n" + late + "1,2\n" + early)
-    pd.testing.assert_frame_equal(pd.DataFrame(read_samples(path)), frame([1.0, 2.0], load_1min=[0.1, 0.2]))
+    pd.testing.assert_frame_equal(pd.DataFrame(read_samples(path)), frame([1.0, 2.0], cpu_percent=[0.1, 0.2]))
     words = b"x," * (len(COLUMNS) - 1) + b"x\n"
     for content in (b"", b"\xff\0\n\xfe\n", b"hello\nworld\n", ",".join(COLUMNS).encode(), path.read_bytes() + words):
         path.write_bytes(content)
@@ -369,7 +346,7 @@ def test_lines_that_no_sampler_wrote_cost_the_others_nothing(tmp_path: Path) -> 
 
 
 def test_parquet_holds_the_same_samples_and_leaves_nothing_beside(tmp_path: Path) -> None:
-    samples = frame([1.0, 2.0], gpu_throttle_reasons=[1, 4], load_1min=[0.5, None])
+    samples = frame([1.0, 2.0], gpu_throttle_reasons=[1, 4], cpu_percent=[0.5, None])
     path = tmp_path / "telemetry" / "run.parquet"
     write_parquet(samples, path)
     write_parquet(samples, path)
@@ -401,22 +378,32 @@ def test_a_summary_takes_means_and_peaks_of_its_window_alone() -> None:
         gpu_temperature_celsius=[60 + second if i else 99 for second, i in enumerate(inside)],
         gpu_throttle_reasons=[(0x4 if second == 7 else 0x21) if i else 0x40 for second, i in enumerate(inside)],
     )
-    summary = summarise(samples, 5.0, 14.0)
-    assert (summary.samples, summary.window_seconds, summary.mean_cpu_percent) == (10, 9, 50)
-    assert (summary.peak_process_resident_bytes, summary.peak_gpu_process_memory_bytes) == (14, None)
-    assert (summary.mean_gpu_utilisation_percent, summary.peak_gpu_memory_used_bytes) == (85, 7)
-    assert (summary.mean_gpu_sm_clock_mhz, summary.max_gpu_temperature_celsius) == (1500, 74)
-    assert summary.throttle_reasons == ["software power cap", "software thermal slowdown"]
-    assert summary.gpu_energy.refused
-    assert summarise(frame([]), 0.0, 10.0).samples == 0
+    found = summarise(samples, 5.0, 14.0, "cuda")
+    assert found.pop("energy_refused")
+    assert found == {
+        "cpu_percent": 50,
+        "peak_tree_resident_bytes": 14,
+        "gpu_utilisation_percent": 85,
+        "peak_device_used_bytes": 7,
+        "sm_clock_mhz": 1500,
+        "gpu_temperature_celsius": 74,
+        "throttle_reasons": "software power cap; software thermal slowdown",
+        "energy_joules": None,
+        "energy_method": None,
+    }
+    assert {value for name, value in summarise(frame([]), 0.0, 10.0, "cuda").items() if name != "energy_refused"} == {
+        None
+    }
 
 
 def tenths(last: int) -> list[float]:
     return [number / 10 for number in range(10 * last + 1)]
 
 
-def told(energy: Energy) -> tuple[Any, ...]:
-    return energy.method, energy.joules, energy.refused
+def energy(samples: pd.DataFrame, start: float, end: float, device: str = "cuda") -> tuple[Any, ...]:
+    """Method, joules, and the reason for their absence."""
+    found = summarise(samples, start, end, device)
+    return found["energy_method"], found["energy_joules"], found["energy_refused"]
 
 
 def test_energy_comes_from_the_counters_where_there_are_some() -> None:
@@ -430,9 +417,8 @@ def test_energy_comes_from_the_counters_where_there_are_some() -> None:
         cpu_package_joules=[4 * joules for joules in counter],
         gpu_power_watts=[60.0 if s < 10 else 400.0 for s in seconds],
     )
-    summary = summarise(samples, 10.05, 20.05)
-    assert told(summary.gpu_energy) == ("counter", pytest.approx(2000), None)
-    assert told(summary.cpu_energy) == ("rapl", pytest.approx(800), None)
+    assert energy(samples, 10.05, 20.05) == ("counter", pytest.approx(2000), None)
+    assert energy(samples, 10.05, 20.05, "cpu") == ("rapl", pytest.approx(800), None)
 
 
 @pytest.mark.parametrize("counter", [None, 5.0])
@@ -440,8 +426,7 @@ def test_energy_comes_from_the_power_where_no_counter_moves(counter: float | Non
     seconds = tenths(30)
     watts = [40.0 if s < 10 else 100 + 10 * (s - 10) for s in seconds]
     samples = frame(seconds, gpu_power_watts=watts, gpu_energy_joules=[counter] * len(seconds))
-    energy = summarise(samples, 12.03, 22.03).gpu_energy
-    assert told(energy) == ("power", pytest.approx(10 * (100 + 10 * (17.03 - 10))), None)
+    assert energy(samples, 12.03, 22.03) == ("power", pytest.approx(10 * (100 + 10 * (17.03 - 10))), None)
 
 
 NO_GPU = "The device reports neither its energy nor its power."
@@ -461,8 +446,7 @@ def test_energy_is_refused_where_the_samples_cannot_tell(column: str, silence: s
         (samples, 18.0, 22.0, "The samples leave out 2.0 s of the window."),
         (frame(seconds), 0.0, 20.0, silence),
     ):
-        summary = summarise(given, start, end)
-        assert told(summary.cpu_energy if column.startswith("cpu") else summary.gpu_energy) == (None, None, why)
+        assert energy(given, start, end, "cpu" if column.startswith("cpu") else "cuda") == (None, None, why)
 
 
 def test_a_hole_spoils_an_integral_and_not_a_counter_and_a_counter_that_goes_back_is_refused() -> None:
@@ -470,7 +454,7 @@ def test_a_hole_spoils_an_integral_and_not_a_counter_and_a_counter_that_goes_bac
     steady, back = [100 * s for s in seconds], [100 * s if s < 5 else s for s in seconds]
 
     def found(**columns: list[float]) -> tuple[Any, ...]:
-        return told(summarise(frame(seconds, **columns), 1.0, 19.0).gpu_energy)
+        return energy(frame(seconds, **columns), 1.0, 19.0)
 
     assert found(gpu_power_watts=steady) == (None, None, "The samples leave out 4.0 s of the window.")
     assert found(gpu_energy_joules=steady) == ("counter", pytest.approx(1800), None)
@@ -478,8 +462,7 @@ def test_a_hole_spoils_an_integral_and_not_a_counter_and_a_counter_that_goes_bac
 
 
 def test_throttling_is_told_in_words_and_idling_is_none() -> None:
-    assert throttle_words([]) is None
-    assert throttle_words([0, 1]) == []
+    assert throttle_words([]) == throttle_words([0, 1]) == []
     assert throttle_words([0x1, 0x8, 0x80, 0x8000]) == [
         "hardware slowdown",
         "hardware power brake slowdown",
