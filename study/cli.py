@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from study.base.errors import INTERRUPTED, StudyError
+from study.base.fork_server import FORK_SERVERS
 from study.base.processes import end_when_told
 from study.verbs.declare import EXTRAS, SHOWN, VERBS, load, say
 
@@ -16,17 +17,15 @@ def main(arguments: Sequence[str] | None = None, prog: str = "study") -> int:
     try:
         return _done(arguments, prog)
     except KeyboardInterrupt:
-        say(INTERRUPTED)
+        if FORK_SERVERS not in os.environ:  # else the start of this step says how to go on
+            say(INTERRUPTED)
         return 130
 
 
 def step(*arguments: str) -> int:
     """Run one verb of the workflow in a process that was forked for it, and return the exit code."""
     end_when_told()
-    try:
-        return _done(arguments, prog="python -m study")
-    except KeyboardInterrupt:  # the start says how to go on
-        return 130
+    return main(arguments, prog="python -m study")
 
 
 def _done(arguments: Sequence[str] | None, prog: str) -> int:

@@ -18,11 +18,11 @@ import select
 import signal
 import socket
 import sys
-import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from study.base.processes import adopt_orphans, die_with, end_left, name_process
@@ -30,8 +30,20 @@ from study.base.processes import adopt_orphans, die_with, end_left, name_process
 LONGEST_REQUEST = 2**20
 CREDENTIALS = 12
 """Bytes of the process, user and group ids that the kernel tells of a peer."""
-GRACE_SECONDS = 10.0
-"""Seconds that a process may take to end after a signal that it can catch, once its client is gone."""
+FORK_SERVERS = "STUDY_FORK_SERVERS"
+"""Variable that tells the process id of a start, the checksum of its code, and then ``NAME=ADDRESS`` for each of its
+fork servers, all with spaces between them; without it every process starts from nothing."""
+
+
+def addresses(fork_servers: str) -> dict[str, str]:
+    """Return the addresses of fork servers by their names, from the value of the variable."""
+    return dict(word.partition("=")[::2] for word in fork_servers.split()[2:])
+
+
+def start_is_gone() -> bool:
+    """Return whether the start of this process, where it has one, has ended already."""
+    words = os.environ.get(FORK_SERVERS, "").split()
+    return bool(words) and not Path("/proc", words[0]).exists()
 
 
 @dataclass(frozen=True)
@@ -46,8 +58,6 @@ class Request:
     name: str = "study-forked"
     """Name of the process for ``ps`` and ``top``, of at most 15 letters."""
     cpus: Sequence[int] | None = None
-    at_clients_death: int = signal.SIGKILL
-    """The signal that the process gets when its client is gone."""
 
 
 @dataclass(frozen=True)
@@ -136,9 +146,8 @@ def _keep(connection: socket.socket, start: int) -> None:
         _become(request, outputs, supervisor)
     for output in outputs:
         os.close(output)
-    code = _end_of(child, connection, [client, start], request.at_clients_death)
-    # What a step leaves has heard of its death: a client of an engine has its container to end first.
-    end_left(set(), GRACE_SECONDS if request.at_clients_death == signal.SIGTERM else 0.0)
+    code = _end_of(child, connection, [client, start])
+    end_left(set())
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     connection.sendall(json.dumps(asdict(Answer(code, used.ru_utime + used.ru_stime))).encode())
 
@@ -192,21 +201,18 @@ def _code_of(end: SystemExit) -> int:
     return 1
 
 
-def _end_of(child: int, connection: socket.socket, clients: Sequence[int], at_clients_death: int) -> int:
+def _end_of(child: int, connection: socket.socket, clients: Sequence[int]) -> int:
     """Pass the client's signals on to the child until it ends, and return its exit code.
 
-    The child is told to end, and then ended, once one of the processes ``clients``, given by their descriptors, is
-    gone.
+    The child is killed once one of the processes ``clients``, given by their descriptors, is gone.
     """
-    ends, latest = os.pidfd_open(child), float("inf")
+    ends = os.pidfd_open(child)
     watched = [ends, connection.fileno(), *clients]
-    while ends not in (ready := select.select(watched, [], [], max(0.0, min(latest - time.monotonic(), 3600.0)))[0]):
+    while ends not in (ready := select.select(watched, [], [])[0]):
         message = connection.recv(1) if connection.fileno() in ready else b""
-        if ready and not message:  # the client is gone
-            watched, latest = [ends], time.monotonic() + GRACE_SECONDS
-        number = message[0] if message else at_clients_death if ready else signal.SIGKILL
-        if ready or time.monotonic() >= latest:
-            _signal(child, number)
+        if not message:  # the client is gone
+            watched = [ends]
+        _signal(child, message[0] if message else signal.SIGKILL)
     os.close(ends)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 

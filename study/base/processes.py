@@ -68,11 +68,6 @@ def end_when_told() -> None:
     signal.signal(signal.SIGTERM, end)
 
 
-def end_with_parent() -> None:
-    """End this step when Snakemake is killed; its own processes then follow."""
-    die_with_parent(signal.SIGTERM)
-
-
 def adopt_orphans() -> None:
     """Become the parent of each process below this one whose own parent ends, so that none is lost. Only on Linux."""
     if sys.platform == "linux":
@@ -85,9 +80,8 @@ def below() -> set[psutil.Process]:
     return set(psutil.Process().children(recursive=True))
 
 
-def end_left(before: set[psutil.Process], grace_seconds: float = 0.0) -> None:
-    """End each process below this one that is not among those of ``before``, once it had ``grace_seconds`` to end."""
-    psutil.wait_procs(below() - before, timeout=grace_seconds)
+def end_left(before: set[psutil.Process]) -> None:
+    """End each process below this one that is not among those of ``before``."""
     latest = time.monotonic() + LEAVE_SECONDS
     while (left := below() - before) and time.monotonic() < latest:
         for one in left:

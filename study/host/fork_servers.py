@@ -1,9 +1,8 @@
-"""The fork servers of a start: processes that have imported what its steps and runs need, and fork them.
+"""The fork servers of a start: processes that have imported what its runs need, and fork them.
 
-There is one for the steps around the runs, one for those of the analysis, and one for the runs of each device, loop and
-limit of CPUs.
-A fork server imports at the first request. Those that come first get one at once, so that the runs' fork server imports
-while data and weights are prepared. The others would disturb the runs before theirs.
+There is one for the runs of each device, loop and limit of CPUs. A fork server imports at the first request. The first
+one gets it at once, so that it imports while data and weights are prepared. The others would disturb the runs before
+theirs.
 """
 
 import os
@@ -21,9 +20,8 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.base.errors import StudyError
 from study.base.files import package_sha256
-from study.base.fork_server import Request, answer_of, ask
+from study.base.fork_server import FORK_SERVERS, Request, addresses, answer_of, ask
 from study.base.processes import die_with
-from study.base.step import FORK_SERVERS, addresses
 from study.config.settings import Settings, loops
 from study.host.engine import container
 from study.host.engine.lifetime import allowed_cpus
@@ -31,8 +29,6 @@ from study.host.supervise import Spawned, lines_of
 
 WAITING = 64
 """Requests that may wait at a fork server."""
-STEPS = ["study.cli", "study.host.steps.launch", "study.host.steps.prepare"]
-ANALYSIS = ["study.cli", "study.analysis.step", "study.analysis.report.step"]
 JOB_MODULE = "study.training.job"
 """The module of a run's process."""
 
@@ -49,17 +45,13 @@ def start_fork_servers(plans: Sequence[Plan], pending: Sequence[tuple[str, str]]
     code = package_sha256()
     if not _serves(os.environ.get(FORK_SERVERS, ""), code):
         os.environ[FORK_SERVERS] = f"{os.getpid()} {code}"
-    start_fork_server("steps", STEPS, os.environ, results)
-    start_fork_server("analysis", ANALYSIS, os.environ, results)
     runs = _forked_runs(plans, pending)
     for name, settings in runs.items():
         modules = [JOB_MODULE, f"study.training.loops.{loops(settings)[-1]}.loop"]
         cpus = allowed_cpus(settings.limits.cpus) if settings.limits.cpus else None
         start_fork_server(name, modules, container.environment(settings.device, os.environ), results, cpus)
-    there = addresses(os.environ[FORK_SERVERS])
-    for name in ["steps", *list(runs)[:1]]:
-        with suppress(OSError, KeyError), socket.socket(socket.AF_UNIX) as first:
-            first.connect(there[name])
+    with suppress(OSError, KeyError, StopIteration), socket.socket(socket.AF_UNIX) as first:
+        first.connect(addresses(os.environ[FORK_SERVERS])[next(iter(runs))])
 
 
 def can_fork() -> bool:
@@ -95,7 +87,7 @@ def start_fork_server(
 ) -> None:
     """Start the fork server ``name`` on its ``cpus``, and tell its address in our environment, if there is none yet.
 
-    Without it, where it cannot be started, each step does its work in a process of its own.
+    Without it, where it cannot be started, each run is a process that starts from nothing.
     """
     if name in addresses(os.environ[FORK_SERVERS]):
         return

@@ -4,6 +4,7 @@ The modules are named as text, so that nothing is imported for another verb.
 """
 
 import argparse
+import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -76,6 +77,16 @@ def say(message: str, log: Path | None = None) -> None:
 def print_lines(text: str) -> None:
     """Print lines whose words may come from a file: what steers a terminal is escaped."""
     print("\n".join(map(printable, text.split("\n"))))
+
+
+def end_with_parent() -> None:
+    """End this step when Snakemake is killed, now or before this call; its own processes then follow."""
+    from study.base.fork_server import start_is_gone
+    from study.base.processes import die_with_parent
+
+    die_with_parent(signal.SIGTERM)
+    if start_is_gone():
+        sys.exit(128 + signal.SIGTERM)
 
 
 def not_ahead(*folders: Path) -> None:

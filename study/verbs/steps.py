@@ -2,14 +2,13 @@
 
 import argparse
 
-from study.verbs.declare import LOG, PLAN, RESULTS, argument, not_ahead, verb
+from study.verbs.declare import LOG, PLAN, RESULTS, argument, end_with_parent, not_ahead, verb
 
 
 @verb(PLAN, argument("image", help="name of the image in the plan: cpu, cuda"), RESULTS, LOG)
 def image(options: argparse.Namespace) -> str:
     """Build, load or pull an image of a study, and test it once."""
     from study.base import checkout
-    from study.base.processes import end_with_parent
     from study.host.steps.prepare import prepare_image
 
     checkout.root()
@@ -20,7 +19,6 @@ def image(options: argparse.Namespace) -> str:
 @verb(PLAN, argument("dataset", help="name of the dataset in the plan"), RESULTS, LOG)
 def dataset(options: argparse.Namespace) -> str:
     """Draw, verify or download a dataset, and write its manifest."""
-    from study.base.processes import end_with_parent
     from study.host.steps.prepare import prepare_dataset
 
     end_with_parent()
@@ -37,7 +35,7 @@ def dataset(options: argparse.Namespace) -> str:
 )
 def weights(options: argparse.Namespace) -> str | None:
     """Decide where a model's weights come from, once per study, and try the model."""
-    from study.base.processes import end_with_parent, limit_memory
+    from study.base.processes import limit_memory
     from study.host.steps.prepare import decide_weights, prepare_weights
 
     end_with_parent()
@@ -61,7 +59,6 @@ def weights(options: argparse.Namespace) -> str | None:
 def run(options: argparse.Namespace) -> str | None:
     """Measure one planned run in a fresh process, and write its record."""
     from study.base import checkout
-    from study.base.processes import end_with_parent
     from study.host.steps.launch import measure
 
     checkout.root()

@@ -23,7 +23,7 @@ from study.artifacts.prepared import Image, read_image
 from study.artifacts.record import JobResult, Record
 from study.base.errors import StudyError
 from study.base.files import ROOT, file_sha256
-from study.base.step import FORK_SERVERS
+from study.base.fork_server import FORK_SERVERS
 from study.config.settings import Settings
 from study.host.engine import base, container, lifetime
 from study.host.engine.base import Engine
@@ -687,8 +687,8 @@ def _hangs(checkout: Checkout, level: int) -> bool:
 
 def _launcher(checkout: Checkout) -> psutil.Process:
     """The process of the checkout that launches a run."""
-    for process in psutil.process_iter(["name", "cwd"]):
-        if process.info["cwd"] == str(checkout.root) and process.info["name"] == "study-run":
+    for process in psutil.process_iter(["cmdline", "cwd"]):
+        if process.info["cwd"] == str(checkout.root) and (process.info["cmdline"] or [])[1:4] == ["-m", "study", "run"]:
             return process
     raise AssertionError("no launcher")
 

@@ -13,7 +13,7 @@ from study.artifacts.layout import Results
 from study.artifacts.record import Record
 from study.artifacts.samples import Measurement
 from study.artifacts.session import Session
-from study.base.step import FORK_SERVERS
+from study.base.fork_server import FORK_SERVERS
 from study.host.fork_servers import start_fork_servers
 from study.host.steps import launch
 from tests.conftest import MNIST_CNN

@@ -20,8 +20,7 @@ import pytest
 import yaml
 
 from study.artifacts.record import Record
-from study.base.fork_server import Request, answer_of, ask
-from study.base.step import FORK_SERVERS, addresses
+from study.base.fork_server import FORK_SERVERS, Request, addresses, answer_of, ask
 from study.host.fork_servers import can_fork
 from tests.conftest import ROOT, study_values
 
@@ -78,7 +77,7 @@ SERVING = """
 import os, sys, time
 from pathlib import Path
 from study.artifacts.layout import Results
-from study.base.step import FORK_SERVERS
+from study.base.fork_server import FORK_SERVERS
 from study.host.fork_servers import start_fork_server, start_fork_servers
 from tests.conftest import tiny_plan
 

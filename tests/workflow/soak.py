@@ -125,7 +125,7 @@ class Soak:
                 if victim == "any":
                     below = self.rng.sample(below, min(1, len(below)))
                 for one in below:
-                    is_client = victim == "client" and "study.base.step" in one.cmdline()
+                    is_client = victim == "client" and one.cmdline()[1:3] == ["-m", "study"]
                     if one.name() == victim or victim == "any" or is_client:
                         one.send_signal(number)
 

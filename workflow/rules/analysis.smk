@@ -21,4 +21,4 @@ rule analyse:
         "results/logs/{study}/analyse.log",
     localrule: True
     shell:
-        "exec python -m study.base.step analyse {wildcards.study:q} --log {log:q}"
+        "exec python -m study analyse {wildcards.study:q} --log {log:q}"

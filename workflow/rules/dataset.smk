@@ -13,7 +13,7 @@ rule dataset:
     params:
         plan=lambda wc: f"results/{FLOW.dataset_study(wc.dataset)}/plan.json",
     shell:
-        "exec python -m study.base.step dataset {params.plan:q} {wildcards.dataset:q} --log {log:q}"
+        "exec python -m study dataset {params.plan:q} {wildcards.dataset:q} --log {log:q}"
 
 
 rule weights:
@@ -27,7 +27,7 @@ rule weights:
     params:
         plan="results/{study}/plan.json",
     shell:
-        "exec python -m study.base.step weights {params.plan:q} {wildcards.weights:q} --log {log:q}"
+        "exec python -m study weights {params.plan:q} {wildcards.weights:q} --log {log:q}"
 
 
 # What each run waits for, in the place of all of it.

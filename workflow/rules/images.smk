@@ -11,4 +11,4 @@ rule image:
     params:
         plan=lambda wc: f"results/{FLOW.image_study(wc.image)}/plan.json",
     shell:
-        "exec python -m study.base.step image {params.plan:q} {wildcards.image} --log {log:q}"
+        "exec python -m study image {params.plan:q} {wildcards.image} --log {log:q}"

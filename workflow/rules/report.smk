@@ -22,4 +22,4 @@ rule report:
     params:
         studies=STUDIES,
     shell:
-        "exec python -m study.base.step report --from-tables {params.studies:q} --output {output:q} --log {log:q}"
+        "exec python -m study report --from-tables {params.studies:q} --output {output:q} --log {log:q}"

@@ -30,7 +30,7 @@ rule measure:
     params:
         counter=known(lambda wc: FLOW.counter(wc.study, wc.run)),
     shell:
-        "exec python -m study.base.step run results/{wildcards.study}/plan.json {wildcards.run}"
+        "exec python -m study run results/{wildcards.study}/plan.json {wildcards.run}"
         " --counter {params.counter:q} --log {log}"
 
 

@@ -99,7 +99,7 @@ def tell_answer() -> None:
     """Print the answers, the report's address and the next step. A process of its own reads them: ``study answer``."""
     with suppress(OSError, AttributeError):  # nobody reads what is printed, or there is nowhere to print to
         sys.stdout.flush()
-    subprocess.run([sys.executable, "-m", "study.base.step", "answer"], check=False)
+    subprocess.run([sys.executable, "-m", "study", "answer"], check=False)
 
 
 PATIENCE_SECONDS = 2.0

@@ -18,7 +18,7 @@ from study.artifacts.session import read_session, remove_deferred_stamps, restam
 from study.base import devices
 from study.base.errors import StudyError, printable
 from study.base.files import PACKAGE, set_back
-from study.base.step import FORK_SERVERS
+from study.base.fork_server import FORK_SERVERS
 from study.config.load import read_selection
 from study.config.selection import MachineClass, Selection
 from study.config.settings import Settings

@@ -13,8 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from study.base import step
-from study.base.fork_server import Answer, Request, answer_of, ask
+from study.base.fork_server import FORK_SERVERS, Answer, Request, answer_of, ask
 from study.host.fork_servers import listen
 from tests.conftest import ROOT
 from tests.waiting import has_ended, wait_for
@@ -133,19 +132,6 @@ def test_all_that_a_process_leaves_behind_is_ended_with_it(fork_server: ForkServ
     assert not [one for one in psutil.process_iter(["cmdline"]) if one.info["cmdline"] == ["sleep", "1001"]]
 
 
-@pytest.mark.parametrize("wanted", [{}, {"at_clients_death": signal.SIGTERM}])
-def test_what_a_killed_step_leaves_may_end_in_order_and_what_a_run_leaves_may_not(
-    fork_server: ForkServer, tmp_path: Path, wanted: dict[str, int]
-) -> None:
-    """The client of an engine hands its launcher's end on to the container: killed at once, it would let it go on."""
-    ended = tmp_path / "ended"
-    client = f"import time; time.sleep(1.5); open({str(ended)!r}, 'w')"
-    code = f"import os, subprocess, sys\nsubprocess.Popen([sys.executable, '-c', {client!r}])\nos.kill(os.getpid(), 9)"
-    with fork_server.begin(code, tmp_path / "out", **wanted) as connection:
-        assert answer_of(connection).code == -signal.SIGKILL
-    assert ended.exists() == bool(wanted)
-
-
 def test_its_cpu_time_counts_with_that_of_its_children(fork_server: ForkServer, tmp_path: Path) -> None:
     spin = "import time\\nwhile time.process_time() < 0.3: pass"
     code = f"import subprocess, sys, time\nsubprocess.run([sys.executable, '-c', '{spin}'])\nexec('{spin}')"
@@ -168,9 +154,8 @@ def test_a_signal_of_the_client_reaches_the_process(fork_server: ForkServer, tmp
         assert answer_of(connection).code == -signal.SIGKILL
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_process_ends_with_its_client(number: int, fork_server: ForkServer, tmp_path: Path) -> None:
-    with fork_server.begin(SLEEPS, tmp_path / "out", at_clients_death=number):
+def test_a_process_ends_with_its_client(fork_server: ForkServer, tmp_path: Path) -> None:
+    with fork_server.begin(SLEEPS, tmp_path / "out"):
         process, _ = numbers(tmp_path / "out")
     wait_for(lambda: not psutil.pid_exists(process))
 
@@ -320,21 +305,11 @@ def test_a_process_ends_with_the_process_that_asked_though_another_holds_the_con
         holder.kill()
 
 
-def helped(fork_servers: str) -> "subprocess.CompletedProcess[str]":
-    """A step that only says how it is used, whose start has these fork servers."""
-    environment = dict(os.environ) | {step.FORK_SERVERS: fork_servers}
-    words = [sys.executable, "-m", "study.base.step", "plan", "--help"]
-    return subprocess.run(words, env=environment, capture_output=True, text=True)
-
-
-@pytest.mark.parametrize("offered", ["", " steps=/proc/self/fd/none"])
-def test_without_a_fork_server_a_step_is_done_in_its_own_process(offered: str) -> None:
-    assert "usage: python -m study plan" in helped(f"{os.getpid()} code{offered}").stdout
-
-
 def test_a_step_whose_start_is_gone_does_nothing() -> None:
     """Snakemake was killed before the step could ask the kernel to end with it: nobody would see it work."""
     gone = subprocess.Popen(["true"])
     gone.wait()
-    done = helped(f"{gone.pid} code")
-    assert (done.returncode, done.stdout) == (128 + signal.SIGTERM, "")
+    environment = dict(os.environ) | {FORK_SERVERS: f"{gone.pid} code"}
+    words = [sys.executable, "-m", "study", "dataset", "no-plan.json", "digits"]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGTERM, "")

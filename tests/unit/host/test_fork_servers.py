@@ -10,7 +10,7 @@ import pytest
 
 from study.artifacts.layout import Results
 from study.base.files import package_sha256
-from study.base.step import FORK_SERVERS
+from study.base.fork_server import FORK_SERVERS
 from study.host.fork_servers import can_fork, start_fork_servers
 from tests.conftest import ROOT
 from tests.waiting import at_work, wait_for
@@ -37,9 +37,11 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from study.artifacts.layout import Results
-from study.host.fork_servers import start_fork_servers
+from study.base.fork_server import FORK_SERVERS
+from study.host.fork_servers import start_fork_server
 
-start_fork_servers([], [], Results(Path(sys.argv[1])))
+os.environ[FORK_SERVERS] = f"{os.getpid()} code"
+start_fork_server("cpu.torch", ["study.cli"], os.environ, Results(Path(sys.argv[1])))
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -62,9 +64,9 @@ def test_a_start_takes_the_fork_servers_that_it_is_told_of_only_if_they_are_ther
     gone.wait()
     code = package_sha256()
     for told, taken in {
-        f"{os.getpid()} {code} steps=/there": True,
-        f"{gone.pid} {code} steps=/there": False,
-        f"{os.getpid()} {'0' * 64} steps=/there": False,
+        f"{os.getpid()} {code} cpu.torch=/there": True,
+        f"{gone.pid} {code} cpu.torch=/there": False,
+        f"{os.getpid()} {'0' * 64} cpu.torch=/there": False,
         f"{os.getpid()}": False,
         "": False,
     }.items():

@@ -16,8 +16,8 @@ from study.artifacts.record import JobResult, Record
 from study.artifacts.record_store import read_record
 from study.artifacts.session import Session, SessionBlock, read_session, write_session, write_stamp
 from study.base.errors import StudyError
+from study.base.fork_server import FORK_SERVERS
 from study.base.privacy import node
-from study.base.step import FORK_SERVERS
 from study.cli import main
 from study.host.engine import container
 from study.host.fork_servers import can_fork

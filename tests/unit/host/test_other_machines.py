@@ -15,8 +15,8 @@ from study.artifacts.session import read_session
 from study.base import strict_yaml
 from study.base.errors import StudyError
 from study.base.files import remove_unfinished
+from study.base.fork_server import FORK_SERVERS
 from study.base.privacy import node
-from study.base.step import FORK_SERVERS
 from study.config.selection import MachineClass
 from study.config.settings import Settings
 from study.config.study import Study

@@ -69,7 +69,7 @@ def test_a_start_whose_output_nobody_reads_ends_as_any_other(monkeypatch: pytest
     monkeypatch.setattr(subprocess, "run", lambda command, **_: asked.append(command))
     monkeypatch.setattr(sys, "stdout", Closed() if gone else None)
     tell_answer()
-    assert asked == [[sys.executable, "-m", "study.base.step", "answer"]]
+    assert asked == [[sys.executable, "-m", "study", "answer"]]
 
 
 HELD = """

@@ -10,7 +10,7 @@ import pytest
 
 from study.artifacts.layout import Results
 from study.base.devices import usable_cpus
-from study.base.step import FORK_SERVERS
+from study.base.fork_server import FORK_SERVERS
 from study.config.settings import Settings
 from study.host.engine import container
 from study.host.fork_servers import JOB_MODULE, Forked, can_fork, fork_server_of, main_of, start_fork_servers
