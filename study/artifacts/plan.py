@@ -82,16 +82,6 @@ class Plan(Versioned):
     start: Command = Command()
     """What the start that made the plan was called with, to print it again with one change."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _forget_published(cls, values: Any) -> Any:
-        """Read plans of before studies had claims of their own: the next start writes these from the study's file."""
-        if isinstance(values, dict) and isinstance(study := values.get("study"), dict):
-            old = {"published", "claims_of"}
-            study = {key: value for key, value in study.items() if key not in old}
-            return {key: value for key, value in values.items() if key != "published"} | {"study": study}
-        return values
-
     @model_validator(mode="after")
     def _names_stay_in_the_results(self) -> Self:
         named = [("name", self.name)]

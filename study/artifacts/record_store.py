@@ -5,8 +5,6 @@ from itertools import count
 from pathlib import Path
 from typing import Literal
 
-from study.artifacts.layout import Results
-from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.base.errors import StudyError
 from study.base.strict import LARGEST
@@ -23,13 +21,6 @@ off."""
 def read_record(path: Path) -> Record:
     """Return the record in a file, checked. Raise :class:`StudyError` if it is not valid."""
     return Record.read(path, "`python -m study retry` moves it away to repeat that run")
-
-
-def refuse_older(study: str, files: Results) -> None:
-    """Raise :class:`StudyError`, with what to do, if an older version of this software wrote a study's results."""
-    Plan.refuse_older(files.plan(study))
-    for path in sorted(files.records(study).glob("*.json"))[:1]:  # one start, and so one version, wrote all of them
-        Record.refuse_older(path)
 
 
 def is_measurement(path: Path) -> bool:

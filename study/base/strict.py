@@ -1,8 +1,6 @@
 """Models whose keys are all declared, and their errors in this project's words: the key, the value, what is allowed."""
 
-import json
 import re
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -88,16 +86,10 @@ LARGEST = 2**30
 
 SCHEMA_VERSION: Literal[2] = 2
 """Of every file of results. It is one of the first keys of the file."""
-HEAD = 256
-"""Bytes at the start of a file in which its version is."""
 
 
 Retired = Annotated[None, BeforeValidator(lambda _: None), Field(exclude=True)]
 """The type of a key that files of earlier versions have: whatever it holds is forgotten, and it is written no more."""
-
-
-class OlderVersion(StudyError):
-    """A file of results that an older version of this software wrote."""
 
 
 class Strict(BaseModel):
@@ -113,10 +105,6 @@ class Strict(BaseModel):
             return cls.of_file(path)
         except OSError as error:
             raise StudyError(f"{name}: cannot be read ({error.strerror}); {hint}") from None
-        except OlderVersion as error:
-            folder = path.parent.parent if path.parent.name == "records" else path.parent
-            why = f"an older version of this software wrote it; move {folder} away, or start in another folder"
-            raise OlderVersion(source=str(name), key=error.key, value=error.value, why=why) from None
         except StudyError as error:
             text = f"{name}: not a valid {cls.__name__.lower()}: {error}; {hint}"
             raise StudyError(text, source=str(name), key=error.key, value=error.value, why=error.why) from None
@@ -136,44 +124,9 @@ class Strict(BaseModel):
 
 
 class Versioned(Strict):
-    """A file of results, whose keys change with the version of this software. One of an older version is not read."""
+    """A file of results, whose keys change with the version of this software."""
 
     schema_version: Literal[2] = SCHEMA_VERSION
-
-    @classmethod
-    def of_text(cls, text: str) -> Self:
-        """Return the value in JSON. Raise :class:`StudyError` with the first key that is not valid."""
-        try:
-            return super().of_text(text)
-        except StudyError:
-            version = cls._version(text)
-            if version is not None and version < SCHEMA_VERSION:
-                raise OlderVersion(key="schema_version", value=version, why="an older version wrote the file") from None
-            raise
-
-    @classmethod
-    def refuse_older(cls, path: Path) -> None:
-        """Raise :class:`OlderVersion` if the file is of an older version, and nothing if it is none or damaged."""
-        try:
-            with path.open("rb") as file:
-                known = f'"schema_version": {SCHEMA_VERSION}'.encode() in file.read(HEAD)
-            if not known:  # else a plan of a million runs need not be read whole
-                cls.read(path, "")
-        except OlderVersion:
-            raise
-        except (OSError, StudyError):
-            return
-
-    @classmethod
-    def _version(cls, text: str) -> int | None:
-        """Return the version of a file. One that has every key but that of the version is of the first."""
-        with suppress(ValueError, RecursionError):
-            content: Any = json.loads(text)
-            required = {name for name, field in cls.model_fields.items() if field.is_required()}
-            if isinstance(content, dict):
-                version = content.get("schema_version", 1 if required <= content.keys() else None)
-                return version if type(version) is int else None
-        return None
 
 
 class Declared(Strict):

@@ -4,9 +4,9 @@ This module holds values only. ``study/config/load.py`` reads the files, and rep
 """
 
 import re
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from study.base.errors import ValueRefused
 from study.base.strict import Declared
@@ -62,18 +62,6 @@ class Dataset(Declared):
     valid_fraction: float = Field(0.2, gt=0, lt=1)
     """Share of each class that is held out for validation. `cifar10` and `mnist` keep their own split."""
     seed: int = Field(42, ge=0, le=LARGEST_SEED, description="Seed of the drawn images and of the split.")
-
-    @field_validator("source", mode="before")
-    @classmethod
-    def _a_search_is_a_verb(cls, value: Any) -> Any:
-        if value == "search":
-            raise ValueRefused(
-                key="dataset.source",
-                value=value,
-                why="`python -m study search` fills a folder: name that as dataset.path",
-                allowed="folder",
-            )
-        return value
 
     @property
     def drawn(self) -> bool:

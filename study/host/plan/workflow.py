@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from study.artifacts.layout import Results
 from study.artifacts.plan import Command, Plan, read_earlier, read_plan, selected, write_plans
-from study.artifacts.record_store import refuse_older
 from study.artifacts.run import Run
 from study.artifacts.session import read_session, remove_deferred_stamps, restamp
 from study.base import devices
@@ -216,8 +215,6 @@ def plans_for(
     """
     selection = read_selection(config)
     read = read_all(selection, studies)  # before any engine is asked, so that errors come first
-    for name in read:
-        refuse_older(name, Results(results))
     choice = choose_engine(selection, fetch, on_other_machines)
     absent: dict[str, str | None] = {d: None if on_other_machines else devices.absent(d) for d in DEVICES}
     counts: dict[str, int | None] = {d: None if on_other_machines else devices.count(d) for d in DEVICES}

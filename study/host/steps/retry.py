@@ -9,7 +9,7 @@ from study.artifacts.layout import Results
 from study.artifacts.plan import read_earlier
 from study.artifacts.prepared import fell_back, read_weights
 from study.artifacts.record import Record
-from study.artifacts.record_store import move_aside, read_record, refuse_older
+from study.artifacts.record_store import move_aside, read_record
 from study.base.errors import StudyError
 from study.host.plan.workflow import lock_results
 
@@ -67,6 +67,5 @@ def _locked(study: str, results: Path) -> Iterator[Results]:
     known = sorted(path.parent.name for path in results.glob("*/records"))
     if study not in known:
         raise StudyError(f"retry: no records of a study {study!r}; allowed: {', '.join(known) or 'none'}")
-    refuse_older(study, files)
     with lock_results(results):
         yield files

@@ -111,7 +111,7 @@ def refusal(key: str, value: object, rest: str = "") -> tuple[str, object, str]:
         refusal("measurement", None, " with the outcome ok"),
         refusal("process_seconds", float("nan")),
         ("reference_workload", {"first_use_seconds": 1, "before": [1], "after": []}, "reference_workload.before: 1"),
-        refusal("schema_version", 1, ": an older version wrote the file"),
+        refusal("schema_version", 1, ": another version of this software wrote the file"),
         refusal("schema_version", 3, ": another version of this software wrote the file"),
         ("colour", "red", "colour: unknown key"),
         refusal("study", "other", ": the plan has 'tiny'"),

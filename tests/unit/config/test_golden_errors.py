@@ -40,7 +40,6 @@ BROKEN_KEYS: list[tuple[str, dict[str, Any]]] = [
     ("loader.workers", {"loader.workers": -1}),
     ("dataset.valid_fraction", {"dataset.valid_fraction": 1.0}),
     ("dataset.images", {"dataset.images": 5, "dataset.classes": 4}),
-    ("dataset.source", {"dataset.source": "search"}),
     ("dataset.terms", {"dataset.terms": {"a": "x", "b": "y"}}),
     ("factors.dataset.path", {"dataset.path": [{"a": "x", "c": "y"}]}),
     ("replicates", {"replicates": 0}),
