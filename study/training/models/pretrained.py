@@ -1,11 +1,8 @@
-"""Where a network's weights come from: ImageNet, a file, or a seed. A user's model may read its own files alone."""
+"""Where a network's weights come from: ImageNet, a file, or a seed."""
 
 import os
 import shutil
 import socket
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
@@ -17,7 +14,6 @@ from study.artifacts.prepared import Weights
 from study.base.errors import StudyError
 from study.base.files import file_sha256
 from study.base.privacy import anonymous
-from study.config import own_model
 from study.config.sections import is_own
 from study.training.models.build import State, body_sha256, body_state, build, shapes
 
@@ -66,8 +62,7 @@ def decide(
     path = None if requested in ("none", "imagenet") else Path(requested).expanduser()
     state = read_state(path) if path else None
     # An unknown name is a separate error, not a failed download.
-    with opening_its_own_files_alone(name) if is_own(name) else nullcontext():
-        model = build(name, classes=classes, channels=channels, image_size=image_size, seed=seed, state=state)
+    model = build(name, classes=classes, channels=channels, image_size=image_size, seed=seed, state=state)
     body = body_sha256(body_state(model, name))
     random = Weights(
         model=name,
@@ -144,42 +139,3 @@ def fetch_imagenet(name: str, hub: Path) -> Path:
     finally:
         socket.setdefaulttimeout(before)
     return target
-
-
-@contextmanager
-def opening_its_own_files_alone(name: str) -> Iterator[None]:
-    """Raise :class:`StudyError` if the block ends well and read a file beside the model ``name`` that is not its own.
-
-    Python tells of each file that it opens, and not of one that a library opens by itself. Source code is a part of the
-    model where it is imported: libraries read that of any function on the stack, for their messages.
-    """
-    folder, opened, over = own_model.home(name, Path.cwd()).resolve(), dict[str, None](), False
-    before = {*sys.modules}
-
-    def note(event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "open" and not over and isinstance(arguments[0], (str, bytes, os.PathLike)) and _reads(arguments):
-            opened[os.fsdecode(arguments[0])] = None
-
-    sys.addaudithook(note)
-    try:
-        yield
-    finally:
-        over = True  # a hook stays
-    own = {file.resolve() for file in own_model.files(name, Path.cwd())}
-    modules = [sys.modules[module] for module in {*sys.modules} - before]
-    imported = [file for module in modules if (file := getattr(module, "__file__", None))]
-    data = [one for one in opened if not one.endswith((".py", ".pyc"))]
-    read = [path for one in (*data, *imported) if own_model.is_part(path := Path(one).resolve(), folder)]
-    if own and (others := [path for path in read if path not in own and path.is_file()]):
-        raise StudyError(
-            key="model.name",
-            value=name,
-            why=f"it reads {others[0].relative_to(folder)}, which is not in the key of its runs",
-            allowed="files of a package that holds the model, or whose path stands as a text in its module",
-        )
-
-
-def _reads(arguments: tuple[Any, ...]) -> bool:
-    """Return whether a file is opened so that what was in it can be read."""
-    flags = arguments[2]
-    return isinstance(flags, int) and flags & os.O_ACCMODE != os.O_WRONLY and not flags & os.O_TRUNC
