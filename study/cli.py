@@ -17,7 +17,7 @@ def main(arguments: Sequence[str] | None = None, prog: str = "study") -> int:
     try:
         return _done(arguments, prog)
     except KeyboardInterrupt:
-        if FORK_SERVERS not in os.environ:  # else the start of this step says how to go on
+        if os.environ.get(FORK_SERVERS, "").split()[:1] != [str(os.getppid())]:  # the start of a step says it
             say(INTERRUPTED)
         return 130
 

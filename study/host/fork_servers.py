@@ -189,11 +189,6 @@ def fork_server_of(settings: Settings) -> str | None:
     return addresses(os.environ.get(FORK_SERVERS, "")).get(kind_of(settings))
 
 
-def main_of(settings: Settings) -> str:
-    """Return the function that a fork server calls for such a run."""
-    return f"{JOB_MODULE}:{'main' if settings.training.strategy == 'single' else 'main_with_ranks'}"
-
-
 def begin(
     fork_server: str | None,
     function: str,

@@ -6,9 +6,8 @@
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 
@@ -25,30 +24,20 @@ from study.training.instruments.reference_workload import first_use, repetitions
 from study.training.instruments.sampler import sampling
 from study.training.loops.replicas import Replicas
 
-if TYPE_CHECKING:
-    from study.training.distributed.agent import Launcher
 
-
-def made_ready(
-    job: Job, inputs: Inputs, job_file: Path, scratch: Path, launchers: "Sequence[Launcher]"
-) -> Callable[[], Measurement]:
+def made_ready(job: Job, inputs: Inputs, job_file: Path, scratch: Path) -> Callable[[], Measurement]:
     """Return the prepared training of this run: in this process, or in those that torch's launcher starts."""
     settings = job.run.settings
     if settings.training.strategy != "single":
         from study.training.distributed.ranks import train_ranks
 
-        return lambda: train_ranks(job_file, scratch, settings, job.nodes, launchers)
+        return lambda: train_ranks(job_file, scratch, settings, job.nodes)
     training_job, train = prepare(job, inputs, torch.device(settings.device), Replicas()), loop_of(settings)
     return lambda: train(training_job)
 
 
-def execute(
-    job: Job, job_file: Path = Path("job.json"), scratch: Path = Path(), launchers: "Sequence[Launcher]" = ()
-) -> JobResult:
-    """Train, and return every possible outcome as a result. Ranks leave their files in ``scratch``.
-
-    ``launchers`` are those that wait for their ranks' start, one a node, if this process was forked.
-    """
+def execute(job: Job, job_file: Path = Path("job.json"), scratch: Path = Path()) -> JobResult:
+    """Train, and return every possible outcome as a result. Ranks leave their files in ``scratch``."""
     inputs: Inputs | None = None
     measured: ReferenceWorkload | None = None
     settings, watch = job.run.settings, Stopwatch()
@@ -59,7 +48,7 @@ def execute(
         check_packages(job.packages)
         seed_everything(job.seed, settings.training.threads)
         inputs = checked_inputs(job)
-        train, device = made_ready(job, inputs, job_file, scratch, launchers), torch.device(settings.device)
+        train, device = made_ready(job, inputs, job_file, scratch), torch.device(settings.device)
         set_fp32(settings.training.precision)
         watch.mark("inputs")
         # Outside every timed region, and before the window of peak memory opens.
@@ -121,28 +110,15 @@ def _machine(job: Job) -> Machine | None:
         return None
 
 
-def main(job_file: str, scratch: str, launchers: "Sequence[Launcher]" = ()) -> None:
+def main(job_file: str, scratch: str) -> None:
     """Execute the job file, and leave the result in ``scratch`` in one piece."""
     job = Job.model_validate_json(Path(job_file).read_text(encoding="utf-8"))
     # torch.compile has a cache of this run alone: code that another run compiled would look fast.
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(Path(scratch) / "compiled")
     settings = job.run.settings
     with sampling(Path(scratch) / TELEMETRY, settings.training.replicas if settings.device == "cuda" else 0):
-        result = execute(job, Path(job_file), Path(scratch), launchers)
+        result = execute(job, Path(job_file), Path(scratch))
     leave(result, Path(scratch) / RESULT)
-
-
-def main_with_ranks(job_file: str, scratch: str) -> None:
-    """Do what :func:`main` does for a run of several processes, in a process that a fork server has forked.
-
-    First of all a launcher is forked for each node: a process in which CUDA or OpenMP's threads have started cannot
-    fork one in which they work. Nodes on other machines have none here: what starts their launchers is a command.
-    """
-    from study.training.distributed.agent import Launcher
-
-    order = Job.model_validate_json(Path(job_file).read_text(encoding="utf-8"))
-    launchers = [] if order.nodes else [Launcher() for _ in range(order.run.settings.training.nodes)]
-    main(job_file, scratch, launchers)
 
 
 if __name__ == "__main__":

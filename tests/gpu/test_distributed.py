@@ -53,7 +53,7 @@ def test_every_strategy_reaches_the_losses_of_one_process(tmp_path: Path, loop: 
 
 
 @pytest.mark.skipif(GPUS < 2, reason="needs two GPUs")
-def test_ranks_forked_from_a_fork_server_train_on_their_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranks_of_a_forked_run_train_on_their_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(FORK_SERVERS, "")
     plan = gpu_plan(tmp_path, **digits(strategy="ddp"), process="forked")
     (run,) = plan.runs

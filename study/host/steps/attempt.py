@@ -34,7 +34,7 @@ from study.host.engine import bring, container, lifetime
 from study.host.engine.container import run_mounts, settings_inside
 from study.host.engine.engine_choice import engine
 from study.host.engine.lifetime import End
-from study.host.fork_servers import JOB_MODULE, Forked, begin, fork_server_of, main_of
+from study.host.fork_servers import JOB_MODULE, Forked, begin, fork_server_of
 from study.host.steps import watch
 from study.host.steps.left import discard_odd, result_of
 from study.host.steps.watch import alone_on_this_machine
@@ -168,7 +168,7 @@ def _on_the_host(
     kills, limits = oom_kills_of_the_group(), settings.limits
     process = begin(
         fork_server_of(settings) if settings.process == "forked" else None,
-        main_of(settings),
+        f"{JOB_MODULE}:main",
         [str(job), str(scratch)],
         host_command(job, scratch),
         container.environment(settings.device, os.environ),

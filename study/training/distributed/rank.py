@@ -6,9 +6,7 @@
 
 import multiprocessing
 import os
-import signal
 import sys
-import time
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,7 +15,7 @@ import torch
 from study.artifacts.record import JobResult
 from study.artifacts.run import Job
 from study.artifacts.samples import Measurement
-from study.base.processes import die_with, name_process
+from study.base.processes import die_with
 from study.training.common import failed, leave, loop_of, prepare, read_inputs, seed_everything
 from study.training.distributed.ranks import result_file
 from study.training.instruments.machine import set_fp32
@@ -28,9 +26,6 @@ LONGEST_WAIT = timedelta(minutes=10)
 
 A process that died is seen by its agent at once; this is for one that hangs.
 """
-SEEN_SECONDS = 1.0
-"""Seconds from a rank's failure to its end. A launcher that forks its ranks tells of one alone, the first that it sees:
-where a killed rank made the others fail, it has to be that one."""
 
 
 def main(job_file: str, scratch: str, parent: str) -> int:
@@ -46,18 +41,9 @@ def main(job_file: str, scratch: str, parent: str) -> int:
         leave(JobResult(outcome="ok", measurement=train(job, Replicas(rank, count, True, device))), target)
     except Exception as error:  # every outcome is a result, as in study.training.job
         leave(failed(error, settings), target)
-        time.sleep(SEEN_SECONDS)
         end_at_once()
     torch.distributed.destroy_process_group()
     return 0
-
-
-def forked(job_file: str, scratch: str, parent: str) -> int:
-    """Do what :func:`main` does in a process that its agent has forked, whose handlers of signals it has."""
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
-        signal.signal(number, signal.SIG_DFL)
-    name_process("study-rank")
-    return main(job_file, scratch, parent)
 
 
 def train(job: Job, replicas: Replicas) -> Measurement:

@@ -10,16 +10,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Union
 
 from study.artifacts.record import JobResult
 from study.artifacts.run import Node
 from study.artifacts.samples import Measurement
 from study.base.errors import StudyError
 from study.config.settings import Settings
-
-if TYPE_CHECKING:
-    from study.training.distributed.agent import Launcher
 
 LAST_WORDS_SECONDS = 10.0
 """Seconds that the other agents may continue once one has failed: they report what they saw, and end their ranks."""
@@ -31,9 +27,7 @@ LOOPBACK = "127.0.0.1"
 NOBODY = "0"
 """In place of the process with which an agent ends: one on another machine ends with the command that started it."""
 SCHEDULERS = ("SLURM_", "SRUN_", "SBATCH_")
-
-
-Agent = Union["subprocess.Popen[bytes]", "Launcher"]
+Agent = subprocess.Popen[bytes]
 """A launcher at work."""
 
 
@@ -55,17 +49,14 @@ def report_file(scratch: Path, node: int) -> Path:
     return scratch / f"node-{node}.json"
 
 
-def train_ranks(
-    job_file: Path, scratch: Path, settings: Settings, on: Sequence[Node] = (), waiting: Sequence["Launcher"] = ()
-) -> Measurement:
+def train_ranks(job_file: Path, scratch: Path, settings: Settings, on: Sequence[Node] = ()) -> Measurement:
     """Have every rank train, and return the first rank's measurement with the replica of each.
 
-    ``on`` are the machines of the nodes; without any all nodes are this machine. ``waiting`` are launchers that this
-    process forked before it started anything, one a node; without any they start from nothing. Raise
-    :class:`RankFailed` if a rank does not finish; the others are then ended.
+    ``on`` are the machines of the nodes; without any all nodes are this machine. Raise :class:`RankFailed` if a rank
+    does not finish; the others are then ended.
     """
     nodes, count = settings.training.nodes, settings.training.replicas
-    with _started(job_file, scratch, nodes, count, on, waiting) as agents:
+    with _started(job_file, scratch, nodes, count, on) as agents:
         codes = _ends(agents)
     results = _results(scratch, count)
     if any(codes) or any(result.measurement is None for result in results.values()) or len(results) < count:
@@ -75,16 +66,14 @@ def train_ranks(
 
 
 @contextmanager
-def _started(
-    job_file: Path, scratch: Path, nodes: int, count: int, on: Sequence[Node], waiting: Sequence["Launcher"]
-) -> Iterator[list[Agent]]:
+def _started(job_file: Path, scratch: Path, nodes: int, count: int, on: Sequence[Node]) -> Iterator[list[Agent]]:
     """Yield the running agents; at the end no agent, and so no rank, is left."""
     endpoint, agents = f"{on[0].address if on else LOOPBACK}:{_free_port()}", []
     try:
         for node in range(nodes):
             paths = [str(path.resolve()) for path in (job_file, scratch)] if on else [str(job_file), str(scratch)]
             arguments = [*paths, *map(str, (node, nodes, count)), endpoint]
-            agents.append(_begun(waiting[node], arguments, on) if waiting else _new(node, arguments, on))
+            agents.append(_new(node, arguments, on))
         yield agents
     finally:
         for agent in agents:
@@ -94,12 +83,6 @@ def _started(
                 agent.wait(END_SECONDS)
             agent.kill()  # the ranks of a killed agent die with it: see study.base.processes
             agent.wait()
-
-
-def _begun(agent: "Launcher", arguments: Sequence[str], on: Sequence[Node]) -> Agent:
-    """Return a launcher that waited, at work."""
-    agent.begin(arguments, _environment(on))
-    return agent
 
 
 def _new(node: int, arguments: Sequence[str], on: Sequence[Node]) -> Agent:

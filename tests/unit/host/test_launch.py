@@ -108,7 +108,7 @@ def test_a_run_that_hangs_is_ended_at_its_limit_and_recorded_and_the_next_one_is
     """It ignores SIGTERM, and it started a session of its own. The next one is forked from the same fork server."""
     (tmp_path / "hangs.py").write_text(HANGS)
     says = "import sys; sys.path.insert(0, ''); import hangs; hangs.main(*sys.argv[1:])"
-    monkeypatch.setattr(attempt, "main_of", lambda settings: "hangs:main")
+    monkeypatch.setattr(attempt, "JOB_MODULE", "hangs")
     monkeypatch.setattr(
         attempt, "host_command", lambda job, scratch: [sys.executable, "-c", says, str(job), str(scratch)]
     )

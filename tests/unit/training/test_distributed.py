@@ -33,7 +33,7 @@ from study.host.plan import workflow
 from study.host.plan.workflow import Workflow
 from study.host.steps.attempt import run_seed
 from study.training.common import is_out_of_memory, leave
-from study.training.distributed import agent, ranks
+from study.training.distributed import ranks
 from study.training.distributed.ranks import RankFailed, report_file, result_file
 from study.training.instruments.sampler import Gpu, read_together
 from study.training.loops.loaders import MicroBatches
@@ -301,7 +301,6 @@ def curve(measured: Measurement) -> list[float | None]:
     return [loss for epoch in measured.epochs for loss in (epoch.train_loss, epoch.loss_sum, epoch.valid_loss)]
 
 
-FORKED = "import sys\nfrom study.training import job\njob.main_with_ranks(*sys.argv[1:])"
 MODEL = """
 import os, signal, time
 from pathlib import Path
@@ -351,50 +350,25 @@ class Launched:
         return JobResult.model_validate_json((self.folder / RESULT).read_text())
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has fork servers")
-class TestForkedRanks:
-    """What a fork server has forked forks its ranks in turn."""
+class TestRanks:
+    """A run of two processes, from its order to what it leaves."""
 
     @pytest.fixture(autouse=True)
     def _folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A plan looks for the user's model in the working directory."""
         monkeypatch.chdir(tmp_path)
 
-    @pytest.mark.thorough
-    def test_forked_and_fresh_ranks_train_alike_and_only_the_forked_are_the_process_of_the_run(
-        self, tmp_path: Path
-    ) -> None:
-        launched, found = Launched(tmp_path), {}
-        for words in (["-c", FORKED], ["-m", "study.training.job"]):
-            result = launched.result(words)
-            assert (result.outcome, result.message) == ("ok", None)
-            assert result.measurement
-            assert len(result.measurement.replicas) == 2
-            seen = {(tmp_path / f"seen-{rank}").read_text() for rank in range(2)}
-            found[words[0]] = (curve(result.measurement), seen)
-        assert found["-c"][0] == found["-m"][0]
-        assert found["-c"][1] == {" ".join([sys.executable, "-c", FORKED, "job.json", "."])}
-        assert all("study.training.distributed.rank" in seen for seen in found["-m"][1])
-        wait_for(lambda: not at_work(tmp_path), 10)
-
-    def test_the_launcher_asks_for_no_gpu_before_it_forks_its_ranks(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def asked() -> bool:
-            raise AssertionError("CUDA works in no process that is forked after this question")
-
-        monkeypatch.setattr(torch.accelerator, "is_available", asked)
-        assert agent.configured("scratch", 0, 1, 2, "127.0.0.1:29400").numa_options is None
-
     def test_a_rank_that_dies_is_named_and_the_other_is_ended_without_a_word(self, tmp_path: Path) -> None:
         planted = "os.kill(os.getpid(), 9) if os.environ['RANK'] == '1' else time.sleep(3600)"
         launched = Launched(tmp_path, planted)
-        result = launched.result(["-c", FORKED])
+        result = launched.result(["-m", "study.training.job"])
         assert (result.outcome, result.message) == ("failed", "rank 1 of 2 was ended by SIGKILL")
         assert not result_file(tmp_path, 0).exists()
         wait_for(lambda: not at_work(tmp_path), 10)
 
     def test_ranks_end_with_the_process_of_the_run(self, tmp_path: Path) -> None:
         launched = Launched(tmp_path, "time.sleep(3600)")
-        process = launched.start(["-c", FORKED])
+        process = launched.start(["-m", "study.training.job"])
         wait_for(lambda: process.poll() is not None or len(list(tmp_path.glob("seen-?"))) == 2, 60)
         assert process.poll() is None
         process.kill()

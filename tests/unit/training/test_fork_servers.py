@@ -1,7 +1,6 @@
 """What a fork server of runs imports leaves it fit to be forked, and what it calls is there."""
 
 import os
-import pkgutil
 import sys
 from pathlib import Path
 
@@ -11,35 +10,23 @@ import pytest
 from study.artifacts.layout import Results
 from study.base.devices import usable_cpus
 from study.base.fork_server import FORK_SERVERS
-from study.config.settings import Settings
 from study.host.engine import container
-from study.host.fork_servers import JOB_MODULE, Forked, can_fork, fork_server_of, main_of, start_fork_servers
-from study.training import job
+from study.host.fork_servers import JOB_MODULE, Forked, can_fork, fork_server_of, start_fork_servers
 from tests.conftest import tiny_plan
 from tests.unit.training.forks import said_by_forks
 
-MODULES = ("loops.torch.loop", "loops.inference.loop", "loops.loader_alone.loop", "distributed.agent")
+MODULES = ("loops.torch.loop", "loops.inference.loop", "loops.loader_alone.loop")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has fork servers")
 def test_a_fork_server_of_runs_has_one_thread_and_has_started_no_gpu() -> None:
-    """Of several threads only one would live on in a forked process, without the locks that the others held. What
-    forks ranks is forked itself."""
+    """Of several threads only one would live on in a forked process, without the locks that the others held."""
     programs = [
         f"import os, {JOB_MODULE}, study.training.{module}, torch\n"
         "print(len(os.listdir('/proc/self/task')), torch.cuda.is_initialized())"
         for module in MODULES
     ]
     assert said_by_forks(programs) == ["1 False"] * len(MODULES)
-
-
-@pytest.mark.parametrize(
-    ("strategy", "main"),
-    [("single", job.main), ("ddp", job.main_with_ranks), ("ddp_two_nodes", job.main_with_ranks)],
-)
-def test_what_a_fork_server_calls_forks_ranks_where_a_run_has_some(strategy: str, main: object) -> None:
-    settings = Settings.model_validate({"training": {"strategy": strategy, "processes": 2}})
-    assert pkgutil.resolve_name(main_of(settings)) is main
 
 
 @pytest.mark.skipif(not can_fork() or usable_cpus() < 2, reason="needs fork servers and two CPUs")
