@@ -30,11 +30,6 @@ class Results:
         """The lock of a start of the pipeline."""
         return self.root / ".lock"
 
-    @property
-    def prepared(self) -> Path:
-        """The empty file that is made once everything that the runs of a start need is there."""
-        return self.root / ".prepared"
-
     def download_lock(self, source: str) -> Path:
         """Return the lock of the downloads from a source of images."""
         return self.root / f".{source}.lock"
@@ -118,10 +113,6 @@ class Results:
     def stamp(self, study: str, record: str) -> Path:
         """Return the stamp of one run."""
         return self.stamps(study) / record.removesuffix(".json")
-
-    def measured(self, study: str) -> Path:
-        """Return the file that stands for all stamps of a study: their checksum."""
-        return self.root / study / ".measured"
 
     def telemetry_folder(self, study: str) -> Path:
         """Return the folder of the samples."""

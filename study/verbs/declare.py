@@ -93,7 +93,7 @@ def not_ahead(*folders: Path) -> None:
     """Set what a step reads in these folders of results back to now if the clock was set back since it was made."""
     from study.base.files import set_back
 
-    names = ("plan.json", ".measured", "timings.csv", "fit.json", "figures", "stamps/*")
+    names = ("plan.json", "timings.csv", "fit.json", "figures", "stamps/*")
     set_back(file for folder in folders for name in names for file in folder.glob(name))
 
 

@@ -86,8 +86,7 @@ class _Course:
     def measure(self, tried: Sequence[Levels], runs: Mapping[Setting, int], within: float) -> dict[Setting, Standing]:
         """Make the runs of these settings, and return what is known of each that has a successful one."""
         self.write(tried, runs)
-        target = Results(RESULTS).measured(self.name)
-        start = [sys.executable, "-m", "study", "start", "--", "--cores", "1", str(target)]
+        start = [sys.executable, "-m", "study", "start", "--", "--cores", "1", "--until", "measure"]
         given = [f"studies=[{self.name}]", f"time_budget_minutes={within / 60:.2f}"]
         if subprocess.run([*start, "--config", *given], check=False).returncode:
             raise StudyError("tune: the start did not end well; what it measured is kept")

@@ -1,11 +1,11 @@
-# The analysis of a study depends only on the files that its rule names, the code of the analysis among them. `.measured`
-# stands for the stamps, and a stamp for a record and its telemetry: it changes with them.
+# The analysis of a study depends only on the files that its rule names, the code of the analysis among them. A stamp
+# stands for a record and its telemetry: it changes with them.
 
 
 rule analyse:
     input:
         plan="results/{study}/plan.json",
-        measured="results/{study}/.measured",
+        stamps=lambda wc: FLOW.stamps(wc.study),
         code=CODE,
     output:
         "results/{study}/timings.csv",

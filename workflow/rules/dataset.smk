@@ -28,11 +28,3 @@ rule weights:
         plan="results/{study}/plan.json",
     shell:
         "exec python -m study weights {params.plan:q} {wildcards.weights:q} --log {log:q}"
-
-
-# What each run waits for, in the place of all of it.
-rule prepared:
-    input:
-        lambda wc: FLOW.missing,
-    output:
-        touch("results/.prepared"),

@@ -3,8 +3,8 @@ RESOURCES = ("slurm_partition", "constraint", "gres", "slurm_extra", "gpu", "nod
 REQUESTED = {name: requested(name) for name in RESOURCES} if ON_OTHER_MACHINES else {}
 
 
-# What a run waits for. A name for these files would cost Snakemake a kilobyte a run, and a function that returns none
-# its calls: with 10,000 runs all of this is felt (`python -m benchmarks.many_plans`).
+# What a run waits for. A function that returns none would cost its calls: with 10,000 runs they are felt
+# (`python -m benchmarks.many_plans`).
 PREPARATION = known(lambda wc: FLOW.needed(wc.study, wc.run, wc.key)) if FLOW.missing else []
 
 
@@ -32,19 +32,3 @@ rule measure:
     shell:
         "exec python -m study run results/{wildcards.study}/plan.json {wildcards.run}"
         " --counter {params.counter:q} --log {log}"
-
-
-# What each step of the analysis waits for, in the place of every stamp: Snakemake keeps every input of every job. The
-# checksum of all stamps is in it, because Snakemake takes a small file with the content of before for unchanged.
-rule measured:
-    input:
-        plan="results/{study}/plan.json",
-        stamps=lambda wc: FLOW.stamps(wc.study),
-    output:
-        "results/{study}/.measured",
-    log:
-        "results/logs/{study}/measured.log",
-    localrule: True
-    shell:
-        "(mkdir -p results/{wildcards.study}/stamps && find results/{wildcards.study}/stamps -type f -exec cat {{}} +"
-        " | cksum > {output:q}) 2> {log:q}"

@@ -70,18 +70,14 @@ class Workflow:
         ]
 
     def unmade(self, study: str) -> list[str]:
-        """Return the stamps of ``study`` that are missing behind the file that stands for all of them.
-
-        Without that file its job asks for every stamp, and Snakemake need not keep them twice.
-        """
-        return _missing(self.stamps(study)) if self.results.measured(study).exists() else []
+        """Return the stamps of ``study`` that are missing: Snakemake makes none behind an analysis that is there."""
+        return _missing(self.stamps(study))
 
     @cached_property
     def missing(self) -> list[str]:
         """The paths of every image, every manifest and every decision about weights that is still to be made.
 
-        Each run waits for all of them: a run with preparing jobs of its own would break the order. One file stands for
-        them, because Snakemake keeps every input of every job: for 10,000 runs of ten studies that takes a minute.
+        Each run waits for all of them: a run with preparing jobs of its own would break the order.
         """
         files: list[Path] = []
         for plan in self.plans:
@@ -103,11 +99,8 @@ class Workflow:
         return next((plan.name for plan in self.plans if image in plan.images), self.plans[0].name)
 
     def needed(self, study: str, run: str, key: str) -> list[str]:
-        """Return the file that is made after every missing preparation; none if there is none, or a record exists."""
-        if not self.missing or self.results.record(study, f"{run}.{key}.json").exists():
-            return []
-        # An earlier start's file would stand for files that are missing now: Snakemake makes none behind it.
-        return self.missing if self._prepared_before else [str(self.results.prepared)]
+        """Return every missing preparation; none if a record exists."""
+        return [] if self.results.record(study, f"{run}.{key}.json").exists() else self.missing
 
     def dataset_study(self, dataset: str) -> str:
         """Return the study whose plan describes ``dataset``, preferably one with a run that can be made here."""
@@ -138,10 +131,6 @@ class Workflow:
     @cached_property
     def _settings(self) -> dict[tuple[str, str], Settings]:
         return {(plan.name, run.name): run.settings for plan in self.plans for run in plan.runs}
-
-    @cached_property
-    def _prepared_before(self) -> bool:
-        return self.results.prepared.exists()
 
     @cached_property
     def _orders(self) -> dict[tuple[str, str, str], int]:
@@ -291,10 +280,8 @@ def start(
         return flow, lock
     for study, runs in pending.items():
         forget_damaged(study, runs, layout)
-    if flow.pending:
-        layout.prepared.unlink(missing_ok=True)
-        if not on_other_machines:
-            check_training_stack(EngineChoice(plans[0].engine, plans[0].engine_reason))
+    if flow.pending and not on_other_machines:
+        check_training_stack(EngineChoice(plans[0].engine, plans[0].engine_reason))
     known = {plan.name: forecast.known_seconds(plan, layout) if pending[plan.name] else {} for plan in plans}
     told = forecast.describe(plans, pending, known, selection.time_budget_minutes, layout)
     print("\n".join(map(printable, told)), file=sys.stderr, flush=True)

@@ -10,7 +10,6 @@ LAYOUT = {
     str(path)
     for path in (
         FILES.selection,
-        FILES.prepared,
         FILES.report,
         FILES.image("{image}"),
         FILES.manifest("{dataset}"),
@@ -19,7 +18,6 @@ LAYOUT = {
         FILES.records("{study}"),
         FILES.stamp("{study}", "{run}.{key}.json"),
         FILES.stamps("{study}"),
-        FILES.measured("{study}"),
         FILES.timings("{study}"),
         FILES.fit("{study}"),
         FILES.figures("{study}"),
@@ -28,7 +26,7 @@ LAYOUT = {
         FILES.log("images", "{image}"),
         FILES.log("{study}", "weights", "{weights}"),
         FILES.log("{study}", "{run}.{key}"),
-        *(FILES.log("{study}", step) for step in ("measured", "analyse")),
+        FILES.log("{study}", "analyse"),
         FILES.log("report"),
     )
 }
