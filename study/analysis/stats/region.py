@@ -16,16 +16,17 @@ from numpy.typing import NDArray
 from study.analysis.stats.gate import ROUNDING
 from study.analysis.stats.laws import LARGEST, Array, Law, LogMeans, mixture, share
 
-TAIL = 14.0
-"""The z beyond the column's own range from which the constant or the column is all but alone."""
+STARTS = np.linspace(-LARGEST, LARGEST, 81)
+"""Values of z of which one is near the best."""
 PART = 16
 """Parts into which two steps of a grid are divided, again and again."""
 ROUNDS, ROUNDS_OF_Z = 5, 7
 """Of that division: what is left is a part in 30,000 of a step, and one in two million."""
 HALVINGS = 24
 """Of the stretch in which an end of the region lies."""
-ROWS, COLUMNS = 41, 33
-"""Values of the parameter, and of z at each, of which a region's sample is made."""
+ROWS, COLUMNS, SEEN = 41, 81, 25.0
+"""Values of the parameter, and of z at each, of which a region's sample is made; beyond that z nothing changes but at
+the very end."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,8 @@ class Shapes:
 
     def squares(self) -> Array:
         """Return the sums of squared residuals of the means over their variance."""
-        found: Array = (((self.target.logs - self.logs()) @ self.target.whiten.T) ** 2).sum(-1)
+        residuals = (self.target.logs - self.logs()).reshape(-1, len(self.target.u))  # one product, not one a row
+        found: Array = ((residuals @ self.target.whiten.T) ** 2).sum(-1).reshape(self.z.shape)
         return found
 
     def coefficients(self, shifts: Array) -> dict[str, Array]:
@@ -91,8 +93,7 @@ class Shapes:
 def profile(law: Law, target: Target, parameters: Array) -> tuple[Array, Array]:
     """Return the best z (k,) at each parameter (k,), and its sum of squared residuals (k,)."""
     rows, every = np.arange(len(parameters)), parameters[:, None]
-    z = np.linspace(-1, 1, 41) * _span(law, target, parameters)[:, None]
-    z[:, [0, -1]] = -LARGEST, LARGEST
+    z = np.tile(STARTS, (len(parameters), 1))
     for left in range(ROUNDS_OF_Z, -1, -1):
         squares = Shapes(law, target, np.broadcast_to(every, z.shape), z).squares()
         at = squares.argmin(1)
@@ -100,12 +101,6 @@ def profile(law: Law, target: Target, parameters: Array) -> tuple[Array, Array]:
             low, high = z[rows, np.maximum(at - 1, 0)], z[rows, np.minimum(at + 1, z.shape[1] - 1)]
             z = np.linspace(low, high, PART + 1, axis=1)
     return z[rows, at], squares[rows, at]
-
-
-def _span(law: Law, target: Target, parameters: Array) -> Array:
-    """Return the z (k,) from which the constant or the column is all but alone."""
-    span: Array = np.minimum(np.abs(law.column(target.u, parameters[:, None])).max(1) + TAIL, LARGEST)
-    return span
 
 
 def best_of(law: Law, target: Target) -> tuple[Shapes, float]:
@@ -171,9 +166,7 @@ def _spans(law: Law, target: Target, rows: Array, middle: Array, limit: float) -
         found: NDArray[np.bool_] = Shapes(law, target, np.broadcast_to(rows[:, None], z.shape), z).squares() <= limit
         return found
 
-    span, sides = _span(law, target, rows)[:, None], np.array([-1.0, 1.0])
-    alone = np.broadcast_to(sides * LARGEST, (len(rows), 2))
-    inside, outside = np.repeat(middle[:, None], 2, axis=1), sides * np.maximum(span, middle[:, None] * sides)
-    low, high = np.where(within(alone), alone, _edges(within, inside, outside)).T[..., None]
-    between = np.maximum(low, -span) + (np.minimum(high, span) - np.maximum(low, -span)) * np.linspace(0, 1, COLUMNS)
-    return np.hstack([low, between, high])
+    outside = np.tile([-LARGEST, LARGEST], (len(rows), 1))
+    ends = np.where(within(outside), outside, _edges(within, np.repeat(middle[:, None], 2, axis=1), outside))
+    low, high = np.clip(ends, -SEEN, SEEN).T
+    return np.hstack([ends, np.linspace(low, high, COLUMNS, axis=1)])
