@@ -1,6 +1,6 @@
 """The step ``gate``: a baseline and a new result in; a line, an exit code, JUnit and a history out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -11,8 +11,12 @@ import pandas as pd
 from study.analysis.words import listed, number
 from study.base.errors import StudyError, printable
 from study.base.files import write_whole
+from study_extras.compare.night import LEAST_STARTS, STARTS_OF_A_RATE, Gate, gate
 from study_extras.compare.results import Same, same_work, studies_of
-from study_extras.compare.statistics import LEAST_STARTS, Gate, Side, gate, start_means
+from study_extras.compare.side import Side, start_means
+
+MOST_NAMED = 3
+"""Slower settings that are named."""
 
 
 @dataclass(frozen=True)
@@ -30,23 +34,53 @@ class Gated:
     @property
     def failed(self) -> bool:
         """Whether the new result does not pass: what was not measured may be slower, too."""
-        return self.found.slower or bool(self.missing)
+        return self.kind != "ok"
 
     @property
     def kind(self) -> str:
         """The verdict in a word."""
-        return "SLOWER" if self.found.slower else "INCOMPLETE" if self.missing else "ok"
+        if self.found.slower:
+            return "SLOWER"
+        return "LEARNS LESS" if self.found.learn_less else "INCOMPLETE" if self.missing else "ok"
 
     @property
     def line(self) -> str:
         """The verdict, and what it rests on."""
+        return f"{self.kind}: {self.same.study}: {'; '.join(self._parts())}"
+
+    def _parts(self) -> Iterator[str]:
         found = self.found
-        told = (
-            f"{self.kind}: {self.same.study}: {number(found.ratio)} times the baseline; the limit is "
-            f"{number(found.limit)}, from {found.starts[0]} starts of the baseline; a slowdown of "
-            f"{number(found.found)} is found four times in five"
-        )
-        return f"{told}; without a run that counts: {listed(self.missing)}" if self.missing else told
+        yield f"{number(found.overall.ratio)} times the baseline"
+        yield (f"the limit is {number(found.overall.limit)}, from {found.starts[0]} starts of the baseline")
+        for one in found.slower_settings[:MOST_NAMED]:
+            yield f"at {one.setting} {number(one.ratio)} times, where the limit is {number(one.limit)}"
+        if found.learn_less:
+            yield f"it learns less at {listed(found.learn_less)}"
+        if found.learn_unclear:
+            yield f"it may learn less at {listed(found.learn_unclear)}: over ten points, which is not shown"
+        alone = max((one.found for one in found.settings), default=None)
+        each = "" if alone is None else f", and one of {number(alone)} at any setting"
+        yield f"a slowdown of {number(found.overall.found)}{each} is found four times in five"
+        yield self._rate
+        if self.missing:
+            yield f"without a run that counts: {listed(self.missing)}"
+
+    @property
+    def _rate(self) -> str:
+        """What is known of how often chance alarms."""
+        found = self.found
+        if found.followed:
+            return (
+                f"how often chance alone fails a night cannot be told, for starts of the baseline follow each other "
+                f"(correlation {found.correlation:.1f})"
+            )
+        alarm = f"by chance 1 night in {_alarms(found)} fails if nights are independent"
+        return alarm + f", which fewer than {STARTS_OF_A_RATE} starts cannot tell" * found.few
+
+
+def _alarms(found: Gate) -> int:
+    """Return in how many nights one fails by chance: the settings together as often as the mean."""
+    return 20 if found.settings else 40
 
 
 def gate_folders(baseline: Path, new: Path, studies: Sequence[str]) -> list[Gated]:
@@ -76,7 +110,9 @@ def write_junit(gated: Sequence[Gated], path: Path) -> None:
     for one in gated:
         case = ElementTree.SubElement(suite, "testcase", classname="study.gate", name=one.same.study)
         if one.failed:
-            ElementTree.SubElement(case, "failure", message=printable(one.line), type=one.kind.lower())
+            ElementTree.SubElement(
+                case, "failure", message=printable(one.line), type=one.kind.lower().replace(" ", "_")
+            )
         else:
             ElementTree.SubElement(case, "system-out").text = printable(one.line)
     write_whole(path, ElementTree.tostring(suite, encoding="unicode", xml_declaration=True))

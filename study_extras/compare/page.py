@@ -77,7 +77,7 @@ def _chart(pair: Pair) -> Chart | None:
 
 def _row(found: Compared, verdict: str) -> Row:
     ratio = found.ratio
-    look: Look = "answer" if found.verdict == "faster" else "other"
+    look: Look = "answer" if found.verdict == "faster" and found.learning[1] != "less" else "other"
     return Row(found.setting or "", mean=ratio.value, low=ratio.low, high=ratio.high, look=look, verdict=verdict)
 
 
@@ -85,4 +85,5 @@ def _next(pair: Pair) -> str:
     more = pair.overall.more
     if more is None or more.starts is None:
         return ""
-    return f"{quantity(more.starts, 'more start')} of each would settle it in 4 of 5 such comparisons."
+    gain = "tell how far starts differ" if more.test == "spread" else "settle it in 4 of 5 such comparisons"
+    return f"{quantity(more.starts, 'more start')} of each would {gain}."

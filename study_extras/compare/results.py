@@ -18,7 +18,7 @@ from study.artifacts.setting import setting_of
 from study.base.errors import StudyError
 from study.config.settings import decisive
 from study.config.study import Total
-from study_extras.compare.statistics import PHASES, STATES, Side
+from study_extras.compare.side import PHASES, STATES, Side
 
 MADE_BY = ("device", "limits", "process", "machine")
 """Settings that are the circumstances of the work, and not the work: they are told where they differ."""
@@ -207,8 +207,10 @@ def _side(result: _Result, keys: Mapping[str, str], labels: Mapping[str, str]) -
         setting=[labels.get(keys.get(run, ""), "") for run in result.runs["run"]],
         start=result.runs["session"],
     )
-    columns = ["setting", "seconds", "start", "started", "commit", "accuracy", *PHASES, *STATES]
-    return Side(result.name, runs.loc[runs["setting"] != "", columns].astype(dict.fromkeys((*PHASES, *STATES), float)))
+    columns = ["setting", "seconds", "start", "started", "commit", "accuracy", "valid_images", *PHASES, *STATES]
+    counted = runs.loc[runs["setting"] != "", columns].sort_values("started", kind="stable")
+    numbers = dict.fromkeys((*PHASES, *STATES), float)
+    return Side(result.name, counted.astype(numbers), result.plan.study.learning_margin)
 
 
 def _differences(records: Sequence[Sequence[Record]]) -> dict[str, list[str]]:

@@ -50,7 +50,7 @@ def _compared(same: Same, given: float | None) -> Compared:
         total=same.total,
         margin=margin,
         pairs=[compare(first, other, same.settings, margin.value) for other in others],
-        ranking=rank(same.sides) if len(others) > 1 else None,
+        ranking=rank(same.sides, same.settings) if len(others) > 1 else None,
         left_out={name: left for name, left in same.left_out.items() if left},
         differs=same.differs,
     )

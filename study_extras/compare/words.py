@@ -1,37 +1,74 @@
 """Results side by side, as text for a terminal: the verdict first, then each setting, then what differs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from study.analysis.answers.context import bounds, inverse
 from study.analysis.words import agreeing, listed, number, short
+from study.base.quantities import quantity
 from study_extras.compare.more_starts import MOST_MORE, More
-from study_extras.compare.statistics import PHASES, STATES, Compared, Margin, Pair, Ranking
+from study_extras.compare.side import PHASES, STATES, Stand
+from study_extras.compare.statistics import Compared, Margin, Pair, Ranking
 
 LEAST_SHARE = 0.05
 """Share of the whole difference from which a phase is named."""
 
 
 def answer_of(pair: Pair) -> str:
-    """Return what the second result is beside the first, over all settings and in how many of them."""
-    ratio, names = pair.overall.ratio, f"{pair.second} and {pair.first} are"
-    if pair.overall.verdict == "equivalent":
-        return f"{names} **equal within {100 * pair.margin:.3g}%**: {short(ratio.value)} times as long{bounds(ratio)}."
-    if pair.overall.verdict == "not_enough_starts":
-        return f"{names} **tied**: {short(ratio.value)} times as long{bounds(ratio)}."
-    if pair.overall.verdict == "faster":
+    """Return what the second result is beside the first, over all settings and in how many of them; and whether one of
+    them learns less."""
+    return f"{_times(pair)}{_settings(pair)}{''.join(_learns(pair))}."
+
+
+def _times(pair: Pair) -> str:
+    ratio, verdict = pair.overall.ratio, pair.overall.verdict
+    long = f"{short(ratio.value)} times as long{bounds(ratio)}"
+    if verdict == "equivalent":
+        return f"{pair.second} and {pair.first} are **equal within {_percent(pair.margin)}**: {long}"
+    if verdict == "not_enough_starts":
+        return f"{pair.second} and {pair.first} are **tied**: {long}"
+    if verdict == "mixed":
+        return f"Which of {pair.first} and {pair.second} is faster **depends on the setting**: over all {long}"
+    if verdict == "faster":
         times = inverse(ratio)
-        told = f"{pair.second} is **{short(times.value)} times as fast** as {pair.first}{bounds(times)}"
-    else:
-        told = f"{pair.second} takes **{short(ratio.value)} times as long** as {pair.first}{bounds(ratio)}"
-    alike = sum(one.verdict == pair.overall.verdict for one in pair.settings)
-    return f"{told}; by itself in {alike} of {len(pair.settings)} settings." if len(pair.settings) > 1 else f"{told}."
+        return f"{pair.second} is **{short(times.value)} times as fast** as {pair.first}{bounds(times)}"
+    return f"{pair.second} takes **{short(ratio.value)} times as long** as {pair.first}{bounds(ratio)}"
+
+
+def _settings(pair: Pair) -> str:
+    """Return in how many settings the second result differs by itself."""
+    count, verdict = len(pair.settings), pair.overall.verdict
+    shown = {word: sum(one.verdict == word for one in pair.settings) for word in ("faster", "slower")}
+    if verdict == "mixed":
+        parts = [f"{pair.second} is {word} in {many}" for word, many in shown.items() if many]
+        return f"; {listed(parts)} of {count} settings"
+    if verdict not in shown or count < 2:
+        return ""
+    alike = shown.pop(verdict)
+    ((opposite, other),) = shown.items()
+    return f"; by itself in {alike} of {count} settings" + f", and {opposite} in {other}" * bool(other)
+
+
+def _learns(pair: Pair) -> Iterator[str]:
+    """Yield which result learns less, where one does, and at which settings."""
+    stands: dict[Stand, str] = {"less": "**learns less**", "unclear": "may learn less, which is not shown"}
+    for place, name in enumerate((pair.first, pair.second)):
+        for stand, words in stands.items():
+            fell = [one for one in pair.settings if one.learning[place] == stand]
+            if fell:
+                first, *rest = [
+                    f"{one.setting}: {_accuracy(one.accuracies[place])} and not {_accuracy(one.accuracies[1 - place])}"
+                    for one in fell
+                ]
+                more = f", and at {quantity(len(rest), 'other setting')}" if rest else ""
+                yield f"; but {name} {words} (accuracy at {first}{more})"
 
 
 def verdict_word(found: Compared, margin: float) -> str:
-    """Return the verdict in the words of every report."""
-    return {"equivalent": f"equal within {_percent(margin)}", "not_enough_starts": "tied"}.get(
-        found.verdict, found.verdict
-    )
+    """Return the verdict in the words of every report, with less learning where it is shown."""
+    words = {"equivalent": f"equal within {_percent(margin)}", "not_enough_starts": "tied"}
+    ours, theirs = found.learning
+    less = ", learns less" * (theirs == "less") + ", learns more" * (ours == "less")
+    return words.get(found.verdict, found.verdict) + less
 
 
 def verdict_lines(pair: Pair) -> list[str]:
@@ -41,11 +78,13 @@ def verdict_lines(pair: Pair) -> list[str]:
 
 def _starts(pair: Pair, margin: str) -> list[str]:
     counts = f"{pair.first} has {_counted(pair.starts[0])}, {pair.second} {_counted(pair.starts[1])}"
-    spread = f"{100 * pair.spread:.2g}%"
+    spreads = [f"{100 * one:.2g}%" for one in pair.spreads]
+    guessed = [one for one, assumed in zip(spreads, pair.assumed, strict=True) if assumed]
     told = (
-        f"{counts}: how much a second start would change is not known, and {spread} is assumed."
-        if pair.assumed
-        else f"{counts}, which differ among each other by {spread}."
+        f"{counts}: fewer than three hardly tell how far starts differ, and {' and '.join(dict.fromkeys(guessed))} is "
+        "assumed."
+        if guessed
+        else f"{counts}, which differ among each other by {' and '.join(spreads)}."
     )
     more = pair.overall.more
     return [told, *([] if more is None else [_more(more, margin)])]
@@ -53,6 +92,8 @@ def _starts(pair: Pair, margin: str) -> list[str]:
 
 def _more(more: More, margin: str) -> str:
     """Return how many more starts would tell, and what they would."""
+    if more.test == "spread":
+        return f"{_counted(more.starts or 0, 'more ')} of each would tell how far starts differ."
     aim = f"show that they are equivalent within {margin}" if more.test == "equivalence" else "show which is faster"
     if more.starts is None:
         return f"More than {MOST_MORE} more starts of each would be needed to {aim}."
@@ -88,6 +129,10 @@ def margin_line(margin: Margin) -> str:
     return f"{told}; other plans have another: {listed(others)}." if others else f"{told}."
 
 
+def _accuracy(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1%}"
+
+
 def _percent(share: float) -> str:
     return f"{100 * share:.3g}%"
 
@@ -102,7 +147,7 @@ def settings_table(pair: Pair) -> list[str]:
             _bounds(found),
             _verdict(found, pair.margin),
             " and ".join(map(str, found.runs)),
-            " and ".join("-" if one is None else f"{one:.1%}" for one in found.accuracies),
+            " and ".join(map(_accuracy, found.accuracies)),
         )
         for found in pair.settings
     ]
@@ -149,7 +194,8 @@ def ranking_lines(ranking: Ranking) -> list[str]:
     """Return the order of three or more results."""
     best = listed(ranking.may_be_fastest)
     rows = [(name, f"{number(ranking.times[name])} times the fastest") for name in ranking.order]
-    return [f"May be the fastest (95%): {best}.", *aligned(rows)]
+    less = f" Shown to learn less: {listed(ranking.learn_less)}." if ranking.learn_less else ""
+    return [f"May be the fastest (95%): {best}.{less}", *aligned(rows)]
 
 
 def differences_table(names: Sequence[str], differs: Mapping[str, Sequence[str]]) -> list[str]:

@@ -48,13 +48,14 @@ class Censored(Strict):
 
 
 def learning_of(
-    accuracies: Mapping[str, Sequence[float]], chance: float, valid_images: int, margin: float
+    accuracies: Mapping[str, Sequence[float]], chance: float, valid_images: int, margin: float, questions: int = 1
 ) -> dict[str, Learning]:
     """Return by level whether it has learned.
 
     ``accuracies`` are those of each level's runs, 0 to 1, on ``valid_images`` images; ``chance`` is the share of the
     most frequent class. A level has not learned if its mean is not above ``chance``, or lies below the best level's by
-    more than ``margin``, both beyond noise at 5%; equal levels are called unequal in 5% of studies at most.
+    more than ``margin``, both beyond noise at 5%; equal levels are called unequal in 5% of studies at most, where a
+    study asks this so many times (``questions``).
     """
     means = {level: fmean(values) for level, values in accuracies.items() if len(values)}
     if not means:
@@ -69,7 +70,7 @@ def learning_of(
             continue
         reason = _against_chance(values, chance, by_images)
         gap = means[best] - means[level] - margin
-        if reason != "at_chance" and _is_below(gap, errors[level], errors[best], len(means)):
+        if reason != "at_chance" and _is_below(gap, errors[level], errors[best], len(means), questions):
             reason = "below_best"
         elif reason == "learned" and gap > LARGE_SHORTFALL:
             reason = "unclear"
@@ -128,17 +129,17 @@ def _squared_errors(accuracies: Mapping[str, Sequence[float]], images: int) -> d
     return found
 
 
-def _is_below(gap: float, own: Error, best: Error, levels: int) -> bool:
+def _is_below(gap: float, own: Error, best: Error, levels: int, questions: int) -> bool:
     """Return whether a ``gap`` to the best level, less the margin, exceeds the noise (Welch's test, Bonferroni's rule).
 
-    Any level may be the best by chance, so the rule counts every ordered pair of the levels.
+    Any level may be the best by chance, so the rule counts every ordered pair of the levels, in each question.
     """
     if gap <= 0 or levels < 2:
         return False
     square = own[0] + best[0]
     per_degree = own[0] ** 2 / own[1] + best[0] ** 2 / best[1]
     degrees = square**2 / per_degree if per_degree else np.inf
-    return bool(special.stdtr(degrees, -gap / np.sqrt(square)) < SIGNIFICANCE / (levels * (levels - 1)))
+    return bool(special.stdtr(degrees, -gap / np.sqrt(square)) < SIGNIFICANCE / (levels * (levels - 1) * questions))
 
 
 def censored_levels(levels: Iterable[Hashable], reached: Iterable[bool | None]) -> dict[Hashable, Censored]:

@@ -19,18 +19,11 @@ from study.artifacts.machine import Machine
 from study.artifacts.plan import Plan, write_plans
 from study.artifacts.record import Record
 from study.cli import main
+from study_extras.compare.difference import UNKNOWN_SPREAD, Difference, errors_of
 from study_extras.compare.more_starts import more_starts
-from study_extras.compare.statistics import (
-    ASSUMED_SPREAD,
-    PHASES,
-    STATES,
-    Gate,
-    Pair,
-    Side,
-    compare,
-    gate,
-    rank,
-)
+from study_extras.compare.night import Gate, gate
+from study_extras.compare.side import PHASES, STATES, Side
+from study_extras.compare.statistics import Pair, compare, rank
 from study_extras.compare.step import Compared, as_text, compare_folders
 from study_extras.compare.words import reasons, settings_table, verdict_lines
 from tests.chance import at_least, at_most
@@ -58,7 +51,7 @@ def side(
             columns["setting"] += [setting] * runs
             columns["seconds"] += list(factor * (10.0 - place) * np.exp(state + rng.normal(0, noise, runs)))
             columns["start"] += [start] * runs
-    frame = pd.DataFrame(columns | {"accuracy": 0.8} | dict.fromkeys((*PHASES, *STATES), np.nan))
+    frame = pd.DataFrame(columns | {"accuracy": 0.8, "valid_images": 200} | dict.fromkeys((*PHASES, *STATES), np.nan))
     return Side(name, frame)
 
 
@@ -94,6 +87,12 @@ def test_equal_results_with_a_broken_start_are_rarely_told_apart() -> None:
     assert sum(alarms(broken(seed)) for seed in seeds) <= at_most(0.03, len(seeds))
 
 
+def measured(ratio: float, spread: float, starts: tuple[int, int]) -> Difference:
+    """A difference whose spreads were measured."""
+    errors = errors_of((spread, spread), starts, [count - 1.0 for count in starts])
+    return Difference(float(np.log(ratio)), starts, (spread, spread), (False, False), errors)
+
+
 def verdicts(ratio: float, starts: tuple[int, int], more: int) -> list[str]:
     """The verdicts of comparisons of results that have so many more starts."""
     both = starts[0] + more, starts[1] + more
@@ -102,13 +101,13 @@ def verdicts(ratio: float, starts: tuple[int, int], more: int) -> list[str]:
 
 @pytest.mark.parametrize(
     ("ratio", "starts", "verdict"),
-    [(1.0, (2, 2), "equivalent"), (1.02, (2, 5), "equivalent"), (1.04, (2, 2), "slower"), (1.1, (2, 5), "slower")],
+    [(1.0, (3, 3), "equivalent"), (1.02, (3, 5), "equivalent"), (1.06, (3, 3), "slower"), (1.05, (3, 6), "slower")],
 )
 def test_the_starts_that_are_asked_for_end_four_of_five_comparisons(
     ratio: float, starts: tuple[int, int], verdict: str
 ) -> None:
     """By the power of the test that is at stake: of equivalence, or of the difference."""
-    asked = more_starts(np.log(ratio), 0.03, starts, 0.05)
+    asked = more_starts(measured(ratio, 0.03, starts), 0.05)
     assert asked.test == ("equivalence" if verdict == "equivalent" else "difference")
     assert asked.starts is not None
     found = verdicts(ratio, starts, asked.starts)
@@ -116,9 +115,9 @@ def test_the_starts_that_are_asked_for_end_four_of_five_comparisons(
 
 
 def test_half_of_the_starts_that_are_asked_for_are_not_enough() -> None:
-    asked = more_starts(0.0, 0.03, (2, 2), 0.05)
+    asked = more_starts(measured(1.0, 0.03, (3, 3)), 0.05)
     assert asked.starts is not None
-    found = verdicts(1.0, (2, 2), asked.starts // 2)
+    found = verdicts(1.0, (3, 3), asked.starts // 2)
     assert found.count("equivalent") < at_least(POWER, len(found))
 
 
@@ -135,7 +134,7 @@ def test_every_comparison_without_a_verdict_says_how_many_more_starts_it_needs()
 
 
 def test_a_spread_that_a_hundred_starts_do_not_overcome_is_said_without_a_number() -> None:
-    found = pair(3, (2, 2), 1.0, spread=0.5)
+    found = pair(3, (3, 3), 1.0, spread=0.5)
     assert found.overall.more and found.overall.more.starts is None
     assert verdict_lines(found)[2].startswith("More than 100 more starts of each would be needed to")
     assert "tied: over 100 more of each" in settings_table(found)[1]
@@ -185,8 +184,9 @@ def test_equal_results_of_quiet_starts_are_equivalent() -> None:
 
 def test_one_start_alone_is_told_apart_only_by_more_than_starts_may_differ() -> None:
     """A spread is assumed, which the result says: runs of one start agree with each other whatever its state."""
-    near, far = pair(1, (1, 1), 1.1, noise=0.001), pair(1, (1, 1), 20.0, noise=0.001)
-    assert near.assumed and near.spread == ASSUMED_SPREAD
+    near, far = pair(1, (1, 1), 1.6, noise=0.001), pair(1, (1, 1), 20.0, noise=0.001)
+    assert near.assumed == (True, True)
+    assert near.spreads == pytest.approx((UNKNOWN_SPREAD, UNKNOWN_SPREAD), rel=0.001)
     assert near.overall.verdict == "not_enough_starts"
     assert far.overall.verdict == "slower"
     assert {one.verdict for one in far.settings} == {"slower"}
@@ -202,14 +202,14 @@ def test_a_start_that_lacks_a_setting_does_not_move_the_mean() -> None:
 
 def test_three_results_are_ranked_and_those_that_may_be_the_fastest_are_named() -> None:
     rng = np.random.default_rng(2)
-    found = rank([side("slow", rng, 4, 1.5), side("one", rng, 4), side("two", rng, 4, 1.005)])
+    found = rank([side("slow", rng, 4, 1.5), side("one", rng, 4), side("two", rng, 4, 1.005)], SETTINGS)
     assert found.order[-1] == "slow"
     assert set(found.may_be_fastest) == {"one", "two"}
     assert found.times["slow"] == pytest.approx(1.5, rel=0.05)
 
 
-STEADY = float(np.log(1.05) / (stats.t.ppf(0.975, 5) + stats.t.ppf(POWER, 5)) / np.sqrt(1 / 6 + 1))
-"""The spread between six starts of a baseline with which a gate states that it finds 5%."""
+STEADY = float(np.log(1.05) / (stats.t.ppf(0.975, 19) + stats.t.ppf(POWER, 19)) / np.sqrt(1 / 20 + 1))
+"""The spread between twenty starts of a baseline with which a gate states that it finds 5%."""
 
 
 def nights(factor: float) -> list[Gate]:
@@ -217,7 +217,7 @@ def nights(factor: float) -> list[Gate]:
     found = []
     for seed in repeats(80, 200):
         rng = np.random.default_rng(seed)
-        baseline = side("baseline", rng, 6, spread=STEADY, noise=0.0, runs=1)
+        baseline = side("baseline", rng, 20, spread=STEADY, noise=0.0, runs=1)
         found.append(gate(baseline, side("night", rng, 1, factor, spread=STEADY, noise=0.0, runs=1)))
     assert None not in found
     return [one for one in found if one]
@@ -230,9 +230,9 @@ def test_nights_without_a_change_raise_an_alarm_in_at_most_one_of_twenty() -> No
 
 def test_a_planted_slowdown_of_a_twentieth_is_found_by_the_gate_with_the_power_that_it_states() -> None:
     found = nights(1.05)
-    stated = np.sqrt(np.mean(np.log([one.found for one in found]) ** 2))  # variances have no bias, and medians have
-    assert np.exp(stated) == pytest.approx(1.05, abs=0.005)
-    assert sum(one.slower for one in found) >= at_least(POWER, len(found))
+    stated = np.median([one.overall.found for one in found])
+    assert stated == pytest.approx(1.05, abs=0.005)
+    assert sum(one.overall.slower for one in found) >= at_least(POWER, len(found))
 
 
 def test_a_baseline_of_two_starts_tells_no_limit() -> None:
@@ -297,15 +297,16 @@ def by_block(*factors: float) -> Callable[[Record, int], Record]:
 def test_a_comparison_without_a_verdict_tells_how_many_more_starts_each_setting_needs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plan = tiny_plan(factors=FACTORS, replicates=2)
-    folders = [result(tmp_path / "old", plan, by_block(1, 1.03)), result(tmp_path / "new", plan, by_block(1.01, 1.04))]
+    plan = tiny_plan(factors=FACTORS, replicates=3)
+    old, new = by_block(1, 1.03, 1.06), by_block(1.01, 1.04, 1.07)
+    folders = [result(tmp_path / "old", plan, old), result(tmp_path / "new", plan, new)]
     assert main(["compare", *map(str, folders), "--output", str(tmp_path / "found.json")]) == 0
     said = capsys.readouterr().out
-    asked = more_starts(np.log(1.04 * 1.01 / 1.03) / 2, np.log(1.03) / np.sqrt(2), (2, 2), 0.05)
-    assert f"\n{asked.starts} more starts of each would show that they are equivalent within 5%, in four of " in said
-    assert said.count("  tied: ") == 2
     (found,) = json.loads((tmp_path / "found.json").read_text())
-    assert found["pairs"][0]["overall"]["more"] == {"starts": asked.starts, "test": "equivalence"}
+    asked = found["pairs"][0]["overall"]["more"]
+    assert asked["test"] == "equivalence"
+    assert f"\n{asked['starts']} more starts of each would show that they are equivalent within 5%, in four of " in said
+    assert said.count("  tied: ") == 2
     assert all(one["more"]["starts"] > 0 for one in found["pairs"][0]["settings"])
 
 
@@ -356,7 +357,7 @@ def of_devices(folder: Path) -> list[Path]:
 def test_a_cpu_and_a_gpu_are_compared_by_the_example(tmp_path: Path) -> None:
     (found,) = compare_folders(of_devices(tmp_path), [], None)
     (both,) = found.pairs
-    assert (both.overall.verdict, both.assumed) == ("faster", True)
+    assert (both.overall.verdict, both.assumed) == ("faster", (True, True))
     assert {one.setting: one.verdict for one in both.settings} == {
         "data loader": "faster",
         "decoded beforehand": "faster",
