@@ -32,6 +32,7 @@ NO_LOADER: dict[str, tuple[Any, ...]] = {"loader.kind": (), "loader.workers": ()
 """What is tried of the loader where the study's own images are decoded before the clock starts: nothing."""
 BATCHES = (0.5, 1.0, 2.0, 4.0)
 """Batch sizes that are tried, as multiples of the study's own."""
+BATCH_SIZE = "training.batch_size"
 STOCK = {"training.loop": "fastai"}
 
 
@@ -76,7 +77,7 @@ def _factors(study: Study, device: Device, train_images: int) -> dict[str, list[
     sizes = [batch, *(int(batch * times) for times in BATCHES if times != 1)]
     switches = SWITCHES | ({} if study.loader.kind in SWITCHES["loader.kind"] else NO_LOADER)
     tried: dict[str, list[Any]] = {"device": [device], "training.loop": ["torch"]}
-    tried["training.batch_size"] = [size for size in sizes if 1 <= size <= train_images]
+    tried[BATCH_SIZE] = [size for size in sizes if 1 <= size <= train_images]
     for key, levels in switches.items():
         if device == "cuda" or key not in OF_A_GPU:
             tried[key] = list(dict.fromkeys([get(study, key), *levels]))

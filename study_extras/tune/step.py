@@ -1,5 +1,6 @@
 """The step ``tune``: the name of a study and a time in; a race of runs, and the study file that repeats it, out."""
 
+import math
 import subprocess
 import sys
 import time
@@ -12,8 +13,9 @@ import yaml
 
 from study.analysis.report.step import report_now
 from study.analysis.result import result_of
+from study.analysis.stats.dunnett import critical
 from study.analysis.stats.groups import GroupFit, groups_of
-from study.analysis.stats.log_model import Interval, fit_log_model
+from study.analysis.stats.log_model import Interval, LogModel, fit_log_model
 from study.artifacts.layout import Results
 from study.artifacts.plan import Plan
 from study.base import devices, strict_yaml
@@ -54,12 +56,12 @@ def tune(study: str, minutes: float, device: Device | None, say: Callable[[str],
     course = _Course(name, strict_yaml.read_mapping(study_file(study, studies)), space, file)
     race = Race(space, course.measure, time.monotonic, began + 60 * minutes)
     try:
-        winner, raced, standings = race.run()
+        winner, standings = race.run()
     finally:
         if Results(RESULTS).plan(name).exists():
             report_now([name], RESULTS, Results(RESULTS).report, say)
-    pair = course.pair(race.tried, winner, raced)
-    for line in words.ending(base, space, race.tried, winner, standings, pair, race.runs, time.monotonic() - began):
+    gain = course.gain(race.tried, winner)
+    for line in words.ending(base, space, race.tried, winner, standings, gain, race.runs, time.monotonic() - began):
         say(line)
     say(f"to repeat it: {file.relative_to(file.parent.parent.parent)}")
 
@@ -95,9 +97,11 @@ class _Course:
         (group,) = groups_of(result.plan.study, result.frame)
         (told,) = result.analysis.groups
         labels = {str(row.level): places[str(row.run)] for row in group.part.itertuples()}
+        processes = group.part.groupby("level")["process_seconds"].mean()
         return {
             labels[level.label]: Standing(
                 seconds=level.time.value,
+                process_seconds=float(processes[level.label]),
                 learned=_learned(group, level.label),
                 tied=level.undetermined is not None or level.label in told.indistinguishable,
             )
@@ -119,22 +123,36 @@ class _Course:
         told = f"# Written by `python -m study tune {self.name.removesuffix('-tuned')}`: every setting with its runs.\n"
         write_whole(self.file, told + yaml.safe_dump(study, sort_keys=False, width=120))
 
-    def pair(self, tried: Sequence[Levels], winner: Setting, raced: int) -> words.Pair | None:
-        """Return how the baseline and the winner compare in the blocks after the race; None where they cannot be."""
+    def gain(self, tried: Sequence[Levels], winner: Setting) -> words.Gain | None:
+        """Return how many times as fast as the baseline the winner is; None where one of them has no run."""
         result = result_of(Results(RESULTS), self.name)
         plan, frame = result.plan, result.frame
         places = _places(plan, tried)
-        rows = frame[frame["excluded"].isna() & (frame["outcome"] == "ok") & (frame["block"] > raced)]
+        rows = frame[frame["excluded"].isna() & (frame["outcome"] == "ok")]
         rows = rows.assign(place=[places[name] for name in rows["run"]])
-        rows = rows[rows["place"].isin([0, winner])]
-        if winner == 0 or rows["place"].nunique() < 2:
+        if winner == 0 or not {0, winner} <= set(rows["place"]):
             return None
         blocks = (rows["session"].astype(str) + "." + rows["block"].astype(str)).tolist()
-        ratio: Interval = fit_log_model(rows[plan.study.total].tolist(), rows["place"].tolist(), blocks).ratio(
-            0, winner
-        )
+        model = fit_log_model(rows[plan.study.total].tolist(), rows["place"].tolist(), blocks)
         accuracy = rows.groupby("place")["accuracy"].mean()
-        return words.Pair(ratio, int(rows["place"].value_counts().min()), float(accuracy[0]), float(accuracy[winner]))
+        runs = rows["place"].value_counts()
+        return words.Gain(
+            gain_over(model, 0, winner), int(min(runs[0], runs[winner])), float(accuracy[0]), float(accuracy[winner])
+        )
+
+
+def gain_over(model: LogModel, base: Setting, winner: Setting) -> Interval:
+    """Return how many times as fast as ``base`` the winner is, with bounds that hold for the gain of every setting.
+
+    The winner was chosen for its times, so its own interval would be too narrow: these are Dunnett's two-sided bounds
+    over all settings of the model (Dunnett 1955). There are none without replicates.
+    """
+    weights = model.weights(base, winner)
+    value, error = float(weights @ model.effects), model.error(weights)
+    if model.spare <= 0 or error <= 0:
+        return Interval(math.exp(value), None, None)
+    reach = critical(len(model.levels), max(model.degrees(weights), 1.0), True) * error
+    return Interval(math.exp(value), math.exp(value - reach), math.exp(value + reach))
 
 
 def _learned(group: GroupFit, level: str) -> bool | None:

@@ -12,14 +12,20 @@ from study_extras.tune.space import Levels, Space
 
 
 @dataclass(frozen=True)
-class Pair:
-    """The baseline and the winner, compared in the blocks after the race."""
+class Gain:
+    """The baseline and the winner, compared over all their runs."""
 
     times_as_fast: Interval
-    blocks: int
-    """Runs of the one that has fewer."""
+    """With bounds that hold for every setting that was tried."""
+    runs: int
+    """Of the one that has fewer."""
     baseline_accuracy: float
     winner_accuracy: float
+
+    @property
+    def shown(self) -> bool:
+        """Whether it is shown that the winner is faster."""
+        return self.times_as_fast.low is not None and self.times_as_fast.low > 1
 
 
 def ending(
@@ -28,7 +34,7 @@ def ending(
     tried: Sequence[Levels],
     winner: Setting,
     standings: Mapping[Setting, Standing],
-    pair: Pair | None,
+    gain: Gain | None,
     runs: Mapping[Setting, int],
     seconds: float,
 ) -> list[str]:
@@ -43,8 +49,9 @@ def ending(
     left = [f"{failed} without a successful run"] * bool(failed)
     left += [f"{unlearned} did not learn as well as the best"] * bool(unlearned)
     left += [f"of {unclear} it cannot be told whether they learned as well as the best"] * bool(unclear)
-    doubt = "; whether it learned as well cannot be told yet" if changed and standings[winner].learned is None else ""
-    lines = [_verdict(study, changed, stock, pair) + doubt] + [f"take: {_yaml(changed)}"] * bool(changed)
+    learned = standings[winner].learned if winner in standings else None
+    taken = bool(changed) and gain is not None and gain.shown and learned is not False
+    lines = [_verdict(study, changed, stock, gain, learned)] + [f"take: {_yaml(changed)}"] * taken
     tail = "".join(f"; {text}" for text in left)
     return [
         *lines,
@@ -53,18 +60,21 @@ def ending(
     ]
 
 
-def _verdict(study: Study, changed: Levels, stock: str, pair: Pair | None) -> str:
+def _verdict(study: Study, changed: Levels, stock: str, gain: Gain | None, learned: bool | None) -> str:
     if not changed:
-        return f"nothing that was tried is faster than {stock}"
+        return f"no gain shown: no other setting was trained and learned as well as {stock}"
     named = ", ".join(_named(study, key, level) for key, level in changed.items())
-    if pair is None:
-        return f"fastest in the race: {named}; no time was left to measure what it gains over {stock}"
-    bounds = interval(pair.times_as_fast.low, pair.times_as_fast.high)
-    return (
-        f"{named}: {number(pair.times_as_fast.value)} times{f' (95%: {bounds})' if bounds else ''} as fast as {stock}, "
-        f"in {quantity(pair.blocks, 'block')} after the race; accuracy {pair.winner_accuracy:.0%} and "
-        f"{pair.baseline_accuracy:.0%}"
+    if gain is None:
+        return f"no gain shown: fastest in the race: {named}; {stock} has no run to compare it with"
+    bounds = interval(gain.times_as_fast.low, gain.times_as_fast.high)
+    told = (
+        f"{named}: {number(gain.times_as_fast.value)} times{f' (95%: {bounds})' if bounds else ''} as fast as {stock}, "
+        f"in {quantity(gain.runs, 'run')} each; accuracy {gain.winner_accuracy:.0%} and {gain.baseline_accuracy:.0%}"
     )
+    if learned is False:
+        return f"no gain shown: {told}; it did not learn as well"
+    doubt = "; whether it learned as well cannot be told yet" * (learned is None)
+    return f"{'' if gain.shown else 'no gain shown: '}{told}{doubt}"
 
 
 def _named(study: Study, key: str, level: object) -> str:
