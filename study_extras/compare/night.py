@@ -130,6 +130,6 @@ def limit_of(setting: str | None, before: Array, after: Array, tests: int) -> Li
 
 
 def _inflation(count: int, r: float) -> float:
-    """Return how many times the variance of a mean is that of as many independent values (Bartlett 1946)."""
+    """Return how many times the variance of a mean is that of ``count`` independent values (Bartlett 1946)."""
     lags = np.arange(1, count)
     return 1 + 2 * float(((1 - lags / count) * r**lags).sum())

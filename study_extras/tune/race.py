@@ -21,8 +21,7 @@ CONFIRMING = 3
 """The most blocks of the last round, in which the winner and the baseline alone run."""
 LAST = 1
 """Blocks of the last round for which the rounds before leave time."""
-BETWEEN = 1.5
-"""Seconds between two processes of a start."""
+LEAST_SECONDS = 0.1
 SHARE = 0.8
 """Share of the time that is left after the first round in which every other setting runs once."""
 
@@ -33,8 +32,8 @@ class Standing:
 
     seconds: float
     """Its mean time."""
-    process_seconds: float
-    """Mean time of its processes, with all that they do beside the training."""
+    run_seconds: float
+    """Mean time from the start of a run to that of the next one."""
     learned: bool | None
     """None where it cannot be told yet."""
     tied: bool = True
@@ -69,9 +68,13 @@ class Race:
         self.tried = [self.space.baseline, *self.space.others[: FIRST - 1]]
         standings = self._round(dict.fromkeys(range(len(self.tried)), 1))
         more = int((SHARE * self._left() - self.start) / self._cost())
-        if more > 0 and len(self.space.others) >= FIRST:
+        both = int((self.deadline - self.clock() - self.start - sum(map(self._cost, self.runs))) / (2 * self._cost()))
+        if more > 0:
             self.tried += self._next(standings)[:more]
             standings = self._round({one: max(self.runs.get(one, 0), 1) for one in range(len(self.tried))})
+        elif both > 0:  # one more start is all there is time for: it tries others, and repeats those that ran
+            self.tried += self._next(standings)[:both]
+            standings = self._round(dict.fromkeys(range(len(self.tried)), 2))
         racing = survivors(standings)
         while len(racing) > 1:
             block = [0, *(one for one in racing if one != 0)]
@@ -109,15 +112,15 @@ class Race:
         """Return the seconds that a run of a setting takes; of one without a successful run the mean of the others."""
         others = [seconds for one, seconds in self.costs.items() if one != 0] or list(self.costs.values()) or [0.0]
         known = None if setting is None else self.costs.get(setting)
-        return (fmean(others) if known is None else known) + BETWEEN
+        return max(fmean(others) if known is None else known, LEAST_SECONDS)
 
     def _round(self, counts: Mapping[Setting, int]) -> Mapping[Setting, Standing]:
-        """Run each setting until it has so many runs, in one start."""
+        """Run each setting until it has that number of runs, in one start."""
         made = {one: count - self.runs.get(one, 0) for one, count in counts.items()}
         self.runs |= counts
         began = self.clock()
         standings = self.measure(self.tried, self.runs, max(self.deadline - began, 0.0))
-        self.costs |= {one: standing.process_seconds for one, standing in standings.items()}
+        self.costs |= {one: standing.run_seconds for one, standing in standings.items()}
         ran = sum(self._cost(one) * count for one, count in made.items())
         self.start = max(self.clock() - began - ran, 0.0)
         return standings

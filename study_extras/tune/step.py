@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import yaml
 
 from study.analysis.report.step import report_now
@@ -97,11 +98,11 @@ class _Course:
         (group,) = groups_of(result.plan.study, result.frame)
         (told,) = result.analysis.groups
         labels = {str(row.level): places[str(row.run)] for row in group.part.itertuples()}
-        processes = group.part.groupby("level")["process_seconds"].mean()
+        processes, between = group.part.groupby("level")["process_seconds"].mean(), seconds_between(group.part)
         return {
             labels[level.label]: Standing(
                 seconds=level.time.value,
-                process_seconds=float(processes[level.label]),
+                run_seconds=float(processes[level.label]) + between,
                 learned=_learned(group, level.label),
                 tied=level.undetermined is not None or level.label in told.indistinguishable,
             )
@@ -153,6 +154,14 @@ def gain_over(model: LogModel, base: Setting, winner: Setting) -> Interval:
         return Interval(math.exp(value), None, None)
     reach = critical(len(model.levels), max(model.degrees(weights), 1.0), True) * error
     return Interval(math.exp(value), math.exp(value - reach), math.exp(value + reach))
+
+
+def seconds_between(runs: pd.DataFrame) -> float:
+    """Return the mean seconds between the process of a run and that of the next one of its start; 0 where none is."""
+    ordered = runs.dropna(subset=["started", "process_seconds"]).sort_values("started")
+    begun = pd.to_datetime(ordered["started"]).map(pd.Timestamp.timestamp)
+    gaps = -begun.groupby(ordered["session"]).diff(-1) - ordered["process_seconds"]
+    return max(float(gaps.mean()), 0.0) if gaps.notna().any() else 0.0
 
 
 def _learned(group: GroupFit, level: str) -> bool | None:

@@ -25,8 +25,8 @@ RARE = 1e-11
 def critical(levels: int, degrees: float, two_sided: bool) -> float:
     """Return the 95% quantile of the largest of the ``levels - 1`` differences from one level, in standard errors.
 
-    ``levels`` counts that one, too, so it is two or more; all have as many runs. The largest is that in one direction,
-    or in either of the two (``two_sided``). ``degrees`` are those of the noise, which may be infinite.
+    ``levels`` counts that one, too, so it is two or more; all have the same number of runs. The largest is that in one
+    direction, or in either of the two (``two_sided``). ``degrees`` are those of the noise, which may be infinite.
     """
     tail, others = (1 - CONFIDENCE) / (2 if two_sided else 1), levels - 1
     least, most = (_student(degrees, tail / tests) for tests in (1, others))

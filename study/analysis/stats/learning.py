@@ -54,8 +54,8 @@ def learning_of(
 
     ``accuracies`` are those of each level's runs, 0 to 1, on ``valid_images`` images; ``chance`` is the share of the
     most frequent class. A level has not learned if its mean is not above ``chance``, or lies below the best level's by
-    more than ``margin``, both beyond noise at 5%; equal levels are called unequal in 5% of studies at most, where a
-    study asks this so many times (``questions``).
+    more than ``margin``, both beyond noise at 5%; equal levels are called unequal in 5% of studies at most, where
+    ``questions`` is how often a study asks this.
     """
     means = {level: fmean(values) for level, values in accuracies.items() if len(values)}
     if not means:

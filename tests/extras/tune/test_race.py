@@ -4,6 +4,7 @@ import random
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
+import pandas as pd
 import pytest
 
 from study.analysis.stats.log_model import Interval, fit_log_model
@@ -12,22 +13,25 @@ from study.config.study import Study
 from study_extras.tune import words
 from study_extras.tune.race import Race, Setting, Standing, survivors
 from study_extras.tune.space import Levels, Space
-from study_extras.tune.step import gain_over
+from study_extras.tune.step import gain_over, seconds_between
 from tests.chance import at_least, at_most
 from tests.conftest import repeats, study_values
 
 
 class Machine:
-    """A machine with planted times: each run takes its time, and a start takes ten seconds more."""
+    """A machine with planted times: each run takes its time, and a start takes some seconds more."""
 
-    def __init__(self, seconds: Sequence[float], noise: float = 0.05, fails: Sequence[int] = (), seed: int = 0) -> None:
+    def __init__(
+        self, seconds: Sequence[float], noise: float = 0.05, fails: Sequence[int] = (), seed: int = 0, start: float = 10
+    ) -> None:
         self.seconds, self.fails, self.noise = seconds, set(fails), noise
         self.random, self.now, self.starts = random.Random(seed), 0.0, 0
         self.runs: dict[Setting, list[float]] = {}
         self.unlearned: set[int] = set()
+        self.start = start
 
     def measure(self, tried: Sequence[Levels], runs: Mapping[Setting, int], within: float) -> dict[Setting, Standing]:
-        self.now += 10
+        self.now += self.start
         self.starts += 1
         for one, count in runs.items():
             planted = self.seconds[tried[one]["setting"]]
@@ -122,6 +126,26 @@ def test_batch_sizes_are_tried_before_the_switches_and_one_change_before_two() -
 
     Race(space, measure, lambda: 0.0, 300.0).run()
     assert asked[1][3:] == [rest[3], rest[1], rest[2], rest[0]]
+
+
+def test_where_a_start_takes_long_the_second_one_tries_others_and_repeats_all() -> None:
+    """A GPU on which a start takes 38 s, stock fastai 18 and the others 7: three minutes tried three settings."""
+    machine = Machine([18.0, *(19 * [7.0])], start=38)
+    one = race(machine, 3)
+    one.run()
+    assert machine.starts == 2
+    assert len(one.tried) >= 5
+    assert set(one.runs.values()) == {2}
+    assert machine.now <= 180 * 1.1
+
+
+def test_the_time_between_two_runs_is_that_of_one_start_alone() -> None:
+    """Two starts an hour apart: 3 s, and 5 s, from the end of a run to the next one."""
+    minutes = ["10:00:00", "10:00:05", "11:00:00", "11:00:07"]
+    started = [f"2026-01-01T{one}+00:00" for one in minutes]
+    runs = pd.DataFrame({"session": [1, 1, 2, 2], "started": started, "process_seconds": 2.0})
+    assert seconds_between(runs) == pytest.approx(4.0)
+    assert seconds_between(runs[:1]) == 0.0
 
 
 def ends(winner: Setting, learned: bool | None, low: float | None) -> list[str]:
