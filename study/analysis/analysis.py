@@ -63,7 +63,7 @@ def analyse(
     control = ratios_of(study, fitted, "control") if "control" in study.factors else []
     pairs = zip(fitted, groups, strict=True) if study.effects else []
     switches = [found for fit, group in pairs if (found := switches_of(study, fit, group.best))]
-    context = Context(study, groups)
+    context = Context(study, groups, starts=frame["session"].nunique())
     answers: list[Answer] = [
         *(found.combination for found in switches if found.combination),
         *(ways_of(study, fitted, groups, context.factor) if not contrasts else []),

@@ -18,6 +18,8 @@ from study.config.settings import Settings
 from study.config.study import Evidence
 
 Outcome = Literal["ok", "out_of_memory", "failed", "unavailable"]
+TIMED_OUT = "timed out"
+"""How the message of a run begins that its time limit ended: it takes longer than that."""
 
 
 class DataUsed(Strict):

@@ -8,7 +8,7 @@ import pandas as pd
 from study.analysis.answers.curve import CurveFit, curve_of_model
 from study.analysis.answers.law import EqualTimes
 from study.analysis.stats.log_model import fit_log_model, level_test
-from study.analysis.stats.optimum import Optimum, may_be_fastest, optimum_of
+from study.analysis.stats.optimum import Optimum, optimum_of
 from study.analysis.words import coefficients, law_formula, listed, number
 from study_extras.fit.table import checked_table
 
@@ -53,9 +53,7 @@ def fit_table(table: pd.DataFrame) -> tuple[CurveFit, Optimum | None]:
     model = fit_log_model(table["y"].tolist(), table["x"].tolist(), table["block"].tolist(), starts)
     optimum, differs = optimum_of(model), level_test(model)
     fit = curve_of_model(model, model.levels, optimum, differs)
-    if differs is None or optimum is None:
-        return fit, None
-    return fit, optimum.model_copy(update={"indistinguishable": may_be_fastest(optimum, differs)})
+    return fit, None if differs is None else optimum
 
 
 def as_json(fit: CurveFit, optimum: Optimum | None) -> dict[str, Any]:

@@ -51,4 +51,5 @@ def first_answer(study: Study, answers: Sequence[Answer], switches: Sequence[Swi
 
 def answer_text(context: Context, answers: Sequence[Answer], switches: Sequence[Switches]) -> str:
     """Return the first line of the page, of the terminal and of `fit.json`: ``**`` stand around what matters most."""
-    return first_answer(context.study, answers, switches).text(context)
+    text = first_answer(context.study, answers, switches).text(context)
+    return text.replace("(95%:", f"({context.scope}:", 1)

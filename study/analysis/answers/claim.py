@@ -61,7 +61,9 @@ def word_of(low: float, high: float, here: Estimate, margin: float, points: bool
         return "holds"
     if here.high < least or here.low > most:
         return "contradicted"
-    told = here.low <= high and low <= here.high <= 2 * here.low
+    # The word must not contradict the bounds that stand beside it.
+    seen = [float(short(bound, like=here.value)) for bound in (here.low, here.high)]
+    told = min(here.low, seen[0]) <= high and low <= max(here.high, seen[1]) and here.high <= 2 * here.low
     return "holds" if told and not (ratio and (low == 1 or here.low <= 1 <= here.high)) else "not decided"
 
 
@@ -131,15 +133,18 @@ class Judge:
 
     def _ratio(self, claim: Claim) -> Iterator[_Found]:
         claimed = claim.ratio or 1
-        for slower in self.measured.ends(claim.at, claim.slower):
-            for faster in self.measured.ends(claim.at, claim.faster):
-                rest = self.measured.rest(slower, claim.slower)
-                if rest != self.measured.rest(faster, claim.faster):
-                    continue
-                here = self.measured.over(slower, faster)
-                word = word_of(claimed, claimed, here, self._margin, ratio=True)
-                told, mark = f"{short(here.value)} times{_interval(here)}", _mark(faster, slower.time.value / claimed)
-                yield _Found(rest, word, told, here, _note(word, here, claimed), (mark,))
+        pairs = [
+            (slower, faster)
+            for slower in self.measured.ends(claim.at, claim.slower)
+            for faster in self.measured.ends(claim.at, claim.faster)
+            if self.measured.rest(slower, claim.slower) == self.measured.rest(faster, claim.faster)
+        ]
+        for slower, faster in pairs:
+            rest = self.measured.rest(slower, claim.slower)
+            here = self.measured.over(slower, faster, len(pairs))
+            word = word_of(claimed, claimed, here, self._margin, ratio=True)
+            told, mark = f"{short(here.value)} times{_interval(here)}", _mark(faster, slower.time.value / claimed)
+            yield _Found(rest, word, told, here, _note(word, here, claimed), (mark,))
 
     def _best(self, claim: Claim) -> Iterator[_Found]:
         for own in self.measured.ends(claim.at, claim.best):

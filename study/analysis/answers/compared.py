@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from study.analysis.answers.contrast import is_explained, is_unclear
 from study.analysis.answers.group import Group, Level
 from study.analysis.stats.groups import GroupFit
+from study.analysis.stats.log_model import together
 from study.analysis.stats.ratios import Ratio, quotient_of
 from study.analysis.stats.usable import Estimate, estimate
 from study.analysis.words import device_words
@@ -84,12 +84,14 @@ class Measured:
             sides = [self.words(one.contrast, end.levels[one.contrast]) for end in (slower, faster)]
             same = self.rest(slower, {one.contrast: ""}) == self.rest(faster, {one.contrast: ""})
             if same and sides == [one.slower, one.faster] and one.at.levels.items() <= slower.levels.items():
-                return without_bounds(one.together) if is_explained(one) or is_unclear(one) else one.together
+                return one.together
         if any(end.level.undetermined or end.group.machine for end in (slower, faster)):
             return Estimate(value=slower.time.value / faster.time.value, low=None, high=None)
         fits = self.fitted[slower.place].fits
         if slower.place == faster.place and fits:
-            return estimate(fits.raw.ratio(slower.level.label, faster.level.label))
+            model = fits.raw
+            weights = model.weights(slower.level.label, faster.level.label)
+            return estimate(model.interval(weights, together(tests)))
         ends = ((slower.place, slower.level.label), (faster.place, faster.level.label))
         return quotient_of(self.fitted, *ends, self.study.total, tests)
 

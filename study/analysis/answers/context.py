@@ -34,11 +34,18 @@ class Context:
     groups: Sequence[Group] = ()
     others: Sequence[Setting] = field(default=())
     """Groups that are named and have no entry above."""
+    starts: int = 0
+    """Starts of the pipeline from which the runs come."""
 
     @property
     def takes(self) -> str:
         """What takes the time, with its verb."""
         return TAKES[self.study.total]
+
+    @property
+    def scope(self) -> str:
+        """Of which starts an interval tells: what another start shifts by itself is not in it, below three."""
+        return {1: "95% in this start", 2: "95% in these two starts"}.get(self.starts, "95%")
 
     @property
     def factor(self) -> str | None:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from study.analysis.answers.context import Context, bounds, capital, excludes_one, inverse
 from study.analysis.stats.groups import GroupFit
-from study.analysis.stats.ratios import Difference, Ratio, sides_of, telling_keys
+from study.analysis.stats.ratios import Difference, Overall, Ratio, overall_of, sides_of, telling_keys
 from study.analysis.stats.usable import Estimate, row_settings
 from study.analysis.words import at_setting, device_words, listed, short, with_key
 from study.artifacts.setting import EVERYWHERE, Setting, setting_of
@@ -36,17 +36,24 @@ class Contrast(Strict):
     least: RatioAt
     most: RatioAt
     differs: list[Difference] = Field(description="The largest difference of each kind.")
-    explained: list[Setting] = Field(description="Where the difference is gone once the machine is accounted for.")
-    unclear: list[Setting] = Field(description="Where the runs are too few to tell the machine's part.")
+    overall: Estimate
+    """The mean of the ratios over all settings, with the block as the unit."""
+    machine: bool
+    """Whether the machine's change within blocks may be the difference."""
     alone: list[Setting] = []
     """Where runs count on one of the two sides alone, or never in one block: no ratio."""
 
     @property
+    def one_way(self) -> bool:
+        """Whether one side is the faster one at every setting."""
+        return (self.least.ratio.value < 1) == (self.most.ratio.value < 1)
+
+    @property
     def decided(self) -> bool:
-        """Whether every ratio is told from 1, and the machine is not the reason."""
-        return not (self.explained or self.unclear) and all(
-            excludes_one(one.together) for one in (self.least, self.most)
-        )
+        """Whether one side is told to be faster over all settings, or each at some, and the machine is not why."""
+        if self.one_way:
+            return not self.machine and excludes_one(self.overall)
+        return all(excludes_one(one.together) for one in (self.least, self.most))
 
     def text(self, context: Context) -> str:
         """Return the answer in words: the faster side first, one ratio or the smallest and the largest."""
@@ -58,16 +65,20 @@ class Contrast(Strict):
         else:
             ratios = [one.together for one in shown]
         slower, faster = names
-        if self.explained or self.unclear:
-            gone = "explains it" if self.explained else "may explain it"
+        if self.one_way and self.machine and excludes_one(self.overall):
             times = f"{short(ratios[0].value)} times as fast"
-            return f"**Not decided**: {faster} was {times}, but the machine's change {gone}."
+            return f"**Not decided**: {faster} was {times}, but the machine's change within blocks may explain it."
         if all(one.low is None for one in ratios):
             return (
                 f"**Not decided**: {faster} was {' and '.join(short(one.value) for one in ratios)} times as fast as "
                 f"{slower}, but the runs are too few for an interval."
             )
-        if not any(map(excludes_one, ratios)):
+        if self.one_way and self.decided and not all(map(excludes_one, ratios)):
+            mean = inverse(self.overall) if self.overall.value < 1 else self.overall
+            return (
+                f"{capital(faster)} trains **{short(mean.value)} times as fast** as {slower} in the mean{bounds(mean)}."
+            )
+        if not (self.decided or (any(map(excludes_one, ratios)) and not self.one_way)):
             return f"{capital(faster)} and {slower} are **tied**: {self._told(ratios, shown, 'times as long')}."
         return f"{capital(faster)} trains {self._told(ratios, shown, f'times as fast** as {slower}', '**')}."
 
@@ -109,18 +120,6 @@ def side(study: Study, contrast: str, level: str) -> str:
     return setting.label if setting.named else with_key(contrast, setting.label)
 
 
-def is_explained(ratio: Ratio) -> bool:
-    """Return whether a difference is gone once the machine's change is accounted for, which the times follow."""
-    gone = ratio.adjusted is not None and not excludes_one(ratio.adjusted)
-    return bool(ratio.follows_machine) and excludes_one(ratio.ratio) and gone
-
-
-def is_unclear(ratio: Ratio) -> bool:
-    """Return whether the machine changed, and the runs are too few to tell its part in the difference."""
-    gone = ratio.adjusted is None or not excludes_one(ratio.adjusted)
-    return ratio.follows_machine is False and excludes_one(ratio.ratio) and gone
-
-
 def contrasts_of(
     study: Study, groups: Sequence[GroupFit], ratios: Sequence[Ratio], contrast: str
 ) -> list[Contrast | NoRatio]:
@@ -135,12 +134,13 @@ def contrasts_of(
             continue
         ends = pd.concat([sides[slower], sides[level]])
         settings = row_settings(study, ends.drop_duplicates(keys), keys) if keys else []
-        paired = [ratio.at for ratio in mine]
-        found.append(contrast_of(mine, contrast, [setting for setting in settings if setting not in paired]))
+        paired, overall = [ratio.at for ratio in mine], overall_of(study, groups, contrast, slower, level)
+        if overall:
+            found.append(contrast_of(mine, contrast, overall, [one for one in settings if one not in paired]))
     return found
 
 
-def contrast_of(ratios: Sequence[Ratio], contrast: str, alone: Sequence[Setting] = ()) -> Contrast:
+def contrast_of(ratios: Sequence[Ratio], contrast: str, overall: Overall, alone: Sequence[Setting] = ()) -> Contrast:
     """Return the smallest and the largest of the ratios over one level, and what makes them doubtful.
 
     ``alone`` are the settings without a ratio.
@@ -154,8 +154,8 @@ def contrast_of(ratios: Sequence[Ratio], contrast: str, alone: Sequence[Setting]
         least=_ratio_at(least),
         most=_ratio_at(most),
         differs=_largest(ratios),
-        explained=[ratio.at for ratio in ratios if is_explained(ratio)],
-        unclear=[ratio.at for ratio in ratios if is_unclear(ratio)],
+        overall=overall.ratio,
+        machine=overall.machine,
         alone=list(alone),
     )
 

@@ -25,7 +25,7 @@ from study.analysis.answers.law import (
 from study.analysis.stats.fits import Fitted, fit_laws, predict
 from study.analysis.stats.laws import CLOSE, Array, LogMeans, by_name
 from study.analysis.stats.log_model import DIFFERENCE, SIGNIFICANCE, LogModel
-from study.analysis.stats.optimum import Optimum, has_noise, label, may_be_fastest
+from study.analysis.stats.optimum import Optimum, has_noise, label
 from study.base.strict import Strict
 
 NARROW = 0.5
@@ -71,7 +71,7 @@ def curve_of_model(
     best = min(known, key=lambda name: known[name]) if known else None
     spread, moved = float(np.exp(np.ptp(means.logs))), max(drift, 1 / drift) if drift else 1.0
     drifted = Drifted(machine_change=moved, level_change=spread) if moved > spread else None
-    tied = {named[name] for name in may_be_fastest(optimum, differs_p)} if optimum else set()
+    tied = {named[name] for name in optimum.indistinguishable} if optimum else set()
     equal_times = replicated and not has_noise(model)
     verdict = EqualTimes() if equal_times else judge(models, means, best, differs_p, shape_of(means, tied), drifted)
     models["power"] = models["power"].model_copy(update={"reported": isinstance(verdict, PowerLaw)})

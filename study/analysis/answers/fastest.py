@@ -57,11 +57,12 @@ class OnlyLevel(Strict):
 
 WHY = {
     "not_learned": "no setting is shown to have learned, and speed counts only with learning",
-    "censored": "runs of every setting missed the target accuracy",
+    "censored": "runs of every setting missed the target or their time limit",
     "outside_runs": "the machine changed while they ran",
     "wide_interval": "runs of one setting differ too much",
     "one_block": "all runs of a setting are in one block",
-    "few_runs": "a setting has fewer than three clean runs",
+    "few_runs": "a setting has fewer than two clean runs",
+    "ended_early": "runs of a setting ended before they were done",
 }
 """Why nothing is called the fastest, the weightiest reason first."""
 
@@ -122,9 +123,8 @@ class Fastest(Strict):
     unfair: dict[str, Unfair] = Field(description="Levels that are no candidates, with the reason.")
     slower: list[str] = Field(description="Candidates that are slower by more than the noise.")
     missing: list[str] = Field(description="Levels without a run that counts.")
-    machine: Literal["explains", "unclear"] | None
-    """`explains`: the levels differ only until the machine's change is accounted for. `unclear`: the runs are too few
-    to tell the machine's part in the differences."""
+    machine: bool
+    """Whether the machine's change within blocks may be what tells the two settings apart."""
     machine_change: float | None
     """Slowest reference workload over the fastest; null without a reference workload."""
     curve: Verdict | None = Field(description="Null without a curve, or where the machine's change forbids one.")
@@ -132,7 +132,7 @@ class Fastest(Strict):
     @property
     def decided(self) -> bool:
         """Whether one setting is told from all others."""
-        return not self.machine and not self.tied
+        return not self.machine and set(self.tied) <= set(self.equivalent)
 
     @property
     def leaders(self) -> list[str]:
@@ -143,9 +143,8 @@ class Fastest(Strict):
         """Return the answer in words."""
         where = f" {context.where(self.group)}".rstrip()
         if self.machine:
-            part = "that is all that differs" if self.machine == "explains" else "the runs cannot tell its part"
             change = f"the machine's own speed changed {self.machine_change or 1:.1f}-fold"
-            return f"**Not decided**{where}: {change}, and {part}."
+            return f"**Not decided**{where}: {change}, and within blocks by as much as the settings differ."
         if not self.tied:
             lead = f"{capital(context.setting(f'**{self.level.label}**'))} is the fastest{where}, at "
             return f"{lead}{short(self.time.value)} s{bounds(self.time)}{self._behind(context)}."
@@ -200,19 +199,19 @@ def group_answer(group: Group, factor: str | None) -> Fastest | CannotSay | Only
         level=best.setting,
         time=best.time,
         accuracy=best.accuracy,
-        tied=[label for label in group.indistinguishable if label != best.label],
+        tied=[one.label for one in timed if one.label in {*group.indistinguishable, *group.equivalent} - {best.label}],
         equivalent=group.equivalent,
         left_out=list(open_levels),
         unfair=group.unfair,
         slower=[
             level.label
             for level in timed
-            if level.label not in {best.label, *group.indistinguishable, *open_levels, *group.unfair}
+            if level.label not in {best.label, *group.indistinguishable, *group.equivalent, *open_levels, *group.unfair}
         ],
         missing=[level.label for level in group.levels if not level.time],
         machine=group.machine,
         machine_change=group.machine_change,
-        curve=group.curve.verdict if group.curve and group.machine is None else None,
+        curve=group.curve.verdict if group.curve and not group.machine else None,
     )
 
 
@@ -234,14 +233,16 @@ def level_verdict(level: Level, group: Group, margin: float) -> str:
     if level.time is None:
         return listed([name.replace("_", " ") for name in level.outcomes]) if level.outcomes else "no run"
     if level.label in group.unfair:
-        return {"not_learned": "did not learn as well", "censored": "missed the target"}[group.unfair[level.label]]
+        return {"not_learned": "did not learn as well", "censored": "missed the target or the limit"}[
+            group.unfair[level.label]
+        ]
     if len(group.levels) == 1:
         return ""
+    if level.label in group.equivalent:
+        return f"equal within {margin:.0%}"
     behind = level.label not in group.indistinguishable
     if group.best is None or (level.undetermined and not behind):
         return "not decided"
     if level.label == group.best:
         return "tied" if len(group.indistinguishable) > 1 else "fastest"
-    if level.label in group.equivalent:
-        return f"equal within {margin:.0%}"
     return ("slower, no interval" if level.undetermined else "slower") if behind else "tied"

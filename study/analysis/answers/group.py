@@ -1,8 +1,8 @@
 """A group of settings that are compared with each other: the time of each level, and which may be the fastest."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
+import numpy as np
 import pandas as pd
 from pydantic import Field
 
@@ -10,17 +10,14 @@ from study.analysis.answers.curve import CurveFit, curve_of_model
 from study.analysis.stats import gate, machine_change
 from study.analysis.stats.equivalence import Sensitivity, equivalent_to, sensitivity_of
 from study.analysis.stats.groups import Fits, GroupFit
-from study.analysis.stats.log_model import DIFFERENCE, level_test
-from study.analysis.stats.optimum import Optimum, may_be_fastest, optimum_of
-from study.analysis.stats.usable import Estimate, estimate, mean_of, model_of, place_of, usable_runs
-from study.analysis.table.exclusions import BY_RULE, FAR, keys_of
+from study.analysis.stats.log_model import level_test
+from study.analysis.stats.optimum import Optimum
+from study.analysis.stats.usable import Estimate, estimate, mean_of, place_of
+from study.analysis.table.exclusions import BY_RULE, keys_of
 from study.artifacts.setting import Setting
 from study.artifacts.timing import resources
 from study.base.strict import Strict
 from study.config.study import Study, shown
-
-MachinePart = Literal["explains", "unclear"] | None
-"""Whether the machine's change explains the differences between levels, or may; None where they stand without it."""
 
 
 class Level(Strict):
@@ -33,8 +30,8 @@ class Level(Strict):
     time: Estimate | None
     """Seconds; null where no run counts, and without bounds where the mean is not determined."""
     undetermined: gate.Undetermined | None = Field(description="Why the mean is not determined; null where it is.")
-    time_with_far: Estimate | None
-    """Seconds with the far runs among the others; null where no far run was excluded."""
+    time_with_far: float | None
+    """Mean seconds with all far runs among the others; null where no run is far."""
     time_adjusted: Estimate | None
     """Seconds with the machine's change accounted for by the reference workload; null where it did not change."""
     accuracy: float | None = Field(description="Mean over the runs, 0 to 1.")
@@ -64,15 +61,13 @@ class Group(Strict):
     """The candidate with the smallest mean; null where nothing can be said of it: one that is not determined may be
     faster, or the machine's change may be the differences."""
     indistinguishable: list[str] = []
-    """Levels that cannot be told from the fastest: all where the F test finds no difference at all (Fisher's
-    protection), else those of `optimum`, and those that only the machine's change tells from it."""
+    """Levels that cannot be told from the fastest: those of `optimum` that are candidates."""
     optimum: Optimum | None = Field(None, description="Hsu's comparisons with the best; null without replicates.")
     machine_change: float | None = None
     """The slowest reference workload over the fastest: how far the machine changed; null without a reference
     workload."""
-    machine: MachinePart = None
-    """`explains`: the levels differ only until the reference workload is accounted for, and the times follow it.
-    `unclear`: the machine changed, and the runs are too few to tell its part in the levels' difference."""
+    machine: bool = False
+    """Whether the machine's change within blocks may be what tells the two candidates apart."""
     curve: CurveFit | None = None
     """Null with fewer than three levels whose time is determined, or without a curve."""
     unfair: dict[str, gate.Unfair] = Field(default={}, description="Levels that are no candidates, with the reason.")
@@ -105,8 +100,7 @@ def group_of(study: Study, group: GroupFit, y: str) -> Group:
     if fits is None:
         return Group(setting=group.setting, levels=levels)
     clean = group.clean
-    machine = _verdict(fits)
-    best = None if machine else smallest(levels, group.unfair)
+    best = None if fits.machine else smallest(levels, group.unfair)
     timed = [level.label for level in levels if level.time]
     return Group(
         setting=group.setting,
@@ -116,7 +110,7 @@ def group_of(study: Study, group: GroupFit, y: str) -> Group:
         unfair={level.label: group.unfair[level.label] for level in levels if level.label in group.unfair},
         optimum=_optimum(fits),
         machine_change=machine_change.change(clean),
-        machine=machine,
+        machine=fits.machine,
         curve=_curve(levels, fits, group.drift.change if group.drift else None) if x else None,
         equivalent=equivalent_to(fits.raw, best, study.equivalence_margin) if best else [],
         sensitivity=sensitivity_of(fits.raw, study.equivalence_margin),
@@ -142,32 +136,9 @@ def _curve(levels: Sequence[Level], fits: Fits, drift: float | None) -> CurveFit
     )
 
 
-def _verdict(fits: Fits) -> MachinePart:
-    """Return the machine's part in the differences between levels that the raw times show.
-
-    It explains them if they are gone once the machine is accounted for, and the times are shown to follow it. It is
-    unclear if the times are not shown to follow it, and no difference is left either, or none can be tested.
-    """
-    if not fits.changed or not _shows(fits.fair_differs_p):
-        return None
-    if fits.adjusted is None:
-        return "unclear"
-    if _shows(fits.adjusted_differs_p):
-        return None
-    return "explains" if _shows(fits.adjusted.covariate_p) else "unclear"
-
-
-def _shows(p: float | None) -> bool:
-    """Return whether a test finds an effect."""
-    return p is not None and p < DIFFERENCE
-
-
 def _tied(levels: list[str], fits: Fits) -> list[str]:
-    """Return the levels that cannot be told from the fastest, as measured or with the machine accounted for."""
-    tied = may_be_fastest(fits.fair_optimum, fits.fair_differs_p) if fits.fair_optimum else levels
-    if fits.adjusted:
-        adjusted = optimum_of(fits.adjusted, fits.candidates)
-        tied = [*tied, *(may_be_fastest(adjusted, fits.adjusted_differs_p) if adjusted else levels)]
+    """Return the levels that cannot be told from the fastest: all where there is no noise to tell them by."""
+    tied = fits.fair_optimum.indistinguishable if fits.fair_optimum and not fits.machine else levels
     return [level for level in levels if level in tied]
 
 
@@ -183,7 +154,7 @@ def smallest(levels: Sequence[Level], unfair: Mapping[str, object]) -> str | Non
 
 def _levels(study: Study, group: GroupFit, y: str) -> list[Level]:
     """Return the levels of a group along the curve's factor, or as the study lists those of its other factors."""
-    with_far = _with_far(group, y)
+    with_far = _with_far(group)
     x = study.curve.x if study.curve else None
     typical = _medians(group.clean)
     levels = [
@@ -194,15 +165,18 @@ def _levels(study: Study, group: GroupFit, y: str) -> list[Level]:
     return sorted(levels, key=lambda level: level.x or 0 if x else order.index(level.label))
 
 
-def _with_far(group: GroupFit, y: str) -> dict[str, Estimate]:
-    """Return the mean of each level that has a far run, as it would be with that run."""
-    part = group.part
-    far = part["excluded"] == FAR
-    if not far.any():
+def _with_far(group: GroupFit) -> dict[str, float]:
+    """Return the mean of each level that has a far run with all of its runs."""
+    if group.fits is None:
         return {}
-    every = usable_runs(part.assign(excluded=part["excluded"].where(~far, None)), y)
-    model = model_of(every, y, every["level"].tolist())
-    return {str(level): estimate(model.mean(level)) for level in part.loc[far, "level"].unique()}
+    model = group.fits.raw
+    shifts = model.readings.fast.shifts + model.readings.slow.shifts
+    far = set(group.clean.loc[group.clean["far"] != 0, "level"])
+    return {
+        str(level): float(np.exp(model.effects[place] + shifts[place]))
+        for place, level in enumerate(model.levels)
+        if level in far
+    }
 
 
 def _levels_in_order(part: pd.DataFrame, keys: list[str], study: Study) -> list[str]:
@@ -229,7 +203,7 @@ def _level(
     name: str,
     rows: pd.DataFrame,
     group: GroupFit,
-    with_far: Estimate | None,
+    with_far: float | None,
     typical: Mapping[str, float],
     x: str | None,
 ) -> Level:

@@ -11,11 +11,11 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 from pydantic import Field
-from scipy import special
 
 from study.analysis.answers.context import Context, bounds, capital, excludes_one
+from study.analysis.stats.dunnett import critical
 from study.analysis.stats.groups import GroupFit
-from study.analysis.stats.log_model import CONFIDENCE, LogModel
+from study.analysis.stats.log_model import LogModel, together
 from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.usable import Estimate, estimate, level_of, mean_of, place_of
 from study.analysis.table.exclusions import keys_of
@@ -188,8 +188,7 @@ def _interval(model: LogModel, weights: Array, count: int) -> Estimate:
     """Return the exponential of a weighted sum, with bounds for ``count`` of them at once (Bonferroni)."""
     if model.spare <= 0:
         return estimate(model.interval(weights))
-    tail = (1 - CONFIDENCE) / 2 / count
-    return estimate(model.interval(weights, float(special.stdtrit(model.degrees(weights), 1 - tail))))
+    return estimate(model.interval(weights, together(count)))
 
 
 def _interactions(
@@ -217,14 +216,19 @@ def _interactions(
 
 
 def _combination(group: GroupFit, model: LogModel, base: str | None, best: str | None) -> Combination | None:
-    """Return how many times as fast the best setting is as ``base``, the one with the first level of each switch."""
+    """Return how many times as fast the best setting is as ``base``, the one with the first level of each switch.
+
+    The best of many is fast by chance, too: the bounds are Dunnett's, of all settings against the base (1955).
+    """
     if base is None or best is None or base in group.undetermined or best == base:
         return None
     return Combination(
         group=group.setting,
         base=group.levels[base],
         best=group.levels[best],
-        times_as_fast=estimate(model.ratio(base, best)),
+        times_as_fast=estimate(
+            model.interval(model.weights(base, best), lambda degrees: critical(len(model.levels), degrees, True))
+        ),
     )
 
 

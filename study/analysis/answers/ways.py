@@ -1,15 +1,24 @@
-"""The fastest of several ways to train: the best setting of each group, beside those of the others."""
+"""The fastest of several ways to train: the best setting of each group, beside those of the others.
+
+Which way is the fastest is told by one number for each way and block, the mean over its settings: a way may shift in a
+block as one. So it can be told from two blocks, and before its best setting is.
+"""
 
 from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
+import pandas as pd
 from pydantic import Field
 
 from study.analysis.answers.context import Context, bounds, excludes_one
 from study.analysis.answers.group import Group
+from study.analysis.stats.dunnett import critical
 from study.analysis.stats.groups import GroupFit
+from study.analysis.stats.log_model import LogModel, fit_log_model
+from study.analysis.stats.optimum import has_noise, may_be_fastest
 from study.analysis.stats.ratios import quotient_of
-from study.analysis.stats.usable import Estimate
+from study.analysis.stats.usable import Estimate, estimate
 from study.analysis.words import listed, short
 from study.artifacts.setting import Setting
 from study.base.strict import Strict
@@ -26,6 +35,10 @@ class Way(Strict):
     times: Estimate | None
     """Its time over that of the fastest of all, with bounds that hold for all groups at once; null for that one
     itself."""
+    mean: Estimate | None = None
+    """The same in the mean over the settings that all ways have, with bounds for all ways at once."""
+    slower: bool = False
+    """Whether it is told to be slower than another way."""
 
 
 class Ways(Strict):
@@ -39,7 +52,7 @@ class Ways(Strict):
     @property
     def decided(self) -> bool:
         """Whether the fastest way is told from every other."""
-        return all(way.times and excludes_one(way.times) for way in self.ways[1:])
+        return not self.ways[0].slower and all(way.slower for way in self.ways[1:])
 
     @property
     def beside(self) -> Way:
@@ -52,18 +65,20 @@ class Ways(Strict):
         where, takes = context.where(first.group), context.takes
         bold = " ".join(f"**{part}**" if at else part for at, part in enumerate(where.split(" ", 1)))
         lead = f"{bold[0].upper()}{bold[1:]} {takes} {short(first.seconds)} s, "
-        if other.times is None or other.times.low is None or other.times.high is None:
+        times = next((one for one in (other.times, other.mean) if one and excludes_one(one)), other.times)
+        if times is None or times.low is None or times.high is None:
             return (
                 f"{lead}{context.where(other.group)} {short(other.seconds)} s: **not decided**, there is no interval."
             )
-        if not excludes_one(other.times):
+        if not other.slower:
             return f"{lead}**tied** with {context.who(other.group)}, {short(other.seconds)} s{self._tied(context)}."
-        times = f"**{short(other.times.value)} times as fast** as {context.where(other.group).removeprefix('with ')}"
-        return f"{lead}{times}{bounds(other.times)}{self._tied(context)}."
+        told = f"**{short(times.value)} times as fast** as {context.where(other.group).removeprefix('with ')}"
+        mean = " in the mean" * (times is not other.times)
+        return f"{lead}{told}{mean}{bounds(times)}{self._tied(context)}."
 
     def _tied(self, context: Context) -> str:
         """Return the other ways, or else the settings of the fastest way, that are tied with the first."""
-        ways = [context.who(way.group) for way in self.ways[1:] if way.times and not excludes_one(way.times)]
+        ways = [context.who(way.group) for way in self.ways[1:] if not way.slower]
         if ways and self.ways[1:] != [self.beside]:
             others = [name for name in ways if name != context.who(self.beside.group)]
             return f"; {listed(others)} {'is' if len(others) == 1 else 'are'} **tied** with it" if others else ""
@@ -78,6 +93,9 @@ def ways_of(study: Study, fitted: Sequence[GroupFit], groups: Sequence[Group], f
     if study.effects or len(bests) < 2:
         return []
     first, *others = sorted(bests, key=lambda index: fitted[index].times[bests[index]].value)
+    model = _model([fitted[index] for index in bests], study.total)
+    places = {index: place for place, index in enumerate(bests)}
+    kept = may_be_fastest(model, model.levels) if model and has_noise(model) else list(places.values())
 
     def way(index: int) -> Way:
         ends = (index, bests[index]), (first, bests[first])
@@ -87,7 +105,35 @@ def ways_of(study: Study, fitted: Sequence[GroupFit], groups: Sequence[Group], f
             level=fitted[index].levels[bests[index]],
             seconds=fitted[index].times[bests[index]].value,
             times=None if index == first else quotient_of(fitted, *ends, study.total, len(others)),
+            mean=None if index == first or not model else _mean(model, places[index], places[first]),
+            slower=places[index] not in kept,
         )
 
     ways = [*map(way, (first, *others))]
     return [Ways(base=groups[0].setting, ways=ways, without=[group.setting for group in groups if not group.best])]
+
+
+def _mean(model: LogModel, slower: int, faster: int) -> Estimate:
+    """Return the time of one way over that of another; the bounds are Dunnett's, for all ways at once."""
+    weights = model.weights(slower, faster)
+    return estimate(model.interval(weights, lambda degrees: critical(len(model.levels), degrees, two_sided=True)))
+
+
+def _model(groups: Sequence[GroupFit], y: str) -> LogModel | None:
+    """Return the model of one number for each way and block; None where the ways share no setting.
+
+    That is the mean of what the block's runs lie above their settings' means, and of the means of the settings that all
+    ways have.
+    """
+    shared = set.intersection(*(set(group.times) for group in groups))
+    if not shared:
+        return None
+    parts = []
+    for place, group in enumerate(groups):
+        means = group.clean.assign(y=np.log(group.clean[y])).groupby("level")["y"].mean()
+        over = np.log(group.clean[y]) - group.clean["level"].map(means) + float(means[list(shared)].mean())
+        blocks = over.groupby([group.clean["session"], group.clean["session_block"]]).mean()
+        parts.append(blocks.rename("y").reset_index().assign(way=place))
+    runs = pd.concat(parts)
+    columns = (runs[name].tolist() for name in ("way", "session_block", "session"))
+    return fit_log_model(np.exp(runs["y"]).tolist(), *columns)

@@ -67,20 +67,20 @@ class NotLearned(OneCaveat):
 
 
 class Missed(Strict):
-    """The runs of one setting that did not reach the target accuracy."""
+    """The runs of one setting that did not reach the target accuracy, or that their time limit ended."""
 
     setting: Setting
     missed: int
-    runs: int = Field(description="All of its successful runs.")
+    runs: int = Field(description="These and its successful runs.")
 
 
 class Censored(OneCaveat):
-    """Settings with runs that did not reach the target accuracy: the time of the others is that of the lucky ones."""
+    """Settings with runs that ended before they were done: the time of the others is that of the lucky ones."""
 
     kind: Literal["censored"] = "censored"
     missed: list[Missed]
     EFFECT = "These settings are out of the ranking: their times are those of lucky runs."
-    ADVICE = "Raise `training.epochs`."
+    ADVICE = "Raise `training.epochs` or `limits.timeout_seconds`."
 
     @classmethod
     def _find(cls, seen: Seen) -> Iterator[Self]:
@@ -96,7 +96,7 @@ class Censored(OneCaveat):
         """Return how many runs of which settings missed it."""
         lost, runs = sum(one.missed for one in self.missed), sum(one.runs for one in self.missed)
         who = few([one.setting.label for one in self.missed], "setting")
-        return f"{lost} of {runs} runs of {who} missed the target accuracy"
+        return f"{lost} of {runs} runs of {who} missed the target or their time limit"
 
 
 class MayLearnLess(OneCaveat):

@@ -8,9 +8,12 @@ from pydantic import Field
 from study.analysis.answers.group import Group
 from study.analysis.caveats.base import AGAIN, OneCaveat, Seen, means
 from study.analysis.stats.gate import separate_sets
+from study.analysis.stats.log_model import SIGNIFICANCE
 from study.analysis.stats.machine_change import CHANGE_LIMIT, REFERENCE_COLUMNS
+from study.analysis.stats.starts import FEWEST
 from study.analysis.words import device_words, listed, place_words, short_key
 from study.artifacts.setting import Setting
+from study.base.quantities import quantity
 
 BUSY_LIMIT = 25
 """Percent of the whole machine: a quarter of two cores is a process that never rests on half of one."""
@@ -152,19 +155,44 @@ class Throttled(OneCaveat):
             yield cls(runs=len(held), reasons=sorted({reason for text in held for reason in str(text).split("; ")}))
 
 
-class SeveralStarts(OneCaveat):
-    """The runs come from several starts of the pipeline, on one or several machines."""
+class Starts(OneCaveat):
+    """The starts of the pipeline from which the runs come, on one or several machines."""
 
-    kind: Literal["several_starts"] = "several_starts"
+    kind: Literal["starts"] = "starts"
     starts: int = Field(description="A start that had several machines counts as one on each of them.")
     machines: int
-    TEXT = "The runs come from {starts} on {machines}"
-    EFFECT = "An interval of a time holds for a further start, too, and is wider for it; ratios hardly suffer."
+    shifted: list[Setting] = Field(default=[], description="Groups whose levels a start shifts by themselves.")
 
     @classmethod
     def _find(cls, seen: Seen) -> Iterator[Self]:
-        if (starts := seen.recorded["session"].nunique()) > 1:
-            yield cls(starts=starts, machines=max(1, seen.recorded["node"].nunique()))
+        starts = seen.recorded["session"].nunique()
+        shifted = [
+            seen.names.get(group.setting, group.setting)
+            for group in seen.fitted
+            if group.fits and group.fits.raw.starts and (group.fits.raw.starts.p or 1) < SIGNIFICANCE
+        ]
+        if starts:
+            yield cls(starts=starts, machines=max(1, seen.recorded["node"].nunique()), shifted=shifted)
+
+    def text(self) -> str:
+        """Return how many starts there are."""
+        if self.starts == 1:
+            return "All runs are of one start"
+        where = f" on {quantity(self.machines, 'machine')}" if self.machines > 1 else ""
+        shifted = "; they shift settings by themselves" if self.shifted else ""
+        return f"The runs come from {quantity(self.starts, 'start')}{where}{shifted}"
+
+    def effect(self) -> str:
+        """Return of what the intervals tell."""
+        if self.starts == 1:
+            return "Ratios hold in this start; another may shift a setting by itself."
+        if self.starts == 2:
+            return "Ratios hold in these two starts; a third would tell of others."
+        return "Times and ratios hold for a further start, too."
+
+    def advice(self) -> str:
+        """Return what to do."""
+        return "Raise `replicates`, and start again on another day." if self.starts < FEWEST else ""
 
 
-OfMachine = SeparateStarts | MachineChanged | Drift | Busy | Throttled | SeveralStarts
+OfMachine = SeparateStarts | MachineChanged | Drift | Busy | Throttled | Starts

@@ -1,13 +1,14 @@
 """Runs that failed or were disturbed, and records that are in no number."""
 
 from collections.abc import Iterator
+from statistics import geometric_mean
 from typing import Any, Literal, Self
 
 import pandas as pd
 from pydantic import Field
 
 from study.analysis.answers.group import Group
-from study.analysis.caveats.base import AGAIN, OneCaveat, Seen, few, means
+from study.analysis.caveats.base import AGAIN, MORE, OneCaveat, Seen, few, means
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.usable import counted
 from study.analysis.table.exclusions import BY_RULE, FIRST
@@ -63,11 +64,6 @@ class ExcludedRuns(OneCaveat):
         why = ", the first of its start" if firsts else ""
         return f"A run of {run.setting.label} took {short(run.seconds)} s{usual}: set aside{why}"
 
-    def applied(self, group: Group) -> dict[str, float] | None:
-        """Return the means with the far runs among the others."""
-        far = {level.label: level.time_with_far.value for level in group.levels if level.time_with_far}
-        return means(group) | far if far else None
-
 
 def _set_aside(setting: Setting, run: "pd.Series[Any]", group: GroupFit, y: str) -> SetAsideRun:
     """Return a run beside the mean of its peers that count."""
@@ -79,6 +75,47 @@ def _set_aside(setting: Setting, run: "pd.Series[Any]", group: GroupFit, y: str)
         seconds=float(run[y]),
         mean_seconds=mean.value if mean else None,
     )
+
+
+class FarRuns(OneCaveat):
+    """Runs of one setting that are far from its others: each counts, against this setting alone."""
+
+    kind: Literal["far_runs"] = "far_runs"
+    setting: Setting
+    slow: bool
+    far: list[float] = Field(description="Seconds of the far runs on the side where they are more.")
+    others: list[float] = Field(description="Seconds of the other runs.")
+    EFFECT = "Bounds of this setting hold with them and without."
+    ADVICE = MORE
+
+    @classmethod
+    def _find(cls, seen: Seen) -> Iterator[Self]:
+        y = seen.study.total
+        for group in seen.fitted:
+            for level, rows in group.clean[group.clean["far"] != 0].groupby("level", sort=False):
+                slow = bool((rows["far"] > 0).sum() * 2 >= len(rows))
+                own = group.clean[group.clean["level"] == level]
+                far = own["far"] == (1 if slow else -1)
+                yield cls(
+                    setting=seen.setting(group, group.levels[str(level)]),
+                    slow=slow,
+                    far=own.loc[far, y].tolist(),
+                    others=own.loc[~far, y].tolist(),
+                )
+
+    def text(self) -> str:
+        """Return the run beside the others, or the two groups of times with their shares."""
+        far, others, runs = geometric_mean(self.far), geometric_mean(self.others), len(self.far) + len(self.others)
+        if len(self.far) == 1:
+            more = f"{short(far / others)} times as long" if self.slow else f"{short(far / others)} of the others' time"
+            return f"One of {runs} runs of {self.setting.label} took {more}: {short(far)} s, not {short(others)} s"
+        times = f"{short(others)} s in {len(self.others)} runs, {short(far)} s in {len(self.far)}"
+        return f"The times of {self.setting.label} fall into two groups: {times}"
+
+    def applied(self, group: Group) -> dict[str, float] | None:
+        """Return the means with the far runs among the others."""
+        far = {level.label: level.time_with_far for level in group.levels if level.time_with_far}
+        return means(group) | far if far else None
 
 
 class Unsuccessful(OneCaveat):
@@ -189,4 +226,4 @@ class BrokenBlocks(OneCaveat):
             yield cls(blocks=sorted({int(block) for block in broken["block"]}), records=len(broken))
 
 
-Runs = ExcludedRuns | Unsuccessful | Refused | DisturbedRuns | BrokenBlocks
+Runs = ExcludedRuns | FarRuns | Unsuccessful | Refused | DisturbedRuns | BrokenBlocks

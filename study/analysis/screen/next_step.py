@@ -13,6 +13,7 @@ from study.analysis.answers.fastest import CannotSay, Fastest, NothingSucceeded
 from study.analysis.answers.switches import Switches
 from study.analysis.screen.limit import COMPUTING, START_UP, WAITING, Limit
 from study.analysis.stats.equivalence import MOST_BLOCKS, blocks_to_find
+from study.analysis.table.exclusions import MANY
 from study.analysis.table.rows import NOT_YET
 from study.analysis.words import device_words, listed, short
 from study.artifacts.plan import Plan
@@ -137,7 +138,9 @@ def _tie(plan: Plan, context: Context, answer: Fastest, frame: pd.DataFrame) -> 
     if blocks is None:
         return Next(title=f"{pair}: too close to tell here", command=None, text=f"It needs over {MOST_BLOCKS} blocks.")
     there, factor = math.floor(group.sensitivity.blocks), context.factor
-    more = max(blocks - there, 1)
+    far = any(level.time_with_far for level in group.levels if level.label in (answer.level.label, rival))
+    # A far run is set aside once it is the only one of many.
+    more = max(blocks - there, MANY - there if far else 1, 1)
     overrides: dict[str, object] = {"replicates": there + more}
     ends = [level.setting.levels for level in group.levels if level.label in (answer.level.label, rival)]
     if factor and factor not in {plan.study.contrast, *(key for entry in plan.study.only for key in entry)}:

@@ -1,24 +1,26 @@
 """Equivalence within a margin, and what a study of this size and this noise could have seen."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Hashable
 
 from pydantic import Field
 from scipy import special
 
-from study.analysis.stats.log_model import CONFIDENCE, SIGNIFICANCE, LogModel
+from study.analysis.stats.log_model import SIGNIFICANCE, LogModel
+from study.analysis.stats.power import smallest_difference
 from study.base.strict import Strict
 
-POWER = 0.8
-"""Cohen (1988): four in five studies of that size find the difference."""
 MOST_BLOCKS = 1000
+LARGEST = 100.0
+"""The log of a ratio beyond which none is told."""
 
 
 class Sensitivity(Strict):
     """What comparisons within blocks can tell, by the noise that was measured."""
 
     smallest_ratio: float
-    """The smallest ratio of two levels' times that four in five studies like this one find, at 95%."""
+    """The smallest ratio of a level's time to the fastest's that four in five studies like this one find."""
     spreads: dict[str, float]
     """Relative standard deviation between runs of one block (`noise`), and between blocks and starts where each can be
     told."""
@@ -41,43 +43,39 @@ def equivalent_to(model: LogModel, best: Hashable, margin: float) -> list[str]:
             continue
         weights = model.weights(level, best)
         # With noises of their own or with one for all: whichever reaches further.
-        reach = max(
-            float(special.stdtrit(one.degrees(weights), 1 - SIGNIFICANCE)) * one.error(weights)
+        reaches = [
+            one.interval(weights, lambda degrees: float(special.stdtrit(degrees, 1 - SIGNIFICANCE)))
             for one in (model, model.even)
-        )
-        if reach > 0 and abs(float(weights @ model.effects)) + reach <= math.log1p(margin):
+        ]
+        inside = [one.low and one.high and 1 / (1 + margin) <= one.low < one.high <= 1 + margin for one in reaches]
+        if all(inside):
             found.append(str(level))
     return found
 
 
 def sensitivity_of(model: LogModel, margin: float) -> Sensitivity | None:
     """Return what a difference between two levels must be to be seen; None without replicates or a second level."""
-    noise = float(model.noises.mean())
+    noise = math.sqrt(float(model.noises.mean()))
     if model.spare <= 0 or noise <= 0 or len(model.levels) < 2:
         return None
-    levels, blocks = len(model.levels), float(model.counts.mean())
+    levels, blocks = len(model.levels), max(round(float(model.counts.mean())), 2)
     return Sensitivity(
-        smallest_ratio=math.exp(_smallest(noise, levels, blocks)),
+        smallest_ratio=math.exp(min(noise * smallest_difference(levels, blocks), LARGEST)),
         spreads={name: math.sqrt(variance) for name, variance in model.fit.variances.items()},
         margin=margin,
-        blocks=round(blocks),
-        blocks_for_margin=next(
-            (count for count in range(2, MOST_BLOCKS + 1) if _smallest(noise, levels, count) <= math.log1p(margin)),
-            None,
-        ),
+        blocks=blocks,
+        blocks_for_margin=_blocks(noise, levels, 1 + margin),
     )
 
 
 def blocks_to_find(found: Sensitivity, ratio: float) -> int | None:
     """Return the least number of blocks with which four in five studies tell two settings apart that differ by this
     ratio; None beyond 1000."""
-    noise = found.spreads["noise"] ** 2
-    wanted = abs(math.log(ratio))
-    return next((count for count in range(2, MOST_BLOCKS + 1) if _smallest(noise, 2, count) <= wanted), None)
+    return _blocks(found.spreads["noise"], 2, ratio)
 
 
-def _smallest(noise: float, levels: int, blocks: float) -> float:
-    """Return the log ratio that a t test at 5% finds with a power of 80%, in complete blocks."""
-    degrees = max((levels - 1) * (blocks - 1), 1)
-    quantiles = float(special.stdtrit(degrees, (1 + CONFIDENCE) / 2) + special.stdtrit(degrees, POWER))
-    return quantiles * math.sqrt(2 * noise / blocks)
+def _blocks(noise: float, levels: int, ratio: float) -> int | None:
+    """Return the least number of blocks that find a ratio; None beyond 1000."""
+    wanted = abs(math.log(ratio)) / noise
+    found = bisect_left(range(2, MOST_BLOCKS + 1), -wanted, key=lambda blocks: -smallest_difference(levels, blocks)) + 2
+    return found if found <= MOST_BLOCKS else None

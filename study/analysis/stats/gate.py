@@ -10,19 +10,21 @@ import pandas as pd
 
 from study.analysis.stats.log_model import Interval
 
-LEAST_RUNS = 3
+LEAST_RUNS = 2
+"""Runs of a level from which its interval says what they are worth."""
 WIDEST = 10.0
 """An interval whose bounds differ by a larger factor says nothing that anybody could use."""
 ROUNDING = 1e-9
 """Log seconds by which computed times may differ that are equal."""
 
-Undetermined = Literal["few_runs", "one_block", "outside_runs", "wide_interval"]
-"""Why a level's mean is not determined: fewer than three clean runs; all of them in one block; a mean outside the times
-of its own runs, which met another state of the machine than the others'; or an interval wider than a factor of ten."""
+Undetermined = Literal["few_runs", "one_block", "outside_runs", "wide_interval", "ended_early"]
+"""Why a level's mean is not determined: fewer than two clean runs; all of them in one block; a mean outside the times
+of its own runs, which met another state of the machine than the others'; an interval wider than a factor of ten; or
+runs that their time limit or their target ended, which are known to take at least so long."""
 
 Unfair = Literal["not_learned", "censored"]
 """Why a level is no candidate for the fastest: it is not shown to have learned as the others did, or one of its runs
-missed the target accuracy."""
+missed the target accuracy or reached its time limit."""
 
 
 def undetermined(mean: Interval, times: "pd.Series[float]", blocks: "pd.Series[str]") -> Undetermined | None:

@@ -13,10 +13,11 @@ import pandas as pd
 from study.analysis.stats import machine_change
 from study.analysis.stats.gate import Undetermined, Unfair, undetermined
 from study.analysis.stats.learning import Censored, Learning, censored_levels, learning_of
-from study.analysis.stats.log_model import DIFFERENCE, LogModel, level_test
+from study.analysis.stats.log_model import DIFFERENCE, LogModel
 from study.analysis.stats.optimum import Optimum, optimum_of
 from study.analysis.stats.usable import Estimate, estimate, model_of, place_of, row_settings, usable_runs
 from study.analysis.table.exclusions import keys_of
+from study.artifacts.record import TIMED_OUT
 from study.artifacts.setting import Setting
 from study.config.study import Study, shown
 
@@ -28,17 +29,13 @@ class Fits:
     raw: LogModel
     optimum: Optimum | None
     """Of all levels, whether they learned or not: the curve's."""
-    fair_differs_p: float | None
-    """p of the F test that no candidate for the fastest differs from another; None without replicates."""
     fair_optimum: Optimum | None
     """Of the candidates."""
     candidates: list[str]
-    changed: bool
-    """Whether the machine changed by more than the reference workload's own noise."""
+    machine: bool
+    """Whether the machine's change within blocks may be what tells two candidates apart."""
     adjusted: LogModel | None
     """Means on an unchanged machine; None where it did not change, or too few runs are left to tell its part."""
-    adjusted_differs_p: float | None
-    """The same F test with the machine's change accounted for."""
 
     def optimum_among(self, levels: Sequence[str]) -> Optimum | None:
         """Return the optimum among some levels, as they were measured."""
@@ -126,7 +123,7 @@ def _group(study: Study, setting: Setting, part: pd.DataFrame) -> GroupFit:
     times, reasons = {}, {}
     for level, rows in clean.groupby("level", sort=False):
         name, mean = str(level), fits.raw.mean(str(level))
-        reason = undetermined(mean, rows[y], rows["session_block"])
+        reason = "ended_early" if name in censored else undetermined(mean, rows[y], rows["session_block"])
         if reason:
             reasons[name] = reason
             times[name] = Estimate(value=float(np.exp(np.log(rows[y]).mean())), low=None, high=None)
@@ -137,9 +134,12 @@ def _group(study: Study, setting: Setting, part: pd.DataFrame) -> GroupFit:
 
 
 def _censored(part: pd.DataFrame) -> dict[Hashable, Censored]:
-    """Return the levels with successful runs that missed their target."""
-    done = part[part["outcome"] == "ok"]
+    """Return the levels with runs that missed their target, or that their time limit ended."""
+    late = part["message"].astype(str).str.startswith(TIMED_OUT) & (part["outcome"] != "ok")
+    done = part[late | (part["outcome"] == "ok")]
     reached = [{"True": True, "False": False}.get(str(value)) for value in done["reached_target"]]
+    if late.any():  # a run that succeeded reached its end
+        reached = [not ended and one is not False for ended, one in zip(late[done.index], reached, strict=True)]
     return censored_levels(done["level"].tolist(), reached)
 
 
@@ -156,6 +156,16 @@ def _learning(study: Study, clean: pd.DataFrame) -> tuple[dict[str, Learning], f
 def _optimum_among(model: LogModel, of_all: Optimum | None, levels: Sequence[str]) -> Optimum | None:
     """Return the optimum among some levels. Its draws take long for many: that of all is not sought twice."""
     return of_all if set(levels) >= set(model.levels) else optimum_of(model, levels)
+
+
+def _pairs(clean: pd.DataFrame, y: str, levels: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the mean log times and the mean log paces of two levels (columns) in each block that has both (rows)."""
+    logs = clean.assign(y=np.log(clean[y]), pace=np.log(clean["pace"].astype(float)))
+    times, paces = (
+        logs.pivot_table(index="session_block", columns="level", values=one, dropna=False).reindex(columns=list(levels))
+        for one in ("y", "pace")
+    )
+    return times.dropna(), paces.dropna()
 
 
 def fit_group(clean: pd.DataFrame, y: str, candidates: list[str]) -> Fits:
@@ -175,12 +185,10 @@ def fit_group(clean: pd.DataFrame, y: str, candidates: list[str]) -> Fits:
     return Fits(
         raw=raw,
         optimum=optimum,
-        fair_differs_p=level_test(raw, candidates),
         fair_optimum=_optimum_among(raw, optimum, candidates),
         candidates=candidates,
-        changed=reference_workload is not None,
+        machine=len(candidates) == 2 and not machine_change.stands_out(*_pairs(clean, y, candidates)),
         adjusted=adjusted,
-        adjusted_differs_p=level_test(adjusted, candidates) if adjusted else None,
     )
 
 

@@ -4,12 +4,13 @@ Timing errors are multiplicative, so all is done on logarithms. A start of the p
 factor, and a block of runs within it by another. Both are random, so that a level's interval covers the states of the
 machine that the study met, while ratios are compared within blocks, and a block of one run says little.
 
-Degrees of freedom are Satterthwaite's (1946). The tests compare the model with the analysis of variance of whole
-blocks, and ``benchmarks.coverage`` counts how often the intervals hold the truth.
+Degrees of freedom are Satterthwaite's (1946). The model is fitted without the far runs, which come back in the two
+readings of :mod:`.readings`; what a start shifts by itself is that of :mod:`.starts`. The tests compare the model with
+the analysis of variance of whole blocks, and ``benchmarks.coverage`` counts how often the intervals hold the truth.
 """
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -19,16 +20,26 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from study.analysis.stats.mixed_model import Array, Groups, MixedFit, fit_mixed, places
+from study.analysis.stats.readings import Reading, Readings, half_step, readings_of
+from study.analysis.stats.starts import FEWEST, Starts, starts_of
 
 CONFIDENCE = 0.95
 SIGNIFICANCE = 0.05
 DIFFERENCE = 0.01
 """p below which levels are said to differ, or times to drift: runs that were slowed and not found make both tests
 liberal, and with 1% they are wrong in at most about 5% of the studies of ``benchmarks.coverage``."""
+ROUNDING = 1e-9
+"""Sum of weights that is none."""
 ALIKE = 1e-3
 """Share of the mean variance below which equal times, and no small noise, are what a level shows."""
 UNEVEN = 0.10
 """p below which levels have a noise of their own: a missed difference costs more than a few degrees of freedom."""
+LEVENE_RUNS = 5
+"""Runs a level from which this is tested: the residuals of fewer tell little of a level's noise."""
+
+
+Critical = Callable[[float], float]
+"""The errors that an interval reaches, of the degrees of freedom of its variance."""
 
 
 @dataclass(frozen=True)
@@ -46,16 +57,24 @@ class LogModel:
 
     levels: list[Any]
     places: NDArray[np.int64]
-    """The place (n,) of each run's level among ``levels``."""
+    """The place (n,) of the level of each run that is not far among ``levels``."""
     fit: MixedFit
-    """The levels are the first coefficients."""
+    """Of the runs that are not far. The levels are the first coefficients."""
     noises: Array
     """Variance (m,) of the noise of each level; all are equal unless their spreads are shown to differ."""
+    readings: Readings
+    starts: Starts | None
+    """None where all runs are of one start, or a start cannot be told from its block."""
 
     @property
     def even(self) -> "LogModel":
         """The same model with one noise for all levels: a law cannot weigh its points by spreads of a few runs."""
         return replace(self, noises=np.full(len(self.levels), self.fit.variances["noise"]))
+
+    @property
+    def rounded(self) -> bool:
+        """Whether the runs show no noise, but a step of the clock."""
+        return self.fit.variances["noise"] <= ROUNDING**2 and bool(self.readings.slow.shifts.any())
 
     @cached_property
     def counts(self) -> Array:
@@ -104,13 +123,68 @@ class LogModel:
         """Return the geometric mean of ``level`` over that of ``other``, compared within blocks."""
         return self.interval(self.weights(level, other))
 
-    def error(self, weights: Array) -> float:
-        """Return the standard error of a weighted sum of the effects, in log seconds."""
-        return math.sqrt(max(float(weights @ self.covariance @ weights), 0.0))
+    def variances_of(self, rows: Array) -> tuple[Array, Array]:
+        """Return the variance (r,) of each row of weights (r, m) times the effects, and its degrees of freedom (r,).
 
-    def degrees(self, weights: Array) -> float:
-        """Return Satterthwaite's degrees of freedom of the variance of a weighted sum of the effects."""
-        return float(self.degrees_of(weights[None])[0])
+        A row whose weights add up to nothing compares levels: what a start shifts by itself is in its variance. Three
+        starts or more that do so are the unit; with two the variance is that of the runs within them.
+        """
+        variances, degrees = ((rows @ self.covariance) * rows).sum(1), self.degrees_of(rows)
+        starts, compares = self.starts, np.abs(rows.sum(1)) < ROUNDING
+        if starts is None or not compares.any():
+            return variances, degrees
+        if starts.are_units:
+            own, few = starts.spread_of(rows)
+            known = compares & np.isfinite(own)
+            return np.where(known, own, variances), np.where(known, few, degrees)
+        if starts.count < FEWEST and starts.degrees > 0 and self.fit.variances["noise"] > 0:
+            within = variances * starts.noise / self.fit.variances["noise"]
+            return np.where(compares, within, variances), np.where(compares, starts.degrees, degrees)
+        return variances, degrees
+
+    def end(self, rows: Array, side: int) -> tuple[Array, Array, Array]:
+        """Return the lowest (``side`` -1) or the highest estimate (r,) of weighted sums (r, m), its error and degrees.
+
+        The lowest takes the fast reading of each level with a positive weight, and the slow one of the others.
+        """
+        variances, degrees = self.variances_of(rows)
+        upper = np.sign(rows) == side
+        slow, fast = self.readings.slow, self.readings.fast
+        estimates = rows @ self.effects + (rows * np.where(upper, slow.shifts, fast.shifts)).sum(1)
+        own = rows**2 * np.where(upper, slow.variances, fast.variances)
+        if not own.any():
+            return estimates, np.sqrt(np.maximum(variances, 0)), degrees
+        # The model's part is that of the other levels, and of what all share (Satterthwaite 1946).
+        common = np.maximum(variances - np.where(own > 0, rows**2 * self.noises / self.counts, 0).sum(1), 0)
+        scatter = (own**2 / np.maximum(np.where(upper, slow.degrees, fast.degrees), 1)).sum(1) + common**2 / degrees
+        whole = common + own.sum(1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            joined = np.maximum(np.where(scatter > 0, whole**2 / scatter, degrees), 1)
+        return estimates, np.sqrt(whole), np.where(own.any(1), joined, degrees)
+
+    def interval(self, weights: Array, critical: Critical | None = None) -> Interval:
+        """Return the exponential of a weighted sum of the effects, with 95% bounds by the two readings.
+
+        ``critical`` (of the degrees of freedom) replaces the quantile of t.
+        """
+        middle = float(weights @ (self.effects + self.readings.middle))
+        if self.spare <= 0:
+            return Interval(float(np.exp(middle)), None, None)
+        bounds = []
+        for side in (-1, 1):
+            estimate, error, degrees = (float(part[0]) for part in self.end(weights[None], side))
+            bounds.append(estimate + side * (critical or two_sided)(degrees) * error)
+        with np.errstate(over="ignore"):
+            low, high = np.exp(min(bounds[0], middle)), np.exp(max(bounds[1], middle))
+            return Interval(float(np.exp(middle)), float(low), float(high))
+
+    def slower(self, place: int, others: Sequence[int]) -> tuple[Array, Array, Array]:
+        """Return by how much the level at a place is slower than ``others`` (k) at least, with errors and degrees.
+
+        Its fast reading stands against the slow ones of the others.
+        """
+        whole = np.eye(len(self.levels))
+        return self.end(whole[place] - whole[list(others)], -1)
 
     def degrees_of(self, rows: Array) -> Array:
         """Return Satterthwaite's degrees of freedom (r,) for each row of weights (r, m)."""
@@ -145,16 +219,6 @@ class LogModel:
         found: Array = np.where(scatter > 0, few, whole)
         return found
 
-    def interval(self, weights: Array, critical: float | None = None) -> Interval:
-        """Return the exponential of a weighted sum of the effects; ``critical`` replaces the quantile of t."""
-        estimate = float(weights @ self.effects)
-        if self.spare <= 0:
-            return Interval(float(np.exp(estimate)), None, None)
-        quantile = special.stdtrit(self.degrees(weights), (1 + CONFIDENCE) / 2) if critical is None else critical
-        reach = float(quantile) * self.error(weights)
-        with np.errstate(over="ignore"):
-            return Interval(float(np.exp(estimate)), float(np.exp(estimate - reach)), float(np.exp(estimate + reach)))
-
     @cached_property
     def pair_degrees(self) -> float:
         """The median, over all pairs of levels, of the degrees of freedom of their difference."""
@@ -183,7 +247,7 @@ def fit_log_model(
     blocks: Sequence[Hashable],
     starts: Sequence[Hashable] | None = None,
     covariate: Sequence[float] | None = None,
-    centred: bool = True,
+    far: Sequence[int] | None = None,
 ) -> LogModel:
     """Return the model of log seconds by level, with random blocks, and random starts where they are given.
 
@@ -192,17 +256,31 @@ def fit_log_model(
 
     A ``covariate`` (positive; the reference workload's seconds) enters by its logarithm with a slope of its own: how
     far the machine's change moved these times is estimated, and not assumed (analysis of covariance). The levels'
-    effects are those at its mean, or at one where it is not ``centred``.
+    effects are those at its mean.
+
+    ``far`` has 1 for a far run that is slow, -1 for one that is fast, and 0 for the others.
     """
-    level_places = places(levels)
-    dummies = np.eye(int(level_places.max()) + 1)[level_places]
-    fixed = dummies if covariate is None else np.column_stack([dummies, _slope(covariate, centred)])
+    logs, level, ends = np.log(np.asarray(seconds, float)), places(levels), np.zeros(len(seconds), np.int64)
+    ends = ends if far is None else _few(level, np.nan_to_num(np.asarray(far, float)).astype(np.int64))
     starts = [0] * len(seconds) if starts is None else starts
-    nested = list(zip(starts, blocks, strict=True))
-    fit = fit_mixed(
-        np.log(np.asarray(seconds, float)), fixed, [Groups("block", places(nested)), Groups("start", places(starts))]
+    block, kept = places(list(zip(starts, blocks, strict=True))), ends == 0
+    dummies = np.eye(int(level.max()) + 1)[level]
+    slope = np.empty((len(logs), 0)) if covariate is None else _slope(covariate)[:, None]
+    random = [Groups("block", places(block[kept].tolist())), Groups("start", places(_of(starts, kept)))]
+    fit = fit_mixed(logs[kept], np.hstack([dummies, slope])[kept], random)
+    noises = _noises(fit, level[kept])
+    shifts = np.zeros(int(block.max()) + 1)
+    shifts[block[kept]] = fit.shifts
+    without = logs - shifts[block] - slope @ fit.beta[dummies.shape[1] :]
+    readings = readings_of(without - fit.beta[level], level, ends, noises)
+    return LogModel(
+        list(dict.fromkeys(levels)),
+        level[kept],
+        fit,
+        noises,
+        _rounded(readings, seconds, level, fit),
+        starts_of(without[kept], logs[kept], level[kept], block[kept].tolist(), _of(starts, kept)),
     )
-    return LogModel(list(dict.fromkeys(levels)), level_places, fit, _noises(fit, level_places))
 
 
 def _of_pairs(matrix: Array) -> Array:
@@ -219,9 +297,44 @@ def _without_negative(covariance: Array) -> Array:
     return found
 
 
-def _slope(covariate: Sequence[float], centred: bool) -> Array:
-    logs: Array = np.log(np.asarray(covariate, float))
-    return logs - logs.mean() if centred else logs
+def two_sided(degrees: float) -> float:
+    """Return the quantile of t that 95% lie within."""
+    return float(special.stdtrit(degrees, (1 + CONFIDENCE) / 2))
+
+
+def together(tests: int) -> Critical:
+    """Return the quantile of t with which so many intervals hold at once (Bonferroni)."""
+    return lambda degrees: float(special.stdtrit(degrees, 1 - (1 - CONFIDENCE) / 2 / tests))
+
+
+def _few(levels: NDArray[np.int64], far: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the far runs without those of a level of which no other run is left."""
+    others = np.bincount(levels, far == 0)
+    found: NDArray[np.int64] = np.where(others[levels] > 0, far, 0)
+    return found
+
+
+def _of(values: Sequence[Hashable], kept: NDArray[np.bool_]) -> list[Hashable]:
+    return [value for value, one in zip(values, kept, strict=True) if one]
+
+
+def _slope(covariate: Sequence[float]) -> Array:
+    logs = np.log(np.asarray(covariate, float))
+    centred: Array = logs - logs.mean()
+    return centred
+
+
+def _rounded(readings: Readings, seconds: Sequence[float], level: NDArray[np.int64], fit: MixedFit) -> Readings:
+    """Return the readings with what the clock's step may hide."""
+    half = half_step(seconds, math.sqrt(fit.variances["noise"]))
+    if not half.any():
+        return readings
+    most = np.array([half[level == place].max() for place in range(int(level.max()) + 1)])
+    fast, slow = (
+        Reading(one.shifts + side * most, one.variances, one.degrees)
+        for one, side in ((readings.fast, -1), (readings.slow, 1))
+    )
+    return Readings(fast, slow, readings.middle)
 
 
 def _noises(fit: MixedFit, level_places: NDArray[np.int64]) -> Array:
@@ -232,7 +345,7 @@ def _noises(fit: MixedFit, level_places: NDArray[np.int64]) -> Array:
     counts = np.bincount(level_places)
     noise = fit.variances["noise"]
     common: Array = np.full(len(counts), noise)
-    if len(counts) < 2 or counts.min() < 3 or noise <= 0 or fit.spare < len(counts):
+    if len(counts) < 2 or counts.min() < LEVENE_RUNS or noise <= 0 or fit.spare < len(counts):
         return common
     sizes = [np.abs(fit.residuals[level_places == level]) for level in range(len(counts))]
     if np.ptp(np.concatenate(sizes)) == 0 or not stats.f_oneway(*sizes).pvalue < UNEVEN:
@@ -255,18 +368,28 @@ def level_test(model: LogModel, among: Sequence[Hashable] | None = None) -> floa
 
 
 def _level_test(model: LogModel, levels: Sequence[Hashable]) -> float | None:
-    """Return p of one test; its degrees of freedom are Fai and Cornelius' (1996)."""
+    """Return p of one test; its degrees of freedom are Fai and Cornelius' (1996).
+
+    Where starts are the unit, it is the F test of their means with 1 and starts - 1 degrees, which holds whatever the
+    starts shift together (Box 1954).
+    """
     count = len(levels)
     if count < 2 or model.spare <= 0 or model.fit.variances["noise"] <= 0:
         return None
     whole = np.eye(len(model.levels))[[model.levels.index(level) for level in levels]]
+    if model.starts and model.starts.are_units:
+        pairs = (whole[:, None] - whole[None]).reshape(-1, len(model.levels))
+        spread, few = model.starts.spread_of(pairs[np.abs(pairs).any(1)])
+        if np.isfinite(spread).all() and spread.mean() > 0:
+            ratio = (whole @ model.effects).var(ddof=1) / (spread.mean() / 2)
+            return float(special.fdtrc(1, few.min(), ratio))
     differences = whole[0] - whole[1:]
     variances, directions = np.linalg.eigh(differences @ model.covariance @ differences.T)
     if variances.min() <= 0:
         return None
     rows = directions.T @ differences
+    variances, degrees = model.variances_of(rows)
     squares = (rows @ model.effects) ** 2 / variances
-    degrees = model.degrees_of(rows)
     expected = float((degrees / (degrees - 2)).sum()) if degrees.min() > 2 else 0.0
     spare = 2 * expected / (expected - count + 1) if expected > count - 1 else float(degrees.min())
     return float(special.fdtrc(count - 1, spare, squares.mean()))

@@ -35,6 +35,22 @@ def change(frame: pd.DataFrame) -> float | None:
     return float(frame["pace"].max() / frame["pace"].min())
 
 
+def stands_out(times: pd.DataFrame, paces: pd.DataFrame) -> bool:
+    """Return whether the difference of two sides is no work of a machine that changed within blocks.
+
+    Both tables have the mean logs of the two sides (columns) in each block (rows); an empty one of paces tells nothing.
+    Where the reference workload changed by 10% or more from one side to the other, the sides must differ in one
+    direction in all blocks, and there by more than it did.
+    """
+    differences = times.iloc[:, 0] - times.iloc[:, 1]
+    lean = (paces.iloc[:, 0] - paces.iloc[:, 1]).abs().reindex(differences.index)
+    moved = lean >= np.log(CHANGE_LIMIT)
+    if not moved.any():
+        return True
+    one_way = bool((differences > 0).all() or (differences < 0).all())
+    return one_way and bool((differences.abs() > lean)[moved].all())
+
+
 def covariate(frame: pd.DataFrame) -> list[float] | None:
     """Return the machine's state in each run; None where a run has none, or where it did not change."""
     ratio = change(frame)

@@ -21,7 +21,9 @@ FEW_COEFFICIENTS = 100
 STEP = 10.0
 GRID = (0.0, *(1e-3 * STEP**power for power in range(8)))
 """Ratios of a random factor's variance to the noise's that are tried first, up to 10,000."""
-ROUNDS = 4
+MOST_ROUNDS = 100
+SETTLED = 1e-9
+"""Gain in the deviance from which a further round changes no digit that is printed."""
 ROUNDING = 1e-20
 """Share of the sum of squares below which a residual is rounding."""
 
@@ -166,9 +168,12 @@ class _Restricted:
         if not self.random or self.spare <= 1 or self.moments(best)[2] <= ROUNDING * squares:
             return best
         best = np.array(min(itertools.product(GRID, repeat=len(best)), key=lambda at: self.deviance(np.array(at))))
-        for _ in range(1 if len(best) == 1 else ROUNDS):
+        for _ in range(MOST_ROUNDS):
+            before = self.deviance(best)
             for place in range(len(best)):
                 best[place] = self._refined(best, place)
+            if before - self.deviance(best) < SETTLED:
+                break
         return best
 
     def _refined(self, ratios: Array, place: int) -> float:
@@ -178,7 +183,7 @@ class _Restricted:
             return self.deviance(np.where(np.arange(len(ratios)) == place, value, ratios))
 
         low, high = max(ratios[place] / STEP, 0.0), max(ratios[place] * STEP, GRID[1])
-        found = optimize.minimize_scalar(at, bounds=(low, high), method="bounded", options={"xatol": 1e-4 * high})
+        found = optimize.minimize_scalar(at, bounds=(low, high), method="bounded", options={"xatol": 1e-6 * high})
         return float(found.x) if found.fun < at(float(ratios[place])) else float(ratios[place])
 
     def fit(self) -> MixedFit:

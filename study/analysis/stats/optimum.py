@@ -1,24 +1,29 @@
 """The levels that may be the fastest, with the probability of each and the cost of choosing it.
 
-The set is Hsu's multiple comparisons with the best (Hsu 1984): it holds the truly fastest level with 95% probability,
-whichever it is. A level leaves it where some other is faster by more than the one-sided critical value of the largest
-of its differences, which share its own mean and the noise (Dunnett's, for any design).
+A level leaves the set where two tests at 5% agree. Hsu's comparison with the best (1984): some other level is faster by
+more than Dunnett's one-sided critical value, the fast reading of the one against the slow reading of the other. And the
+F test finds a difference among the level and all with smaller means: a level that is far slower than all would
+otherwise have differences called that equal levels show by chance (a step-down F, as Einot and Gabriel's of 1975).
 """
 
 from collections.abc import Hashable, Sequence
+from functools import cache
+from typing import TypeVar
 
 import numpy as np
 from pydantic import Field
 
+from study.analysis.stats.dunnett import critical
 from study.analysis.stats.gate import ROUNDING
-from study.analysis.stats.log_model import CONFIDENCE, DIFFERENCE, LogModel
+from study.analysis.stats.log_model import SIGNIFICANCE, LogModel, level_test
 from study.analysis.stats.mixed_model import Array
 from study.base.strict import Strict
 
 DRAWS = 40_000
-PART = 4_000
-"""Draws that are searched at once."""
 SEED = 20_240_101
+DEGREES = np.array([1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 30, 60, 200, 1e4])
+"""Degrees of freedom between which critical values are interpolated, in their reciprocals."""
+Level = TypeVar("Level", bound=Hashable)
 
 
 class Optimum(Strict):
@@ -34,21 +39,46 @@ class Optimum(Strict):
 def optimum_of(model: LogModel, among: Sequence[Hashable] | None = None) -> Optimum | None:
     """Return the optimum among some levels of a fitted model (None: all); None without replicates or without noise."""
     levels = [level for level in model.levels if among is None or level in among]
-    if not has_noise(model) or not levels:
+    if not (has_noise(model) or model.rounded) or model.spare <= 0 or not levels:
         return None
     names = [label(level) for level in levels]
-    rows = [model.levels.index(level) for level in levels]
-    drawn, effects = draws(model.covariance[np.ix_(rows, rows)], model.pair_degrees), model.effects[rows]
+    places = [model.levels.index(level) for level in levels]
+    effects = (model.effects + model.readings.middle)[places]
+    drawn = draws(model.covariance[np.ix_(places, places)], model.pair_degrees)
     shares = np.bincount((effects + drawn).argmin(1), minlength=len(names)) / DRAWS
-    errors = np.sqrt(model.pair_variances[np.ix_(rows, rows)])
-    lowest = drawn.min(1)
-    kept = [name for index, name in enumerate(names) if _may_be_best(index, effects, errors, drawn, lowest)]
-    least = float(effects.min())
     return Optimum(
-        indistinguishable=kept,
+        indistinguishable=[label(level) for level in may_be_fastest(model, levels)],
         best_probability=dict(zip(names, shares.tolist(), strict=True)),
-        cost=dict(zip(names, np.exp(effects - least).tolist(), strict=True)),
+        cost=dict(zip(names, np.exp(effects - effects.min()).tolist(), strict=True)),
     )
+
+
+def may_be_fastest(model: LogModel, levels: Sequence[Level]) -> list[Level]:
+    """Return those of some ``levels`` that hold the truly fastest of them with 95% probability, in their order."""
+    ranked = sorted(levels, key=lambda level: float(model.effects[model.levels.index(level)]))
+    places = [model.levels.index(level) for level in ranked]
+    left: list[Level] = []
+    for rank in range(1, len(ranked)):
+        differences, errors, degrees = model.slower(places[rank], places)
+        told = np.arange(len(places)) != rank
+        needed = criticals(len(places), degrees[told])
+        if (differences[told] <= needed * errors[told]).all():
+            continue
+        p = level_test(model, ranked[: rank + 1])
+        if model.rounded or (p is not None and p < SIGNIFICANCE):
+            left.append(ranked[rank])
+    return [level for level in levels if level not in left]
+
+
+def criticals(levels: int, degrees: Array) -> Array:
+    """Return Dunnett's one-sided critical value for each number of degrees (k), between those of a grid."""
+    found: Array = np.interp(1 / degrees, 1 / DEGREES[::-1], _grid(levels)[::-1])
+    return found
+
+
+@cache
+def _grid(levels: int) -> Array:
+    return np.array([critical(levels, float(one), two_sided=False) for one in DEGREES])
 
 
 def has_noise(model: LogModel) -> bool:
@@ -61,36 +91,6 @@ def draws(covariance: Array, degrees: float) -> Array:
     rng = np.random.default_rng(SEED)
     normal = rng.multivariate_normal(np.zeros(len(covariance)), covariance, DRAWS, method="svd")
     return normal / np.sqrt(rng.chisquare(degrees, DRAWS) / degrees)[:, None]
-
-
-def may_be_fastest(optimum: Optimum, differs_p: float | None) -> list[str]:
-    """Return the levels that cannot be told from the fastest: all, where the F test finds no difference.
-
-    Without that protection (Fisher's) one in five studies of equal levels would single one out.
-    """
-    if differs_p is None or differs_p >= DIFFERENCE:
-        return list(optimum.cost)
-    return optimum.indistinguishable
-
-
-def _may_be_best(index: int, effects: Array, errors: Array, drawn: Array, lowest: Array) -> bool:
-    """Return whether the largest difference of a level from another is within that of more than 5% of the draws.
-
-    ``errors`` (k, k) are those of the differences, and ``lowest`` (DRAWS,) the smallest of each draw. That alone tells
-    of most draws that they hold no such difference. The others are searched until they are enough.
-    """
-    errors = np.where(np.arange(len(effects)) == index, np.inf, errors[index])
-    seen = float(((effects[index] - effects) / errors).max())
-    if seen <= 0:
-        return True
-    near = np.flatnonzero(drawn[:, index] - lowest >= seen * errors.min())
-    found, wanted = 0, round((1 - CONFIDENCE) * DRAWS)
-    for start in range(0, len(near), PART):
-        part = drawn[near[start : start + PART]]
-        found += int((((part[:, [index]] - part) / errors).max(1) >= seen).sum())
-        if found > wanted:
-            return True
-    return False
 
 
 def label(level: Hashable) -> str:

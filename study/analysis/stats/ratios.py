@@ -1,8 +1,7 @@
 """Ratios of times between two levels of a factor: quotients of their means, with the noise of pairs in blocks."""
 
-import math
 from collections.abc import Hashable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,7 +10,15 @@ from scipy import special, stats
 
 from study.analysis.stats import machine_change
 from study.analysis.stats.groups import GroupFit
-from study.analysis.stats.log_model import CONFIDENCE, SIGNIFICANCE, LogModel, fit_log_model
+from study.analysis.stats.log_model import (
+    CONFIDENCE,
+    SIGNIFICANCE,
+    Critical,
+    LogModel,
+    fit_log_model,
+    together,
+    two_sided,
+)
 from study.analysis.stats.mixed_model import Array
 from study.analysis.stats.optimum import draws
 from study.analysis.stats.usable import Estimate, estimate, mean_of, place_of, row_settings
@@ -57,10 +64,6 @@ class Ratio(Strict):
     together: Estimate
     """The same with bounds that hold for all settings of this contrast at once, with 95% probability: an extreme of
     several ratios is read with these."""
-    adjusted: Estimate | None
-    """With the machine's change accounted for; null where it did not change, or without bounds above."""
-    follows_machine: bool | None
-    """Whether these ratios are shown to follow the reference workload; null where it did not change."""
     slower_seconds: float = Field(description="Mean time at `slower`, as in its group.")
     faster_seconds: float = Field(description="Mean time at `faster`, as in its group.")
     slower_images: float | None
@@ -89,6 +92,46 @@ def ratios_of(study: Study, groups: Sequence[GroupFit], contrast: str) -> list[R
     return sorted(found, key=lambda ratio: (ratio.faster, ratio.x or 0))
 
 
+class Overall(NamedTuple):
+    """The ratio over all settings of a contrast, with the block as the unit, for a side may shift in a block as one."""
+
+    ratio: Estimate
+    machine: bool
+    """Whether the machine's change within blocks may be what tells the sides apart."""
+
+
+def overall_of(study: Study, groups: Sequence[GroupFit], contrast: str, slower: str, faster: str) -> Overall | None:
+    """Return the geometric mean of the ratios over the settings that both sides have; None where no two runs met.
+
+    A block has one number: the mean of what its settings lie above their own means, and their mean.
+    """
+    sides = sides_of(groups, study, contrast)
+    pairs = _pairs(study, sides[slower], sides[faster], contrast)
+    if pairs.empty:
+        return None
+    y = study.total
+    settings = [setting.label for setting in row_settings(study, pairs, telling_keys(study, groups, contrast))]
+    paces = {side: np.log(pairs[f"pace_{side}"].astype(float)) for side in "ab"}
+    logs = pd.DataFrame({side: np.log(pairs[f"{y}_{side}"].astype(float)) for side in "ab"}).assign(setting=settings)
+    over = (logs["a"] - logs["b"]).groupby(logs["setting"])
+    means = over.mean()
+    left = (logs["a"] - logs["b"] - over.transform("mean") + float(means.mean())).groupby(pairs["session_block"]).mean()
+    starts = pairs.groupby("session_block")["session"].first()[left.index]
+    model = fit_log_model(np.exp(left).tolist(), ["all"] * len(left), left.index.tolist(), starts.tolist())
+    blocks = pd.DataFrame({"a": left, "b": 0.0})
+    moved = pd.DataFrame(paces).groupby(pairs["session_block"]).mean().dropna()
+    undetermined = any(
+        str(level) in groups[place].undetermined
+        for side in "ab"
+        for place, level in zip(pairs[f"group_{side}"], pairs[f"level_{side}"], strict=True)
+    )
+    ratio = estimate(model.mean("all"))
+    return Overall(
+        ratio.model_copy(update={"low": None, "high": None}) if undetermined else ratio,
+        not machine_change.stands_out(blocks, moved),
+    )
+
+
 End = tuple[int, str]
 """The place of a group among all, and one of its levels."""
 
@@ -111,10 +154,14 @@ def quotient_of(groups: Sequence[GroupFit], slower: End, faster: End, y: str, te
     if level not in set(pairs["pair"]):
         return Estimate(value=times[0] / times[1], low=None, high=None)
     levels, blocks, starts = (pairs[name].tolist() for name in ("pair", "session_block", "session"))
-    paired = fit_log_model((pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist(), levels, blocks, starts)
+    paired = fit_log_model((pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist(), levels, blocks, starts, far=_far(pairs))
     noise = _noise(pairs[pairs["pair"] == level], groups, paired, level)
-    confidence = 1 - (1 - CONFIDENCE) / 2 / tests
-    return _estimate(times, noise, float(special.stdtrit(noise[1], confidence)) if noise else None)
+    return _estimate(times, noise, together(tests))
+
+
+def _far(pairs: pd.DataFrame) -> list[int]:
+    """Return on which side each quotient is far: on that of its far run; a quotient of two that are is not."""
+    return [int(sign) for sign in np.sign((pairs["far_a"] - pairs["far_b"]).fillna(0))]
 
 
 def sides_of(groups: Sequence[GroupFit], study: Study, contrast: str) -> dict[str, pd.DataFrame]:
@@ -166,8 +213,7 @@ def _ratios(
     # Within a block its own factor cancels; what is left is the noise.
     quotients, blocks = (pairs[f"{y}_a"] / pairs[f"{y}_b"]).tolist(), pairs["session_block"].tolist()
     starts = pairs["session"].tolist()
-    paired = fit_log_model(quotients, settings, blocks, starts)
-    adjusted = _adjusted(pairs, quotients, settings, blocks, starts)
+    paired = fit_log_model(quotients, settings, blocks, starts, far=_far(pairs))
     parts = {setting: pairs[[other == setting for other in settings]] for setting in dict.fromkeys(settings)}
     noises = {setting: _noise(at, groups, paired, setting) for setting, at in parts.items()}
     critical = _critical([noise for noise in noises.values() if noise], paired)
@@ -183,10 +229,6 @@ def _ratios(
                 faster=sides[1],
                 ratio=_estimate(times, noises[setting], None),
                 together=_estimate(times, noises[setting], critical),
-                adjusted=estimate(adjusted.mean(setting))
-                if adjusted and adjusted.spare > 0 and noises[setting]
-                else None,
-                follows_machine=_follows(adjusted),
                 bootstrap=contrast_bootstrap(at[f"{y}_a"] / at[f"{y}_b"]),
                 slower_seconds=times[0],
                 faster_seconds=times[1],
@@ -197,8 +239,8 @@ def _ratios(
     return found
 
 
-Noise = tuple[float, float]
-"""The standard error of a log ratio, and its degrees of freedom."""
+Noise = tuple[LogModel, Array]
+"""The model that tells the noise of a log ratio, and the weights (m,) of its levels."""
 
 
 def _ends(at: pd.DataFrame) -> list[End]:
@@ -229,37 +271,25 @@ def _means(at: pd.DataFrame, groups: Sequence[GroupFit], column: str) -> list[fl
 
 
 def _noise(at: pd.DataFrame, groups: Sequence[GroupFit], paired: LogModel, setting: Hashable) -> Noise | None:
-    """Return the noise of the log ratio at one setting; None where a mean is not determined, or without replicates.
+    """Return the noise of the log ratio at one setting, which is that of the pairs within blocks.
 
-    Two levels of one group have theirs from the group's model. Those of two groups, whose blocks may shift each by
-    itself, have that of the pairs; with one pair, that of two independent means.
+    None where a mean is not determined, or without replicates.
     """
-    (a, first), (b, second) = ((groups[place], level) for place, level in _ends(at))
-    if first in a.undetermined or second in b.undetermined or a.fits is None or b.fits is None:
+    if any(level in groups[place].undetermined for place, level in _ends(at)):
         return None
-    models = a.fits.raw, b.fits.raw
-    if a is b and first != second:
-        weights = models[0].weights(first, second)
-        return (models[0].error(weights), models[0].degrees(weights)) if models[0].spare > 0 else None
-    if len(at) > 1 and paired.spare > 0:
-        weights = paired.weights(setting)
-        return paired.error(weights), paired.degrees(weights)
-    if min(model.spare for model in models) <= 0:
-        return None
-    ends = [(model, model.weights(level)) for model, level in zip(models, (first, second), strict=True)]
-    error = math.hypot(*(model.error(weights) for model, weights in ends))
-    return error, min(model.degrees(weights) for model, weights in ends)
+    return (paired, paired.weights(setting)) if len(at) > 1 and paired.spare > 0 else None
 
 
-def _critical(noises: Sequence[Noise], paired: LogModel) -> float | None:
+def _critical(noises: Sequence[Noise], paired: LogModel) -> Critical | None:
     """Return the critical value with which the intervals of all settings hold at once; None for one alone, or none."""
     if len(noises) < 2:
         return None
-    degrees = float(np.median([degrees for _, degrees in noises]))
-    if len(noises) == len(paired.levels) and np.diag(paired.covariance).min() > 0:
-        return critical_of(paired.covariance, degrees)
     share = CONFIDENCE ** (1 / len(noises))  # as if they were independent (Sidak 1967)
-    return float(special.stdtrit(degrees, (1 + share) / 2))
+    if len(noises) == len(paired.levels) and np.diag(paired.covariance).min() > 0:
+        degrees = float(np.median(paired.degrees_of(np.eye(len(paired.levels)))))
+        joint = critical_of(paired.covariance, degrees)
+        return lambda own: joint * max(two_sided(own) / two_sided(degrees), 1.0)
+    return lambda own: float(special.stdtrit(own, (1 + share) / 2))
 
 
 def critical_of(covariance: Array, degrees: float) -> float:
@@ -268,13 +298,16 @@ def critical_of(covariance: Array, degrees: float) -> float:
     return float(np.quantile(np.abs(draws(covariance / np.outer(errors, errors), degrees)).max(1), CONFIDENCE))
 
 
-def _estimate(times: tuple[float, float], noise: Noise | None, critical: float | None) -> Estimate:
+def _estimate(times: tuple[float, float], noise: Noise | None, critical: Critical | None) -> Estimate:
+    """Return the quotient of two means with the bounds of its noise."""
     value = times[0] / times[1]
     if noise is None:
         return Estimate(value=value, low=None, high=None)
-    error, degrees = noise
-    reach = error * (float(special.stdtrit(degrees, (1 + CONFIDENCE) / 2)) if critical is None else critical)
-    return Estimate(value=value, low=value * math.exp(-reach), high=value * math.exp(reach))
+    model, weights = noise
+    found = model.interval(weights, critical)
+    if found.low is None or found.high is None:
+        return Estimate(value=value, low=None, high=None)
+    return Estimate(value=value, low=value * found.low / found.value, high=value * found.high / found.value)
 
 
 def _work(at: pd.DataFrame, groups: Sequence[GroupFit]) -> dict[str, Any]:
@@ -324,24 +357,3 @@ def contrast_bootstrap(quotients: "pd.Series[float]") -> Estimate | None:
     rng, most = np.random.default_rng(BOOTSTRAP_SEED), max(BOOTSTRAP_MEMORY // len(logs), 1)
     found = stats.bootstrap((logs,), np.mean, rng=rng, batch=most).confidence_interval
     return Estimate(value=float(np.exp(logs.mean())), low=float(np.exp(found.low)), high=float(np.exp(found.high)))
-
-
-def _adjusted(
-    pairs: pd.DataFrame,
-    quotients: Sequence[float],
-    levels: Sequence[Hashable],
-    blocks: Sequence[str],
-    starts: Sequence[Hashable],
-) -> LogModel | None:
-    """Return the model of the ratios as if both runs of a pair met the same machine; None where it did not change."""
-    if pairs[["pace_a", "pace_b"]].isna().any(axis=None):
-        return None
-    relative = pairs["pace_a"] / pairs["pace_b"]
-    if max(relative.max(), 1.0) / min(relative.min(), 1.0) < machine_change.CHANGE_LIMIT:
-        return None
-    return fit_log_model(quotients, levels, blocks, starts, relative.tolist(), centred=False)
-
-
-def _follows(adjusted: LogModel | None) -> bool | None:
-    """Return whether the times are shown to follow the reference workload; None where it did not change."""
-    return None if adjusted is None else adjusted.covariate_p is not None and adjusted.covariate_p < SIGNIFICANCE

@@ -61,9 +61,8 @@ def usable_runs(frame: pd.DataFrame, y: str) -> pd.DataFrame:
 
 def model_of(runs: pd.DataFrame, y: str, levels: Sequence[Any], covariate: Sequence[float] | None = None) -> LogModel:
     """Return the model of log ``y`` of the runs that count; ``levels`` and the covariate have an entry for each."""
-    return fit_log_model(
-        runs[y].tolist(), levels, runs["session_block"].tolist(), runs["session"].tolist(), covariate=covariate
-    )
+    blocks, starts = runs["session_block"].tolist(), runs["session"].tolist()
+    return fit_log_model(runs[y].tolist(), levels, blocks, starts, covariate, runs["far"].tolist())
 
 
 def mean_of(frame: pd.DataFrame, column: str) -> float | None:

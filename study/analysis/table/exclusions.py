@@ -1,8 +1,10 @@
 """The runs that no number has: the reason of each is found once, when the table of timings is built.
 
-Single far runs are excluded by a rule that was declared before any run. The residuals are those of an iterated median
-polish (Tukey 1977) of log seconds by level and block, which a slow run cannot bend. A run is far if its residual
-exceeds both five robust standard deviations and a factor of 1.33. The rule looks at nothing else, and is the same for
+A run is set aside only with a cause that was recorded, or as the only far run of a setting that has ten or more: a
+state that a setting meets in two of five runs shows only once among ten in 5% of studies. Every other far run counts,
+against its own setting alone (:mod:`study.analysis.stats.readings`). The residuals are those of an iterated median
+polish (Tukey 1977) of log seconds by level and block, which a slow run cannot bend. A run is far if its residual is
+beyond both five robust standard deviations and a factor of 1.33. The rule looks at nothing else, and is the same for
 every study.
 """
 
@@ -17,6 +19,10 @@ from study.artifacts.record_store import Aside
 from study.config.study import Study
 
 FIRST, FAR = "first of its start", "far"
+COLD_FACTOR = 1.15
+"""Factor by which a first run without a warm-up must be slower to be set aside."""
+MANY = 10
+"""Runs of a setting of which the only far one is set aside."""
 BY_RULE = FIRST, FAR
 """The reasons that need the whole table."""
 ASIDE: dict[Aside, str] = {"disturbed": "disturbed", "broken": "broken block"}
@@ -37,31 +43,46 @@ def of_planned_runs(frame: pd.DataFrame) -> pd.DataFrame:
 def with_exclusions(study: Study, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the table with every reason in its column ``excluded``, which is empty for a run that counts.
 
-    To the reasons of single records come two that were declared before any run. Where no warm-up run ran, the first run
-    of each start on each device is excluded, unless no other run of its setting is left; then the runs that are far by
-    the rule of ``far_runs``, within each group of settings that differ in the curve's factor alone. In ``session`` a
-    start that had several machines counts as one on each of them.
+    To the reasons of single records come two that were declared before any run, within each group of settings that
+    differ in the curve's factor alone. Where no warm-up run ran, the first run of each start on each device is excluded
+    if it is slower than the others show by five robust deviations and 15%, unless no other run of its setting is left;
+    then the only far run of a setting with ten runs or more. The column ``far`` has 1 for another far run that is slow,
+    -1 for one that is fast. In ``session`` a start that had several machines counts as one on each of them.
     """
-    frame = frame.assign(session=_starts(frame), excluded=frame["excluded"].astype(object))
+    frame = frame.assign(session=_starts(frame), excluded=frame["excluded"].astype(object), far=0.0)
     begun = frame[frame["started"].notna()].sort_values("started", kind="stable")
     firsts = begun.groupby(["session", "device"], sort=False).head(1)
-    cold = firsts[firsts["excluded"].isna() & (firsts["warmed_up"].astype(str) != "True")]
-    usable = _usable(frame, study)
-    settings = _settings(study, frame)
-    left = Counter(settings[at] for at in usable.index)
-    for at in cold.index:
-        own = int(at in usable.index)
-        if left[settings[at]] > own:
-            frame.loc[[at], "excluded"] = FIRST
-            left[settings[at]] -= own
-    usable = _usable(frame, study)
+    cold = set(firsts.index[firsts["excluded"].isna() & (firsts["warmed_up"].astype(str) != "True")])
     level_keys, group_keys = keys_of(study)
+    usable = _usable(frame, study)
     for _, rows in usable.groupby(group_keys, sort=False) if group_keys else [("", usable)]:
         levels = list(rows[level_keys].itertuples(index=False, name=None)) if level_keys else [0] * len(rows)
         blocks = list(rows[["session", "block"]].itertuples(index=False, name=None))
-        far = far_runs(rows[study.total].tolist(), levels, blocks)
-        frame.loc[rows.index[far], "excluded"] = FAR
+        left, deviation = polished(rows[study.total].tolist(), levels, blocks)
+        counts = Counter(levels)
+        slow = [
+            place
+            for place, at in enumerate(rows.index)
+            if at in cold
+            and counts[levels[place]] > 1
+            and left[place] > max(DEVIATIONS * deviation, np.log(COLD_FACTOR))
+        ]
+        frame.loc[rows.index[slow], "excluded"] = FIRST
+        kept = [place for place in range(len(rows)) if place not in slow]
+        own = [levels[place] for place in kept]
+        far = far_runs(rows[study.total].iloc[kept].tolist(), own, [blocks[place] for place in kept])
+        frame.loc[rows.index[kept], "far"] = far
+        lone = _lone(own, far)
+        frame.loc[rows.index[kept][lone], "excluded"] = FAR
     return frame
+
+
+def _lone(levels: Sequence[Hashable], far: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which run (n,) is the only far one of a level with ten runs or more."""
+    runs, found = Counter(levels), Counter(level for level, one in zip(levels, far, strict=True) if one)
+    return np.array(
+        [bool(one) and found[level] == 1 and runs[level] >= MANY for level, one in zip(levels, far, strict=True)]
+    )
 
 
 def _usable(frame: pd.DataFrame, study: Study) -> pd.DataFrame:
@@ -98,25 +119,34 @@ Array = NDArray[np.float64]
 MOST_PASSES = 50
 
 
-def far_runs(seconds: Sequence[float], levels: Sequence[Hashable], blocks: Sequence[Hashable]) -> NDArray[np.bool_]:
-    """Return for each run whether it is far; all three have one entry for each run.
+def far_runs(seconds: Sequence[float], levels: Sequence[Hashable], blocks: Sequence[Hashable]) -> NDArray[np.int64]:
+    """Return 1 for each far run that is slow, -1 for one that is fast, 0 for the others; all have one entry a run.
+
+    A level with fewer than three runs has no far run, nor has one of which more than half would be far.
+    """
+    left, deviation = polished(seconds, levels, blocks)
+    far = np.abs(left) > max(DEVIATIONS * deviation, np.log(FACTOR))
+    counts, found = Counter(levels), Counter(level for level, one in zip(levels, far, strict=True) if one)
+    may = np.array([counts[level] >= 3 and found[level] <= counts[level] / 2 for level in levels], bool)
+    signs: NDArray[np.int64] = np.where(far & may, np.sign(left), 0).astype(np.int64)
+    return signs
+
+
+def polished(seconds: Sequence[float], levels: Sequence[Hashable], blocks: Sequence[Hashable]) -> tuple[Array, float]:
+    """Return the residual log seconds (n,) of a median polish, and their robust standard deviation.
 
     A block with fewer than half of the levels, or fewer than three runs, has no effect of its own: its runs would
-    explain each other away. A level with fewer than three runs has no far run.
+    explain each other away.
     """
     if not len(seconds):
-        return np.zeros(0, bool)
+        return np.zeros(0), 0.0
     logs = np.log(np.asarray(seconds, float))
     by_level, by_block = _groups(levels), _groups(blocks)
     whole = [rows for rows in by_block if len(rows) >= max(3, len(by_level) / 2)]
     left = _polished(logs, by_level, whole)
     lost = len(by_level) + max(len(whole) - 1, 0)
     spare = max(len(logs) - lost, 1)
-    deviation = TO_DEVIATION * float(np.median(np.abs(left))) * np.sqrt(len(logs) / spare)
-    far: NDArray[np.bool_] = np.abs(left) > max(DEVIATIONS * deviation, np.log(FACTOR))
-    counts = Counter(levels)
-    far &= np.array([counts[level] >= 3 for level in levels])
-    return far
+    return left, TO_DEVIATION * float(np.median(np.abs(left))) * float(np.sqrt(len(logs) / spare))
 
 
 def _groups(values: Sequence[Hashable]) -> list[NDArray[np.int64]]:

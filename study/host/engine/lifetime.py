@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from study.artifacts.record import TIMED_OUT
 from study.base import devices
 from study.base.devices import usable_cpus
 from study.base.errors import StudyError
@@ -209,7 +210,7 @@ def _client_ended(engine: Engine, code: int) -> str:
 
 def timed_out(seconds: float | None) -> str:
     """Return the message in the record of a run that reached its time limit of ``seconds``."""
-    return f"timed out after {seconds or 0:g} s (limits.timeout_seconds)"
+    return f"{TIMED_OUT} after {seconds or 0:g} s (limits.timeout_seconds)"
 
 
 def overfull(room: int) -> str:

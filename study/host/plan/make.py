@@ -194,7 +194,10 @@ def _check_curve(name: str, study: Study) -> None:
 def _blocks(
     configurations: Sequence[Configuration], settings: Sequence[Setting], replicates: Sequence[int], seed: int
 ) -> list[Run]:
-    """Return the runs: in each block every configuration that has a run left, in the block's own seeded order."""
+    """Return the runs: in each block every configuration that has a run left, in the block's own seeded order.
+
+    Two alternate: drawn orders of three blocks agree in one study of four, and then a slope within blocks is theirs.
+    """
     # Checked once: a replicate differs in three values alone, and all share one set of the names of what was given.
     pairs = zip(configurations, settings, strict=True)
     first = [dict(Run(name="", setting=own, block=0, position=0, **vars(shared))) for shared, own in pairs]
@@ -202,7 +205,9 @@ def _blocks(
     runs: list[Run] = []
     for block in range(1, max(replicates, default=0) + 1):
         order = [index for index, count in enumerate(replicates) if count >= block]
-        random.Random(f"{seed}/{block}").shuffle(order)
+        random.Random(f"{seed}/{1 if len(order) == 2 else block}").shuffle(order)
+        if len(order) == 2 and block % 2 == 0:
+            order.reverse()
         for index in order:
             own = {"name": f"{settings[index].short}-r{block}", "block": block, "position": len(runs) + 1}
             runs.append(Run.model_construct(given, **(first[index] | own)))

@@ -1,0 +1,86 @@
+"""What a start shifts in some levels and not in others: the term of start and setting together.
+
+One start cannot tell it. Two tell the means over these two starts. Three tell whether there is such a term at all;
+where there is, the start is the unit, and each difference of levels has its own spread over the starts.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from study.analysis.stats.mixed_model import Array, places
+
+FEWEST = 3
+"""Starts from which a term of start and setting can be told."""
+
+
+@dataclass(frozen=True)
+class Starts:
+    """The starts of a study whose levels met several of them."""
+
+    effects: Array
+    """Mean log seconds (s, m) of each level in each start, blocks taken out; NaN where it has no run."""
+    noise: float
+    """Variance of a run within starts and blocks, each start having levels of its own; NaN where nothing tells it."""
+    degrees: float
+    shift: bool
+    """Whether the variance of start and setting together is above zero."""
+    p: float | None
+    """p of the F test that no start shifts a level by itself; None where nothing tells it."""
+
+    @property
+    def count(self) -> int:
+        """Number of starts."""
+        return len(self.effects)
+
+    @property
+    def are_units(self) -> bool:
+        """Whether differences are told by the means of starts."""
+        return self.shift and self.count >= FEWEST
+
+    def spread_of(self, rows: Array) -> tuple[Array, Array]:
+        """Return the variance (r,) of weighted sums (r, m) of the levels over starts, and the starts (r,) less one.
+
+        The variance is NaN where fewer than three starts have all levels of a sum.
+        """
+        known = np.isfinite(self.effects)
+        whole = (known.astype(float) @ (rows != 0).T) >= (rows != 0).sum(1)  # (s, r)
+        sums = np.where(whole, np.nan_to_num(self.effects) @ rows.T, np.nan)
+        counts = whole.sum(0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means = np.nansum(sums, 0) / counts
+            found = np.nansum((sums - means) ** 2, 0) / (counts - 1) / counts
+        return np.where(counts >= FEWEST, found, np.nan), counts - 1.0
+
+
+def starts_of(
+    left: Array, logs: Array, levels: NDArray[np.int64], blocks: Sequence[Hashable], starts: Sequence[Hashable]
+) -> Starts | None:
+    """Return the starts of runs; None where there is one, or where a start has one block and cannot be told from it.
+
+    ``left`` (n,) are log seconds without blocks, ``logs`` (n,) as they were measured.
+    """
+    start, block = places(starts), places(list(zip(starts, blocks, strict=True)))
+    count, most = int(start.max()) + 1, int(levels.max()) + 1
+    if count < 2 or block.max() == start.max():
+        return None
+    cells = start * most + levels
+    sums, runs = (np.bincount(cells, weights, count * most) for weights in (left, np.ones(len(left))))
+    with np.errstate(invalid="ignore"):
+        effects = (sums / runs).reshape(count, most)
+    own, degrees = _residual(logs, levels, block)
+    within, spare = _residual(logs, places(cells.tolist()), block)
+    if spare <= 0 or degrees <= spare:
+        return Starts(effects, float("nan"), 0.0, False, None)
+    ratio = (own - within) / (degrees - spare) / max(within / spare, 1e-300)
+    return Starts(effects, within / spare, float(spare), ratio > 1, float(special.fdtrc(degrees - spare, spare, ratio)))
+
+
+def _residual(logs: Array, levels: NDArray[np.int64], block: NDArray[np.int64]) -> tuple[float, int]:
+    """Return the residual sum of squares, and its degrees of freedom, of level and block, both fixed."""
+    x = np.hstack([np.eye(int(levels.max()) + 1)[levels], np.eye(int(block.max()) + 1)[block]])
+    beta, _, rank, _ = np.linalg.lstsq(x, logs, rcond=None)
+    return float(((logs - x @ beta) ** 2).sum()), len(logs) - int(rank)
