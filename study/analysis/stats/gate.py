@@ -18,22 +18,27 @@ ROUNDING = 1e-9
 """Log seconds by which computed times may differ that are equal."""
 
 Undetermined = Literal["few_runs", "one_block", "outside_runs", "wide_interval", "ended_early"]
-"""Why a level's mean is not determined: fewer than two clean runs; all of them in one block; a mean outside the times
-of its own runs, which met another state of the machine than the others'; an interval wider than a factor of ten; or
-runs that their time limit or their target ended, which are known to take at least so long."""
+"""Why a level's mean is not determined: fewer than two clean runs; all of them in one block; a mean far outside the
+times of its own runs, which met another state of the machine than the others'; an interval wider than a factor of ten;
+or runs that their time limit or their target ended, which are known to take at least so long."""
 
 Unfair = Literal["not_learned", "censored"]
 """Why a level is no candidate for the fastest: it is not shown to have learned as the others did, or one of its runs
 missed the target accuracy or reached its time limit."""
 
 
-def undetermined(mean: Interval, times: "pd.Series[float]", blocks: "pd.Series[str]") -> Undetermined | None:
-    """Return why the mean of a level is not determined by its clean runs; None if it is."""
+def undetermined(
+    mean: Interval, times: "pd.Series[float]", blocks: "pd.Series[str]", noise: float = ROUNDING
+) -> Undetermined | None:
+    """Return why the mean of a level is not determined by its clean runs; None if it is.
+
+    The mean is that of an average block, so it may lie beside its runs by the ``noise`` of one, in log seconds.
+    """
     if len(times) < LEAST_RUNS:
         return "few_runs"
     if blocks.nunique() < 2:
         return "one_block"
-    if not times.min() * (1 - ROUNDING) <= mean.value <= times.max() * (1 + ROUNDING):
+    if not times.min() / (1 + noise) <= mean.value <= times.max() * (1 + noise):
         return "outside_runs"
     if mean.low is not None and mean.high is not None and mean.high > WIDEST * mean.low:
         return "wide_interval"

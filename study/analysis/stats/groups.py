@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from study.analysis.stats import machine_change
-from study.analysis.stats.gate import Undetermined, Unfair, undetermined
+from study.analysis.stats.gate import ROUNDING, Undetermined, Unfair, undetermined
 from study.analysis.stats.learning import Censored, Learning, censored_levels, learning_of
 from study.analysis.stats.log_model import DIFFERENCE, LogModel
 from study.analysis.stats.optimum import Optimum, optimum_of
@@ -120,10 +120,10 @@ def _group(study: Study, setting: Setting, part: pd.DataFrame) -> GroupFit:
     learning, chance = _learning(study, clean)
     unfair = unfair_levels(learning, censored)
     fits = fit_group(clean, y, [str(level) for level in clean["level"].unique() if level not in unfair])
-    times, reasons = {}, {}
+    times, reasons, noise = {}, {}, max(float(np.sqrt(fits.raw.fit.variances["noise"])), ROUNDING)
     for level, rows in clean.groupby("level", sort=False):
         name, mean = str(level), fits.raw.mean(str(level))
-        reason = "ended_early" if name in censored else undetermined(mean, rows[y], rows["session_block"])
+        reason = "ended_early" if name in censored else undetermined(mean, rows[y], rows["session_block"], noise)
         if reason:
             reasons[name] = reason
             times[name] = Estimate(value=float(np.exp(np.log(rows[y]).mean())), low=None, high=None)

@@ -126,18 +126,19 @@ class LogModel:
     def variances_of(self, rows: Array) -> tuple[Array, Array]:
         """Return the variance (r,) of each row of weights (r, m) times the effects, and its degrees of freedom (r,).
 
-        A row whose weights add up to nothing compares levels: what a start shifts by itself is in its variance. Three
-        starts or more that do so are the unit; with two the variance is that of the runs within them.
+        Where three starts or more shift levels by themselves, they are the unit. With two, a row that compares levels
+        (its weights add up to nothing) has the variance of the runs within them.
         """
         variances, degrees = ((rows @ self.covariance) * rows).sum(1), self.degrees_of(rows)
-        starts, compares = self.starts, np.abs(rows.sum(1)) < ROUNDING
-        if starts is None or not compares.any():
+        starts = self.starts
+        if starts is None:
             return variances, degrees
         if starts.are_units:
             own, few = starts.spread_of(rows)
-            known = compares & np.isfinite(own)
+            known = np.isfinite(own)
             return np.where(known, own, variances), np.where(known, few, degrees)
         if starts.count < FEWEST and starts.degrees > 0 and self.fit.variances["noise"] > 0:
+            compares = np.abs(rows.sum(1)) < ROUNDING
             within = variances * starts.noise / self.fit.variances["noise"]
             return np.where(compares, within, variances), np.where(compares, starts.degrees, degrees)
         return variances, degrees
