@@ -22,7 +22,7 @@ class Starts:
     """The starts of a study whose levels met several of them."""
 
     effects: Array
-    """Mean log seconds (s, m) of each level in each start, blocks taken out; NaN where it has no run."""
+    """Mean log seconds (s, m) of each level in each start, its blocks evened out; NaN where it has no run."""
     noise: float
     """Variance of a run within starts and blocks, each start having levels of its own; NaN where nothing tells it."""
     degrees: float
@@ -71,6 +71,8 @@ def starts_of(
     sums, runs = (np.bincount(cells, weights, count * most) for weights in (left, np.ones(len(left))))
     with np.errstate(invalid="ignore"):
         effects = (sums / runs).reshape(count, most)
+    # A level's mean in a start has what the start itself shifts.
+    effects += (np.bincount(start, logs - left) / np.bincount(start))[:, None]
     own, degrees = _residual(logs, levels, block)
     within, spare = _residual(logs, places(cells.tolist()), block)
     if spare <= 0 or degrees <= spare:
