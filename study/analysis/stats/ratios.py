@@ -6,29 +6,23 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 from pydantic import Field
-from scipy import special, stats
+from scipy import stats
 
 from study.analysis.stats import machine_change
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.log_model import (
-    CONFIDENCE,
     SIGNIFICANCE,
     Critical,
     LogModel,
     fit_log_model,
     together,
-    two_sided,
 )
 from study.analysis.stats.mixed_model import Array
-from study.analysis.stats.optimum import draws
 from study.analysis.stats.usable import Estimate, estimate, mean_of, place_of, row_settings
 from study.artifacts.setting import Setting
 from study.base.strict import Strict
 from study.config.study import Study, shown
 
-BOOTSTRAP_MINIMUM, BOOTSTRAP_SEED = 8, 20_240_103
-BOOTSTRAP_MEMORY = 2_000_000
-"""Values that are drawn at once."""
 ACCURACY_LIMIT = 0.02
 """Accuracies that differ by less count as equal: it is the noise of a validation set of some hundred images."""
 
@@ -71,9 +65,6 @@ class Ratio(Strict):
     faster_images: float | None
     slower_accuracy: float | None = Field(description="Mean accuracy, 0 to 1, of the level.")
     faster_accuracy: float | None
-    bootstrap: Estimate | None
-    """Bias-corrected bootstrap over the pairs, beside the t interval; null under 8 pairs, where a bootstrap is too
-    narrow."""
     differs: list[Difference]
     """What else differs between the two. Accuracies count if they differ by 2 points or more, and by more than their
     noise (a t test of the pairs at 5%)."""
@@ -216,7 +207,7 @@ def _ratios(
     paired = fit_log_model(quotients, settings, blocks, starts, far=_far(pairs))
     parts = {setting: pairs[[other == setting for other in settings]] for setting in dict.fromkeys(settings)}
     noises = {setting: _noise(at, groups, paired, setting) for setting, at in parts.items()}
-    critical = _critical([noise for noise in noises.values() if noise], paired)
+    critical = together(max(sum(noise is not None for noise in noises.values()), 1))
     found = []
     for setting, at in parts.items():
         times = _times(at, groups, y)
@@ -229,7 +220,6 @@ def _ratios(
                 faster=sides[1],
                 ratio=_estimate(times, noises[setting], None),
                 together=_estimate(times, noises[setting], critical),
-                bootstrap=contrast_bootstrap(at[f"{y}_a"] / at[f"{y}_b"]),
                 slower_seconds=times[0],
                 faster_seconds=times[1],
                 differs=_differences(at, setting, contrast, groups),
@@ -280,24 +270,6 @@ def _noise(at: pd.DataFrame, groups: Sequence[GroupFit], paired: LogModel, setti
     return (paired, paired.weights(setting)) if len(at) > 1 and paired.spare > 0 else None
 
 
-def _critical(noises: Sequence[Noise], paired: LogModel) -> Critical | None:
-    """Return the critical value with which the intervals of all settings hold at once; None for one alone, or none."""
-    if len(noises) < 2:
-        return None
-    share = CONFIDENCE ** (1 / len(noises))  # as if they were independent (Sidak 1967)
-    if len(noises) == len(paired.levels) and np.diag(paired.covariance).min() > 0:
-        degrees = float(np.median(paired.degrees_of(np.eye(len(paired.levels)))))
-        joint = critical_of(paired.covariance, degrees)
-        return lambda own: joint * max(two_sided(own) / two_sided(degrees), 1.0)
-    return lambda own: float(special.stdtrit(own, (1 + share) / 2))
-
-
-def critical_of(covariance: Array, degrees: float) -> float:
-    """Return the 95% quantile of the largest of |t| values of this covariance (k, k), which share their degrees."""
-    errors = np.sqrt(np.diag(covariance))
-    return float(np.quantile(np.abs(draws(covariance / np.outer(errors, errors), degrees)).max(1), CONFIDENCE))
-
-
 def _estimate(times: tuple[float, float], noise: Noise | None, critical: Critical | None) -> Estimate:
     """Return the quotient of two means with the bounds of its noise."""
     value = times[0] / times[1]
@@ -344,16 +316,3 @@ def _same_accuracy(at: pd.DataFrame) -> bool:
     if len(gaps) < 2 or abs(gaps.mean()) < ACCURACY_LIMIT:
         return True
     return bool(gaps.std() > 0 and stats.ttest_1samp(gaps, 0).pvalue >= SIGNIFICANCE)
-
-
-def contrast_bootstrap(quotients: "pd.Series[float]") -> Estimate | None:
-    """Return the geometric mean of paired ratios with a BCa interval (Efron 1987); None under 8 pairs or without noise.
-
-    Under 8 it is too narrow: a bootstrap of three replicates covers 73% in place of 95%.
-    """
-    logs = np.log(quotients.to_numpy(float))
-    if len(logs) < BOOTSTRAP_MINIMUM or np.ptp(logs) == 0:
-        return None
-    rng, most = np.random.default_rng(BOOTSTRAP_SEED), max(BOOTSTRAP_MEMORY // len(logs), 1)
-    found = stats.bootstrap((logs,), np.mean, rng=rng, batch=most).confidence_interval
-    return Estimate(value=float(np.exp(logs.mean())), low=float(np.exp(found.low)), high=float(np.exp(found.high)))
