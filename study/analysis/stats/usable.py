@@ -52,10 +52,12 @@ def counted(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def usable_runs(frame: pd.DataFrame, y: str) -> pd.DataFrame:
-    """Return the runs that count, with columns ``session_block`` (session and replicate) and ``pace``."""
+    """Return the runs that count, with columns ``session_block`` (session and replicate) and ``pace``;
+    none is far where no rule has looked."""
     usable = frame[frame["excluded"].isna() & (frame["outcome"] == "ok") & frame[y].notna()]
     session = usable["session"].astype(int).astype(str)
-    usable = usable.assign(session_block=session + "." + usable["block"].astype(int).astype(str))
+    blocks = session + "." + usable["block"].astype(int).astype(str)
+    usable = usable.assign(session_block=blocks, far=usable["far"].fillna(0))
     return machine_change.with_machine(usable)
 
 

@@ -42,7 +42,7 @@ from study.analysis.caveats.base import OfSetting
 from study.analysis.caveats.caveat import KINDS, Caveat
 from study.analysis.caveats.inputs import LeftOut, Mixed, NoChecksum, RandomWeights, Reduced, UnrepeatedTraining
 from study.analysis.caveats.learning import Censored, MayLearnLess, Missed, NotLearned, Unlearned
-from study.analysis.caveats.machine import Busy, Drift, MachineChanged, SeparateStarts, SeveralStarts, Throttled
+from study.analysis.caveats.machine import Busy, Drift, MachineChanged, SeparateStarts, Starts, Throttled
 from study.analysis.caveats.runs import BrokenBlocks, DisturbedRuns, ExcludedRuns, Refused, SetAsideRun, Unsuccessful
 from study.analysis.caveats.steps import FewSteps, NeverSteady, SlowSteps, WideSpread
 from study.analysis.caveats.work import DecodedBefore, ShortJob, UnequalCircumstances, UnequalWork, WaitsForData
@@ -255,7 +255,7 @@ CAVEATS: list[Caveat] = [
     Drift(where=setting(device="cuda"), change=1.3, p=0.012),
     Busy(what="CPUs", runs=2),
     Throttled(runs=2, reasons=["power cap", "thermal slowdown"]),
-    SeveralStarts(starts=4, machines=1),
+    Starts(starts=4, machines=1),
     Mixed(what="software", values=["Python 3.12.3, torch 2.11.0, commit 9bf", "Python 3.12.3, torch 2.11.0"]),
     Mixed(what="machines", values=["NVIDIA A100", "NVIDIA H200"]),
     UnrepeatedTraining(device="cuda", weights=2),

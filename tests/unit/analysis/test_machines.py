@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from study.analysis.caveats.inputs import Mixed
-from study.analysis.caveats.machine import SeveralStarts
+from study.analysis.caveats.machine import Starts
 from study.analysis.table.exclusions import with_exclusions
 from study.config.study import Study
 from tests.conftest import study_values
@@ -50,7 +50,7 @@ def test_a_start_on_each_of_several_machines_is_a_start_of_its_own() -> None:
 
 def test_a_slow_machine_is_named_and_makes_no_difference_between_settings() -> None:
     found = analysis_of(study(), with_exclusions(study(), timings(2, extra=1.5)))
-    assert only(SeveralStarts, found.warnings) == [SeveralStarts(starts=2, machines=2)]
+    assert only(Starts, found.warnings) == [Starts(starts=2, machines=2)]
     (group,) = found.groups
     assert sorted(group.indistinguishable) == ["4", "8"]
 

@@ -8,7 +8,7 @@ import pytest
 from study.analysis.about.epochs import epochs_of
 from study.analysis.analysis import Analysis, read_analysis
 from study.analysis.answers.law import Drifted, NoDifference
-from study.analysis.caveats.machine import SeparateStarts, SeveralStarts
+from study.analysis.caveats.machine import SeparateStarts, Starts
 from study.analysis.caveats.runs import ExcludedRuns, Unsuccessful
 from study.analysis.caveats.steps import WideSpread
 from study.analysis.figures.files import drawn
@@ -457,7 +457,7 @@ def test_warnings_stand_beside_the_number(tmp_path: Path) -> None:
     (spread,), (aside,) = only(WideSpread, warnings), only(ExcludedRuns, warnings)
     assert [one.setting.label for one in spread.spreads] == ["CPU, 2"]
     assert [(one.setting.label, one.reason, one.seconds) for one in aside.runs] == [("4", FAR, 5.0)]
-    assert only(SeveralStarts, warnings) == [SeveralStarts(starts=3, machines=1)]
+    assert only(Starts, warnings) == [Starts(starts=3, machines=1)]
 
 
 def test_the_same_records_give_the_same_page(tmp_path: Path) -> None:

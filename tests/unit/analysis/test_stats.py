@@ -159,7 +159,7 @@ def test_means_are_those_of_balanced_data_by_hand() -> None:
     model = fit_log_model([2.0, 8.0, 3.0, 27.0], ["a", "a", "b", "b"], [1, 2, 1, 2])
     assert model.mean("a").value == pytest.approx(4.0)
     assert model.mean("b").value == pytest.approx(9.0)
-    assert model.degrees(model.weights("a", "b")) == pytest.approx(1, abs=0.01)
+    assert model.degrees_of(model.weights("a", "b")[None]) == pytest.approx([1], abs=0.01)
 
 
 def test_an_unbalanced_block_does_not_bias_the_means() -> None:
@@ -208,7 +208,7 @@ def test_one_level_has_an_interval_from_its_runs() -> None:
 def test_levels_of_starts_of_their_own_keep_their_replicates_noise() -> None:
     seconds, levels = [2.0, 2.1, 2.05, 4.0, 4.1, 4.05], ["a"] * 3 + ["b"] * 3
     model = fit_log_model(seconds, levels, ["1.1", "1.2", "1.3", "2.1", "2.2", "2.3"])
-    assert model.degrees(model.weights("a", "b")) == 4
+    assert model.degrees_of(model.weights("a", "b")[None]) == [4]
     ratio = model.ratio("b", "a")
     assert ratio.low is not None
     assert 1.85 < ratio.low < ratio.value < 2.1
