@@ -11,11 +11,11 @@ from study.analysis.answers.bottleneck import Bottleneck
 from study.analysis.answers.null_control import NullControl
 from study.analysis.caveats.caveat import find_caveats
 from study.analysis.caveats.machine import Busy
-from study.analysis.caveats.runs import ExcludedRuns
+from study.analysis.caveats.runs import ExcludedRuns, FarRuns
 from study.analysis.caveats.steps import NeverSteady, SlowSteps
 from study.analysis.caveats.work import UnequalCircumstances
 from study.analysis.report.tables import resources
-from study.analysis.table.exclusions import FAR, FIRST, with_exclusions
+from study.analysis.table.exclusions import FAR, FIRST, MANY, with_exclusions
 from study.artifacts.setting import EVERYWHERE
 from study.base import devices
 from study.base.errors import StudyError
@@ -208,14 +208,17 @@ def test_where_no_factor_tells_unequal_workers_apart_their_range_is_told() -> No
 
 
 def test_a_run_that_is_excluded_says_why() -> None:
-    study = study_of(replicates=3)
+    study = study_of(replicates=MANY)
     frame = rows_of(study, lambda *_: 1.0)
     frame["started"] = range(len(frame))
     frame.loc[0, "fit_seconds"] = 9.0
     assert excluded(study, frame) == [(frame["run"][0], FAR, 9.0)]
     assert excluded(study, frame.assign(warmed_up=False)) == [(frame["run"][0], FIRST, 9.0)]
+    few = frame[frame["block"] < MANY]
+    assert excluded(study, few) == []
+    assert [one.far for one in only(FarRuns, analysis_of(study, with_exclusions(study, few)).warnings)] == [[9.0]]
     frame.loc[0, "fit_seconds"] = 1.0
-    assert excluded(study, frame) == []
+    assert excluded(study, frame.assign(warmed_up=False)) == []
 
 
 def excluded(study: Study, frame: pd.DataFrame) -> list[tuple[str, str, float]]:

@@ -43,7 +43,15 @@ from study.analysis.caveats.caveat import KINDS, Caveat
 from study.analysis.caveats.inputs import LeftOut, Mixed, NoChecksum, RandomWeights, Reduced, UnrepeatedTraining
 from study.analysis.caveats.learning import Censored, MayLearnLess, Missed, NotLearned, Unlearned
 from study.analysis.caveats.machine import Busy, Drift, MachineChanged, SeparateStarts, Starts, Throttled
-from study.analysis.caveats.runs import BrokenBlocks, DisturbedRuns, ExcludedRuns, Refused, SetAsideRun, Unsuccessful
+from study.analysis.caveats.runs import (
+    BrokenBlocks,
+    DisturbedRuns,
+    ExcludedRuns,
+    FarRuns,
+    Refused,
+    SetAsideRun,
+    Unsuccessful,
+)
 from study.analysis.caveats.steps import FewSteps, NeverSteady, SlowSteps, WideSpread
 from study.analysis.caveats.work import DecodedBefore, ShortJob, UnequalCircumstances, UnequalWork, WaitsForData
 from study.analysis.report.ending import screen_lines
@@ -108,7 +116,7 @@ def fastest(**changes: object) -> Fastest:
         unfair={},
         slower=["128"],
         missing=[],
-        machine=None,
+        machine=False,
         machine_change=1.26,
         curve=None,
     )
@@ -130,8 +138,8 @@ CONTRAST = Contrast(
         Difference(what="images", at=setting(size=128), slower=3264.0, faster=3072.0),
         Difference(what="accuracy", at=LOADER, slower=0.9, faster=0.5),
     ],
-    explained=[LOADER],
-    unclear=[LOADER, setting(size=128)],
+    overall=TIME,
+    machine=False,
     alone=[setting(size=256)],
 )
 OF_PRECISION = Contrast(
@@ -141,8 +149,8 @@ OF_PRECISION = Contrast(
     least=RATIO.model_copy(update={"at": EVERYWHERE}),
     most=RATIO.model_copy(update={"at": EVERYWHERE}),
     differs=[],
-    explained=[],
-    unclear=[EVERYWHERE],
+    overall=TIME,
+    machine=False,
 )
 BOTTLENECK = Bottleneck(
     at=setting(device="cuda"), loader_seconds=5.0, training_seconds=0.5, both_seconds=5.2, limit="loader"
@@ -199,10 +207,10 @@ ANSWERS: list[Answer] = [
     fastest(),
     fastest(accuracy=0.79),
     fastest(tied=["16", "32", "128"], factor=None, level=setting(precision="fp32", size=64)),
-    fastest(machine="explains"),
-    fastest(machine="unclear"),
+    fastest(machine=True),
     CONTRAST,
     OF_PRECISION,
+    OF_PRECISION.model_copy(update={"machine": True}),
     BOTTLENECK,
     BOTTLENECK.model_copy(update={"at": setting(size=64), "limit": "training", "training_seconds": 50.0}),
     BOTTLENECK.model_copy(update={"at": EVERYWHERE, "limit": "both"}),
@@ -240,6 +248,9 @@ CAVEATS: list[Caveat] = [
     UnequalCircumstances(what="workers", device="cpu", factor=None, counts={"fewest": 2, "most": 4}),
     UnequalWork(least_images=3072, most_images=6144, causes=["epochs", "data"]),
     WaitsForData(settings=[ON_GPU], of=4),
+    FarRuns(setting=setting(size=16), slow=True, far=[20.0], others=[12.2, 12.4, 12.3]),
+    FarRuns(setting=setting(size=16), slow=False, far=[6.1], others=[12.2, 12.4, 12.3]),
+    FarRuns(setting=setting(size=16), slow=True, far=[20.0, 21.0], others=[12.2, 12.4, 12.3]),
     ExcludedRuns(runs=[ASIDE], of=25),
     ExcludedRuns(runs=[ASIDE, ASIDE.model_copy(update={"reason": FAR})], of=25),
     Unsuccessful(outcome="out_of_memory", message="the GPU had 2 GiB", runs=FEW),
@@ -255,7 +266,9 @@ CAVEATS: list[Caveat] = [
     Drift(where=setting(device="cuda"), change=1.3, p=0.012),
     Busy(what="CPUs", runs=2),
     Throttled(runs=2, reasons=["power cap", "thermal slowdown"]),
-    Starts(starts=4, machines=1),
+    Starts(starts=1, machines=1),
+    Starts(starts=2, machines=2),
+    Starts(starts=4, machines=1, shifted=[setting(device="cuda")]),
     Mixed(what="software", values=["Python 3.12.3, torch 2.11.0, commit 9bf", "Python 3.12.3, torch 2.11.0"]),
     Mixed(what="machines", values=["NVIDIA A100", "NVIDIA H200"]),
     UnrepeatedTraining(device="cuda", weights=2),

@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 
 from benchmarks.coverage_laws import fit_curve
-from study.analysis.answers.contrast import Contrast, NoRatio, contrast_of
+from study.analysis.analysis import Analysis
+from study.analysis.answers.contrast import Contrast, NoRatio
 from study.analysis.answers.curve import curve_of_model
 from study.analysis.answers.law import Drifted, NoDifference
 from study.analysis.stats.equivalence import equivalent_to, sensitivity_of
 from study.analysis.stats.groups import drift_of
 from study.analysis.stats.log_model import LogModel, fit_log_model, level_test
 from study.analysis.stats.optimum import optimum_of
-from study.analysis.stats.ratios import Ratio, contrast_bootstrap
 from study.artifacts.setting import EVERYWHERE
 from study.config.study import Study
 from tests.chance import at_most
@@ -41,6 +41,7 @@ def runs(
             "started": places,
             "fit_seconds": np.array(seconds) * shift,
             "level": levels,
+            "far": 0,
             "session": 1,
             "session_block": [f"1.{place // 3}" for place in places],
         }
@@ -119,7 +120,7 @@ def test_a_machine_that_changed_more_than_the_settings_differ_is_found_in_place_
     assert told.level_change < 1.1
 
 
-def contrasted(replicates: int, **columns: Any) -> list[Ratio]:
+def contrasted(replicates: int, **columns: Any) -> Analysis:
     """A study of two batch sizes, of which the second takes half the time; ``columns`` give (first, second), each a
     value of all blocks or a list of one for each."""
     values = study_values(
@@ -144,7 +145,7 @@ def contrasted(replicates: int, **columns: Any) -> list[Ratio]:
     frame = as_timings(rows)
     if "accuracy" in columns:
         frame["accuracy"] += rng.normal(0, 0.001, len(frame))
-    return analysis_of(Study.model_validate(values), frame).ratios
+    return analysis_of(Study.model_validate(values), frame)
 
 
 def test_a_setting_without_a_pair_is_named_beside_the_ratios() -> None:
@@ -165,11 +166,11 @@ def test_a_setting_without_a_pair_is_named_beside_the_ratios() -> None:
 
 
 def test_a_ratio_comes_with_its_two_times_and_the_work_that_they_did() -> None:
-    (ratio,) = contrasted(4)
+    analysis = contrasted(4)
+    (ratio,), (found,) = analysis.ratios, only(Contrast, analysis.answers)
     assert ratio.ratio.value == pytest.approx(2, rel=0.02)
     assert ratio.slower_seconds / ratio.faster_seconds == pytest.approx(ratio.ratio.value)
     assert (ratio.slower_images, ratio.faster_images) == (32, 32)
-    found = contrast_of([ratio], "training.batch_size")
     assert found.least == found.most
     assert (found.slower, found.faster, found.least.ratio) == ("4", "8", ratio.ratio)
     assert doubts(found) == set()
@@ -191,7 +192,7 @@ def doubts(found: Contrast) -> set[str]:
     ],
 )
 def test_work_that_differs_stands_beside_the_ratio(column: str, levels: tuple[Any, Any], doubt: str) -> None:
-    found = contrast_of(contrasted(4, **{column: levels}), "training.batch_size")
+    (found,) = only(Contrast, contrasted(4, **{column: levels}).answers)
     assert doubts(found) == {doubt}
     (differs,) = found.differs
     sides = (differs.slower, differs.faster)
@@ -200,21 +201,11 @@ def test_work_that_differs_stands_beside_the_ratio(column: str, levels: tuple[An
 
 
 def test_sides_that_differ_run_by_run_are_not_shown_as_two_equal_means() -> None:
-    ratios = contrasted(4, threads=(2, 4))
+    ratios = contrasted(4, threads=(2, 4)).ratios
     assert [(one.slower, one.faster) for one in ratios[0].differs] == [(2.0, 4.0)]
-    (one,) = contrasted(4, threads=([2, 2, 4, 4], [4, 4, 2, 2]))[0].differs
+    (one,) = contrasted(4, threads=([2, 2, 4, 4], [4, 4, 2, 2])).ratios[0].differs
     assert (one.slower, one.faster) == ("2 to 4", "2 to 4")
 
 
 def test_accuracies_within_their_noise_are_not_called_different() -> None:
-    assert contrasted(4, accuracy=(0.90, 0.899))[0].differs == []
-
-
-def test_a_bootstrap_needs_eight_pairs() -> None:
-    assert contrasted(7)[0].bootstrap is None
-    found = contrasted(8)[0]
-    assert found.bootstrap is not None
-    assert found.bootstrap.low is not None
-    assert found.bootstrap.high is not None
-    assert found.bootstrap.low < found.ratio.value < found.bootstrap.high
-    assert contrast_bootstrap(pd.Series([2.0] * 9)) is None
+    assert contrasted(4, accuracy=(0.90, 0.899)).ratios[0].differs == []

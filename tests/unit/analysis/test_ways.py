@@ -62,7 +62,7 @@ def test_the_fastest_of_all_comes_first_and_is_the_answer_beside_the_first_way()
         ("fastai", "32"),
     ]
     assert found.beside == found.ways[1]
-    assert analysis.answer == found.text(Context(measured(1)[0], analysis.groups))
+    assert analysis.answer == found.text(Context(measured(1)[0], analysis.groups)).replace("95%", "95% in this start")
 
 
 def test_ways_have_the_names_that_the_study_gives_them() -> None:
@@ -77,17 +77,19 @@ def test_ways_have_the_names_that_the_study_gives_them() -> None:
 def test_the_interval_holds_the_planted_ratio_as_often_as_it_says(broken: bool) -> None:
     """Its sides are at different batch sizes. 19 of 20 are expected.
 
-    A far run may leave a mean undetermined: then there is no interval.
+    A far run widens it on one side alone, and only where it is a run of these two settings.
     """
     bounds, studies = [], repeats(15, 40)
     for seed in studies:
         study, frame = measured(seed, 5, broken=broken)
-        groups = groups_of(study, with_exclusions(study, frame))
-        found = quotient_of(groups, (0, "32"), (1, "64"), "fit_seconds", tests=1)
-        bounds += [(found.low, found.high)] if found.low and found.high else []
-    assert len(bounds) >= at_least(0.9, len(studies))
+        frame = with_exclusions(study, frame)
+        far = {run.rpartition("-")[0] for run in frame.loc[frame["far"] != 0, "run"]}
+        found = quotient_of(groups_of(study, frame), (0, "32"), (1, "64"), "fit_seconds", tests=1)
+        assert found.low and found.high
+        bounds.append((found.low, found.high))
+        assert (found.high / 4.0 < 1.3) or "fastai-32" in far
+        assert (4.0 / found.low < 1.3) or "torch-64" in far
     assert sum(low <= 4.0 <= high for low, high in bounds) >= at_least(0.95, len(bounds))
-    assert np.mean([np.log(high / low) for low, high in bounds]) < 0.3
 
 
 def test_groups_that_a_contrast_compares_are_compared_by_it_alone() -> None:
