@@ -1,205 +1,204 @@
 """How often the statistics are right under the noise that real machines make: planted truths, fresh seeds.
 
-    python -m benchmarks.coverage --studies 1000
+    python -m benchmarks.coverage --studies 300 --file coverage.jsonl
 
-Every condition of ``benchmarks.simulated`` goes through the rule for far runs, the mixed model and the gate, as a study
-does. Printed with the exact 99% binomial interval (Clopper and Pearson): an interval of 95% is honest where that holds
-95%. ``benchmarks.coverage_laws`` does the same for the laws.
+Every condition of ``benchmarks.simulated`` goes through the rules for far runs and the model, as a study does;
+``benchmarks.coverage_answers`` sends ways, contrasts, switches and time limits through the table. A line is a share
+with its exact 95% interval (Clopper and Pearson), one trial a study. It FAILS where that lies wholly outside what is
+allowed. A cell that is in the file is not run again. ``benchmarks.coverage_laws`` does the same for the laws.
 """
 
 import argparse
 import secrets
-from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy import stats
 
-from benchmarks.simulated import APART, CONDITIONS, FLAT, LEVELS, Array, Condition, Runs, simulate
+from benchmarks.coverage_answers import answers
+from benchmarks.simulated import Array, Condition, Runs, conditions, of_starts, simulate
+from benchmarks.trials import Cell, Trial, holds, run_all, study_of
 from study.analysis.answers.curve import curve_of_model
 from study.analysis.answers.law import Drifted, NoDifference, NoLaw, TooFewPoints
-from study.analysis.stats.equivalence import equivalent_to
+from study.analysis.stats.equivalence import equivalent_to, sensitivity_of
 from study.analysis.stats.gate import undetermined
-from study.analysis.stats.groups import drift_of, unfair_levels
-from study.analysis.stats.learning import learning_of
-from study.analysis.stats.log_model import Interval, LogModel, fit_log_model, level_test
+from study.analysis.stats.log_model import LogModel, fit_log_model, level_test, together
 from study.analysis.stats.optimum import may_be_fastest, optimum_of
-from study.analysis.stats.ratios import critical_of
-from study.analysis.table.exclusions import far_runs
-from study.config.study import Study
+from study.analysis.stats.power import smallest_difference
+from study.analysis.table.exclusions import MANY, far_runs, with_exclusions
 
-SIZES = 2.0 ** np.arange(4, 9)
+MARGIN, DRAWS = 0.05, 20_000
 NO_LAW = (TooFewPoints, NoDifference, NoLaw, Drifted)
-MARGIN = 0.05
-IMAGES, LESS = 206, Study.model_fields["learning_margin"].default
-"""Validation images of the blog's job, and the margin of accuracy of a study."""
+STUDY = study_of({"training.batch_size": [1, 2]}, curve={"x": "training.batch_size", "y": "fit_seconds"})
+GRID = [(settings, blocks) for blocks in (3, 5, 2) for settings in (2, 3, 5, 10, 30)]
 
 
-@dataclass(frozen=True)
-class Told:
-    """What one study tells: its clean runs, their model, and the levels whose means are determined."""
-
-    runs: Runs
-    model: LogModel
-    determined: list[int]
-
-
-def tell(runs: Runs, warmed_up: bool) -> Told:
-    """Return what the pipeline makes of the runs; without a warm-up run the first of each start is left out."""
-    runs = runs if warmed_up else runs.keep(~runs.first)
-    far = far_runs(runs.seconds.tolist(), runs.levels.tolist(), runs.blocks.tolist())
-    clean = runs.keep(~far)
-    model = fit(clean)
-    told = []
-    for level in model.levels:
-        own = clean.levels == level
-        times, blocks = pd.Series(clean.seconds[own]), pd.Series(clean.blocks[own].astype(str))
-        if undetermined(model.mean(level), times, blocks) is None:
-            told.append(int(level))
-    return Told(clean, model, told)
-
-
-def fit(runs: Runs) -> LogModel:
-    """Return the model of some runs."""
-    return fit_log_model(runs.seconds.tolist(), runs.levels.tolist(), runs.blocks.tolist(), runs.starts.tolist())
-
-
-def holds(interval: Interval, truth: float) -> bool:
-    """Whether an interval holds the planted log value."""
-    return interval.low is not None and interval.high is not None and interval.low <= np.exp(truth) <= interval.high
-
-
-class Shares:
-    """Hits and trials by name."""
-
-    def __init__(self) -> None:
-        self.hits: dict[str, int] = defaultdict(int)
-        self.trials: dict[str, int] = defaultdict(int)
-        self.widths: dict[str, list[float]] = defaultdict(list)
-
-    def add(self, name: str, hit: bool) -> None:
-        """Count one trial."""
-        self.hits[name] += hit
-        self.trials[name] += 1
-
-    def width(self, name: str, interval: Interval) -> None:
-        """Keep half the width of an interval, in log seconds."""
-        if interval.low and interval.high:
-            self.widths[name].append(float(np.log(interval.high / interval.low)) / 2)
-
-    def lines(self) -> list[str]:
-        """Return a line for each name."""
-        told = []
-        for name, trials in self.trials.items():
-            bounds = stats.binomtest(self.hits[name], trials).proportion_ci(0.99, "exact")
-            told.append(f"{name}: {self.hits[name] / trials:.1%} (99%: {bounds.low:.1%} to {bounds.high:.1%})")
-        return told + [f"{name}, median half width: {np.median(widths):.1%}" for name, widths in self.widths.items()]
-
-
-def count_apart(shares: Shares, told: Told, effects: Array) -> None:
-    """Count what a study of levels that differ says of means, ratios, extremes and the fastest."""
-    model = told.model
-    for level in told.determined:
-        mean = model.mean(level)
-        own = told.runs.seconds[told.runs.levels == level]
-        shares.add("a mean's interval holds the typical time", holds(mean, effects[level]))
-        shares.add("a printed mean lies outside its clean runs", not own.min() <= mean.value <= own.max())
-        shares.width("mean", mean)
-    pairs = [(a, b) for a in told.determined for b in told.determined if a < b]
-    for a, b in pairs:
-        ratio = model.ratio(a, b)
-        shares.add("a ratio's interval holds it", holds(ratio, effects[a] - effects[b]))
-        shares.width("ratio", ratio)
-    shares.add("all means are determined", len(told.determined) == LEVELS)
-    optimum = optimum_of(model)
-    if optimum:
-        held = str(effects.argmin()) in may_be_fastest(optimum, level_test(model))
-        shares.add("Hsu's set holds the fastest", held)
-    count_extremes(shares, told, effects)
-
-
-def count_extremes(shares: Shares, told: Told, effects: Array) -> None:
-    """Count how often the smallest and the largest of the ratios over the first level hold theirs."""
-    base, *others = told.determined or [0]
-    if len(others) < 2:
-        return
-    model = told.model
-    weights = np.array([model.weights(other, base) for other in others])
-    critical = critical_of(weights @ model.covariance @ weights.T, model.pair_degrees)
-    values = weights @ model.effects
-    for place in (int(values.argmin()), int(values.argmax())):
-        found = model.interval(weights[place], critical)
-        shares.add("an extreme ratio's interval holds it", holds(found, effects[others[place]] - effects[base]))
-
-
-def count_flat(shares: Shares, told: Told) -> None:
-    """Count what a study of equal levels says that is not so."""
-    model = told.model
-    differs, optimum = level_test(model), optimum_of(model)
-    verdict = curve_of_model(model, [SIZES[level] for level in model.levels], optimum, differs).verdict
-    shares.add("flat: a law is named", not isinstance(verdict, NO_LAW))
-    fastest = may_be_fastest(optimum, differs) if optimum else []
-    slower = bool(optimum) and any(str(level) not in fastest for level in told.determined)
-    shares.add("flat: a level is called slower than the fastest", slower)
-    frame = pd.DataFrame(
-        {
-            "y": told.runs.seconds,
-            "level": told.runs.levels.astype(str),
-            "session_block": told.runs.blocks.astype(str),
-            "session": told.runs.starts,
-            "started": np.arange(len(told.runs.seconds)),
+def tell(runs: Runs, condition: Condition) -> tuple[LogModel, list[int]]:
+    """Return the model of the runs that count, and the levels whose means are determined."""
+    rows = pd.DataFrame({"y": runs.seconds, "level": runs.levels, "block": runs.blocks, "start": runs.starts})
+    rows["far"] = far_runs(*(rows[name].tolist() for name in ("y", "level", "block")))
+    if condition.first_slow or (condition.runs >= MANY and rows["far"].any()):  # the rules that set runs aside
+        names = {"y": "fit_seconds", "level": "training.batch_size", "start": "session"}
+        fixed = {
+            "device": "cpu",
+            "node": None,
+            "outcome": "ok",
+            "excluded": None,
+            "warmed_up": not condition.first_slow,
         }
+        marked = with_exclusions(STUDY, rows.rename(columns=names).assign(started=rows.index, **fixed))
+        rows = rows.assign(far=marked["far"])[marked["excluded"].isna()]
+    model = fit_log_model(
+        rows["y"].tolist(),
+        rows["level"].tolist(),
+        rows["block"].tolist(),
+        rows["start"].tolist(),
+        far=rows["far"].tolist(),
     )
-    shares.add("flat: the machine is said to drift", drift_of(frame, "y") is not None)
+    told, noise = [], float(np.sqrt(model.fit.variances["noise"]))
+    for level in model.levels:
+        own = rows[rows["level"] == level]
+        if undetermined(model.mean(level), own["y"], own["block"].astype(str), noise) is None:
+            told.append(int(level))
+    return model, told
 
 
-def count_margin(shares: Shares, told: Told, best: int) -> None:
-    """Count how often a level that is slower by just the margin is called equivalent to the fastest."""
-    same = equivalent_to(told.model, best, MARGIN)
-    for level in told.model.levels:
-        if level != best:
-            shares.add("a level at the margin is called equivalent", str(level) in same)
+def in_condition(condition: Condition, rng: np.random.Generator) -> Iterator[Trial]:
+    """One study of equal levels, one with a faster level, and one of levels at the margin."""
+    last, mode = condition.settings - 1, condition.mode > 1
+    apart = np.log([1, 1.2, 1.2, 0.9]) if mode else np.where(np.arange(last + 1) == 0, 0, 0.12)
+    met = ", both modes met" if mode else ""
+    for name, effects in (("equal", np.zeros(last + 1)), ("apart", apart))[mode:]:
+        runs = simulate(condition, effects, rng)
+        model, told = tell(runs, condition)
+        kept, counts = may_be_fastest(model, model.levels), runs.met or not mode
+        if {0, last} <= set(told) and counts:
+            ratio = model.ratio(last, 0)
+            yield f"{name}: ratio held{met}", holds(ratio, runs.truth[last] - runs.truth[0])
+            yield from _extremes(model, told, runs.truth) if name == "apart" else ()
+        if last in told and counts:
+            yield f"{name}: mean held{met}", holds(model.mean(last), runs.truth[last])
+        of_any = condition.shift == 0 or condition.starts >= 3  # else they do differ in these starts
+        if name == "equal" and of_any:
+            yield "equal: one is called slower", len(kept) < last + 1
+            yield from _flat(condition, model)
+        elif of_any:
+            best = int(runs.truth.argmin())
+            yield "apart: the fastest alone is named", kept == [best]
+            if counts:
+                yield f"apart: the fastest is called slower{met}", best not in kept
+    if not (mode or condition.shift or condition.step):
+        quiet = replace(condition, noise=0.4 * condition.noise)
+        model, _ = tell(simulate(quiet, [0, *[np.log1p(MARGIN)] * last], rng), quiet)
+        yield "at the margin: called equivalent", str(last) in equivalent_to(model, 0, MARGIN)
 
 
-def count_learning(shares: Shares, blocks: int, rng: np.random.Generator) -> None:
-    """Count how often a level that guesses two classes, or little more, may be called the fastest, and one that learned
-    as the others did may not."""
-    reached = np.append(np.full(LEVELS - 1, 0.9), rng.uniform(0.5, 0.6))
-    accuracies = {
-        str(level): (rng.binomial(IMAGES, share, blocks) / IMAGES).tolist() for level, share in enumerate(reached)
-    }
-    unfair = unfair_levels(learning_of(accuracies, 0.5, IMAGES, LESS), [])
-    shares.add("a setting that did not learn is a candidate", str(LEVELS - 1) not in unfair)
-    shares.add("one that learned is none", any(str(level) in unfair for level in range(LEVELS - 1)))
+def _extremes(model: LogModel, told: list[int], truth: Array) -> Iterator[Trial]:
+    """Whether the largest of the ratios over the first level holds its own."""
+    others = [level for level in told if level != 0]
+    if len(others) > 1:
+        place = max(others, key=lambda other: float(model.effects[model.levels.index(other)]))
+        found = model.interval(model.weights(place, 0), together(len(others)))
+        yield "apart: largest ratio held", holds(found, truth[place] - truth[0])
 
 
-def run(condition: Condition, studies: int, rng: np.random.Generator) -> Shares:
-    """Return the shares of one condition."""
-    shares = Shares()
-    quiet = Condition(**{**condition.__dict__, "noise": 0.4 * condition.noise})
-    at_margin = np.where(np.arange(LEVELS) == 2, 0.0, np.log1p(MARGIN))
-    for _ in range(studies):
-        count_apart(shares, tell(simulate(condition, APART, rng), not condition.first_slow), APART)
-        count_flat(shares, tell(simulate(condition, FLAT, rng), not condition.first_slow))
-        count_margin(shares, tell(simulate(quiet, at_margin, rng), not condition.first_slow), 2)
-        count_learning(shares, condition.blocks, rng)
-    return shares
+def _flat(condition: Condition, model: LogModel) -> Iterator[Trial]:
+    """Whether a law is named for equal times; in a third of the old conditions' studies, for its draws take long."""
+    if condition.name.startswith("old") and np.random.default_rng().random() < 1 / 3:
+        sizes = [16.0 * 2**level for level in model.levels]
+        verdict = curve_of_model(model, sizes, optimum_of(model), level_test(model)).verdict
+        yield "equal: a law is named", not isinstance(verdict, NO_LAW)
+
+
+def clean(settings: int, blocks: int, rng: np.random.Generator) -> Iterator[Trial]:
+    """Studies without any disturbance: what they tell, and what they say that they could."""
+    condition = Condition("clean", settings=settings, blocks=blocks)
+
+    def told(effects: NDArray[Any]) -> tuple[Runs, LogModel, list[int]]:
+        runs = simulate(condition, effects, rng)
+        columns = (column.tolist() for column in (runs.seconds, runs.levels, runs.blocks))
+        seconds, levels, within = columns
+        model = fit_log_model(seconds, levels, within, far=far_runs(seconds, levels, within).tolist())
+        return runs, model, may_be_fastest(model, model.levels)
+
+    others, one = np.arange(settings) > 0, np.arange(settings) == settings - 1
+    runs, model, kept = told(0.0 * others)
+    yield "equal: one is called slower", len(kept) < settings
+    if blocks > 1 and model.spare > 0:
+        ratio = model.ratio(settings - 1, 0)
+        yield "ratio held", holds(ratio, 0)
+        if ratio.low and ratio.high:
+            yield "half width over that of t", float(np.log(ratio.high / ratio.low) / 2 / _half_width(runs))
+    _, _, kept = told(20 * condition.noise * one)
+    if settings > 2:
+        yield "beside a slow one: another is called slower", len(kept) < settings - 1
+    for times in (3, 7):
+        yield f"right at {times} times the noise", told(times * condition.noise * others)[2] == [0]
+    stated = sensitivity_of(model, MARGIN)
+    slower = condition.noise * smallest_difference(settings, blocks)
+    yield "stated power, noise known", settings - 1 not in told(slower * one)[2]
+    if stated:
+        yield "stated power, found anew", settings - 1 not in told(np.log(stated.smallest_ratio) * one)[2]
+
+
+def _half_width(runs: Runs) -> float:
+    """Return half the width of the t interval of a difference of two levels in whole blocks."""
+    table = pd.DataFrame({"y": np.log(runs.seconds), "level": runs.levels, "block": runs.blocks})
+    y = table.pivot_table(index="block", columns="level", values="y").to_numpy()
+    degrees = (y.shape[0] - 1) * (y.shape[1] - 1)
+    left = y - y.mean(0) - y.mean(1, keepdims=True) + y.mean()
+    return float(stats.t.ppf(0.975, degrees) * np.sqrt(2 * (left**2).sum() / degrees / len(y)))
+
+
+@cache
+def best_power(settings: int, blocks: int, times: float) -> float:
+    """Return how often the best test names a setting that is faster than all others by ``times`` the noise.
+
+    The better of Tukey's range of all, and of ranges of each level with all of smaller means (as Newman and Keuls'),
+    with values that equal settings exceed in 5% of studies. For two settings both are the t test.
+    """
+    rng, degrees = np.random.default_rng(20_261_126), (settings - 1) * (blocks - 1)
+    normal = rng.standard_normal((DRAWS, settings)) / np.sqrt(blocks)
+    noise = np.sqrt(rng.chisquare(degrees, DRAWS) / degrees / blocks)[:, None]
+    ordered = np.sort(normal, 1)
+    gaps = (ordered[:, 1:] - ordered[:, :1]) / noise
+    ranges = [np.quantile(np.ptp(normal[:, :size], 1) / noise[:, 0], 0.95) for size in range(2, settings + 1)]
+    step = np.array(ranges) * np.quantile((gaps / ranges).max(1), 0.95)
+    normal[:, 0] -= times
+    apart = np.sort(normal[:, 1:], 1) - normal[:, :1]
+    found = (((apart / noise) > needed).all(1).mean() for needed in (ranges[-1], step))
+    return float(max(found))
+
+
+def cells() -> list[Cell]:
+    """Return every cell."""
+    noisy = [Cell(one.name, partial(in_condition, one), share=0.5 if one.runs > 5 else 1.0) for one in conditions()]
+    started = [Cell(one.name, partial(in_condition, one), share=0.4) for one in of_starts()]
+    found = []
+    for settings, blocks in GRID:
+        least = 0.95 * best_power(settings, blocks, 3) if blocks > 2 else 0.0
+        allowed = {"right at 3": (least, 1.0), "right at 7": (0.95 if blocks > 2 else 0.0, 1.0)}
+        found.append(Cell(f"{settings} settings, {blocks} blocks", partial(clean, settings, blocks), allowed))
+    return [*found, *noisy, *answers(), *started]
 
 
 def main() -> None:
-    """Print the table."""
+    """Print a line for each number of each cell."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--studies", type=int, default=1000)
+    parser.add_argument("--studies", type=int, default=300)
     parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--only", default="", help="conditions whose name contains this")
+    parser.add_argument("--only", default="", help="cells whose name contains this")
+    parser.add_argument("--file", type=Path, default=None, help="where the lines are kept")
     options = parser.parse_args()
     seed = secrets.randbits(32) if options.seed is None else options.seed
-    print(f"{options.studies} studies a condition, seed {seed}")
-    for place, condition in enumerate(CONDITIONS):
-        if options.only in condition.name:
-            shares = run(condition, options.studies, np.random.default_rng([seed, place]))
-            print(f"\n{condition.name}", *shares.lines(), sep="\n", flush=True)
+    print(f"{options.studies} studies a cell, seed {seed}")
+    run_all([cell for cell in cells() if options.only in cell.name], options.studies, seed, options.file)
 
 
 if __name__ == "__main__":
