@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from math import prod
+from math import isclose, prod
 from typing import Any
 
 from study.analysis.stats.gate import WIDEST
@@ -203,6 +203,21 @@ def short(value: float, like: float | None = None) -> str:
     if rounded >= 10 or rounded == 0 or not abs(rounded) >= 1e-4:
         return f"{rounded:.0f}" if abs(rounded) < 1e6 and (rounded >= 10 or rounded == 0) else f"{value:.2g}"
     return f"{value:.1f}" if rounded >= 1 else f"{value:.2g}"
+
+
+MOST_DECIMALS = 9
+
+
+def clear_of(value: float, others: Sequence[float], told: str) -> str:
+    """Return ``told``, a number's words, with so many digits more that they stand on its side of the ``others``."""
+    decimals = len(told.partition(".")[2])
+    apart = [one for one in others if not isclose(value, one, abs_tol=10.0**-MOST_DECIMALS)]
+    while decimals < MOST_DECIMALS and not all(
+        min(value, float(told)) > one or max(value, float(told)) < one for one in apart
+    ):
+        decimals += 1
+        told = f"{value:{'+' * told.startswith('+')}.{decimals}f}"
+    return told
 
 
 def three_digits(value: float) -> str:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from study.analysis.answers.compared import End, Measured, without_bounds
+from study.analysis.answers.compared import End, Measured
 from study.analysis.answers.context import bounds, inverse
 from study.analysis.stats.learning import accuracy_of
 from study.analysis.stats.usable import Estimate, estimate, model_of
@@ -224,7 +224,7 @@ class Judge:
         if end.level.label not in set(known["level"]):
             return 0, None, ""
         rate = estimate(model_of(known, "images_per_second", known["level"].tolist()).mean(end.level.label))
-        return claim.images_per_second or 0, without_bounds(rate) if end.level.undetermined else rate, " images/s"
+        return claim.images_per_second or 0, rate.bare if end.level.undetermined else rate, " images/s"
 
 
 @dataclass(frozen=True)

@@ -94,8 +94,3 @@ class Measured:
             return estimate(model.interval(weights, together(tests)))
         ends = ((slower.place, slower.level.label), (faster.place, faster.level.label))
         return quotient_of(self.fitted, *ends, self.study.total, tests)
-
-
-def without_bounds(one: Estimate) -> Estimate:
-    """Return a value whose interval says nothing."""
-    return Estimate(value=one.value, low=None, high=None)

@@ -4,6 +4,7 @@ The design is a full factorial, so each effect uses every run, and none is mixed
 Hunter, Statistics for Experimenters, 2005, chapter 5).
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Literal
@@ -15,11 +16,12 @@ from pydantic import Field
 from study.analysis.answers.context import Context, bounds, capital, excludes_one
 from study.analysis.stats.dunnett import critical
 from study.analysis.stats.groups import GroupFit
-from study.analysis.stats.log_model import LogModel, together
+from study.analysis.stats.log_model import ROUNDING, LogModel, together
 from study.analysis.stats.mixed_model import Array
-from study.analysis.stats.usable import Estimate, estimate, level_of, mean_of, place_of
+from study.analysis.stats.optimum import has_noise
+from study.analysis.stats.usable import Estimate, estimate, level_of, model_of, place_of
 from study.analysis.table.exclusions import keys_of
-from study.analysis.words import short, with_key
+from study.analysis.words import clear_of, number, short, with_key
 from study.artifacts.setting import Setting, setting_of
 from study.base.strict import Strict
 from study.config.names import level_words
@@ -27,10 +29,12 @@ from study.config.study import Study, shown
 
 Cell = tuple[int, ...]
 """The place of a setting's level of each switch among the study's levels, in the order of its factors."""
-RESOURCES = {"memory": ("peak_device_allocated_bytes", "peak_host_resident_bytes"), "energy": ("energy_joules",)}
-"""Columns of which the first that is known is compared."""
-FEWEST_PAIRS = 2
-"""A change of a resource is a mean over this number of settings at least, where the switch has more than one."""
+BESIDE = {
+    "accuracy": ("accuracy",),
+    "memory": ("peak_device_allocated_bytes", "peak_host_resident_bytes"),
+    "energy": ("energy_joules",),
+}
+"""Columns beside the time, of each of which the first that is known is compared."""
 
 
 class Effect(Strict):
@@ -42,12 +46,21 @@ class Effect(Strict):
     settings: int = Field(description="Number of settings of the other switches over which this is a mean.")
     times_as_fast: Estimate
     """Time at `base` over time at `level`; the bounds hold for all effects of the group at once."""
-    accuracy: float | None = Field(description="Difference of the accuracies, 0 to 1; above 0 at a better level.")
-    memory: float | None = Field(description="Peak memory at `level` over that at `base`, of the device or the host.")
-    energy: float | None = Field(description="Energy at `level` over that at `base`.")
-    known: dict[str, int] = {}
-    """Number of `settings` with a value on both sides, over which the change of accuracy, memory or energy is a mean;
-    null stands there if they are too few. What no run of the group knows is not named."""
+    accuracy: Estimate | None = Field(None, description="Difference, 0 to 1; above 0 at a better level.")
+    memory: Estimate | None = Field(None, description="Peak memory at `level` over that at `base`.")
+    energy: Estimate | None = None
+    """Energy at `level` over that at `base`. These three are null where too few runs know them; their bounds hold for
+    all three of all effects at once."""
+
+    def changes(self) -> list[str]:
+        """Return what else it changes, where that is shown: accuracy in points, memory and energy in times."""
+        told = []
+        for change, none in ((self.accuracy, 0.0), (self.memory, 1.0), (self.energy, 1.0)):
+            ends = [one for _, one in change or () if one is not None]
+            words = [clear_of(one, (none,), number(one) if none else f"{100 * one:+.1f}") for one in ends]
+            shown = len(ends) == 3 and not ends[1] - ROUNDING <= none <= ends[2] + ROUNDING
+            told.append("{} ({} to {})".format(*words) if shown else "no change shown" if ends else "")
+        return told
 
     def label(self, several: bool) -> str:
         """Return the name of the switch's level; with its first level where the switch has ``several`` others."""
@@ -128,7 +141,7 @@ def switches_of(study: Study, group: GroupFit, best: str | None) -> Switches | N
     model, cells = group.fits.raw, _cells(group, levels)
     return Switches(
         group=group.setting,
-        effects=_effects(model, cells, levels, _means(group.clean)),
+        effects=_effects(model, cells, levels, _models_beside(group.clean)),
         interactions=_interactions(study, model, cells, levels),
         combination=_combination(group, model, cells.get((0,) * len(levels)), best),
     )
@@ -146,7 +159,7 @@ def _effects(
     model: LogModel,
     cells: Mapping[Cell, str],
     levels: Mapping[str, Sequence[object]],
-    means: Mapping[str, Mapping[str, float]],
+    beside: Mapping[str, LogModel],
 ) -> list[Effect]:
     """Return the effect of each level but the first of each switch."""
     changes = [(place, key, at) for place, key in enumerate(levels) for at in range(1, len(levels[key]))]
@@ -154,8 +167,6 @@ def _effects(
     for place, key, at in changes:
         pairs = _pairs(cells, place, at)
         if pairs:
-            known = {name: _known(values, pairs) for name, values in means.items() if values}
-            changed = {name: _mean_difference(means[name], both, len(pairs)) for name, both in known.items()}
             found.append(
                 Effect(
                     factor=key,
@@ -163,10 +174,7 @@ def _effects(
                     level=str(levels[key][at]),
                     settings=len(pairs),
                     times_as_fast=_interval(model, _difference(model, pairs), len(changes)),
-                    accuracy=changed.get("accuracy"),
-                    memory=_ratio(changed.get("memory")),
-                    energy=_ratio(changed.get("energy")),
-                    known={name: len(both) for name, both in known.items()},
+                    **_changes(beside, pairs, len(changes)),
                 )
             )
     return found
@@ -186,8 +194,6 @@ def _difference(model: LogModel, pairs: Sequence[tuple[str, str]]) -> Array:
 
 def _interval(model: LogModel, weights: Array, count: int) -> Estimate:
     """Return the exponential of a weighted sum, with bounds for ``count`` of them at once (Bonferroni)."""
-    if model.spare <= 0:
-        return estimate(model.interval(weights))
     return estimate(model.interval(weights, together(count)))
 
 
@@ -232,34 +238,27 @@ def _combination(group: GroupFit, model: LogModel, base: str | None, best: str |
     )
 
 
-def _means(clean: pd.DataFrame) -> dict[str, dict[str, float]]:
-    """Return the mean accuracy and the log of the mean resources of each level, by the name of what is compared."""
-    parts = {str(level): rows for level, rows in clean.groupby("level", sort=False)}
-    found = {"accuracy": {level: mean_of(rows, "accuracy") for level, rows in parts.items()}}
-    for name, columns in RESOURCES.items():
-        known = next((column for column in columns if clean[column].notna().any()), columns[0])
-        found[name] = {level: mean_of(rows, known) for level, rows in parts.items()}
-    return {
-        name: {
-            level: value if name == "accuracy" else float(np.log(value))
-            for level, value in by_level.items()
-            if value is not None and (name == "accuracy" or value > 0)
-        }
-        for name, by_level in found.items()
-    }
+def _models_beside(clean: pd.DataFrame) -> dict[str, LogModel]:
+    """Return the models of what is compared beside the time, each of the runs that know it; accuracies as exponents."""
+    models = {}
+    for name, columns in BESIDE.items():
+        column = next((one for one in columns if clean[one].notna().any()), columns[0])
+        known = clean[clean[column] > 0].assign(far=0)  # runs are far by their time
+        known["value"] = np.exp(known[column]) if name == "accuracy" else known[column]
+        if len(known):
+            models[name] = model_of(known, "value", known["level"].tolist())
+    return models
 
 
-def _known(values: Mapping[str, float], pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return those of ``pairs`` of which both have a value: the energy of a short run is not known."""
-    return [(base, other) for base, other in pairs if base in values and other in values]
-
-
-def _mean_difference(values: Mapping[str, float], known: Sequence[tuple[str, str]], pairs: int) -> float | None:
-    """Return the mean of what changes from the first to the second of the ``known``; None if they are too few."""
-    if len(known) < min(FEWEST_PAIRS, pairs):
-        return None
-    return float(np.mean([values[other] - values[base] for base, other in known]))
-
-
-def _ratio(log: float | None) -> float | None:
-    return None if log is None else float(np.exp(log))
+def _changes(beside: Mapping[str, LogModel], pairs: Sequence[tuple[str, str]], effects: int) -> dict[str, Estimate]:
+    """Return the mean changes from the first to the second of the ``pairs``; none of what one alone of several knows."""
+    found = {}
+    for name, model in beside.items():
+        known = [(other, base) for base, other in pairs if {base, other} <= {*model.levels}]
+        if len(known) >= min(2, len(pairs)):
+            found[name] = _interval(model, _difference(model, known), effects * len(beside))
+    if "accuracy" in found:
+        # Runs that happen to agree have not shown that they always do.
+        shown = found["accuracy"] if has_noise(beside["accuracy"]) else found["accuracy"].bare
+        found["accuracy"] = Estimate(**{end: value and math.log(value) for end, value in shown})
+    return found

@@ -19,6 +19,11 @@ class Estimate(Strict):
     low: float | None
     high: float | None
 
+    @property
+    def bare(self) -> "Estimate":
+        """The value without its interval, where that says nothing."""
+        return Estimate(value=self.value, low=None, high=None)
+
 
 def estimate(interval: Interval) -> Estimate:
     """Return an interval as a model that can be written."""

@@ -10,7 +10,7 @@ import pytest
 
 from study.analysis.analysis import Analysis
 from study.analysis.answers.context import Context
-from study.analysis.answers.switches import Switches
+from study.analysis.answers.switches import Effect, Switches
 from study.analysis.caveats.caveat import find_caveats
 from study.analysis.caveats.work import DecodedBefore
 from study.analysis.table.rows import table
@@ -76,8 +76,7 @@ def test_each_effect_is_the_mean_over_the_settings_of_the_other_switches() -> No
     wanted = BUYS | {"bf16": 2 * math.sqrt(TOGETHER), "channels_last": 1.2 * math.sqrt(TOGETHER)}
     for level, effect in effects.items():
         assert effect.times_as_fast.value == pytest.approx(wanted[level], rel=0.03)
-        assert effect.accuracy == 0
-        assert effect.memory == 1
+        assert effect.changes() == ["no change shown", "no change shown", ""]
 
 
 def test_switches_that_depend_on_each_other_are_found_and_no_others() -> None:
@@ -97,7 +96,8 @@ def test_the_best_combination_is_compared_with_the_first_level_of_each_switch() 
     assert combination.best.label in ("bf16 + channels last", "bf16 + channels last + fused optimizer")
     assert combination.times_as_fast.value == pytest.approx(2 * 1.2 * TOGETHER, rel=0.04)
     assert combination.decided
-    assert found.answer == only(found).text(Context(PLAN.study, found.groups))
+    told = only(found).text(Context(PLAN.study, found.groups))
+    assert found.answer == told.replace("(95%:", "(95% in this start:", 1)
 
 
 def test_where_nothing_differs_an_effect_is_made_up_in_no_more_than_one_study_of_twenty() -> None:
@@ -136,42 +136,70 @@ def test_a_setting_that_failed_leaves_its_pairs_out_and_the_rest_are_compared() 
     assert effects["channels_last"].settings == 3
 
 
-def with_energy(made: dict[str, Record], unknown: Callable[[Run], bool]) -> pd.DataFrame:
-    """Planted: bf16 takes half the energy and fused a fifth more, and it is not known of some runs."""
-    frame = table(PLAN, made)
-    joules = {
-        run.name: 100.0
-        * (0.5 if "bf16" in run.setting.levels.values() else 1)
-        * (1.2 if "fused" in run.setting.levels.values() else 1)
+SAVES = {"bf16": 0.5, "fused": 1.2}
+"""Energy at these levels over that at the first."""
+
+
+def with_beside(seed: int, unknown: Callable[[Run], bool], saves: dict[str, float], noise: float) -> pd.DataFrame:
+    """Runs whose energy follows ``saves``, unknown of some, and whose accuracy and memory follow no switch."""
+    frame, random = table(PLAN, records(seed)), np.random.default_rng(seed)
+    planted = {
+        run.name: 100 * math.prod(saves.get(str(level), 1.0) for level in run.setting.levels.values())
         for run in PLAN.runs
         if not unknown(run)
     }
-    return frame.assign(energy_joules=frame["run"].map(joules))
-
-
-def test_energy_is_compared_where_it_is_known_on_both_sides_and_the_number_of_pairs_is_told() -> None:
-    """The energy of short runs is not known: here of all with channels_last."""
-    frame = with_energy(records(1), lambda run: run.setting.levels["training.memory_format"] == "channels_last")
-    effects = {effect.level: effect for effect in only(analysis_of(PLAN.study, frame)).effects}
-    assert [effects[level].energy for level in ("bf16", "fused")] == pytest.approx([0.5, 1.2])
-    assert [effects[level].known["energy"] for level in ("bf16", "fused", "channels_last")] == [3, 2, 0]
-    assert [effects[level].known["memory"] for level in ("bf16", "fused", "channels_last")] == [6, 4, 6]
-    assert effects["channels_last"].energy is None
-
-
-def test_one_pair_is_too_few_for_a_mean_where_there_are_more_and_what_no_run_knows_is_not_named() -> None:
-    settings = {("auto", "contiguous"), ("bf16", "contiguous")}
-    frame = with_energy(
-        records(1),
-        lambda run: (
-            (run.setting.levels["training.precision"], run.setting.levels["training.memory_format"]) not in settings
-            or run.setting.levels["training.optimizer_implementation"] != "auto"
-        ),
+    chance = [random.normal(0, noise, len(frame)) for _ in range(3)]
+    return frame.assign(
+        energy_joules=frame["run"].map(planted) * np.exp(chance[0]),
+        accuracy=0.9 + chance[1] / 10,
+        peak_host_resident_bytes=1e9 * np.exp(chance[2]),
     )
-    bf16 = only(analysis_of(PLAN.study, frame)).effects[0]
-    assert (bf16.energy, bf16.known["energy"]) == (None, 1)
-    nowhere = only(analysed(1)).effects[0]
-    assert (nowhere.energy, nowhere.known) == (None, {"accuracy": 6, "memory": 6})
+
+
+def effects_of(frame: pd.DataFrame) -> dict[str, Effect]:
+    return {effect.level: effect for effect in only(analysis_of(PLAN.study, frame)).effects}
+
+
+def test_energy_is_compared_where_it_is_known_on_both_sides() -> None:
+    """The energy of short runs is not known: here of all with channels_last."""
+    without = "channels_last"
+    effects = effects_of(with_beside(1, lambda run: without in run.setting.levels.values(), SAVES, 0.02))
+    for level, planted in SAVES.items():
+        energy = effects[level].energy
+        assert energy
+        assert energy.low
+        assert energy.low < planted < energy.high  # type: ignore[operator]
+        assert effects[level].changes()[2].startswith(f"{energy.value:.3g}")
+    assert effects[without].energy is None
+    assert effects[without].changes() == ["no change shown", "no change shown", ""]
+
+
+def test_one_pair_is_too_few_for_a_mean_where_there_are_more_and_what_no_run_knows_has_no_change() -> None:
+    keys, known = list(FACTORS)[1:], (("auto", "contiguous", "auto"), ("bf16", "contiguous", "auto"))
+    frame = with_beside(1, lambda run: tuple(run.setting.levels[key] for key in keys) not in known, SAVES, 0.02)
+    assert effects_of(frame)["bf16"].energy is None
+    assert {effect.energy for effect in effects_of(table(PLAN, records(1))).values()} == {None}
+
+
+def test_where_a_switch_changes_nothing_a_change_is_stated_in_no_more_than_one_study_of_twenty() -> None:
+    stated, studies = 0, repeats(15, 200)
+    for seed in studies:
+        frame = with_beside(seed, lambda run: False, {}, 0.05)
+        stated += any("(" in told for effect in effects_of(frame).values() for told in effect.changes())
+    assert stated <= at_most(0.05, len(studies))
+
+
+def test_accuracies_that_all_runs_share_show_no_change_and_memory_without_noise_shows_one() -> None:
+    """Memory is counted to the byte; accuracies that happen to agree have not shown that they always do."""
+    frame, bf16 = table(PLAN, records(1)), "training.precision"
+    frame = frame.assign(
+        accuracy=np.where(frame[bf16] == "bf16", 0.9, 0.8),
+        peak_host_resident_bytes=np.where(frame[bf16] == "bf16", 6e8, 8e8),
+    )
+    effects = effects_of(frame)
+    assert effects["bf16"].changes()[0] == "no change shown"
+    assert effects["bf16"].changes()[1].startswith("0.75")
+    assert effects["fused"].changes()[:2] == ["no change shown"] * 2
 
 
 def test_the_page_has_a_row_for_each_switch_and_for_those_that_depend_on_each_other(tmp_path: Path) -> None:
