@@ -1,26 +1,22 @@
-"""A claim beside what was measured here: the same quantity with its interval, and one of three words.
-
-It holds if the whole interval lies within the study's margin around the claimed number, or if the number lies in an
-interval whose upper end is at most twice its lower. It is contradicted if the whole interval lies beyond the margin.
-"""
+"""A claim beside what was measured here: the same quantity with its interval, and one of three words."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Literal
 
 from pydantic import Field
 
 from study.analysis.answers.compared import End, Measured
-from study.analysis.answers.context import bounds, inverse
+from study.analysis.answers.context import inverse
+from study.analysis.answers.verdict import Word, against, note_of, told_of, word_of
 from study.analysis.stats.learning import accuracy_of
+from study.analysis.stats.log_model import together
 from study.analysis.stats.usable import Estimate, estimate, model_of
 from study.analysis.words import at_setting, listed, short
 from study.artifacts.setting import Levels, setting_of
 from study.base.strict import Strict
 from study.config.claims import Claim, Kind, Source
 
-Word = Literal["holds", "contradicted", "not decided"]
 MOST_WORDS = 18
 """Of what was measured."""
 
@@ -46,25 +42,6 @@ class ClaimRow(Strict):
     source: str = Field(description="Where the claim stands, and what differs there.")
     address: str | None = Field(description="The web address of its source.")
     marks: list[Mark] = Field(description="Where the claim puts rows of the chart of times.")
-
-
-def word_of(low: float, high: float, here: Estimate, margin: float, points: bool = False, ratio: bool = False) -> Word:
-    """Return the word for a claimed number, or a range of them, by the interval of what was measured.
-
-    The margin is a factor, or a difference with ``points``. An interval that holds 1 shows no gain and no loss: with
-    ``ratio`` a claimed gain needs one without it, and "no gain" one within the margin.
-    """
-    if here.low is None or here.high is None:
-        return "not decided"
-    least, most = (low - margin, high + margin) if points else (low / (1 + margin), high * (1 + margin))
-    if least <= here.low and here.high <= most:
-        return "holds"
-    if here.high < least or here.low > most:
-        return "contradicted"
-    # The word must not contradict the bounds that stand beside it.
-    seen = [float(short(bound, like=here.value)) for bound in (here.low, here.high)]
-    told = min(here.low, seen[0]) <= high and low <= max(here.high, seen[1]) and here.high <= 2 * here.low
-    return "holds" if told and not (ratio and (low == 1 or here.low <= 1 <= here.high)) else "not decided"
 
 
 @dataclass(frozen=True)
@@ -143,26 +120,35 @@ class Judge:
             rest = self.measured.rest(slower, claim.slower)
             here = self.measured.over(slower, faster, len(pairs))
             word = word_of(claimed, claimed, here, self._margin, ratio=True)
-            told, mark = f"{short(here.value)} times{_interval(here)}", _mark(faster, slower.time.value / claimed)
-            yield _Found(rest, word, told, here, _note(word, here, claimed), (mark,))
+            mark = _mark(faster, slower.time.value / claimed)
+            yield _Found(
+                rest, word, told_of(here, " times", against(word, claimed)), here, note_of(word, here, claimed), (mark,)
+            )
 
     def _best(self, claim: Claim) -> Iterator[_Found]:
-        for own in self.measured.ends(claim.at, claim.best):
+        ends = self.measured.ends(claim.at, claim.best)
+        for own in ends:
             others, rest = self.measured.others(own, claim.at, claim.best), self.measured.rest(own, claim.best)
             if not others:
                 yield _Found(rest, "not decided", "Not measured: no run of another setting counts.")
                 continue
             rival = min(others, key=lambda end: (end.level.label in end.group.unfair, end.time.value))
-            here = self.measured.over(own, rival, len(others))
+            tests = len(ends) * len(others)
+            here = self.measured.over(own, rival, tests)
             names = [self.measured.name(end, claim.best) for end in (own, rival)]
-            pair = f"{names[0]} takes {short(own.time.value)} s and {names[1]} takes {short(rival.time.value)} s"
+            word = self._fastest(own, others, here, tests)
             longer = inverse(here) if here.value < 1 else here
-            times = f"{short(longer.value)} times as long{_interval(longer)}"
+            # A group tells the best of all at once; the interval of one ratio may be wider.
+            agrees = word != "holds" or (here.high or 0) < 1 or word_of(1, 1, here, self._margin) == "holds"
             first, second = names if here.value >= 1 else names[::-1]
-            brief = f"{first} takes {times.replace(' long', f' long as {second}')}"
-            yield _Found(rest, self._fastest(own, others, here), f"{pair}: {times}", here, brief=brief)
+            whole, brief = (
+                told_of(longer, unit, (1.0,)) if agrees else f"{short(longer.value)}{unit}, told from all at once"
+                for unit in (" times as long", f" times as long as {second}")
+            )
+            pair = f"{names[0]} takes {short(own.time.value)} s and {names[1]} takes {short(rival.time.value)} s"
+            yield _Found(rest, word, f"{pair}: {whole}", here, brief=f"{first} takes {brief}")
 
-    def _fastest(self, own: End, others: Sequence[End], here: Estimate) -> Word:
+    def _fastest(self, own: End, others: Sequence[End], here: Estimate, tests: int) -> Word:
         """Return the word for a setting that is claimed to be the fastest; ``here`` is its time over the best other's.
 
         Beside the rest of its group it is told from all others at once, as the group's own answer is.
@@ -174,56 +160,65 @@ class Judge:
             return "contradicted"
         timed = [level.label for level in group.levels if level.time]
         if {(end.place, end.level.label) for end in (own, *others)} == {(own.place, name) for name in timed}:
-            tied = {*group.indistinguishable} - {label}
-            alone = group.best == label and tied <= {*group.equivalent}
+            alone = group.best == label and {*group.indistinguishable} - {label} <= {*group.equivalent}
             return "holds" if alone or label in group.equivalent else "not decided"
-        most = [self.measured.over(own, end, len(others)).high for end in others]
+        most = [self.measured.over(own, end, tests).high for end in others]
         if all(high is not None and high < 1 for high in most):
             return "holds"
         return "holds" if word_of(1, 1, here, self._margin, ratio=True) == "holds" else "not decided"
 
     def _shares(self, claim: Claim) -> Iterator[_Found]:
-        for base in self.measured.ends(claim.at, claim.of):
+        bases = self.measured.ends(claim.at, claim.of)
+        asked = [
+            [
+                (share, end)
+                for share in claim.shares
+                for end in self.measured.others(base, claim.at | share.setting, claim.of | share.setting)
+            ]
+            for base in bases
+        ]
+        for base, chosen in zip(bases, asked, strict=True):
             shares, marks = [], []
-            for share in claim.shares:
-                low, high = share.percent, share.to or share.percent
-                for end in self.measured.others(base, claim.at | share.setting, claim.of | share.setting):
-                    here = _times(self.measured.over(base, end), 100)
-                    word = word_of(low, high, here, self._margin)
-                    said = f"{short(low)}%" if low == high else f"{short(low)}% to {short(high)}%"
-                    shares.append(_Share(self.measured.name(end, claim.of), here, word, said, _note(word, here, low)))
-                    marks += [_mark(end, 100 * base.time.value / low)] if low == high else []
+            for share, end in chosen:
+                low, high = share.percent / 100, (share.to or share.percent) / 100
+                here = self.measured.over(base, end, sum(map(len, asked)))
+                word = word_of(low, high, here, self._margin, ratio=True)
+                ends = tuple({100 * low: None, 100 * high: None})
+                said = " to ".join(f"{short(one)}%" for one in ends)
+                name, note = self.measured.name(end, claim.of), note_of(word, here, low)
+                shares.append(_Share(name, here, word, ends, said, note))
+                marks += [_mark(end, base.time.value / low)] if low == high else []
             if shares:
                 yield _shares_found(self.measured.rest(base, claim.of), shares, marks)
 
     def _value(self, claim: Claim) -> Iterator[_Found]:
-        points = claim.kind == "accuracy"
+        points, ends = claim.kind == "accuracy", self.measured.ends(claim.at)
         margin = self.measured.study.learning_margin if points else self._margin
-        for end in self.measured.ends(claim.at):
-            claimed, here, unit = self._measured(claim, end)
+        for end in ends:
+            claimed, here, unit = self._measured(claim, end, len(ends))
             if here is None:
                 continue
-            word, shown_as = word_of(claimed, claimed, here, margin, points), _times(here, 100 if points else 1)
-            told = f"{short(shown_as.value)}{unit}{_interval(shown_as)}"
-            if points:  # a tenth of a point is what documents print
-                told = f"{shown_as.value:.1f}%{_tenths(shown_as)}"
+            word, scale = word_of(claimed, claimed, here, margin, points), 100 if points else 1
+            told = told_of(_times(here, scale), unit, against(word, scale * claimed), tenths=points)
             if claim.kind == "seconds" and self._less_work:
                 word, told = "not decided", f"{told} at the reduced size, which does less work"
             marks = (_mark(end, claimed),) if claim.kind == "seconds" else ()
-            yield _Found(end.levels, word, told, here, _note(word, here, claimed), marks)
+            yield _Found(end.levels, word, told, here, note_of(word, here, claimed), marks)
 
-    def _measured(self, claim: Claim, end: End) -> tuple[float, Estimate | None, str]:
-        """Return the claimed number, the same quantity here, and its unit."""
+    def _measured(self, claim: Claim, end: End, tests: int) -> tuple[float, Estimate | None, str]:
+        """Return the claimed number, the same quantity here with bounds for so many at once, and its unit."""
         if claim.seconds is not None:
-            return claim.seconds, end.time, " s"
+            return claim.seconds, self.measured.time(end, tests), " s"
         clean = self.measured.fitted[end.place].clean
         if claim.accuracy is not None:
             own = clean[clean["level"] == end.level.label]["accuracy"]
-            return claim.accuracy, accuracy_of(own.dropna().tolist()), "%"
+            return claim.accuracy, accuracy_of(own.dropna().tolist(), tests), "%"
         known = clean.dropna(subset=["images_per_second"])
         if end.level.label not in set(known["level"]):
             return 0, None, ""
-        rate = estimate(model_of(known, "images_per_second", known["level"].tolist()).mean(end.level.label))
+        # A run is far by its time: so rates are fitted as the times that they are of.
+        model = model_of(known.assign(each=1 / known["images_per_second"]), "each", known["level"].tolist())
+        rate = inverse(estimate(model.interval(model.weights(end.level.label), together(tests))))
         return claim.images_per_second or 0, rate.bare if end.level.undetermined else rate, " images/s"
 
 
@@ -232,20 +227,22 @@ class _Share:
     name: str
     here: Estimate
     word: Word
-    claimed: str
+    claimed: tuple[float, ...]
+    said: str
+    """The claimed percentages in words."""
     note: str
 
 
 def _shares_found(at: Levels, shares: Sequence[_Share], marks: Sequence[Mark]) -> _Found:
     """Return the word on several shares, and what was measured: those that are contradicted by name."""
-    values = sorted(share.here.value for share in shares)
+    values = sorted(100 * share.here.value for share in shares)
     told = " to ".join(dict.fromkeys(f"{short(value)}%" for value in (values[0], values[-1])))
     against = [share for share in shares if share.word == "contradicted"]
     if not against:
         word: Word = "holds" if all(share.word == "holds" for share in shares) else "not decided"
         return _Found(at, word, f"{told} of its speed", marks=tuple(marks))
     named = [
-        f"{one.name}: {short(one.here.value)}%{_interval(one.here, first=not place)}, claimed {one.claimed}"
+        f"{one.name}: {told_of(_times(one.here, 100), '%', one.claimed, not place)}, claimed {one.said}"
         for place, one in enumerate(against)
     ]
     whole = f"{told}. {'; '.join(named)}"
@@ -261,19 +258,6 @@ def _mark(end: End, seconds: float) -> Mark:
 def _times(one: Estimate, factor: float) -> Estimate:
     low, high = (None if bound is None else factor * bound for bound in (one.low, one.high))
     return Estimate(value=factor * one.value, low=low, high=high)
-
-
-def _interval(one: Estimate, first: bool = True) -> str:
-    return bounds(one, first) or " (no interval)"
-
-
-def _tenths(one: Estimate) -> str:
-    return " (no interval)" if one.low is None or one.high is None else f" (95%: {one.low:.1f} to {one.high:.1f})"
-
-
-def _note(word: Word, here: Estimate, claimed: float) -> str:
-    """Return in which direction a number is contradicted."""
-    return f"{'less' if here.value < claimed else 'more'} here" if word == "contradicted" else ""
 
 
 def source_line(source: Source, less_work: bool = False) -> str:

@@ -78,6 +78,13 @@ class Measured:
         """Return what the claim tells a setting by, in words."""
         return ", ".join(device_words(self.words(key, end.levels[key])) for key in named if key in end.levels)
 
+    def time(self, end: End, tests: int) -> Estimate:
+        """Return the time of a setting, with bounds that hold for so many at once."""
+        fits = self.fitted[end.place].fits
+        if tests == 1 or end.level.undetermined or fits is None:
+            return end.time
+        return estimate(fits.raw.interval(fits.raw.weights(end.level.label), together(tests)))
+
     def over(self, slower: End, faster: End, tests: int = 1) -> Estimate:
         """Return the time of one setting over that of another; without bounds where the machine may explain it."""
         for one in self.ratios:

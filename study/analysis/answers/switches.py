@@ -251,7 +251,7 @@ def _models_beside(clean: pd.DataFrame) -> dict[str, LogModel]:
 
 
 def _changes(beside: Mapping[str, LogModel], pairs: Sequence[tuple[str, str]], effects: int) -> dict[str, Estimate]:
-    """Return the mean changes from the first to the second of the ``pairs``; none of what one alone of several knows."""
+    """Return the mean changes from the first to the second of the ``pairs``; none of what one of several knows."""
     found = {}
     for name, model in beside.items():
         known = [(other, base) for base, other in pairs if {base, other} <= {*model.levels}]

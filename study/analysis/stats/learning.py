@@ -79,13 +79,16 @@ def learning_of(
     return found
 
 
-def accuracy_of(accuracies: Sequence[float]) -> Estimate | None:
-    """Return the mean accuracy of some runs with a t interval; no interval below three runs, or where all are equal."""
+def accuracy_of(accuracies: Sequence[float], tests: int = 1) -> Estimate | None:
+    """Return the mean accuracy of some runs with a t interval, of which so many hold at once.
+
+    There is no interval below three runs, or where all are equal.
+    """
     if not len(accuracies):
         return None
     mean, runs = fmean(accuracies), len(accuracies)
     spread = float(np.std(accuracies, ddof=1)) if runs >= FEW_RUNS else 0.0
-    reach = float(special.stdtrit(runs - 1, 1 - SIGNIFICANCE / 2)) * spread / runs**0.5 if spread else None
+    reach = float(special.stdtrit(runs - 1, 1 - SIGNIFICANCE / 2 / tests)) * spread / runs**0.5 if spread else None
     low, high = (None, None) if reach is None else (mean - reach, mean + reach)
     return Estimate(value=mean, low=low, high=high)
 
