@@ -88,7 +88,7 @@ class Measured:
     def over(self, slower: End, faster: End, tests: int = 1) -> Estimate:
         """Return the time of one setting over that of another; without bounds where the machine may explain it."""
         for one in self.ratios:
-            sides = [self.words(one.contrast, end.levels[one.contrast]) for end in (slower, faster)]
+            sides = [str(shown(self.study, one.contrast, end.levels[one.contrast])) for end in (slower, faster)]
             same = self.rest(slower, {one.contrast: ""}) == self.rest(faster, {one.contrast: ""})
             if same and sides == [one.slower, one.faster] and one.at.levels.items() <= slower.levels.items():
                 return one.together

@@ -143,7 +143,7 @@ def templates(package: str = "study.analysis.report") -> Environment:
     return environment
 
 
-INTERVAL = re.compile(r"(\((?:95%: )?[\d.]+ to [\d.]+\))")
+INTERVAL = re.compile(r"(\((?:95%[a-z ]*: )?[\d.]+ to [\d.]+\))")
 UNIT = re.compile(r"(?<=\d) (?=(?:s|ms|min|h|px|points|times)\b)")
 
 

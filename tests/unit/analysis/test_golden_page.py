@@ -155,10 +155,7 @@ OF_PRECISION = Contrast(
 BOTTLENECK = Bottleneck(
     at=setting(device="cuda"), loader_seconds=5.0, training_seconds=0.5, both_seconds=5.2, limit="loader"
 )
-ANSWERS: list[Answer] = [
-    NothingSucceeded(group=None, made=True),
-    NothingSucceeded(group=setting(device="cpu"), made=True),
-    OnlyLevel(group=setting(device="cuda", precision="fp32"), time=TIME),
+WAYS = [
     Ways(
         base=setting(device="cuda", loop="fastai"),
         ways=[
@@ -175,10 +172,18 @@ ANSWERS: list[Answer] = [
                 level=setting(size=32),
                 seconds=6.0,
                 times=TIME,
+                slower=slower,
             ),
         ],
         without=[setting(device="cpu", loop="torch")],
-    ),
+    )
+    for slower in (True, False)
+]
+ANSWERS: list[Answer] = [
+    NothingSucceeded(group=None, made=True),
+    NothingSucceeded(group=setting(device="cpu"), made=True),
+    OnlyLevel(group=setting(device="cuda", precision="fp32"), time=TIME),
+    *WAYS,
     Combination(
         group=setting(device="cpu"),
         base=setting(precision="auto"),
