@@ -140,11 +140,14 @@ def clean(settings: int, blocks: int, rng: np.random.Generator) -> Iterator[Tria
         yield "beside a slow one: another is called slower", len(kept) < settings - 1
     for times in (3, 7):
         yield f"right at {times} times the noise", told(times * condition.noise * others)[2] == [0]
-    stated = sensitivity_of(model, MARGIN)
-    slower = condition.noise * smallest_difference(settings, blocks)
-    yield "stated power, noise known", settings - 1 not in told(slower * one)[2]
+    stated, degrees = sensitivity_of(model, MARGIN), (settings - 1) * (blocks - 1)
+    typical = condition.noise * np.sqrt(stats.chi2.median(degrees) / degrees) * smallest_difference(settings, blocks)
+    yield "stated power, of the ratio that half of the studies state", settings - 1 not in told(typical * one)[2]
     if stated:
-        yield "stated power, found anew", settings - 1 not in told(np.log(stated.smallest_ratio) * one)[2]
+        yield (
+            "power, of the ratio that each study states",
+            settings - 1 not in told(np.log(stated.smallest_ratio) * one)[2],
+        )
 
 
 def _half_width(runs: Runs) -> float:

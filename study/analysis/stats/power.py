@@ -23,7 +23,8 @@ STEPS = 20
 def smallest_difference(levels: int, blocks: int) -> float:
     """Return by how many standard deviations of a run's noise one level must be slower than the others, all equal.
 
-    Complete blocks; it is told by Hsu's comparison and the F test at 5%, as the levels that may be the fastest are.
+    Complete blocks; it is told by Hsu's comparison and the F test at 5%, as the levels that may be the fastest are. The
+    deviation is that which half of such studies measure: with few degrees of freedom most measure less than there is.
     """
     levels = min(levels, MOST_LEVELS)
     degrees = (levels - 1) * (blocks - 1)
@@ -38,7 +39,7 @@ def smallest_difference(levels: int, blocks: int) -> float:
         middle = (low + high) / 2
         told = _told(own + middle, others, sums, squares, reach, noise**2 / blocks, degrees)
         low, high = (low, middle) if told.mean() >= POWER else (middle, high)
-    return high
+    return high / math.sqrt(special.chdtri(degrees, 0.5) / degrees)
 
 
 def _told(
