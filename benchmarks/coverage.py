@@ -187,7 +187,14 @@ def cells() -> list[Cell]:
     for settings, blocks in GRID:
         least = 0.95 * best_power(settings, blocks, 3) if blocks > 2 else 0.0
         allowed = {"right at 3": (least, 1.0), "right at 7": (0.95 if blocks > 2 else 0.0, 1.0)}
-        found.append(Cell(f"{settings} settings, {blocks} blocks", partial(clean, settings, blocks), allowed))
+        found.append(
+            Cell(
+                f"{settings} settings, {blocks} blocks",
+                partial(clean, settings, blocks),
+                allowed,
+                0.4 if settings > 10 else 1.0,
+            )
+        )
     return [*found, *noisy, *answers(), *started]
 
 

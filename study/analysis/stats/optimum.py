@@ -64,10 +64,10 @@ def may_be_fastest(model: LogModel, levels: Sequence[Level]) -> list[Level]:
         needed = criticals(len(places), degrees[told])
         if (differences[told] <= needed * errors[told]).all():
             continue
-        p = level_test(model, ranked[: rank + 1])
+        tests = [level_test(model, ranked[: rank + 1])]
         if model.starts and model.starts.are_units:  # with few degrees a part of the levels must not tell by itself
-            p = max(p or 0.0, level_test(model, ranked) or 0.0)
-        if model.rounded or (p is not None and p < SIGNIFICANCE):
+            tests.append(level_test(model, ranked))
+        if model.rounded or all(p is not None and p < SIGNIFICANCE for p in tests):
             left.append(ranked[rank])
     return [level for level in levels if level not in left]
 
