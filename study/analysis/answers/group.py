@@ -30,8 +30,8 @@ class Level(Strict):
     time: Estimate | None
     """Seconds; null where no run counts, and without bounds where the mean is not determined."""
     undetermined: gate.Undetermined | None = Field(description="Why the mean is not determined; null where it is.")
-    time_with_far: float | None
-    """Mean seconds with all far runs among the others; null where no run is far."""
+    time_without_far: float | None
+    """Mean seconds without the far runs; null where no run is far."""
     time_adjusted: Estimate | None
     """Seconds with the machine's change accounted for by the reference workload; null where it did not change."""
     accuracy: float | None = Field(description="Mean over the runs, 0 to 1.")
@@ -154,28 +154,24 @@ def smallest(levels: Sequence[Level], unfair: Mapping[str, object]) -> str | Non
 
 def _levels(study: Study, group: GroupFit, y: str) -> list[Level]:
     """Return the levels of a group along the curve's factor, or as the study lists those of its other factors."""
-    with_far = _with_far(group)
+    without_far = _without_far(group)
     x = study.curve.x if study.curve else None
     typical = _medians(group.clean)
     levels = [
-        _level(str(name), rows, group, with_far.get(str(name)), typical.get(str(name), {}), x)
+        _level(str(name), rows, group, without_far.get(str(name)), typical.get(str(name), {}), x)
         for name, rows in group.part.groupby("level", sort=False)
     ]
     order = _levels_in_order(group.part, keys_of(study)[0], study)
     return sorted(levels, key=lambda level: level.x or 0 if x else order.index(level.label))
 
 
-def _with_far(group: GroupFit) -> dict[str, float]:
-    """Return the mean of each level that has a far run with all of its runs."""
+def _without_far(group: GroupFit) -> dict[str, float]:
+    """Return the mean of each level that has a far run without these."""
     if group.fits is None:
         return {}
-    model = group.fits.raw
-    shifts = model.readings.fast.shifts + model.readings.slow.shifts
-    far = set(group.clean.loc[group.clean["far"] != 0, "level"])
+    far, model = set(group.clean.loc[group.clean["far"] != 0, "level"]), group.fits.raw
     return {
-        str(level): float(np.exp(model.effects[place] + shifts[place]))
-        for place, level in enumerate(model.levels)
-        if level in far
+        str(level): float(np.exp(mean)) for level, mean in zip(model.levels, model.effects, strict=True) if level in far
     }
 
 
@@ -203,7 +199,7 @@ def _level(
     name: str,
     rows: pd.DataFrame,
     group: GroupFit,
-    with_far: float | None,
+    without_far: float | None,
     typical: Mapping[str, float],
     x: str | None,
 ) -> Level:
@@ -219,7 +215,7 @@ def _level(
         excluded={str(reason): int(count) for reason, count in left["excluded"].value_counts().items()},
         time=group.times.get(name),
         undetermined=group.undetermined.get(name),
-        time_with_far=with_far,
+        time_without_far=without_far,
         time_adjusted=estimate(adjusted.mean(name)) if adjusted and name not in group.undetermined else None,
         accuracy=mean_of(clean, "accuracy"),
         images_per_second=typical.get("images_per_second"),

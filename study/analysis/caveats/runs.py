@@ -86,6 +86,7 @@ class FarRuns(OneCaveat):
     far: list[float] = Field(description="Seconds of the far runs on the side where they are more.")
     others: list[float] = Field(description="Seconds of the other runs.")
     EFFECT = "Bounds of this setting hold with them and without."
+    IF = "Without far runs"
     ADVICE = MORE
 
     @classmethod
@@ -113,8 +114,8 @@ class FarRuns(OneCaveat):
         return f"The times of {self.setting.label} fall into two groups: {times}"
 
     def applied(self, group: Group) -> dict[str, float] | None:
-        """Return the means with the far runs among the others."""
-        far = {level.label: level.time_with_far for level in group.levels if level.time_with_far}
+        """Return the means without the far runs."""
+        far = {level.label: level.time_without_far for level in group.levels if level.time_without_far}
         return means(group) | far if far else None
 
 

@@ -138,7 +138,7 @@ def _tie(plan: Plan, context: Context, answer: Fastest, frame: pd.DataFrame) -> 
     if blocks is None:
         return Next(title=f"{pair}: too close to tell here", command=None, text=f"It needs over {MOST_BLOCKS} blocks.")
     there, factor = math.floor(group.sensitivity.blocks), context.factor
-    far = any(level.time_with_far for level in group.levels if level.label in (answer.level.label, rival))
+    far = any(level.time_without_far for level in group.levels if level.label in (answer.level.label, rival))
     # A far run is set aside once it is the only one of many.
     more = max(blocks - there, MANY - there if far else 1, 1)
     overrides: dict[str, object] = {"replicates": there + more}

@@ -12,8 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-FEWEST_OF_A_GROUP = 2
-"""Far runs of one level on one side from which its times are said to fall into two groups."""
 DITHERED = 0.5
 """Standard deviation of the noise, in steps of the clock, from which rounding no longer biases a mean."""
 MOST_DIGITS = 9
@@ -38,7 +36,7 @@ class Readings:
     fast: Reading
     slow: Reading
     middle: Array
-    """What the printed mean (m,) adds to that without far runs: all runs count where times fall into two groups."""
+    """What the mean over all runs (m,), which is printed, adds to that without far runs."""
 
 
 def readings_of(left: Array, levels: NDArray[np.int64], far: NDArray[np.int64], noises: Array) -> Readings:
@@ -49,9 +47,7 @@ def readings_of(left: Array, levels: NDArray[np.int64], far: NDArray[np.int64], 
     """
     middle = np.zeros(len(noises))
     for level in np.unique(levels[far != 0]):
-        own = levels == level
-        if max((far[own] > 0).sum(), (far[own] < 0).sum()) >= FEWEST_OF_A_GROUP:
-            middle[level] = left[own].mean()
+        middle[level] = left[levels == level].mean()
     return Readings(_reading(left, levels, far, noises, -1), _reading(left, levels, far, noises, 1), middle)
 
 
