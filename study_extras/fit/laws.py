@@ -79,7 +79,6 @@ def as_text(fit: CurveFit, optimum: Optimum | None, name: str) -> str:
         "",
         *_laws(fit),
         "",
-        *([fit.noise.text(), ""] if fit.noise else []),
         *_fastest(optimum, name, isinstance(fit.verdict, EqualTimes)),
     ]
     return "\n".join(lines)

@@ -4,15 +4,13 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from pydantic import Field
-from scipy import special, stats
+from scipy import special
 
 from study.analysis.answers.law import (
     Doubt,
-    Drifted,
     EqualTimes,
     Fall,
     NoDifference,
-    Noise,
     NoLaw,
     PowerLaw,
     Rise,
@@ -23,7 +21,7 @@ from study.analysis.answers.law import (
     Zigzag,
 )
 from study.analysis.stats.fits import Fitted, fit_laws, predict
-from study.analysis.stats.laws import CLOSE, Array, LogMeans, by_name
+from study.analysis.stats.laws import CLOSE, LogMeans, by_name
 from study.analysis.stats.log_model import DIFFERENCE, SIGNIFICANCE, LogModel
 from study.analysis.stats.optimum import Optimum, has_noise, label
 from study.base.strict import Strict
@@ -43,7 +41,6 @@ class CurveFit(Strict):
     differs_p: float | None = Field(description="p of the F test that no batch size differs; null without replicates.")
     models: dict[str, Fitted]
     best: str | None = Field(description="The law with the smallest criterion; null where none has one.")
-    noise: Noise | None = Field(description="Whether the relative noise is even; null where the runs cannot tell.")
     verdict: Verdict = Field(description="What the points determine.")
 
     @property
@@ -57,23 +54,19 @@ def curve_of_model(
     sizes: Sequence[float | None],
     optimum: Optimum | None,
     differs_p: float | None,
-    drift: float | None = None,
 ) -> CurveFit:
     """Return every law fitted to the means of a model.
 
     ``sizes`` (m,) are those of its levels, None for one that is left out (of ``optimum`` and ``differs_p``, too).
-    ``drift`` is the change along the order of execution, where one is shown.
     """
     named = {label(level): size for level, size in zip(model.levels, sizes, strict=True) if size is not None}
     means, replicated = means_of(model, sizes), model.spare > 0
     models = fit_laws(means)
     known = {name: fit.aicc for name, fit in models.items() if fit.aicc is not None}
     best = min(known, key=lambda name: known[name]) if known else None
-    spread, moved = float(np.exp(np.ptp(means.logs))), max(drift, 1 / drift) if drift else 1.0
-    drifted = Drifted(machine_change=moved, level_change=spread) if moved > spread else None
     tied = {named[name] for name in optimum.indistinguishable} if optimum else set()
     equal_times = replicated and not has_noise(model)
-    verdict = EqualTimes() if equal_times else judge(models, means, best, differs_p, shape_of(means, tied), drifted)
+    verdict = EqualTimes() if equal_times else judge(models, means, best, differs_p, shape_of(means, tied))
     models["power"] = models["power"].model_copy(update={"reported": isinstance(verdict, PowerLaw)})
     return CurveFit(
         observations=int(sum(runs for runs, size in zip(model.counts, sizes, strict=True) if size is not None)),
@@ -84,7 +77,6 @@ def curve_of_model(
         differs_p=differs_p,
         models=models,
         best=best,
-        noise=noise_of(model.effects[model.places], model.fit.residuals),
         verdict=verdict,
     )
 
@@ -143,13 +135,11 @@ def judge(
     best: str | None,
     differs_p: float | None,
     shape: Turn | Rise | Zigzag | None,
-    drifted: Drifted | None,
 ) -> Verdict:
     """Return what the laws that were fitted to ``means`` determine; ``best`` is the one with the smallest criterion.
 
     ``differs_p`` is p of the test that no size differs from another, None without replicates. ``shape`` is what the
-    levels show by themselves, and ``drifted`` the verdict to give where no batch size differs from another, if the
-    machine changed by more than they do.
+    levels show by themselves.
     """
     if shape and differs_p is not None and differs_p < DIFFERENCE:
         return shape
@@ -159,7 +149,7 @@ def judge(
     if differs_p is None:
         return Unreplicated(law=best if beats else None)
     if differs_p >= DIFFERENCE:
-        return drifted or NoDifference()
+        return NoDifference()
     if not beats:
         return NoLaw()
     power, doubt = models["power"], _doubt(models["power"], models[best])
@@ -193,29 +183,3 @@ def _doubt(power: Fitted, best: Fitted) -> Doubt | None:
     if interval is None or interval.low is None or interval.high is None or interval.high - interval.low >= NARROW:
         return "wide_interval"
     return None
-
-
-FEWEST_SPARE = 8
-"""Runs beyond one a level from which the spread within levels can be compared."""
-APART = 3.0
-"""The range of the levels over the noise, below which a far run moves its level and the spread there together."""
-
-
-def noise_of(levels: Array, residuals: Array) -> Noise | None:
-    """Return whether the noise is even, grows or shrinks with the time, of each run's mean log seconds and residual.
-
-    The test is the regression of the distance from the level's median on the level (the trend form of Brown and
-    Forsythe 1974), which few runs and far ones do not mislead. It is None with too few runs, with levels that hardly
-    differ, or without noise.
-    """
-    distinct, place = np.unique(levels, return_inverse=True)
-    if len(levels) - len(distinct) < FEWEST_SPARE or np.ptp(levels) <= APART * residuals.std():
-        return None
-    medians = np.array([np.median(residuals[place == at]) for at in range(len(distinct))])
-    distances = np.abs(residuals - medians[place])
-    kept = distances > 0  # an odd number of runs has one that is the median: it tells nothing, and hides what others do
-    if not kept.any() or np.ptp(distances[kept]) <= 0:
-        return None
-    found = stats.linregress(levels[kept], distances[kept])
-    even = found.pvalue >= SIGNIFICANCE
-    return Noise(p=float(found.pvalue), way="even" if even else "grows" if found.slope > 0 else "shrinks")

@@ -111,7 +111,7 @@ def group_of(study: Study, group: GroupFit, y: str) -> Group:
         optimum=_optimum(fits),
         machine_change=machine_change.change(clean),
         machine=fits.machine,
-        curve=_curve(levels, fits, group.drift.change if group.drift else None) if x else None,
+        curve=_curve(levels, fits) if x else None,
         equivalent=equivalent_to(fits.raw, best, study.equivalence_margin) if best else [],
         sensitivity=sensitivity_of(fits.raw, study.equivalence_margin),
     )
@@ -124,7 +124,7 @@ def _optimum(fits: Fits) -> Optimum | None:
     return fits.optimum.model_copy(update={"best_probability": fits.fair_optimum.best_probability})
 
 
-def _curve(levels: Sequence[Level], fits: Fits, drift: float | None) -> CurveFit | None:
+def _curve(levels: Sequence[Level], fits: Fits) -> CurveFit | None:
     """Return the curve through the levels whose time is determined (where none is, through all); None below three."""
     timed = [level for level in levels if level.time]
     sizes = {level.label: level.x for level in [level for level in timed if not level.undetermined] or timed}
@@ -132,7 +132,7 @@ def _curve(levels: Sequence[Level], fits: Fits, drift: float | None) -> CurveFit
         return None
     told, model = list(sizes), fits.raw
     return curve_of_model(
-        model, [sizes.get(level) for level in model.levels], fits.optimum_among(told), level_test(model, told), drift
+        model, [sizes.get(level) for level in model.levels], fits.optimum_among(told), level_test(model, told)
     )
 
 

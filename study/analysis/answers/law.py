@@ -45,21 +45,6 @@ class EqualTimes(Strict):
         return "Repeated runs took equal times: their noise is not known, and no law can be weighed against it."
 
 
-class Drifted(Strict):
-    """The machine changed by more than the levels differ, and no difference between them shows."""
-
-    kind: Literal["drifted"] = "drifted"
-    machine_change: float = Field(description="Slowest state of the machine over its fastest.")
-    level_change: float = Field(description="Largest mean of a level over the smallest.")
-
-    def text(self) -> str:
-        """Return the verdict in words."""
-        return (
-            f"No law beats a constant: the machine changed {self.machine_change:.2f}-fold, the settings differ "
-            f"{self.level_change:.2f}-fold."
-        )
-
-
 class NoDifference(Strict):
     """No level differs from another by more than the noise."""
 
@@ -166,25 +151,10 @@ class Fall(Strict):
 
 
 Verdict = Annotated[
-    TooFewPoints | Unreplicated | EqualTimes | Drifted | NoDifference | NoLaw | PowerLaw | Turn | Rise | Zigzag | Fall,
+    TooFewPoints | Unreplicated | EqualTimes | NoDifference | NoLaw | PowerLaw | Turn | Rise | Zigzag | Fall,
     Field(discriminator="kind"),
 ]
 """What the points of T(b) determine."""
-
-
-class Noise(Strict):
-    """Whether the relative noise is the same at all levels, as every law takes it to be."""
-
-    kind: Literal["noise"] = "noise"
-    p: float = Field(description="Of the test that the spread of log times does not change with their mean.")
-    way: Literal["even", "grows", "shrinks"] = Field(description="`even`: no change shows.")
-
-    def text(self) -> str:
-        """Return what is known of the noise, in words."""
-        if self.way == "even":
-            return f"Noise is taken as the same share of every time; the runs do not contradict it (p = {self.p:.2g})."
-        more, less = ("long", "short") if self.way == "grows" else ("short", "long")
-        return f"{more.capitalize()} times spread more than {less} ones (p = {self.p:.2g}); the laws take it as equal."
 
 
 def law_words(verdict: Verdict, x: str) -> str:

@@ -11,7 +11,7 @@ from study.analysis.stats.gate import separate_sets
 from study.analysis.stats.log_model import SIGNIFICANCE
 from study.analysis.stats.machine_change import CHANGE_LIMIT, REFERENCE_COLUMNS
 from study.analysis.stats.starts import FEWEST
-from study.analysis.words import device_words, listed, place_words, short_key
+from study.analysis.words import device_words, listed, short_key
 from study.artifacts.setting import Setting
 from study.base.quantities import quantity
 
@@ -95,30 +95,6 @@ def _is_on(group: Group, device: str) -> bool:
     return group.setting.levels.get("device", device) == device
 
 
-class Drift(OneCaveat):
-    """The times of one group drift along the order of execution."""
-
-    kind: Literal["drift"] = "drift"
-    where: Setting = Field(description="The short setting of the group.")
-    change: float = Field(description="Time at the last run over that at the first, by the fitted slope.")
-    p: float = Field(description="Of the t test of the slope, levels accounted for.")
-    EFFECT = "Late runs are not like early ones; blocks take most of it out."
-    ADVICE = AGAIN
-
-    @classmethod
-    def _find(cls, seen: Seen) -> Iterator[Self]:
-        for group in seen.fitted:
-            if group.drift:
-                yield cls(
-                    where=seen.names.get(group.setting, group.setting), change=group.drift.change, p=group.drift.p
-                )
-
-    def text(self) -> str:
-        """Return by how much the times change from the first run to the last."""
-        way = "grew" if self.change > 1 else "fell"
-        return f"{place_words(self.where)}: times {way} by {abs(self.change - 1):.0%} from the first run to the last"
-
-
 class Busy(OneCaveat):
     """Runs that began while others used the GPU or the CPUs."""
 
@@ -195,4 +171,4 @@ class Starts(OneCaveat):
         return "Raise `replicates`, and start again on another day." if self.starts < FEWEST else ""
 
 
-OfMachine = SeparateStarts | MachineChanged | Drift | Busy | Throttled | Starts
+OfMachine = SeparateStarts | MachineChanged | Busy | Throttled | Starts

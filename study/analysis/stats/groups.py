@@ -1,11 +1,7 @@
-"""The groups of a study: levels that differ in one factor, with the one model from which all their numbers come.
-
-The drift of their times along the order of execution belongs to them.
-"""
+"""The groups of a study: levels that differ in one factor, with the one model from which all their numbers come."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,7 +9,7 @@ import pandas as pd
 from study.analysis.stats import machine_change
 from study.analysis.stats.gate import ROUNDING, Undetermined, Unfair, undetermined
 from study.analysis.stats.learning import Censored, Learning, censored_levels, learning_of
-from study.analysis.stats.log_model import DIFFERENCE, LogModel
+from study.analysis.stats.log_model import LogModel
 from study.analysis.stats.optimum import Optimum, optimum_of
 from study.analysis.stats.usable import Estimate, estimate, model_of, place_of, row_settings, usable_runs
 from study.analysis.table.exclusions import keys_of
@@ -42,15 +38,6 @@ class Fits:
         return _optimum_among(self.raw, self.optimum, levels)
 
 
-class Slope(NamedTuple):
-    """How times change along the order of execution."""
-
-    change: float
-    """Time at the last run over that at the first."""
-    p: float
-    """Of the t test of the slope, levels accounted for."""
-
-
 @dataclass(frozen=True)
 class GroupFit:
     """One group: its rows of the table, those of them that count, and the models fitted to these."""
@@ -74,8 +61,6 @@ class GroupFit:
     """The levels with runs that missed the target accuracy, excluded or not."""
     chance: float = 0.0
     """Share of the most frequent class."""
-    drift: Slope | None = None
-    """None where the times do not drift along the order of execution."""
 
     @property
     def unfair(self) -> dict[str, Unfair]:
@@ -129,8 +114,7 @@ def _group(study: Study, setting: Setting, part: pd.DataFrame) -> GroupFit:
             times[name] = Estimate(value=float(np.exp(np.log(rows[y]).mean())), low=None, high=None)
         else:
             times[name] = estimate(mean)
-    drift = drift_of(clean, y)
-    return GroupFit(setting, levels, part, clean, fits, times, reasons, learning, censored, chance, drift)
+    return GroupFit(setting, levels, part, clean, fits, times, reasons, learning, censored, chance)
 
 
 def _censored(part: pd.DataFrame) -> dict[Hashable, Censored]:
@@ -190,23 +174,3 @@ def fit_group(clean: pd.DataFrame, y: str, candidates: list[str]) -> Fits:
         machine=len(candidates) == 2 and not machine_change.stands_out(*_pairs(clean, y, candidates)),
         adjusted=adjusted,
     )
-
-
-DRIFT_LIMIT = 0.05
-"""A drift is reported from 5% over the study on: half of what pyperf calls an unstable spread (10%)."""
-
-
-def drift_of(clean: pd.DataFrame, y: str) -> Slope | None:
-    """Return the drift of one group's times along the order of execution; None where none shows.
-
-    The place in the order is a covariate of the model of log seconds: random blocks and starts are no drift. It counts
-    where its t test finds it.
-    """
-    if clean["started"].isna().any() or len(clean) < 2 * clean["level"].nunique() or len(clean) < 4:
-        return None
-    order = clean["started"].rank(method="first").to_numpy(float)
-    along = np.exp((order - order.mean()) / (order.max() - order.min()))  # the model takes the logarithm
-    model = model_of(clean, y, clean["level"].tolist(), along.tolist())
-    change, p = float(np.exp(model.fit.beta[-1])), model.covariate_p
-    shows = p is not None and p < DIFFERENCE and max(change, 1 / change) >= 1 + DRIFT_LIMIT
-    return Slope(change, p) if shows and p is not None else None

@@ -26,7 +26,7 @@ from study.analysis.stats.starts import FEWEST, Starts, starts_of
 CONFIDENCE = 0.95
 SIGNIFICANCE = 0.05
 DIFFERENCE = 0.01
-"""p below which levels are said to differ, or times to drift: runs that were slowed and not found make both tests
+"""p below which levels are said to differ by a law: runs that were slowed and not found make both tests
 liberal, and with 1% they are wrong in at most about 5% of the studies of ``benchmarks.coverage``."""
 ROUNDING = 1e-9
 """Sum of weights that is none."""

@@ -22,7 +22,6 @@ from study.analysis.answers.context import Context
 from study.analysis.answers.contrast import Contrast, NoRatio, RatioAt
 from study.analysis.answers.fastest import CannotSay, Fastest, NothingSucceeded, OnlyLevel
 from study.analysis.answers.law import (
-    Drifted,
     EqualTimes,
     Fall,
     NoDifference,
@@ -42,7 +41,7 @@ from study.analysis.caveats.base import OfSetting
 from study.analysis.caveats.caveat import KINDS, Caveat
 from study.analysis.caveats.inputs import LeftOut, Mixed, NoChecksum, RandomWeights, Reduced, UnrepeatedTraining
 from study.analysis.caveats.learning import Censored, MayLearnLess, Missed, NotLearned, Unlearned
-from study.analysis.caveats.machine import Busy, Drift, MachineChanged, SeparateStarts, Starts, Throttled
+from study.analysis.caveats.machine import Busy, MachineChanged, SeparateStarts, Starts, Throttled
 from study.analysis.caveats.runs import (
     BrokenBlocks,
     DisturbedRuns,
@@ -87,7 +86,6 @@ VERDICTS: list[Verdict] = [
     Unreplicated(law=None),
     Unreplicated(law="rise"),
     EqualTimes(),
-    Drifted(machine_change=1.4, level_change=1.05),
     NoDifference(),
     NoLaw(),
     PowerLaw(coefficients=POWER, intervals={"alpha": ALPHA, "Tmin": TIGHT, "c": WIDE}),
@@ -268,7 +266,6 @@ CAVEATS: list[Caveat] = [
     SeparateStarts(factor=BATCH, sets=[["16", "32"], ["512"]]),
     MachineChanged(device="cuda", host=False, fastest_seconds=0.00178, slowest_seconds=0.00254, moves=0.03),
     MachineChanged(device="cuda", host=True, fastest_seconds=0.00178, slowest_seconds=0.00254, moves=None),
-    Drift(where=setting(device="cuda"), change=1.3, p=0.012),
     Busy(what="CPUs", runs=2),
     Throttled(runs=2, reasons=["power cap", "thermal slowdown"]),
     Starts(starts=1, machines=1),

@@ -7,7 +7,7 @@ import pytest
 
 from study.analysis.about.epochs import epochs_of
 from study.analysis.analysis import Analysis, read_analysis
-from study.analysis.answers.law import Drifted, NoDifference
+from study.analysis.answers.law import NoDifference
 from study.analysis.caveats.machine import SeparateStarts, Starts
 from study.analysis.caveats.runs import ExcludedRuns, Unsuccessful
 from study.analysis.caveats.steps import WideSpread
@@ -395,7 +395,7 @@ def test_the_answer_does_not_contradict_itself_on_pure_noise(tmp_path: Path) -> 
         analysis = analysis_of(plan.study, frame.assign(fit_seconds=np.exp(rng.normal(1, 0.05, len(frame)))))
         (group,) = analysis.groups
         assert group.curve is not None
-        if isinstance(group.curve.verdict, NoDifference | Drifted):
+        if isinstance(group.curve.verdict, NoDifference):
             contradictions += len(group.indistinguishable) < 5
     assert contradictions == 0
 
