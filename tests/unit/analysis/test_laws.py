@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from benchmarks.coverage_laws import U_SHAPES, fit_curve, means_of_runs, turn_of
-from study.analysis.answers.curve import CurveFit, noise_of
+from study.analysis.answers.curve import CurveFit
 from study.analysis.answers.law import (
     Fall,
     NoDifference,
@@ -287,19 +287,6 @@ def test_three_sizes_leave_the_laws_of_three_coefficients_untested() -> None:
 def test_three_sizes_that_fall_and_rise_are_said_to_do_so_without_a_law() -> None:
     fit = fit_curve([16.0, 32.0, 64.0] * 4, [20.0, 8.0, 12.0, 20.4, 8.1, 12.2, 19.7, 7.9, 11.9, 20.1, 8, 12], [0] * 12)
     assert fit.verdict == Turn(low=16.0, high=64.0)
-
-
-@pytest.mark.parametrize(("way", "slope"), [("even", 0.0), ("grows", 1.0), ("shrinks", -1.0)])
-def test_noise_that_changes_with_the_time_is_found(way: str, slope: float) -> None:
-    rng = np.random.default_rng(9)
-    logs = np.log(TRUTHS["inverse"](np.tile(SIZES, 8)))
-    found = [noise_of(logs, rng.normal(0, 0.05, 40) * np.exp(slope * (logs - 2))) for _ in range(100)]
-    assert sum(noise.way == way for noise in found if noise) >= 80
-
-
-def test_times_that_hardly_differ_or_few_runs_cannot_tell_how_the_noise_changes() -> None:
-    assert fitted("flat", 1).noise is None
-    assert fit_curve([16.0, 32.0, 64.0] * 3, [9.0, 5.0, 3.0, 9.1, 5.2, 3.1, 8.9, 5.1, 2.9], [0] * 9).noise is None
 
 
 def test_the_optimums_set_holds_the_fastest_as_often_as_it_says() -> None:
