@@ -48,6 +48,11 @@ class Context:
         return {1: "95% in this start", 2: "95% in these two starts"}.get(self.starts, "95%")
 
     @property
+    def margin(self) -> str:
+        """The study's margin of equivalence in words."""
+        return f"{self.study.equivalence_margin:.0%}"
+
+    @property
     def factor(self) -> str | None:
         """The only factor in which the levels of a group differ; None where there are several, or none."""
         curve = self.study.curve
@@ -122,6 +127,12 @@ def inverse(estimate: Estimate) -> Estimate:
 def excludes_one(estimate: Estimate) -> bool:
     """Return whether the interval of a ratio leaves out 1."""
     return estimate.low is not None and estimate.high is not None and not estimate.low <= 1 <= estimate.high
+
+
+def within(estimate: Estimate, margin: float) -> bool:
+    """Return whether the whole interval of a ratio lies within 1 + ``margin`` and its reciprocal."""
+    low, high = estimate.low, estimate.high
+    return low is not None and high is not None and 1 / (1 + margin) <= low <= high <= 1 + margin
 
 
 def capital(text: str) -> str:

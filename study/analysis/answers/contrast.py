@@ -6,7 +6,7 @@ from typing import Literal
 import pandas as pd
 from pydantic import Field
 
-from study.analysis.answers.context import Context, bounds, capital, excludes_one, inverse
+from study.analysis.answers.context import Context, bounds, capital, excludes_one, inverse, within
 from study.analysis.stats.groups import GroupFit
 from study.analysis.stats.ratios import Difference, Overall, Ratio, overall_of, sides_of, telling_keys
 from study.analysis.stats.usable import Estimate, row_settings
@@ -40,6 +40,8 @@ class Contrast(Strict):
     """The mean of the ratios over all settings, with the block as the unit."""
     machine: bool
     """Whether the machine's change within blocks may be the difference."""
+    equal: bool = False
+    """Whether `overall` lies within the study's margin, and no setting is told to differ by more."""
     alone: list[Setting] = []
     """Where runs count on one of the two sides alone, or never in one block: no ratio."""
 
@@ -50,9 +52,12 @@ class Contrast(Strict):
 
     @property
     def decided(self) -> bool:
-        """Whether one side is told to be faster over all settings, or each at some, and the machine is not why."""
-        if self.one_way:
-            return not self.machine and excludes_one(self.overall)
+        """Whether one side is told to be faster over all settings, or each at some, or both to be equal.
+
+        What the machine may explain is not told.
+        """
+        if self.equal or self.one_way:
+            return self.equal or (not self.machine and excludes_one(self.overall))
         return all(excludes_one(one.together) for one in (self.least, self.most))
 
     def text(self, context: Context) -> str:
@@ -65,6 +70,10 @@ class Contrast(Strict):
         else:
             ratios = [one.together for one in shown]
         slower, faster = names
+        if self.equal:
+            mean = inverse(self.overall) if self.overall.value < 1 else self.overall
+            told = f"{short(mean.value)} times as long{' in the mean' * (len(shown) > 1)}{bounds(mean)}"
+            return f"{capital(faster)} and {slower} are **equal within {context.margin}**: {told}."
         if self.one_way and self.machine and excludes_one(self.overall):
             times = f"{short(ratios[0].value)} times as fast"
             return f"**Not decided**: {faster} was {times}, but the machine's change within blocks may explain it."
@@ -136,19 +145,21 @@ def contrasts_of(
         settings = row_settings(study, ends.drop_duplicates(keys), keys) if keys else []
         paired, overall = [ratio.at for ratio in mine], overall_of(study, groups, contrast, slower, level)
         if overall:
-            found.append(contrast_of(mine, contrast, overall, [one for one in settings if one not in paired]))
+            found.append(contrast_of(study, mine, overall, [one for one in settings if one not in paired]))
     return found
 
 
-def contrast_of(ratios: Sequence[Ratio], contrast: str, overall: Overall, alone: Sequence[Setting] = ()) -> Contrast:
+def contrast_of(study: Study, ratios: Sequence[Ratio], overall: Overall, alone: Sequence[Setting] = ()) -> Contrast:
     """Return the smallest and the largest of the ratios over one level, and what makes them doubtful.
 
     ``alone`` are the settings without a ratio.
     """
     least = min(ratios, key=lambda ratio: ratio.ratio.value)
     most = max(ratios, key=lambda ratio: ratio.ratio.value)
+    margin = study.equivalence_margin
+    differ = any(excludes_one(ratio.together) and not within(ratio.together, margin) for ratio in ratios)
     return Contrast(
-        contrast=contrast,
+        contrast=least.contrast,
         slower=least.slower,
         faster=least.faster,
         least=_ratio_at(least),
@@ -156,6 +167,7 @@ def contrast_of(ratios: Sequence[Ratio], contrast: str, overall: Overall, alone:
         differs=_largest(ratios),
         overall=overall.ratio,
         machine=overall.machine,
+        equal=within(overall.ratio, margin) and not overall.machine and not differ,
         alone=list(alone),
     )
 

@@ -150,7 +150,7 @@ class Fastest(Strict):
             return f"{lead}{short(self.time.value)} s{bounds(self.time)}{self._behind(context)}."
         leaders = context.in_order(self.group, self.leaders)
         equal = set(self.tied) <= set(self.equivalent)
-        verdict = f"equal within {context.study.equivalence_margin:.0%}" if equal else "tied for the fastest"
+        verdict = f"equal within {context.margin}" if equal else "tied for the fastest"
         return f"{capital(context.settings(leaders, bold=True))} are **{verdict}**{where}, {self._times(context)}" + (
             f"{self._behind(context)}."
         )
@@ -238,7 +238,8 @@ def level_verdict(level: Level, group: Group, margin: float) -> str:
         ]
     if len(group.levels) == 1:
         return ""
-    if level.label in group.equivalent:
+    alike = {*group.indistinguishable} - {group.best} <= {*group.equivalent}
+    if level.label in group.equivalent or (level.label == group.best and group.equivalent and alike):
         return f"equal within {margin:.0%}"
     behind = level.label not in group.indistinguishable
     if group.best is None or (level.undetermined and not behind):

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from study.analysis.answers.context import Context, bounds, excludes_one
+from study.analysis.answers.context import Context, bounds, excludes_one, within
 from study.analysis.answers.group import Group
 from study.analysis.stats.dunnett import critical
 from study.analysis.stats.groups import GroupFit
@@ -19,7 +19,7 @@ from study.analysis.stats.log_model import LogModel, fit_log_model
 from study.analysis.stats.optimum import has_noise, may_be_fastest
 from study.analysis.stats.ratios import quotient_of
 from study.analysis.stats.usable import Estimate, estimate
-from study.analysis.words import listed, short
+from study.analysis.words import agreeing, listed, short
 from study.artifacts.setting import Setting
 from study.base.strict import Strict
 from study.config.study import Study
@@ -48,11 +48,22 @@ class Ways(Strict):
     base: Setting = Field(description="The study's first group: the others are named by what they do otherwise.")
     ways: list[Way] = Field(min_length=2)
     without: list[Setting] = Field(description="Groups that have no answer of their own.")
+    margin: float = Field(0.0, description="The study's margin of equivalence.")
 
     @property
     def decided(self) -> bool:
-        """Whether the fastest way is told from every other."""
-        return not self.ways[0].slower and all(way.slower for way in self.ways[1:])
+        """Whether the fastest way is told from every other, or to be equal to it."""
+        return not self.ways[0].slower and all(way.slower or self.equal(way) for way in self.ways[1:])
+
+    def equal(self, way: Way) -> bool:
+        """Return whether the ratio that tells of a way lies within the margin."""
+        times = self._told(way)
+        return times is not None and within(times, self.margin)
+
+    def _told(self, way: Way) -> Estimate | None:
+        """Return the ratio that tells of a way: that of the best settings, or else of the mean."""
+        known = [one for one in (way.times, way.mean) if one]
+        return next((one for one in known if excludes_one(one) or within(one, self.margin)), way.times)
 
     @property
     def beside(self) -> Way:
@@ -65,26 +76,33 @@ class Ways(Strict):
         where, takes = context.where(first.group), context.takes
         bold = " ".join(f"**{part}**" if at else part for at, part in enumerate(where.split(" ", 1)))
         lead = f"{bold[0].upper()}{bold[1:]} {takes} {short(first.seconds)} s, "
-        times = next((one for one in (other.times, other.mean) if one and excludes_one(one)), other.times)
+        times, end = self._told(other), f", {short(other.seconds)} s{self._others(context)}."
         if times is None or times.low is None or times.high is None:
             return (
                 f"{lead}{context.where(other.group)} {short(other.seconds)} s: **not decided**, there is no interval."
             )
-        if not other.slower:
-            return f"{lead}**tied** with {context.who(other.group)}, {short(other.seconds)} s{self._tied(context)}."
-        told = f"**{short(times.value)} times as fast** as {context.where(other.group).removeprefix('with ')}"
         mean = " in the mean" * (times is not other.times)
-        return f"{lead}{told}{mean}{bounds(times)}{self._tied(context)}."
+        if self.equal(other):
+            return f"{lead}**equal within {context.margin}**{mean} to {context.who(other.group)}{end}"
+        if not other.slower:
+            return f"{lead}**tied** with {context.who(other.group)}{end}"
+        told = f"**{short(times.value)} times as fast** as {context.where(other.group).removeprefix('with ')}"
+        return f"{lead}{told}{mean}{bounds(times)}{self._others(context)}."
 
-    def _tied(self, context: Context) -> str:
-        """Return the other ways, or else the settings of the fastest way, that are tied with the first."""
-        ways = [context.who(way.group) for way in self.ways[1:] if not way.slower]
-        if ways and self.ways[1:] != [self.beside]:
-            others = [name for name in ways if name != context.who(self.beside.group)]
-            return f"; {listed(others)} {'is' if len(others) == 1 else 'are'} **tied** with it" if others else ""
+    def _others(self, context: Context) -> str:
+        """Return the other ways that are equal to the first or tied with it, or else the settings of the first."""
+        others = [way for way in self.ways[1:] if way != self.beside]
+        equal = [context.who(way.group) for way in others if self.equal(way)]
+        tied = [context.who(way.group) for way in others if not way.slower and not self.equal(way)]
+        if equal or tied:
+            kinds = ((equal, f"**equal within {context.margin}** to it"), (tied, "**tied** with it"))
+            return "".join(f"; {listed(one)} {agreeing(len(one), 'is', 'are')} {words}" for one, words in kinds if one)
         group = context.group(self.ways[0].group)
-        tied = group.indistinguishable if group else []
-        return f"; {context.settings(tied)} are **tied**" if len(tied) > 1 else ""
+        if group is None or len(group.indistinguishable) < 2:
+            return ""
+        alike = {*group.indistinguishable} - {group.best} <= {*group.equivalent}
+        words = f"equal within {context.margin}" if alike else "tied"
+        return f"; {context.settings(group.indistinguishable)} are **{words}**"
 
 
 def ways_of(study: Study, fitted: Sequence[GroupFit], groups: Sequence[Group], factor: str | None) -> list[Ways]:
@@ -110,7 +128,14 @@ def ways_of(study: Study, fitted: Sequence[GroupFit], groups: Sequence[Group], f
         )
 
     ways = [*map(way, (first, *others))]
-    return [Ways(base=groups[0].setting, ways=ways, without=[group.setting for group in groups if not group.best])]
+    return [
+        Ways(
+            base=groups[0].setting,
+            ways=ways,
+            without=[group.setting for group in groups if not group.best],
+            margin=study.equivalence_margin,
+        )
+    ]
 
 
 def _mean(model: LogModel, slower: int, faster: int) -> Estimate:

@@ -7,7 +7,7 @@ from typing import Literal
 import pandas as pd
 
 from study.analysis.analysis import Analysis
-from study.analysis.answers.context import Context, bounds, capital, excludes_one, inverse
+from study.analysis.answers.context import Context, bounds, capital, excludes_one, inverse, within
 from study.analysis.answers.contrast import side
 from study.analysis.answers.fastest import level_verdict
 from study.analysis.answers.group import Group, Level, level_with
@@ -84,7 +84,7 @@ def pairs_chart(plan: Plan, groups: Levelled, analysis: Analysis) -> Chart | Non
             pair, times = pair[::-1], inverse(times)
         if len(pair) < 2 or pair[0].mean is None:
             return None
-        told = excludes_one(times)
+        told = excludes_one(times) and not within(times, plan.study.equivalence_margin)
         pair[1] = replace(pair[1], bold=told, look="answer" if told else "other")
         rowed = tuple(replace(row, verdict=row.under or row.verdict, under="") for row in pair)
         arrow = Arrow(f"{short(times.value)} times", bounds(times).strip(" ()"))

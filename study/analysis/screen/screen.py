@@ -6,7 +6,7 @@ import pandas as pd
 from pydantic import Field
 
 from study.analysis.answers.answer import Answer, first_answer
-from study.analysis.answers.context import Context, capital
+from study.analysis.answers.context import Context, capital, excludes_one
 from study.analysis.answers.contrast import Contrast, side
 from study.analysis.answers.fastest import Fastest
 from study.analysis.answers.switches import Switches
@@ -17,6 +17,7 @@ from study.analysis.screen.could_change import Change, changes_of
 from study.analysis.screen.job import job_of
 from study.analysis.screen.limit import Limit, limit_of
 from study.analysis.screen.next_step import Next, next_of
+from study.analysis.words import listed
 from study.artifacts.plan import Plan
 from study.artifacts.record import Record
 from study.base.strict import Strict
@@ -60,12 +61,19 @@ def _shown(context: Context, first: Answer | Switches) -> str:
     """Return what the runs show at 95%, as the title of their chart."""
     if isinstance(first, Ways) and first.decided:
         others = context.who(first.beside.group) if len(first.ways) == 2 else "every other way"
+        if equal := [context.who(way.group) for way in first.ways[1:] if first.equal(way)]:
+            return f"{capital(listed([context.who(first.ways[0].group), *equal]))} are equal within {context.margin}"
         return f"{capital(context.who(first.ways[0].group))} is faster than {others}"
     if isinstance(first, Fastest) and first.slower and not first.machine:
         return f"{capital(context.setting(first.level.label))} is faster than {context.settings(first.slower)}"
     if isinstance(first, Contrast) and first.decided:
         names = [side(context.study, first.contrast, level) for level in (first.slower, first.faster)]
-        if (first.least.ratio.value < 1) == (first.most.ratio.value < 1):
+        if first.equal:
+            return f"{capital(listed(names[::-1]))} are equal within {context.margin}"
+        if first.one_way:
             slower, faster = names if first.least.ratio.value > 1 else names[::-1]
-            return f"{capital(faster)} is faster than {slower}{' at every setting' * (first.least != first.most)}"
+            everywhere = first.least != first.most and all(
+                map(excludes_one, (first.least.together, first.most.together))
+            )
+            return f"{capital(faster)} is faster than {slower}{' at every setting' * everywhere}"
     return "Every run"
